@@ -1,0 +1,1 @@
+"""The command line, the plan and the passes: wires everything."""

@@ -1,0 +1,124 @@
+"""Records: one number each, kept as parquet files that are written atomically."""
+
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import pandas as pd
+
+from zoo.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One number and everything that is needed to trust or repeat it.
+
+    Attributes:
+        suite: Suite of the run; ``custom`` where none was named.
+        backbone: Name of the backbone.
+        family: Its family.
+        trained: False for seeded random weights.
+        revision: Commit of its repository or digest of its local weights.
+        depth: Its number of blocks.
+        input_size: Side in pixels at which it was evaluated.
+        task: Name of the task.
+        protocol: ``standard`` or ``paper``.
+        dataset: Name of the dataset.
+        split: Split, or splits, that were read.
+        partial: Whether the dataset on disk differs from the official one.
+        coverage: What was there of the dataset, in words.
+        layer: 1..depth (0: what enters block 1).
+        tap: ``block`` or ``final`` (after the family's final norm).
+        pooling: ``cls``, ``mean`` or ``grid`` (dense tasks).
+        metric: Name of the metric.
+        primary: Whether the leaderboard shows this metric and pooling of the task.
+        value: The number, in the metric's unit (percent for scores; CKA in -1..1); NaN where there is none.
+        ci_low: Lower end of the 95 % interval; NaN where none was computed.
+        ci_high: Upper end.
+        n: Number of units that the value is taken over.
+        unit: What they are.
+        reason: Why there is no value; "" where there is one.
+        other: For comparisons, the second backbone; "" for scores.
+        other_layer: Its layer; -1 for scores.
+        other_tap: Its tap; "" for scores.
+        dtype: Dtype of the forward pass.
+        device: Kind of device of the forward pass.
+        fingerprint: Identity of the features and of the scoring.
+        seconds: Time of the scoring of this file's records, together.
+        version: Version of this package.
+        date: UTC date of the scoring, ISO 8601.
+    """
+
+    suite: str
+    backbone: str
+    family: str
+    trained: bool
+    revision: str
+    depth: int
+    input_size: int
+    task: str
+    protocol: str
+    dataset: str
+    split: str
+    partial: bool
+    coverage: str
+    layer: int
+    tap: str
+    pooling: str
+    metric: str
+    primary: bool
+    value: float
+    ci_low: float = float("nan")
+    ci_high: float = float("nan")
+    n: int
+    unit: str
+    reason: str = ""
+    other: str = ""
+    other_layer: int = -1
+    other_tap: str = ""
+    dtype: str
+    device: str
+    fingerprint: str
+    seconds: float
+    version: str
+    date: str
+
+
+COLUMNS = tuple(field.name for field in fields(Record))
+
+
+def to_frame(records: Sequence[Record]) -> pd.DataFrame:
+    """Records as a data frame with the columns `COLUMNS`."""
+    return pd.DataFrame([asdict(record) for record in records], columns=list(COLUMNS))
+
+
+def write_frame(frame: pd.DataFrame, path: Path) -> None:
+    """Write a parquet file so that a reader sees either all of it or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        frame.to_parquet(temporary, index=False)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_frame(path: Path) -> pd.DataFrame:
+    """The data frame of a parquet file; raises InputError where it is damaged."""
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read records {path}: {error}; delete the file and run again") from error
+
+
+def read_records(folders: Iterable[Path]) -> pd.DataFrame:
+    """All records below some folders, in sorted file order; raises InputError where there are none."""
+    paths = sorted(path for folder in folders for path in folder.rglob("*.parquet"))
+    frames = [read_frame(path) for path in paths if not path.name.startswith(".")]
+    if not frames:
+        raise InputError("expected records (*.parquet) but found none; `python -m benchmark run` writes them")
+    return pd.concat(frames, ignore_index=True)[list(COLUMNS)]

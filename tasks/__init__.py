@@ -1,0 +1,1 @@
+"""Tasks, metrics and readers of datasets."""

@@ -1,0 +1,133 @@
+"""What a task is: sources to look at, measurements to keep, and scores to compute from them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tasks.datasets.base import Sample
+from zoo.preprocess import View
+
+Measurements = Mapping[str, NDArray[np.generic]]
+"""Small arrays that one group of images leaves behind for one layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Images that are measured together: a video, a category's pairs, one image, a batch."""
+
+    key: str
+    samples: tuple[Sample, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Images that one pass looks at, in a fixed order.
+
+    Attributes:
+        name: Unique name, such as ``imagenet/val``.
+        groups: The images.
+        view: How each is shown, in sizes of a 224 px backbone.
+        groups_per_shard: Groups whose results are written together; an interrupted pass redoes at most them.
+        joint: Whether a group goes through the backbone as one batch, whatever the batch size.
+        skip_unreadable: Whether an image that cannot be decoded is left out, counted and named, instead of
+            failing the tasks that need it.
+    """
+
+    name: str
+    groups: tuple[Group, ...]
+    view: View
+    groups_per_shard: int = 1
+    joint: bool = False
+    skip_unreadable: bool = False
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """All images in order."""
+        return tuple(sample for group in self.groups for sample in group.samples)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One number: a metric's value over ``n`` units (images, queries, objects, pairs, regions)."""
+
+    metric: str
+    value: float
+    n: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Per-item measurements behind the scores, for intervals and paired tests.
+
+    Attributes:
+        unit: What an item is.
+        keys: Name of each item.
+        strata: What each item is sampled within (video, category, class); "" where nothing.
+        values: For each metric, one float64 value an item; NaN where the item has none.
+    """
+
+    unit: str
+    keys: tuple[str, ...]
+    strata: tuple[str, ...]
+    values: Mapping[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Scores of one layer; none, and a reason, where its features cannot be scored."""
+
+    scores: tuple[Score, ...]
+    items: Items | None = None
+    empty: str = ""
+
+
+class VectorProblem(Protocol):
+    """A task on its data that scores stored vectors (k-NN, retrieval, image clustering)."""
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Whose vectors it needs."""
+        ...
+
+    def score(self, vectors: Mapping[str, NDArray[np.float32]]) -> Outcome:
+        """Scores of one layer and pooling.
+
+        Args:
+            vectors: For each source name, [images dim] in the source's order; a row of an image that could
+                not be read is NaN.
+        """
+        ...
+
+
+class Measurer(Protocol):
+    """Measures one layer of one group while its grids are in memory."""
+
+    def update(self, positions: Sequence[int], grids: Tensor) -> None:
+        """Take grids [images height width dim] of the group's images at those positions, in order."""
+        ...
+
+    def finish(self) -> dict[str, Tensor]:
+        """What is kept of the group."""
+        ...
+
+
+class DenseProblem(Protocol):
+    """A task on its data that is fed grids group by group (propagation, keypoints, regions)."""
+
+    @property
+    def source(self) -> Source:
+        """What it looks at."""
+        ...
+
+    def measure(self, group: Group, view: View) -> Measurer:
+        """A measurer for one layer of a group, shown through that view (already scaled to the backbone)."""
+        ...
+
+    def score(self, measurements: Sequence[Measurements]) -> Outcome:
+        """Scores of one layer from what its groups left behind, in the source's order."""
+        ...

@@ -1,0 +1,1 @@
+"""Readers of the official on-disk layouts."""

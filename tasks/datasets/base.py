@@ -1,0 +1,262 @@
+"""Samples, what a dataset holds, and how complete it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from zoo.errors import InputError
+from zoo.preprocess import Box
+
+
+class UnreadableImageError(InputError):
+    """An image file that is missing, truncated or no image."""
+
+
+class Sample(Protocol):
+    """One image and how to get it.
+
+    Attributes:
+        key: Name that is unique within its dataset and stable across machines.
+        box: Part of the image to show, in pixel edges; None for all of it.
+    """
+
+    @property
+    def key(self) -> str:
+        """Unique, stable name."""
+        ...
+
+    @property
+    def box(self) -> Box | None:
+        """Part of the image to show."""
+        ...
+
+    def open(self) -> Image.Image:
+        """The decoded RGB image; raises UnreadableImageError."""
+        ...
+
+    def signature(self) -> str:
+        """Changes when the image's bytes do, without reading them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileSample:
+    """An image file."""
+
+    key: str
+    path: str
+    box: Box | None = None
+
+    def open(self) -> Image.Image:
+        """The decoded RGB image; raises UnreadableImageError for a missing, truncated or foreign file."""
+        try:
+            with Image.open(self.path) as image:
+                return image.convert("RGB")
+        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+            raise UnreadableImageError(f"cannot decode image {self.path}: {error}") from error
+
+    def signature(self) -> str:
+        """Size and modification time of the file."""
+        try:
+            status = Path(self.path).stat()
+        except OSError as error:
+            raise UnreadableImageError(f"cannot find image {self.path}: {error.strerror}") from error
+        return f"{self.key}|{status.st_size}|{status.st_mtime_ns}|{self.box}"
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many of something a dataset on disk has, and how many the official one has (None: any number)."""
+
+    what: str
+    found: int
+    expected: int | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the official number is there."""
+        return self.expected is None or self.found == self.expected
+
+    def __str__(self) -> str:
+        of = "" if self.expected is None else f" of {self.expected:,}"
+        return f"{self.found:,}{of} {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What is there of a dataset.
+
+    Attributes:
+        counts: One entry for each thing that is counted.
+        notes: What a reader of the numbers must know, such as a replaced class list; each makes it partial.
+    """
+
+    counts: tuple[Count, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def partial(self) -> bool:
+        """Whether anything differs from the official dataset."""
+        return bool(self.notes) or not all(count.complete for count in self.counts)
+
+    def __str__(self) -> str:
+        return "; ".join([", ".join(str(count) for count in self.counts), *self.notes])
+
+
+@dataclass(frozen=True, slots=True)
+class ClassImages:
+    """Images with class labels, in sorted key order.
+
+    Attributes:
+        samples: The images.
+        labels: Class index of each, int64 [images].
+        classes: Class names; an index is the rank of the name in sorted order.
+    """
+
+    samples: tuple[Sample, ...]
+    labels: NDArray[np.int64]
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """A classification dataset: a bank (train) and queries (val) over the same classes."""
+
+    name: str
+    train: ClassImages
+    val: ClassImages
+    coverage: Coverage
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """A revisited retrieval dataset.
+
+    Attributes:
+        database: Images that are ranked, in ground-truth order.
+        queries: Query images, each with its box.
+        easy: For each query, indices of its easy positives in the database, int64.
+        hard: The same for hard positives.
+        junk: The same for images that are ignored.
+    """
+
+    name: str
+    database: tuple[Sample, ...]
+    queries: tuple[Sample, ...]
+    easy: tuple[NDArray[np.int64], ...]
+    hard: tuple[NDArray[np.int64], ...]
+    junk: tuple[NDArray[np.int64], ...]
+    coverage: Coverage
+
+
+@dataclass(frozen=True, slots=True)
+class Video:
+    """Frames of one sequence and their annotation masks (palette PNG, pixel value = object id), by frame."""
+
+    name: str
+    frames: tuple[Sample, ...]
+    masks: tuple[Path, ...]
+    size: tuple[int, int]
+    """Width and height of frames and masks, which agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Videos:
+    """A DAVIS-2017 split."""
+
+    name: str
+    videos: tuple[Video, ...]
+    coverage: Coverage
+
+
+@dataclass(frozen=True, slots=True)
+class KeypointPair:
+    """Two images of one category with corresponding keypoints.
+
+    Attributes:
+        key: Name of the pair.
+        category: Its category.
+        source: Index of the source image in ``Keypoints.samples``.
+        target: Index of the target image.
+        source_size: Width and height of the source image in pixels.
+        target_size: The same of the target image.
+        source_box: Bounding box of the object in the source image, in pixels.
+        target_box: The same in the target image.
+        source_points: Keypoints (x, y) visible in both images, float64 [points 2].
+        target_points: The same points in the target image, in the same order.
+    """
+
+    key: str
+    category: str
+    source: int
+    target: int
+    source_size: tuple[int, int]
+    target_size: tuple[int, int]
+    source_box: Box
+    target_box: Box
+    source_points: NDArray[np.float64]
+    target_points: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Keypoints:
+    """A SPair-71k split: each image once, and pairs that point to them."""
+
+    name: str
+    samples: tuple[Sample, ...]
+    pairs: tuple[KeypointPair, ...]
+    coverage: Coverage
+
+
+class Region(Protocol):
+    """An annotated object or part in an image."""
+
+    @property
+    def key(self) -> str:
+        """Unique, stable name."""
+        ...
+
+    @property
+    def label(self) -> int:
+        """Category id."""
+        ...
+
+    def mask(self) -> NDArray[np.uint8]:
+        """Binary mask at image size, values 0 and 1, [height width]."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RegionImage:
+    """An image with its annotated regions, which are never empty; size is (width, height)."""
+
+    sample: Sample
+    size: tuple[int, int]
+    regions: tuple[Region, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """Images with object or part masks; ``categories`` maps category ids to names."""
+
+    name: str
+    images: tuple[RegionImage, ...]
+    categories: dict[int, str] = field(hash=False)
+    coverage: Coverage
+
+
+def require_directory(path: Path, what: str) -> None:
+    """Raise InputError unless a directory exists."""
+    if not path.is_dir():
+        state = "is not a directory" if path.exists() else "does not exist"
+        raise InputError(f"expected {what} at {path}, which {state}")
+
+
+def first_missing(paths: Sequence[Path]) -> Path | None:
+    """The first path that is not a file, or None."""
+    return next((path for path in paths if not path.is_file()), None)

@@ -1,0 +1,1 @@
+"""The mini suite's data: a deterministic renderer."""

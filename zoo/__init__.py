@@ -1,0 +1,1 @@
+"""Backbones: entries, loading, features of every layer, preprocessing."""

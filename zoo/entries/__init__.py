@@ -1,0 +1,1 @@
+"""Backbone entries, one file a family; frozen data."""

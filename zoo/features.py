@@ -1,0 +1,82 @@
+"""Features of one layer, and what every backbone offers."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from zoo.spec import BackboneSpec, Layer
+
+
+@dataclass(frozen=True, slots=True)
+class LayerFeatures:
+    """Features of one layer for one batch of images.
+
+    Attributes:
+        layer: Where they were read.
+        cls: Class token, [batch dim]; None where the backbone has none.
+        grid: Patch tokens or the feature map, [batch height width dim], row 0 at the top; prefix tokens are
+            gone. It may be a view of the live activation: copy what must outlive the visit.
+    """
+
+    layer: Layer
+    cls: Tensor | None
+    grid: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        """Average of the grid over its cells, [batch dim], float32."""
+        return self.grid.float().mean(dim=(1, 2))
+
+
+Visitor = Callable[[LayerFeatures], None]
+
+
+class Backbone(Protocol):
+    """A frozen network that shows every layer of one forward pass to a visitor.
+
+    Attributes:
+        spec: Its entry.
+        revision: Resolved commit of the repository, or the digest of local weights.
+        fingerprint: Identity of the features: weights, dtype and format version.
+        device: Where the forward runs.
+        dtype: Dtype of the forward.
+    """
+
+    @property
+    def spec(self) -> BackboneSpec:
+        """Its entry."""
+        ...
+
+    @property
+    def revision(self) -> str:
+        """Resolved commit, or digest of local weights."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the features."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """Where the forward runs."""
+        ...
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Dtype of the forward."""
+        ...
+
+    def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
+        """Run one forward and call ``visitor`` once for each layer, in order, while the forward runs.
+
+        Args:
+            pixels: uint8 RGB, [batch 3 height width], on any device; height and width are multiples of
+                ``spec.patch_size``.
+            visitor: Called with each layer's features; must not change them.
+            layers: Layers to show; all of ``spec.layers`` if None.
+        """
+        ...

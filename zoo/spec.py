@@ -1,0 +1,126 @@
+"""The frozen description of a backbone and the names of its layers. Imports nothing heavy."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Family = Literal["FS", "CLIP", "DINO", "MoCo", "MAE", "BEiT", "ResNet", "other", "random"]
+FAMILIES: tuple[Family, ...] = (
+    "FS",
+    "CLIP",
+    "DINO",
+    "MoCo",
+    "MAE",
+    "BEiT",
+    "ResNet",
+    "other",
+    "random",
+)
+
+Tap = Literal["block", "final"]
+
+CheckpointFormat = Literal["transformers", "timm", "generated"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Layer:
+    """A place in a backbone whose features are read.
+
+    ``tap="block"``: the residual stream after block ``index`` (1..depth), before any final norm; index 0 is
+    what enters block 1. ``tap="final"``: the last block's output after the family's final norm; its index is
+    the depth. For a ResNet, blocks are its residual blocks and index 0 is the stem.
+    """
+
+    index: int
+    tap: Tap = "block"
+
+    def __str__(self) -> str:
+        return "final" if self.tap == "final" else str(self.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Consecutive blocks whose outputs share width (channels) and stride (input pixels a cell)."""
+
+    blocks: int
+    width: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackboneSpec:
+    """One backbone of the registry: all facts about it that tables, views and checks need.
+
+    Attributes:
+        name: Short unique name, such as ``dino-b16``.
+        family: Group in the tables.
+        supervision: What it learned from, in a few words.
+        repository: Hub id, or a local directory in Hugging Face format.
+        revision: Pinned commit of the repository; None where it is not known, and then resolved and recorded
+            when the backbone is loaded.
+        checkpoint: Format of the weights: ``transformers``, ``timm`` (a state dict with timm's key names) or
+            ``generated`` (no file: features or weights come from a seed).
+        stages: Blocks with their widths and strides; a plain ViT has one stage.
+        heads: Attention heads; None for a ConvNet.
+        prefix_tokens: Tokens before the patch tokens (class and registers); 0 for a ConvNet.
+        has_cls: Whether the first prefix token is a class token.
+        has_final: Whether a final norm exists, so that the layer ``final`` does.
+        stem_width: Channels of layer 0; None where it equals the first stage's width.
+        input_size: Side in pixels at which the backbone is evaluated; every view scales with it.
+        mean: Per-channel mean (RGB, pixels in [0, 1]) of the input normalisation.
+        std: Per-channel standard deviation of the same.
+        licence: SPDX id or name of the weights' licence.
+        paper: Reference of the training method.
+        trained: False for seeded random weights; tables then call the backbone untrained.
+    """
+
+    name: str
+    family: Family
+    supervision: str
+    repository: str
+    revision: str | None = None
+    checkpoint: CheckpointFormat = "transformers"
+    stages: tuple[Stage, ...]
+    heads: int | None
+    prefix_tokens: int
+    has_cls: bool
+    has_final: bool
+    stem_width: int | None = None
+    input_size: int = 224
+    mean: tuple[float, float, float] = field(default=(0.5, 0.5, 0.5))
+    std: tuple[float, float, float] = field(default=(0.5, 0.5, 0.5))
+    licence: str = "unknown"
+    paper: str = ""
+    trained: bool = True
+
+    @property
+    def depth(self) -> int:
+        """Number of blocks."""
+        return sum(stage.blocks for stage in self.stages)
+
+    @property
+    def width(self) -> int:
+        """Channels of the last block."""
+        return self.stages[-1].width
+
+    @property
+    def patch_size(self) -> int:
+        """Pixels a side of one cell of the coarsest grid; input sizes are multiples of it."""
+        return max(stage.stride for stage in self.stages)
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """All layers from 0 on, in the order in which one forward reaches them."""
+        blocks = tuple(Layer(index) for index in range(self.depth + 1))
+        return (*blocks, Layer(self.depth, "final")) if self.has_final else blocks
+
+    def stage_of(self, layer: Layer) -> Stage:
+        """Stage that a layer belongs to; layer 0 has the first stage's stride and its own width."""
+        if layer.index == 0:
+            first = self.stages[0]
+            return Stage(0, self.stem_width or first.width, first.stride)
+        last = 0
+        for stage in self.stages:
+            last += stage.blocks
+            if layer.index <= last:
+                return stage
+        raise ValueError(f"{self.name} has {self.depth} blocks; there is no layer {layer.index}")
