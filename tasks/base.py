@@ -1,5 +1,6 @@
 """What a task is: sources to look at, measurements to keep, and scores to compute from them."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from tasks.datasets.base import Sample
 from zoo.preprocess import View
+from zoo.spec import Layer
 
 Measurements = Mapping[str, NDArray[np.generic]]
 """Small arrays that one group of images leaves behind for one layer."""
@@ -86,8 +88,26 @@ class Outcome:
     empty: str = ""
 
 
+def digest(*parts: object) -> str:
+    """Hexadecimal digest of arrays (bytes, dtype, shape) and of the repr of anything else."""
+    state = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            state.update(f"{part.dtype}{part.shape}".encode())
+            state.update(np.ascontiguousarray(part).tobytes())
+        else:
+            state.update(repr(part).encode())
+        state.update(b"\0")
+    return state.hexdigest()
+
+
 class VectorProblem(Protocol):
     """A task on its data that scores stored vectors (k-NN, retrieval, image clustering)."""
+
+    @property
+    def identity(self) -> str:
+        """Digest of everything but the features that decides the scores: numbers, labels, ground truth."""
+        ...
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -105,19 +125,27 @@ class VectorProblem(Protocol):
 
 
 class Measurer(Protocol):
-    """Measures one layer of one group while its grids are in memory."""
+    """Measures one group while its grids are in memory; layers come in turn and do not see each other."""
 
-    def update(self, positions: Sequence[int], grids: Tensor) -> None:
-        """Take grids [images height width dim] of the group's images at those positions, in order."""
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        """Take grids [images height width dim] of the group's images at those positions, in order.
+
+        The tensor may be a view of a live activation: copy what outlives the call.
+        """
         ...
 
-    def finish(self) -> dict[str, Tensor]:
-        """What is kept of the group."""
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        """What is kept of the group for one layer; called once, after all of its images were seen."""
         ...
 
 
-class DenseProblem(Protocol):
-    """A task on its data that is fed grids group by group (propagation, keypoints, regions)."""
+class MeasuredProblem(Protocol):
+    """A task on its data that is fed grids group by group."""
+
+    @property
+    def identity(self) -> str:
+        """Digest of everything but the features that decides the scores: numbers, labels, ground truth."""
+        ...
 
     @property
     def source(self) -> Source:
@@ -125,8 +153,12 @@ class DenseProblem(Protocol):
         ...
 
     def measure(self, group: Group, view: View) -> Measurer:
-        """A measurer for one layer of a group, shown through that view (already scaled to the backbone)."""
+        """A measurer of a group that is shown through that view (already scaled to the backbone)."""
         ...
+
+
+class DenseProblem(MeasuredProblem, Protocol):
+    """A task that scores what its groups left behind (propagation, keypoints, regions)."""
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Scores of one layer from what its groups left behind, in the source's order."""

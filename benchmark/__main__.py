@@ -1,0 +1,6 @@
+"""Entry point of ``python -m benchmark``."""
+
+from benchmark.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""One backbone of a run: its fingerprints, its files, and what is there already."""
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import torch
+
+from benchmark.config import RunConfig, select_layers
+from benchmark.plan import BackbonePlan, BoundTask, Pass
+from benchmark.recording import Context, file_name, is_current, safe_name
+from benchmark.store import ShardStore
+from tasks.base import Source, digest
+from zoo.errors import InputError
+from zoo.identity import Identity
+from zoo.spec import Layer
+
+FORMAT = 1
+"""Changes when stored features, measurements or scores would for the same input."""
+
+VECTORS = "vectors"
+
+
+class DiskFullError(InputError):
+    """No space is left where the run writes."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A backbone, or one of its tasks, that could not be finished."""
+
+    backbone: str
+    task: str
+    message: str
+    bad_input: bool
+
+    def __str__(self) -> str:
+        where = f"{self.backbone}, {self.task}" if self.task else self.backbone
+        return f"{where}: {self.message}"
+
+
+@dataclass
+class BackboneRun:
+    """One backbone of a run: where its files are, and what is there already."""
+
+    plan: BackbonePlan
+    config: RunConfig
+    suite: str
+    device: torch.device
+    identity: Identity
+    signatures: Callable[[Source], str]
+    failures: list[Failure] = field(default_factory=list)
+
+    @cached_property
+    def layers(self) -> tuple[Layer, ...]:
+        """Layers that are scored."""
+        return select_layers(self.config.layers, self.plan.spec)
+
+    @property
+    def context(self) -> Context:
+        """What its records share."""
+        return Context(
+            self.suite, self.plan.spec, self.identity.revision, self.config.dtype, self.device.type
+        )
+
+    def vectors_print(self, one: Pass) -> str:
+        """Fingerprint of a source's vectors."""
+        config = self.config
+        return digest(
+            FORMAT,
+            self.identity.fingerprint,
+            self.signatures(one.source),
+            one.view,
+            config.poolings,
+            config.store_dtype,
+        )
+
+    def dense_print(self, one: Pass, task: BoundTask) -> str:
+        """Fingerprint of a dense task's measurements."""
+        assert task.measured is not None
+        layers = [str(layer) for layer in self.layers]
+        return digest(
+            FORMAT,
+            self.identity.fingerprint,
+            self.signatures(one.source),
+            one.view,
+            task.measured.identity,
+            layers,
+        )
+
+    def store(self, one: Pass, name: str, fingerprint: str) -> ShardStore:
+        """Shards of a listener."""
+        folder = f"{safe_name(one.source.name)}.{name}.{fingerprint[:16]}"
+        return ShardStore(self.config.cache / "features" / safe_name(self.plan.spec.name) / folder)
+
+    def fingerprint(self, task: BoundTask) -> str:
+        """Fingerprint of a task's records: its features, its numbers, its ground truth, the layers."""
+        names = {source.name for source in task.vector_sources}
+        parts = [self.vectors_print(one) for one in self.plan.passes if one.source.name in names]
+        parts += [self.dense_print(one, task) for one in self.plan.passes if task in one.dense]
+        return digest(FORMAT, parts, task.problem.identity, [str(layer) for layer in self.layers])
+
+    def records_path(self, task: BoundTask) -> Path:
+        """Records file of a task."""
+        return self.config.output / "records" / file_name(task, self.plan.spec.name)
+
+    def stale(self) -> list[BoundTask]:
+        """Tasks whose records are absent or belong to something else."""
+        return [
+            task
+            for task in self.plan.tasks
+            if not is_current(self.records_path(task), self.fingerprint(task))
+        ]
+
+    def fail(self, task: str, error: Exception) -> None:
+        """Note a failure; a full disk ends the run instead, since nothing after it can be kept."""
+        if isinstance(error, DiskFullError):
+            raise error
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise DiskFullError(
+                f"no space is left on the disk of {self.config.cache} or {self.config.output}; "
+                "free some and run again: what is finished is kept"
+            ) from error
+        message = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        self.failures.append(Failure(self.plan.spec.name, task, message, isinstance(error, InputError)))

@@ -1,0 +1,261 @@
+"""The command line. Heavy libraries are imported by the commands that need them."""
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmark.config import RunConfig, default_cache
+from zoo.errors import InputError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    help="Which frozen vision backbone, and which of its layers, is best for which task?",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+score_app = typer.Typer(no_args_is_help=True, help="Official scores of predictions made by any code.")
+app.add_typer(score_app, name="score")
+
+
+class Listed(StrEnum):
+    """What `list` shows."""
+
+    backbones = "backbones"
+    tasks = "tasks"
+    suites = "suites"
+
+
+class DtypeName(StrEnum):
+    """Dtypes of the forward pass."""
+
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+    float16 = "float16"
+
+
+class StoreDtype(StrEnum):
+    """Dtypes of stored vectors."""
+
+    float32 = "float32"
+    float16 = "float16"
+
+
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder of records and tables.")]
+Cache = Annotated[
+    Path | None,
+    typer.Option(help="Folder of features and rendered data; they serve later runs.", show_default=False),
+]
+
+
+@app.command("run")
+def run_command(
+    backbones: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--backbones",
+            "-b",
+            help="Names, patterns ('dino-*'), Hub ids (owner/name[@revision]) or directories; several values "
+            "may follow.",
+        ),
+    ] = None,
+    tasks: Annotated[
+        list[str] | None, typer.Option("--tasks", "-t", help="Tasks; several may follow. Default: all.")
+    ] = None,
+    suite: Annotated[
+        str | None, typer.Option(help="Suite; default: mini, or standard with --data.", show_default=False)
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder that holds the real datasets.", show_default=False)
+    ] = None,
+    images: Annotated[
+        str | None,
+        typer.Option(help="Your own images: a folder of class folders, or hf:DATASET.", show_default=False),
+    ] = None,
+    output: Output = Path("results"),
+    cache: Cache = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+    dtype: Annotated[DtypeName, typer.Option(help="Dtype of the forward pass.")] = DtypeName.float32,
+    store_dtype: Annotated[
+        StoreDtype, typer.Option(help="Dtype of stored vectors; float16 halves the disk.")
+    ] = StoreDtype.float32,
+    batch_size: Annotated[int, typer.Option(min=1, help="Images in a batch.")] = 64,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Threads that decode and score.", show_default="processors")
+    ] = None,
+    layers: Annotated[str, typer.Option(help="all, or a list such as 4,8-12,final (0: the input).")] = "all",
+    poolings: Annotated[str, typer.Option(help="Vectors to keep: cls, mean, or both.")] = "cls,mean",
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Less data, to try things: images a class, videos, pairs, ...", show_default=False
+        ),
+    ] = None,
+    floor: Annotated[bool, typer.Option(help="Run the random floor, too.")] = True,
+) -> None:
+    """Run every layer of backbones through tasks and write leaderboards.
+
+    Without options: the mini suite, offline, in about two minutes.
+    """
+    from benchmark.api import RunRequest, carry_out, default_workers
+    from benchmark.progress import Terminal
+
+    config = RunConfig(
+        output=output,
+        cache=cache or default_cache(),
+        device=device,
+        dtype=dtype.value,
+        batch_size=batch_size,
+        workers=workers or default_workers(),
+        layers=layers,
+        poolings=parse_poolings(poolings),
+        store_dtype=store_dtype.value,
+    )
+    request = RunRequest(
+        config=config,
+        suite=suite,
+        backbones=tuple(backbones or ()),
+        tasks=tuple(tasks or ()),
+        data=data,
+        images=images,
+        limit=limit,
+        floor=floor,
+    )
+    report = Terminal()
+    summary = carry_out(request, report)
+    from benchmark.summary import show
+
+    raise typer.Exit(show(summary, report))
+
+
+@app.command("list")
+def list_command(
+    what: Annotated[Listed, typer.Argument(help="What to list.")],
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """List backbones, tasks or suites."""
+    from benchmark.listing import rows
+
+    listed = rows(what.value)
+    if as_json:
+        typer.echo(json.dumps(listed, indent=2))
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in listed[0]:
+        table.add_column(column, overflow="fold")
+    for row in listed:
+        table.add_row(*(str(value) for value in row.values()))
+    Console().print(table)
+
+
+@app.command("check")
+def check_command(
+    data: Annotated[Path, typer.Option(help="Folder that holds the real datasets.")],
+) -> None:
+    """Say which datasets are there, complete, partial, missing or broken, before any GPU hour is spent."""
+    from tasks.datasets.catalogue import STANDARD, State, inspect
+
+    if not data.is_dir():
+        raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
+    found = [inspect(data, entry) for entry in STANDARD]
+    table = Table(box=None, pad_edge=False)
+    for column in ("dataset", "state", "what is there"):
+        table.add_column(column, overflow="fold")
+    for one in found:
+        table.add_row(one.name, one.state.value, one.text)
+    Console().print(table)
+    usable = any(one.state in (State.COMPLETE, State.PARTIAL) for one in found)
+    broken = any(one.state is State.BROKEN for one in found)
+    raise typer.Exit(2 if broken or not usable else 0)
+
+
+@app.command("leaderboard")
+def leaderboard_command(
+    output: Output = Path("results"),
+    tables: Annotated[
+        Path | None, typer.Option(help="Where the pages go; default: OUTPUT/tables.", show_default=False)
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare the records with the committed pages instead.")
+    ] = False,
+) -> None:
+    """Write the pages again from the records, or check that the committed ones are current."""
+    from leaderboards.build import check_pages, tables_folder, write_pages
+    from leaderboards.records import read_records
+
+    records = read_records([output / "records"])
+    if not check:
+        for path in write_pages(records, tables or output / "tables"):
+            typer.echo(path)
+        return
+    differences = check_pages(records, tables or tables_folder())
+    for line in differences:
+        typer.echo(line)
+    if not differences:
+        typer.echo("The committed pages are current.")
+    raise typer.Exit(1 if differences else 0)
+
+
+@score_app.command("davis")
+def score_davis_command(
+    ground_truth: Annotated[Path, typer.Option(help="DAVIS root, or a folder of <sequence>/*.png.")],
+    predictions: Annotated[Path, typer.Option(help="Folder of <sequence>/*.png.")],
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """J and F of predicted masks by the rules of the DAVIS-2017 evaluation (semi-supervised)."""
+    from benchmark.score_davis import score_davis
+
+    result = score_davis(ground_truth, predictions)
+    if as_json:
+        typer.echo(json.dumps(result, indent=2))
+        return
+    table = Table(box=None, pad_edge=False)
+    rows = {**result["objects"], "all objects": result["all"]}
+    columns = list(result["all"])
+    for column in ("object", *columns):
+        table.add_column(column, justify="left" if column == "object" else "right")
+    for name, values in rows.items():
+        table.add_row(name, *(f"{values[c]:.4f}" if c in values else "" for c in columns))
+    Console().print(table)
+
+
+def parse_poolings(text: str) -> tuple[str, ...]:
+    """Poolings of an option, in a fixed order; raises InputError for an unknown one."""
+    chosen = {part.strip() for part in text.split(",")}
+    if not chosen <= {"cls", "mean"}:
+        raise InputError(f"--poolings takes cls, mean or cls,mean; found {text!r}")
+    return tuple(sorted(chosen))
+
+
+def spread(arguments: list[str]) -> list[str]:
+    """Repeat an option for each of its values: ``--tasks a b`` becomes ``--tasks a --tasks b``."""
+    several = {"--backbones", "-b", "--tasks", "-t"}
+    result: list[str] = []
+    option = ""
+    for argument in arguments:
+        if argument.startswith("-"):
+            option = argument if argument in several else ""
+            result.append(argument)
+        elif option and result[-1] != option:
+            result += [option, argument]
+        else:
+            result.append(argument)
+    return result
+
+
+def main() -> None:
+    """Run the command line; bad input is one sentence and exit code 2."""
+    try:
+        app(spread(sys.argv[1:]))
+    except InputError as error:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}", markup=False)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit("interrupted; what is finished is kept, run again to go on")

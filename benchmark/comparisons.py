@@ -1,0 +1,146 @@
+"""Records of comparisons: one file for each pair of backbones."""
+
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmark.backbone_run import BackboneRun, Failure
+from benchmark.compare import Compared, compare
+from benchmark.loading import shard_count
+from benchmark.plan import BoundTask
+from benchmark.progress import Advance, Reporter
+from benchmark.recording import Scored, base_fields, file_name, is_current
+from benchmark.scores import readers_of
+from leaderboards.records import COLUMNS, write_frame
+from tasks.base import digest
+from tasks.cka import POOLINGS, CkaProblem
+
+Pair = tuple[BackboneRun, BackboneRun]
+
+
+def stale_comparisons(runs: Sequence[BackboneRun], tasks: Sequence[BoundTask]) -> list[BoundTask]:
+    """Comparisons of which a pair's records are absent or belong to something else."""
+    return [task for task in tasks if any(not _current(pair, task) for pair in _pairs(runs))]
+
+
+def compare_all(runs: Sequence[BackboneRun], tasks: Sequence[BoundTask], report: Reporter) -> list[Failure]:
+    """Compare all backbones whose features are there; gives the failures of those comparisons."""
+    failures: list[Failure] = []
+    for task in tasks:
+        ready = [run for run in runs if not any(f.task in (task.task.name, "") for f in run.failures)]
+        if not ready:
+            continue
+        with report.bar(f"comparing {len(ready)} backbones", len(POOLINGS), "poolings") as advance:
+            try:
+                _compare(_sorted(ready), task, advance)
+            except Exception as error:
+                ready[0].failures.clear()
+                ready[0].fail(task.task.name, error)
+                failures += ready[0].failures
+    return failures
+
+
+def _compare(runs: Sequence[BackboneRun], task: BoundTask, advance: Advance) -> None:
+    assert isinstance(task.problem, CkaProblem)
+    begin = perf_counter()
+    frames: dict[tuple[str, str], list[pd.DataFrame]] = {}
+    compared = [_compared(run, task) for run in runs]
+    unreadable = int((~compared[0].vectors.shown()).sum())
+    images = len(task.problem.source.samples) - unreadable
+    for pooling in POOLINGS:
+        chosen = [(run, one) for run, one in zip(runs, compared, strict=True) if one.offers(pooling)]
+        if chosen:
+            matrix = compare(task.problem, [one for _, one in chosen], pooling, runs[0].device)
+            for pair, block in _blocks(chosen, matrix):
+                shared = base_fields(pair[0].context, _scored(pair, task, unreadable, begin))
+                key = pair[0].plan.spec.name, pair[1].plan.spec.name
+                frames.setdefault(key, []).append(_frame(shared, pair, pooling, block, images))
+        advance(1)
+    for pair in _pairs(runs):
+        key = pair[0].plan.spec.name, pair[1].plan.spec.name
+        if key in frames:
+            write_frame(pd.concat(frames[key], ignore_index=True), _path(pair, task))
+
+
+def _compared(run: BackboneRun, task: BoundTask) -> Compared:
+    assert isinstance(task.problem, CkaProblem)
+    (one,) = (one for one in run.plan.passes if task in one.dense)
+    grams = run.store(one, task.task.name, run.dense_print(one, task))
+    grams.missing(shard_count(one.source))
+    return Compared(run.plan.spec.name, run.layers, readers_of(run, task)[one.source.name], grams)
+
+
+def _scored(pair: Pair, task: BoundTask, unreadable: int, begin: float) -> Scored:
+    return Scored(task, _fingerprint(pair, task), unreadable, perf_counter() - begin)
+
+
+def _blocks(
+    chosen: Sequence[tuple[BackboneRun, Compared]], matrix: NDArray[np.float64]
+) -> list[tuple[Pair, NDArray[np.float64]]]:
+    """The part of the matrix that belongs to each unordered pair of backbones."""
+    stops = np.cumsum([len(one.layers) for _, one in chosen])
+    spans = [slice(stop - len(one.layers), stop) for stop, (_, one) in zip(stops, chosen, strict=True)]
+    return [
+        ((chosen[a][0], chosen[b][0]), matrix[spans[a], spans[b]])
+        for a, b in combinations_with_replacement(range(len(chosen)), 2)
+    ]
+
+
+def _frame(
+    shared: dict[str, object], pair: Pair, pooling: str, block: NDArray[np.float64], images: int
+) -> pd.DataFrame:
+    """Records of all layers of one backbone against all layers of another, in bulk."""
+    rows, columns = (index.ravel() for index in np.indices(block.shape))
+    first = [pair[0].layers[row] for row in rows]
+    second = [pair[1].layers[column] for column in columns]
+    values = block.ravel()
+    constants = {
+        **shared,
+        "pooling": pooling,
+        "metric": "CKA",
+        "primary": pooling == pair[0].context.table_pooling,
+        "n": images,
+        "unit": "images",
+        "other": pair[1].plan.spec.name,
+        "ci_low": float("nan"),
+        "ci_high": float("nan"),
+    }
+    frame = pd.DataFrame(
+        {
+            **constants,
+            "layer": [layer.index for layer in first],
+            "tap": [layer.tap for layer in first],
+            "other_layer": [layer.index for layer in second],
+            "other_tap": [layer.tap for layer in second],
+            "value": values,
+            "reason": np.where(np.isnan(values), "features do not vary or are not finite", ""),
+        }
+    )
+    return frame[list(COLUMNS)]
+
+
+def _pairs(runs: Sequence[BackboneRun]) -> list[Pair]:
+    return list(combinations_with_replacement(_sorted(runs), 2))
+
+
+def _sorted(runs: Sequence[BackboneRun]) -> list[BackboneRun]:
+    """By name, so that a pair has one file whatever the order of a run."""
+    return sorted(runs, key=lambda run: run.plan.spec.name)
+
+
+def _path(pair: Pair, task: BoundTask) -> Path:
+    names = (run.plan.spec.name for run in pair)
+    return pair[0].config.output / "records" / file_name(task, *names)
+
+
+def _fingerprint(pair: Pair, task: BoundTask) -> str:
+    return digest([run.fingerprint(task) for run in pair])
+
+
+def _current(pair: Pair, task: BoundTask) -> bool:
+    return is_current(_path(pair, task), _fingerprint(pair, task))

@@ -1,0 +1,94 @@
+"""The passes of one backbone: which are still needed, and running them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from benchmark.backbone_run import VECTORS, BackboneRun
+from benchmark.collect import Collector, DenseCollector, VectorCollector
+from benchmark.execute import Listener, PassResult, run_pass
+from benchmark.loading import shard_count
+from benchmark.plan import BoundTask, Pass
+from benchmark.progress import Reporter
+from benchmark.store import ShardStore
+from zoo.backbone import load
+from zoo.features import Backbone
+
+
+def listeners_of(run: BackboneRun, one: Pass, tasks: Sequence[BoundTask]) -> list[Listener]:
+    """Listeners of a pass that those tasks need and that miss a shard."""
+    count = shard_count(one.source)
+    found: list[Listener] = []
+
+    def add(name: str, collector: Collector, store: ShardStore) -> None:
+        if missing := store.missing(count):
+            found.append(Listener(name, collector, store, set(missing)))
+
+    if any(source.name == one.source.name for task in tasks for source in task.vector_sources):
+        dtype = torch.float16 if run.config.store_dtype == "float16" else torch.float32
+        collector = VectorCollector(one.source, frozenset(run.plan.spec.layers), run.config.poolings, dtype)
+        add(VECTORS, collector, run.store(one, VECTORS, run.vectors_print(one)))
+    for task in one.dense:
+        if task in tasks and task.measured is not None:
+            dense = DenseCollector(task.measured, one.view, frozenset(run.layers))
+            add(task.task.name, dense, run.store(one, task.task.name, run.dense_print(one, task)))
+    return found
+
+
+def run_passes(run: BackboneRun, tasks: Sequence[BoundTask], report: Reporter) -> PassResult:
+    """Run the passes that those tasks still need; a task whose pass failed is noted as a failure."""
+    total, backbone = PassResult(), None
+    for one in run.plan.passes:
+        try:
+            listeners = listeners_of(run, one, tasks)
+            if not listeners:
+                continue
+            backbone = backbone or load_backbone(run)
+            result = _one_pass(run, one, listeners, backbone, report)
+        except Exception as error:
+            _fail_all(run, one, tasks, error)
+            continue
+        total.images += result.images
+        total.seconds += result.seconds
+        total.unreadable += result.unreadable
+        for listener in listeners:
+            if listener.failure is not None:
+                run.fail(listener.name, listener.failure)
+    return total
+
+
+def load_backbone(run: BackboneRun) -> Backbone:
+    """The backbone of a run on its device."""
+    dtype = getattr(torch, run.config.dtype)
+    return load(run.plan.spec, device=run.device, dtype=dtype, cache_dir=run.config.cache)
+
+
+def _one_pass(
+    run: BackboneRun, one: Pass, listeners: list[Listener], backbone: Backbone, report: Reporter
+) -> PassResult:
+    # a joint batch matters to dense listeners only; vectors do not depend on the batch
+    joint = one.source.joint and any(listener.name != VECTORS for listener in listeners)
+    source = replace(one.source, joint=joint)
+    shards = set().union(*(listener.missing for listener in listeners))
+    size = source.groups_per_shard
+    images = sum(
+        len(group.samples) for shard in shards for group in source.groups[shard * size : (shard + 1) * size]
+    )
+    with report.bar(f"{run.plan.spec.name}  {source.name}", images, "images") as advance:
+        return run_pass(
+            source,
+            one.view,
+            listeners,
+            backbone,
+            batch_size=run.config.batch_size,
+            workers=run.config.workers,
+            advance=advance,
+        )
+
+
+def _fail_all(run: BackboneRun, one: Pass, tasks: Sequence[BoundTask], error: Exception) -> None:
+    for task in tasks:
+        names = {source.name for source in task.vector_sources}
+        if task in one.dense or one.source.name in names:
+            run.fail(task.task.name, error)

@@ -1,0 +1,151 @@
+"""Outcomes as records and item tables, and where their files are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pandas as pd
+from pyarrow import ArrowException
+from pyarrow.parquet import read_table
+
+from benchmark.plan import BoundTask
+from benchmark.scoring import LayerOutcome
+from leaderboards.records import Record
+from zoo.spec import BackboneSpec
+
+
+def package_version() -> str:
+    """Version of this package; "0+source" where it runs without being installed."""
+    try:
+        return version("layerboard")
+    except PackageNotFoundError:
+        return "0+source"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What all records of one backbone share."""
+
+    suite: str
+    spec: BackboneSpec
+    revision: str
+    dtype: str
+    device: str
+
+    @property
+    def table_pooling(self) -> str:
+        """Pooling that stands in tables: the class token where there is one."""
+        return "cls" if self.spec.has_cls else "mean"
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What the records of one backbone and task share, beside the context.
+
+    Attributes:
+        task: The task on its data.
+        fingerprint: Identity of features and scoring.
+        unreadable: Images that could not be read and were left out.
+        seconds: Time of the scoring.
+    """
+
+    task: BoundTask
+    fingerprint: str
+    unreadable: int
+    seconds: float
+
+    @property
+    def coverage(self) -> str:
+        """What was there of the dataset, in words."""
+        text = str(self.task.coverage)
+        return f"{text}; {self.unreadable} unreadable images left out" if self.unreadable else text
+
+
+def file_name(task: BoundTask, *backbones: str) -> Path:
+    """Path of a records or items file below its folder."""
+    return Path("--".join(safe_name(name) for name in backbones)) / f"{task.key}.parquet"
+
+
+def safe_name(name: str) -> str:
+    """A backbone's name as a file name; Hub ids and paths contain slashes."""
+    return name.strip("/").replace("/", "__").replace("\\", "__")
+
+
+def is_current(path: Path, fingerprint: str) -> bool:
+    """Whether a records file exists, can be read and belongs to that fingerprint."""
+    try:
+        found = read_table(path, columns=["fingerprint"]).column(0).to_pylist()
+    except (OSError, ArrowException):
+        return False
+    return bool(found) and set(found) == {fingerprint}
+
+
+def base_fields(context: Context, scored: Scored) -> dict[str, object]:
+    """Fields that do not depend on the layer."""
+    spec, task = context.spec, scored.task
+    return {
+        "suite": context.suite,
+        "backbone": spec.name,
+        "family": spec.family,
+        "trained": spec.trained,
+        "revision": context.revision,
+        "depth": spec.depth,
+        "input_size": spec.input_size,
+        "task": task.task.name,
+        "protocol": task.protocol,
+        "dataset": task.dataset,
+        "split": task.split,
+        "partial": task.coverage.partial or scored.unreadable > 0,
+        "coverage": scored.coverage,
+        "dtype": context.dtype,
+        "device": context.device,
+        "fingerprint": scored.fingerprint,
+        "seconds": scored.seconds,
+        "version": package_version(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def to_records(context: Context, scored: Scored, outcomes: Sequence[LayerOutcome]) -> list[Record]:
+    """One record a metric, layer and pooling; a layer without a score has one empty record with a reason."""
+    shared = base_fields(context, scored)
+    primary = scored.task.task.metric
+    records: list[Record] = []
+    for one in outcomes:
+        shown = one.pooling in ("grid", context.table_pooling)
+        where = {"layer": one.layer.index, "tap": one.layer.tap, "pooling": one.pooling}
+        for score in one.outcome.scores:
+            fields = {
+                "metric": score.metric,
+                "primary": shown and score.metric == primary,
+                "value": score.value,
+                "n": score.n,
+                "unit": score.unit,
+            }
+            records.append(Record(**shared, **where, **fields))  # type: ignore[arg-type]
+        if not any(score.metric == primary for score in one.outcome.scores):
+            reason = one.outcome.empty or f"no {scored.task.task.metric} could be computed"
+            fields = {"metric": primary, "primary": shown, "value": float("nan"), "n": 0, "unit": ""}
+            records.append(Record(**shared, **where, **fields, reason=reason))  # type: ignore[arg-type]
+    return records
+
+
+def to_items(outcomes: Sequence[LayerOutcome]) -> pd.DataFrame:
+    """Per-item measurements: one row an item, layer and pooling; one column a metric."""
+    frames = []
+    for one in outcomes:
+        items = one.outcome.items
+        if items is not None:
+            head = {
+                "layer": one.layer.index,
+                "tap": one.layer.tap,
+                "pooling": one.pooling,
+                "unit": items.unit,
+                "key": items.keys,
+                "stratum": items.strata,
+            }
+            values = {metric: array.astype("float32") for metric, array in items.values.items()}
+            frames.append(pd.DataFrame({**head, **values}))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()

@@ -1,0 +1,88 @@
+"""Shards on disk: what a pass leaves behind, written atomically and checked before it is read.
+
+A shard's file name carries the checksum of its bytes, so one rename makes data and checksum appear together,
+and two runs that write the same shard at the same time do each other no harm.
+"""
+
+import os
+import tempfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+SUFFIX = ".safetensors"
+
+
+def write_bytes(path: Path, payload: bytes) -> None:
+    """Write a file so that it is there whole or not at all, also after a power cut."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".partial-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(payload)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+class ShardStore:
+    """Numbered shards in a folder; each is a dictionary of arrays."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._known: dict[int, Path] = {}
+
+    def write(self, index: int, arrays: Mapping[str, Tensor]) -> None:
+        """Store a shard; arrays are contiguous CPU tensors."""
+        payload = save(dict(arrays))
+        path = self.folder / f"{index:06d}.{zlib.crc32(payload):08x}{SUFFIX}"
+        write_bytes(path, payload)
+        self._known[index] = path
+
+    def missing(self, count: int) -> list[int]:
+        """Which of shards 0..count-1 are absent or damaged; damaged files are removed."""
+        self._known = {}
+        for path in sorted(self.folder.glob(f"*{SUFFIX}")):
+            index, checksum = path.name.removesuffix(SUFFIX).split(".")
+            if int(index) in self._known:
+                continue
+            if f"{_crc32(path):08x}" == checksum:
+                self._known[int(index)] = path
+            else:
+                path.unlink(missing_ok=True)
+        return [index for index in range(count) if index not in self._known]
+
+    def names(self, index: int) -> tuple[str, ...]:
+        """Names of a shard's arrays."""
+        with safe_open(self._known[index], framework="numpy") as file:
+            return tuple(file.keys())
+
+    def arrays(self, index: int) -> dict[str, NDArray[np.generic]]:
+        """All arrays of a shard."""
+        with safe_open(self._known[index], framework="numpy") as file:
+            return {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
+
+    def read(self, index: int, name: str) -> NDArray[np.generic]:
+        """One array of a shard that `missing` or `write` has seen; raises KeyError if it is not there."""
+        with safe_open(self._known[index], framework="numpy") as file:
+            try:
+                return np.asarray(file.get_tensor(name))
+            except SafetensorError as error:
+                raise KeyError(f"{self._known[index]} has no array {name}") from error
+
+
+def _crc32(path: Path) -> int:
+    checksum = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 22):
+            checksum = zlib.crc32(block, checksum)
+    return checksum

@@ -1,0 +1,123 @@
+"""Suites: which backbones run on which datasets by default. Imports no torch."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from tasks.datasets.coco import CocoEntry
+from tasks.datasets.davis import DavisEntry
+from tasks.datasets.imagenet import ImageNetEntry
+from tasks.datasets.partimagenet import PartImageNetEntry
+from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K, RevisitedEntry
+from tasks.datasets.spair import SpairEntry
+from tasks.mini import counts as mini
+from zoo.errors import InputError
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The dataset of each role, below one data folder.
+
+    Attributes:
+        classification: Class folders (k-NN, image clustering, CKA).
+        retrieval: Revisited datasets.
+        videos: Mask propagation.
+        keypoints: Correspondence.
+        objects: Images with object masks.
+        object_clusters: Clusters of the objects of the complete dataset.
+        parts: Images with part masks.
+        part_clusters: Clusters of the parts of the complete dataset.
+    """
+
+    classification: ImageNetEntry
+    retrieval: tuple[RevisitedEntry, ...]
+    videos: DavisEntry
+    keypoints: SpairEntry
+    objects: CocoEntry
+    object_clusters: int
+    parts: PartImageNetEntry
+    part_clusters: int
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A named combination of backbones and datasets.
+
+    Attributes:
+        name: Name on the command line and of its page.
+        title: What it is, in a line.
+        backbones: Default backbones.
+        floor: The random floor that closes its tables.
+        catalogue: Its datasets.
+    """
+
+    name: str
+    title: str
+    backbones: tuple[str, ...]
+    floor: str
+    catalogue: Catalogue
+
+
+MINI = Suite(
+    name="mini",
+    title="embedded: rendered data, seven small backbones, no network; about two minutes on two cores",
+    backbones=("mini-fs", "mini-clip", "mini-dino", "mini-moco", "mini-mae", "mini-beit", "mini-resnet"),
+    floor="mini-random",
+    catalogue=Catalogue(
+        classification=ImageNetEntry(
+            name="mini-imagenet",
+            classes=mini.CLASSES,
+            train=mini.TRAIN,
+            val=mini.VAL,
+            probe_wnids=None,
+            probe_per_class=mini.TRAIN_PER_CLASS,
+        ),
+        retrieval=(RevisitedEntry("mini-oxford", "roxford5k", mini.DATABASE, mini.QUERIES),),
+        videos=DavisEntry(
+            name="mini-davis",
+            sequences=mini.SEQUENCES,
+            frames=mini.FRAMES,
+            objects=mini.OBJECTS,
+        ),
+        keypoints=SpairEntry(name="mini-spair", pairs=mini.PAIRS, categories=mini.CATEGORIES),
+        objects=CocoEntry(name="mini-coco", images=mini.COCO_IMAGES, first=mini.COCO_IMAGES),
+        object_clusters=mini.COCO_CATEGORIES,
+        parts=PartImageNetEntry(
+            name="mini-partimagenet",
+            images=mini.PART_IMAGES,
+            classes=mini.PART_CLASSES,
+            supercategories=mini.PART_SUPERCATEGORIES,
+            parts=mini.PART_CATEGORIES,
+        ),
+        part_clusters=mini.PART_CATEGORIES,
+    ),
+)
+
+STANDARD = Suite(
+    name="standard",
+    title="the real datasets below --data, one base-size backbone of each family",
+    backbones=("fs-b16", "clip-b16", "dino-b16", "moco-b16", "mae-b16", "beit-b16", "resnet50"),
+    floor="random",
+    catalogue=Catalogue(
+        classification=ImageNetEntry(),
+        retrieval=(ROXFORD5K, RPARIS6K),
+        videos=DavisEntry(),
+        keypoints=SpairEntry(),
+        objects=CocoEntry(),
+        object_clusters=80,
+        parts=PartImageNetEntry(),
+        part_clusters=40,
+    ),
+)
+
+SUITES = (MINI, STANDARD)
+
+
+def find_suite(name: str) -> Suite:
+    """The suite of that name; raises InputError for an unknown one."""
+    for suite in SUITES:
+        if suite.name == name:
+            return suite
+    known = [suite.name for suite in SUITES]
+    close = get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known suites: {', '.join(known)}"
+    raise InputError(f"there is no suite {name!r}; {hint}")

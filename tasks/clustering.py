@@ -1,0 +1,170 @@
+"""Clustering of images, objects and parts: do the features group what belongs together?
+
+Source: Walmer et al., CVPR 2023 (k-means purity of images, COCO objects and PartImageNet parts).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Source, digest
+from tasks.checks import unusable
+from tasks.datasets.base import RegionImage, Regions
+from tasks.metrics.clustering import ari, kmeans, nmi, purity
+from tasks.sources import ClassificationSources
+from zoo.preprocess import Tiles, View
+from zoo.spec import Layer
+
+VIEW = Tiles(short=448, tile=224)
+IMAGES_PER_SHARD = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRule:
+    """Numbers of the task: k-means with ``n_init`` starts from ``seed``, on raw features."""
+
+    n_init: int = 10
+    seed: int = 0
+
+
+def cluster_scores(
+    features: NDArray[np.float32],
+    labels: NDArray[np.int64],
+    k: int,
+    rule: ClusterRule,
+    unit: str,
+    keys: Sequence[str],
+) -> Outcome:
+    """Purity, NMI and ARI in percent of a k-means partition of features [items dim]."""
+    if reason := unusable(features):
+        return Outcome((), empty=reason)
+    if len(features) < k:
+        return Outcome((), empty=f"{len(features)} {unit} are fewer than {k} clusters")
+    clusters = kmeans(features, k, seed=rule.seed, n_init=rule.n_init)
+    measured = {"purity": purity, "NMI": nmi, "ARI": ari}
+    scores = tuple(
+        Score(name, 100.0 * metric(labels, clusters), len(labels), unit) for name, metric in measured.items()
+    )
+    values = {"cluster": clusters.astype(np.float64), "label": labels.astype(np.float64)}
+    return Outcome(scores, Items(unit, tuple(keys), ("",) * len(keys), values))
+
+
+@dataclass(frozen=True)
+class ImageClusterProblem:
+    """Clustering of the probe subset; ``labels`` is in the order of its source, k the number of classes."""
+
+    where: ClassificationSources
+    labels: NDArray[np.int64]
+    rule: ClusterRule = ClusterRule()
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The probe subset."""
+        return (self.where.probe,)
+
+    @cached_property
+    def identity(self) -> str:
+        """Digest of the rule and the labels."""
+        return digest("cluster-image", self.rule, self.labels)
+
+    def score(self, vectors: Mapping[str, NDArray[np.float32]]) -> Outcome:
+        """Purity, NMI and ARI of one layer."""
+        # k-means depends on the order of its rows: use the dataset's, not that of the batches
+        order = np.argsort(self.where.probe_order)
+        features, labels = vectors[self.where.probe.name][order], self.labels[order]
+        keys = [self.where.probe.samples[index].key for index in order]
+        read = ~np.isnan(features[:, 0])
+        kept = [key for key, ok in zip(keys, read, strict=True) if ok]
+        k = len(np.unique(self.labels))
+        return cluster_scores(features[read], labels[read], k, self.rule, "images", kept)
+
+
+@dataclass(frozen=True)
+class RegionClusterProblem:
+    """Clustering of annotated regions, each the mask-weighted mean of a dense grid.
+
+    Attributes:
+        data: Images with masks.
+        k: Number of clusters.
+        unit: What a region is: objects or parts.
+    """
+
+    data: Regions
+    k: int
+    unit: str
+    rule: ClusterRule = ClusterRule()
+
+    @cached_property
+    def source(self) -> Source:
+        """Every image is a group."""
+        groups = tuple(Group(image.sample.key, (image.sample,)) for image in self.data.images)
+        return Source(self.data.name, groups, VIEW, groups_per_shard=IMAGES_PER_SHARD)
+
+    @cached_property
+    def images(self) -> dict[str, RegionImage]:
+        """Images by key."""
+        return {image.sample.key: image for image in self.data.images}
+
+    @cached_property
+    def identity(self) -> str:
+        """Digest of the rule, the regions and their labels."""
+        regions = [(r.key, r.label) for image in self.data.images for r in image.regions]
+        return digest("cluster-regions", self.rule, self.k, regions)
+
+    def measure(self, group: Group, view: View) -> Measurer:
+        """A measurer of one image."""
+        return _RegionMeasurer(self.images[group.key])
+
+    def score(self, measurements: Sequence[Measurements]) -> Outcome:
+        """Purity, NMI and ARI over the regions that cover any of the grid."""
+        regions = [region for image in self.data.images for region in image.regions]
+        features = np.concatenate([np.asarray(m["mean"], np.float32) for m in measurements])
+        covered = np.concatenate([np.asarray(m["covered"], bool) for m in measurements])
+        labels = np.array([region.label for region in regions], np.int64)[covered]
+        keys = [region.key for region, ok in zip(regions, covered, strict=True) if ok]
+        return cluster_scores(features[covered], labels, self.k, self.rule, self.unit, keys)
+
+
+def region_weights(mask: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.float32]:
+    """Share of a region in each cell of a (height, width) grid, summing to 1; all zero where it vanishes.
+
+    The mask (0 and 1) is resized as an 8-bit image, bicubic, as PROTOCOLS Part II 9.2 says.
+    """
+    picture = Image.fromarray(mask * np.uint8(255)).resize((grid[1], grid[0]), Image.Resampling.BICUBIC)
+    weights = np.asarray(picture, np.float32)
+    total = weights.sum()
+    return weights / total if total else weights
+
+
+class _RegionMeasurer:
+    """Weighted means of one image's regions; the weights are shared by layers with the same grid."""
+
+    def __init__(self, image: RegionImage) -> None:
+        self._image = image
+        self._masks: list[NDArray[np.uint8]] | None = None
+        self._weights: dict[tuple[int, int], Tensor] = {}
+        self._means: dict[Layer, dict[str, Tensor]] = {}
+
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        del positions  # a group is one image
+        grid = grids[0]
+        weights = self._resized((grid.shape[0], grid.shape[1])).to(grid.device)
+        means = weights.flatten(1) @ grid.float().flatten(0, 1)
+        self._means[layer] = {"mean": means, "covered": weights.flatten(1).any(dim=1)}
+
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        return self._means.pop(layer)
+
+    def _resized(self, grid: tuple[int, int]) -> Tensor:
+        if grid not in self._weights:
+            if self._masks is None:
+                self._masks = [region.mask() for region in self._image.regions]
+            stack = np.stack([region_weights(mask, grid) for mask in self._masks])
+            self._weights[grid] = torch.from_numpy(stack)
+        return self._weights[grid]

@@ -1,0 +1,149 @@
+"""SPair-71k semantic correspondence: keypoints of one image found again in another.
+
+Source: Min et al., 2019 (data, PCK); the matching rule is PROTOCOLS, Part I, ``spair``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Source, digest
+from tasks.datasets.base import KeypointPair, Keypoints
+from tasks.metrics.correspondence import Target, match, prepare_target, sample_points
+from zoo.preprocess import Letterbox, View
+from zoo.spec import Layer
+
+VIEW = Letterbox(side=224)
+
+
+@dataclass(frozen=True, slots=True)
+class KeypointRule:
+    """Numbers of the task: a match is right within alpha times the longer side of the target's box."""
+
+    alphas: tuple[float, ...] = (0.1, 0.05, 0.01)
+
+
+@dataclass(frozen=True)
+class KeypointProblem:
+    """All pairs of a split, category by category."""
+
+    data: Keypoints
+    rule: KeypointRule = KeypointRule()
+
+    @cached_property
+    def pairs(self) -> dict[str, tuple[KeypointPair, ...]]:
+        """Pairs of each category, categories in sorted order."""
+        names = sorted({pair.category for pair in self.data.pairs})
+        return {name: tuple(p for p in self.data.pairs if p.category == name) for name in names}
+
+    @cached_property
+    def images(self) -> dict[str, tuple[int, ...]]:
+        """For each category, the images that its pairs need, as indices into ``data.samples``."""
+        return {
+            name: tuple(sorted({index for pair in pairs for index in (pair.source, pair.target)}))
+            for name, pairs in self.pairs.items()
+        }
+
+    @cached_property
+    def source(self) -> Source:
+        """Every category is a group and a shard."""
+        groups = tuple(
+            Group(name, tuple(self.data.samples[index] for index in indices))
+            for name, indices in self.images.items()
+        )
+        return Source(self.data.name, groups, VIEW)
+
+    @cached_property
+    def identity(self) -> str:
+        """Digest of the rule and the annotations."""
+        pairs = self.data.pairs
+        points = [array for pair in pairs for array in (pair.source_points, pair.target_points)]
+        return digest("spair", self.rule, [(p.key, p.target_box, p.target_size) for p in pairs], *points)
+
+    def measure(self, group: Group, view: View) -> Measurer:
+        """A measurer of one category."""
+        return _CategoryMeasurer(self.pairs[group.key], self.images[group.key], view)
+
+    def score(self, measurements: Sequence[Measurements]) -> Outcome:
+        """PCK in percent; primary is the mean over categories of per-keypoint hits at the largest alpha."""
+        categories = list(self.pairs)
+        boxes = [np.asarray(m["error_box"], np.float64) for m in measurements]
+        images = [np.asarray(m["error_image"], np.float64) for m in measurements]
+        counts = [len(pair.source_points) for name in categories for pair in self.pairs[name]]
+        n, starts = sum(counts), np.cumsum([0, *counts[:-1]])
+        if not n:
+            return Outcome((), empty="no pair has a keypoint")
+        scores: list[Score] = []
+        values: dict[str, NDArray[np.float64]] = {}
+        for alpha in self.rule.alphas:
+            metric = f"PCK@{alpha:g}"
+            hits = [100.0 * (errors < alpha).astype(np.float64) for errors in boxes]
+            pooled = np.concatenate(hits)
+            per_image = np.add.reduceat(pooled, starts) / np.asarray(counts)
+            by_image_size = [100.0 * (errors < alpha).astype(np.float64) for errors in images]
+            values[metric] = pooled
+            scores += [
+                Score(metric, _category_mean(hits), n, "keypoints"),
+                Score(f"{metric} per image", float(per_image.mean()), len(counts), "pairs"),
+                Score(f"{metric} per keypoint", float(pooled.mean()), n, "keypoints"),
+                Score(f"{metric} image size", _category_mean(by_image_size), n, "keypoints"),
+            ]
+        ordered = [pair for name in categories for pair in self.pairs[name]]
+        keys = tuple(f"{pair.key}#{i}" for pair in ordered for i in range(len(pair.source_points)))
+        strata = tuple(pair.category for pair in ordered for _ in pair.source_points)
+        return Outcome(tuple(scores), Items("keypoints", keys, strata, values))
+
+
+def _category_mean(hits: Sequence[NDArray[np.float64]]) -> float:
+    return float(np.mean([category.mean() for category in hits if len(category)]))
+
+
+class _CategoryMeasurer:
+    """Keeps the grids of one category's images and matches all of its pairs at the end."""
+
+    def __init__(self, pairs: tuple[KeypointPair, ...], images: tuple[int, ...], view: View) -> None:
+        self._pairs = pairs
+        self._position = {index: position for position, index in enumerate(images)}
+        self._view = view
+        self._grids: dict[Layer, dict[int, Tensor]] = {}
+
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        kept = self._grids.setdefault(layer, {})
+        for position, grid in zip(positions, grids.clone(), strict=True):
+            kept[position] = grid
+
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        grids = self._grids.pop(layer, {})
+        targets: dict[int, Target] = {}
+        distances: list[Tensor] = []
+        for pair in self._pairs:
+            source, target = (self._view.geometry(size) for size in (pair.source_size, pair.target_size))
+            if pair.target not in targets:
+                grid = grids[self._position[pair.target]]
+                targets[pair.target] = prepare_target(grid, target.size[0], target.content)
+            grid = grids[self._position[pair.source]]
+            stride = source.size[0] // grid.shape[0]
+            asked = torch.from_numpy(source.to_view(pair.source_points))
+            truth = torch.from_numpy(target.to_view(pair.target_points)).to(grid.device)
+            found = match(sample_points(grid, asked, stride), targets[pair.target])
+            distances.append(torch.linalg.vector_norm(found - truth, dim=1) / target.scale[0])
+        # one transfer from the device for the whole category
+        error = torch.cat(distances).double().cpu() if distances else torch.zeros(0, dtype=torch.float64)
+        box, image = self._lengths()
+        return {"error_box": error / box, "error_image": error / image}
+
+    def _lengths(self) -> tuple[Tensor, Tensor]:
+        """Longer side of the target's box and of the target image for every keypoint, in image pixels."""
+        counts = torch.tensor([len(pair.source_points) for pair in self._pairs], dtype=torch.long)
+        boxes = [
+            max(p.target_box[2] - p.target_box[0], p.target_box[3] - p.target_box[1]) for p in self._pairs
+        ]
+        images = [float(max(pair.target_size)) for pair in self._pairs]
+        both = torch.tensor([boxes, images], dtype=torch.float64).reshape(2, -1)
+        box, image = both.repeat_interleave(counts, dim=1)
+        return box, image

@@ -1,0 +1,84 @@
+"""k-nearest-neighbour classification by cosine similarity with a softmax-weighted vote.
+
+Source: Wu et al., CVPR 2018; numbers as in the evaluation of DINO (Caron et al., ICCV 2021).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.base import Items, Outcome, Score, Source, digest
+from tasks.checks import unusable
+from tasks.datasets.base import Classification
+from tasks.metrics.neighbours import nearest, top_k_correct, vote
+from tasks.sources import ClassificationSources
+
+
+@dataclass(frozen=True, slots=True)
+class KnnRule:
+    """Numbers of the task.
+
+    Attributes:
+        k: Neighbours of the primary score.
+        others: Further k of the same search.
+        temperature: Divisor of the cosine in the vote exp(cos / temperature).
+    """
+
+    k: int = 20
+    others: tuple[int, ...] = (10, 100, 200)
+    temperature: float = 0.07
+
+
+@dataclass(frozen=True)
+class KnnProblem:
+    """k-NN of validation images in the bank of training images."""
+
+    data: Classification
+    where: ClassificationSources
+    rule: KnnRule = KnnRule()
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Bank (probe subset and rest) and queries."""
+        rest = () if self.where.rest is None else (self.where.rest,)
+        return (self.where.probe, *rest, self.where.val)
+
+    @cached_property
+    def identity(self) -> str:
+        """Digest of the rule and the labels."""
+        return digest("knn", self.rule, self.data.train.labels, self.data.val.labels)
+
+    def bank(self, vectors: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Bank [images dim] in the dataset's order, whatever the order of its sources."""
+        probe = vectors[self.where.probe.name]
+        bank = np.empty((len(self.data.train.samples), probe.shape[1]), np.float32)
+        bank[self.where.probe_order] = probe
+        if self.where.rest is not None:
+            bank[self.where.rest_order] = vectors[self.where.rest.name]
+        return bank
+
+    def score(self, vectors: Mapping[str, NDArray[np.float32]]) -> Outcome:
+        """Top-1 and top-5 in percent, for every k of one search."""
+        bank, queries = self.bank(vectors), vectors[self.where.val.name]
+        stored, asked = ~np.isnan(bank[:, 0]), ~np.isnan(queries[:, 0])
+        bank, queries = bank[stored], queries[asked]
+        if reason := unusable(bank) or unusable(queries, constant=False):
+            return Outcome((), empty=reason)
+        labels, truth = self.data.train.labels[stored], self.data.val.labels[asked]
+        ks = (self.rule.k, *self.rule.others)
+        neighbours = nearest(bank, queries, max(ks))
+        scores: list[Score] = []
+        values: dict[str, NDArray[np.float64]] = {}
+        for k in ks:
+            ranked = vote(neighbours, labels, k, len(self.data.train.classes), self.rule.temperature)
+            for top in (1, 5):
+                metric = f"top-{top}" if k == self.rule.k else f"top-{top} k={k}"
+                correct = top_k_correct(ranked, truth, top).astype(np.float64)
+                values[metric] = correct
+                scores.append(Score(metric, 100.0 * float(correct.mean()), len(correct), "images"))
+        keys = tuple(s.key for s, ok in zip(self.data.val.samples, asked, strict=True) if ok)
+        strata = tuple(self.data.val.classes[label] for label in truth)
+        return Outcome(tuple(scores), Items("images", keys, strata, values))

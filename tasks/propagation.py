@@ -1,0 +1,150 @@
+"""DAVIS-2017 mask propagation: labels of the first frame carried through a video by feature similarity.
+
+Source: Jabri et al., NeurIPS 2020; numbers as in the evaluation of DINO (Caron et al., ICCV 2021); J and F by
+the rules of the DAVIS-2017 evaluation (Pont-Tuset et al., 2017).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Source, digest
+from tasks.datasets.base import Video, Videos
+from tasks.datasets.davis_masks import read_mask
+from tasks.metrics.propagation import Propagator, decode, seed_labels
+from tasks.metrics.segmentation import VOID, boundary_f, jaccard
+from zoo.preprocess import View, WholeFrame
+from zoo.spec import Layer
+
+VIEW = WholeFrame(short=480)
+
+
+@dataclass(frozen=True, slots=True)
+class PropagationRule:
+    """Numbers of the task.
+
+    Attributes:
+        n_last_frames: Latest frames that are sources beside the first.
+        topk: Strongest sources that a token listens to.
+        radius: Half the side of the square window, in tokens.
+        temperature: Divisor of the cosine in the affinity exp(cos / temperature).
+        keep_vanished: Whether an object too small for the token grid keeps the token that it covers most.
+    """
+
+    n_last_frames: int = 7
+    topk: int = 5
+    radius: int = 12
+    temperature: float = 0.1
+    keep_vanished: bool = True
+
+
+@dataclass(frozen=True)
+class PropagationProblem:
+    """Propagation through every video of a split."""
+
+    data: Videos
+    rule: PropagationRule = PropagationRule()
+
+    @cached_property
+    def source(self) -> Source:
+        """Every video is a group and a shard."""
+        groups = tuple(Group(video.name, video.frames) for video in self.data.videos)
+        return Source(self.data.name, groups, VIEW)
+
+    @cached_property
+    def identity(self) -> str:
+        """Digest of the rule and of the mask files' sizes and times."""
+        masks = [(path.name, path.stat()) for video in self.data.videos for path in video.masks]
+        return digest("davis", self.rule, [(name, s.st_size, s.st_mtime_ns) for name, s in masks])
+
+    def measure(self, group: Group, view: View) -> Measurer:
+        """A measurer of one video."""
+        video = next(video for video in self.data.videos if video.name == group.key)
+        return _VideoMeasurer(video, view, self.rule)
+
+    def score(self, measurements: Sequence[Measurements]) -> Outcome:
+        """J&F, J and F in percent, unweighted means over objects; the first and last frame do not count."""
+        keys: list[str] = []
+        strata: list[str] = []
+        objects: dict[str, list[float]] = {"J": [], "F": []}
+        for video, measured in zip(self.data.videos, measurements, strict=True):
+            for number in range(len(measured["J"])):
+                keys.append(f"{video.name}_{number + 1}")
+                strata.append(video.name)
+                for metric, means in objects.items():
+                    means.append(100.0 * float(np.mean(measured[metric][number])))
+        if not keys:
+            return Outcome((), empty="no video has an annotated object")
+        values = {metric: np.asarray(means) for metric, means in objects.items()}
+        values = {"J&F": (values["J"] + values["F"]) / 2, **values}
+        scores = tuple(Score(metric, float(v.mean()), len(v), "objects") for metric, v in values.items())
+        return Outcome(scores, Items("objects", tuple(keys), tuple(strata), values))
+
+
+@dataclass(slots=True)
+class _LayerState:
+    propagator: Propagator
+    j: list[NDArray[np.float64]] = field(default_factory=list)
+    f: list[NDArray[np.float64]] = field(default_factory=list)
+
+
+class _VideoMeasurer:
+    """Propagates frame by frame and scores each frame at once, so that no prediction is kept."""
+
+    def __init__(self, video: Video, view: View, rule: PropagationRule) -> None:
+        self._video = video
+        self._rule = rule
+        self._view_width = view.geometry(video.size).size[0]
+        self._states: dict[Layer, _LayerState] = {}
+        self._seed = read_mask(video.masks[0])
+        self._objects = int(np.where(self._seed == VOID, 0, self._seed).max())
+        self._truths: dict[int, NDArray[np.uint8]] = {}
+
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        last = len(self._video.frames) - 1
+        for position, grid in zip(positions, grids, strict=True):
+            if position == 0:
+                self._states[layer] = _LayerState(self._start(grid))
+            elif position < last:  # the last frame is not scored and nothing comes after it
+                self._step(self._states[layer], position, grid)
+
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        state = self._states.pop(layer)
+        empty = np.zeros((0, self._objects))
+        return {
+            "J": torch.from_numpy(np.stack(state.j or list(empty), axis=-1) if state.j else empty.T),
+            "F": torch.from_numpy(np.stack(state.f, axis=-1) if state.f else empty.T),
+        }
+
+    def _start(self, grid: Tensor) -> Propagator:
+        rule = self._rule
+        labels = seed_labels(self._seed, (grid.shape[0], grid.shape[1]), keep_vanished=rule.keep_vanished)
+        return Propagator(
+            grid,
+            labels.to(device=grid.device, dtype=grid.dtype),
+            n_last_frames=rule.n_last_frames,
+            topk=rule.topk,
+            radius=rule.radius,
+            temperature=rule.temperature,
+        )
+
+    def _step(self, state: _LayerState, position: int, grid: Tensor) -> None:
+        soft = state.propagator.step(grid)
+        patch = self._view_width // grid.shape[1]
+        prediction = decode(soft, self._video.size, patch)
+        truth = self._truth(position)
+        numbers = range(1, self._objects + 1)
+        state.j.append(np.array([jaccard(prediction == i, truth == i) for i in numbers]))
+        state.f.append(np.array([boundary_f(prediction == i, truth == i) for i in numbers]))
+
+    def _truth(self, position: int) -> NDArray[np.uint8]:
+        """Annotation of a frame; kept while the layers of its batch need it."""
+        if position not in self._truths:
+            self._truths.pop(position - 64, None)
+            self._truths[position] = read_mask(self._video.masks[position])
+        return self._truths[position]

@@ -1,0 +1,74 @@
+"""Instance retrieval on revisited Oxford and Paris.
+
+Source: Radenović et al., CVPR 2018 (splits, junk, trapezoid AP).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.base import Group, Items, Outcome, Score, Source, digest
+from tasks.checks import unusable
+from tasks.datasets.base import Retrieval, Sample
+from tasks.metrics.ranking import Difficulty, rank, revisited
+from zoo.preprocess import FitLongSide
+
+VIEW = FitLongSide(long=224)
+CHUNK = 256
+DIFFICULTIES: tuple[Difficulty, ...] = ("medium", "easy", "hard")
+
+
+@dataclass(frozen=True)
+class RetrievalProblem:
+    """Queries, cropped to their boxes, against the database."""
+
+    data: Retrieval
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """Database and queries."""
+        return (
+            _chunked(f"{self.data.name}/database", self.data.database),
+            _chunked(f"{self.data.name}/queries", self.data.queries),
+        )
+
+    @cached_property
+    def identity(self) -> str:
+        """Digest of the ground truth."""
+        data = self.data
+        return digest("retrieval", *data.easy, "hard", *data.hard, "junk", *data.junk)
+
+    def score(self, vectors: Mapping[str, NDArray[np.float32]]) -> Outcome:
+        """mAP and mP@1, 5, 10 of the three difficulties, in percent; Medium is primary."""
+        database, queries = (vectors[source.name] for source in self.sources)
+        if reason := unusable(database) or unusable(queries, constant=False):
+            return Outcome((), empty=reason)
+        ranks = rank(_unit(database) @ _unit(queries).T)
+        scores: list[Score] = []
+        values: dict[str, NDArray[np.float64]] = {}
+        for difficulty in DIFFICULTIES:
+            result = revisited(ranks, self.data.easy, self.data.hard, self.data.junk, difficulty)
+            measured = {f"mAP {difficulty}": result.ap}
+            measured |= {f"mP@{k} {difficulty}": values_k for k, values_k in result.precision.items()}
+            for metric, per_query in measured.items():
+                values[metric] = 100.0 * per_query
+                counted = per_query[~np.isnan(per_query)]
+                if len(counted):
+                    scores.append(Score(metric, 100.0 * float(counted.mean()), len(counted), "queries"))
+        keys = tuple(sample.key for sample in self.data.queries)
+        return Outcome(tuple(scores), Items("queries", keys, ("",) * len(keys), values))
+
+
+def _chunked(name: str, samples: tuple[Sample, ...]) -> Source:
+    starts = range(0, len(samples), CHUNK)
+    return Source(
+        name, tuple(Group(f"{start:08d}", samples[start : start + CHUNK]) for start in starts), VIEW
+    )
+
+
+def _unit(features: NDArray[np.float32]) -> NDArray[np.float32]:
+    norms = np.linalg.norm(features, axis=1, keepdims=True)
+    return np.asarray(features / np.maximum(norms, 1e-12), dtype=np.float32)

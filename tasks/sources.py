@@ -1,0 +1,80 @@
+"""Sources of a classification dataset, shared by k-NN, image clustering and CKA.
+
+The training images are two sources: the probe subset (clustering and CKA look at it) in CKA's batches, and
+the rest. Both are shown through the same view, so their vectors together are the k-NN bank and no image goes
+through a backbone twice.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.base import Group, Source
+from tasks.datasets.base import Classification, ClassImages, Sample
+from zoo.preprocess import ResizeCrop, View
+
+CHUNK = 512
+"""Images whose vectors are stored together."""
+
+BATCH = 256
+"""Images of a CKA batch."""
+
+BATCH_SEED = 0
+"""Seed of the order in which the probe subset is cut into batches."""
+
+VIEW = ResizeCrop(short=256, crop=224)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassificationSources:
+    """Where the vectors of a classification dataset's images are.
+
+    Attributes:
+        probe: The probe subset, in CKA batches.
+        rest: The other training images; None if there are none.
+        val: The validation images.
+        probe_order: Index into ``train`` of each probe image, in the order of its source.
+        rest_order: The same for the rest.
+    """
+
+    probe: Source
+    rest: Source | None
+    val: Source
+    probe_order: NDArray[np.int64]
+    rest_order: NDArray[np.int64]
+
+
+def chunked(name: str, samples: tuple[Sample, ...], view: View) -> Source:
+    """A source of images that are stored by chunks and left out where they cannot be read."""
+    starts = range(0, len(samples), CHUNK)
+    groups = tuple(Group(f"{start:08d}", samples[start : start + CHUNK]) for start in starts)
+    return Source(name, groups, view, skip_unreadable=True)
+
+
+def classification_sources(
+    data: Classification, probe: NDArray[np.int64], view: View = VIEW, batch: int = BATCH
+) -> ClassificationSources:
+    """Sources of a dataset whose probe subset has those indices into ``data.train``.
+
+    The probe subset is permuted once with a fixed seed and cut into batches; a remainder stays a smaller
+    batch. Source of the batch rule: PROTOCOLS, Part I, ``cka``.
+    """
+    order = np.random.Generator(np.random.PCG64(BATCH_SEED)).permutation(np.sort(probe))
+    starts = range(0, len(order), batch)
+    batches = tuple(
+        Group(f"batch-{number:04d}", _take(data.train, order[start : start + batch]))
+        for number, start in enumerate(starts)
+    )
+    rest = np.setdiff1d(np.arange(len(data.train.samples), dtype=np.int64), probe)
+    return ClassificationSources(
+        probe=Source(f"{data.name}/train-probe", batches, view, joint=True, skip_unreadable=True),
+        rest=chunked(f"{data.name}/train-rest", _take(data.train, rest), view) if len(rest) else None,
+        val=chunked(f"{data.name}/val", data.val.samples, view),
+        probe_order=order,
+        rest_order=rest,
+    )
+
+
+def _take(images: ClassImages, indices: NDArray[np.int64]) -> tuple[Sample, ...]:
+    return tuple(images.samples[index] for index in indices)
