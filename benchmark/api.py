@@ -63,7 +63,7 @@ class RunSummary:
     @property
     def failures(self) -> tuple[Failure, ...]:
         """What failed, data that could not be read first."""
-        broken = tuple(Failure("data", "", message, bad_input=True) for message in self.bound.broken)
+        broken = tuple(Failure("data", one.task, one.reason, bad_input=True) for one in self.bound.broken)
         return (*broken, *self.result.failures)
 
 

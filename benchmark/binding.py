@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from tasks.datasets.folder import read_folder
 from tasks.datasets.hub import read_hub_dataset
 from tasks.datasets.imagenet import probe_subset, read_imagenet
 from tasks.datasets.partimagenet import read_partimagenet
-from tasks.datasets.revisitop import read_revisited
+from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.datasets.spair import read_spair
 from tasks.keypoints import KeypointProblem
 from tasks.knn import KnnProblem
@@ -28,7 +28,7 @@ from tasks.propagation import PropagationProblem
 from tasks.registry import TaskEntry
 from tasks.retrieval import RetrievalProblem
 from tasks.sources import ClassificationSources, classification_sources
-from zoo.errors import InputError
+from zoo.errors import InputError, MissingDataError
 
 OWN_PROBE = 100
 """Images per class of the probe subset of a dataset without a list of its own."""
@@ -51,13 +51,24 @@ class DataLocation:
     limit: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Unbound:
+    """A task without data, and why."""
+
+    task: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.task}: {self.reason}"
+
+
 @dataclass
 class Bound:
-    """Tasks with data, and those that have none: task name and why."""
+    """Tasks with data, those whose data is not there, and those whose data is wrong."""
 
     tasks: list[BoundTask] = field(default_factory=list)
-    absent: list[str] = field(default_factory=list)
-    broken: list[str] = field(default_factory=list)
+    absent: list[Unbound] = field(default_factory=list)
+    broken: list[Unbound] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -88,49 +99,39 @@ class Binder:
         """
         bound = Bound()
         for task in tasks:
-            for role, folder, read in self._readers(task):
+            for read in self._readers(task):
                 try:
-                    if folder is not None and not folder.is_dir():
-                        bound.absent.append(f"{task.name} needs {role} at {folder}")
-                    else:
-                        bound.tasks.append(read())
+                    bound.tasks.append(read())
+                except MissingDataError as error:
+                    bound.absent.append(Unbound(task.name, str(error)))
                 except InputError as error:
-                    bound.broken.append(f"{task.name}: {error}")
-        lacking = [name for name in bound.absent if not _has_data(name.split()[0], bound)]
+                    bound.broken.append(Unbound(task.name, str(error)))
+        served = {one.task.name for one in bound.tasks} | {one.task for one in bound.broken}
+        lacking = [str(one) for one in bound.absent if one.task not in served]
         if named and lacking:
-            raise InputError(f"expected data that is not there: {'; '.join(lacking)}")
+            raise InputError(f"data of a task that was asked for is not there: {'; '.join(lacking)}")
         if not bound.tasks:
-            problems = bound.broken or bound.absent or ["no task fits this data"]
-            raise InputError(f"there is nothing to run: {'; '.join(problems)}")
+            problems = [str(one) for one in bound.broken or bound.absent]
+            raise InputError(f"there is nothing to run: {'; '.join(problems) or 'no task fits this data'}")
         return bound
 
-    def _readers(self, task: TaskEntry) -> list[tuple[str, Path | None, Callable[[], BoundTask]]]:
-        """For each dataset of a task: its name, its folder, and what reads and binds it."""
-        at = self._at
-        catalogue = at.catalogue
+    def _readers(self, task: TaskEntry) -> list[Callable[[], BoundTask]]:
+        """What reads and binds each dataset of a task."""
         if task.role == "classification":
-            folder = None if at.data is None else at.data / catalogue.classification.folder
-            return [(catalogue.classification.name, folder, lambda: self._classes(task))]
-        if at.data is None:
+            return [lambda: self._classes(task)]
+        data = self._at.data
+        if data is None:  # the user's own images have class labels only
             return []
-        data = at.data
         if task.role == "retrieval":
-            return [
-                (entry.name, data / entry.folder, lambda e=entry: self._retrieval(task, e))  # type: ignore[misc]
-                for entry in catalogue.retrieval
-            ]
-        one: dict[str, tuple[str, str, Callable[[], BoundTask]]] = {
-            "videos": (catalogue.videos.name, catalogue.videos.folder, lambda: self._videos(task)),
-            "keypoints": (
-                catalogue.keypoints.name,
-                catalogue.keypoints.folder,
-                lambda: self._keypoints(task),
-            ),
-            "objects": (catalogue.objects.name, catalogue.objects.folder, lambda: self._objects(task)),
-            "parts": (catalogue.parts.name, catalogue.parts.folder, lambda: self._parts(task)),
-        }
-        name, folder_name, read = one[task.role]
-        return [(name, data / folder_name, read)]
+            entries = self._at.catalogue.retrieval
+            return [partial(self._retrieval, task, entry, data) for entry in entries]
+        read = {
+            "videos": self._videos,
+            "keypoints": self._keypoints,
+            "objects": self._objects,
+            "parts": self._parts,
+        }[task.role]
+        return [partial(read, task, data)]
 
     @cached_property
     def _probed(self) -> _ProbedClasses:
@@ -164,35 +165,27 @@ class Binder:
         clusters = ImageClusterProblem(probed.where, probed.labels)
         return BoundTask(task, clusters, name, "train-probe", coverage)
 
-    def _retrieval(self, task: TaskEntry, entry: "object") -> BoundTask:
-        from tasks.datasets.revisitop import RevisitedEntry
-
-        assert isinstance(entry, RevisitedEntry)
-        assert self._at.data is not None
-        data = read_revisited(self._at.data, entry)
+    def _retrieval(self, task: TaskEntry, entry: RevisitedEntry, folder: Path) -> BoundTask:
+        data = read_revisited(folder, entry)
         data = limit_retrieval(data, self._at.limit) if self._at.limit else data
         return BoundTask(task, RetrievalProblem(data), data.name, "database, queries", data.coverage)
 
-    def _videos(self, task: TaskEntry) -> BoundTask:
-        assert self._at.data is not None
-        data = read_davis(self._at.data, self._at.catalogue.videos)
+    def _videos(self, task: TaskEntry, folder: Path) -> BoundTask:
+        data = read_davis(folder, self._at.catalogue.videos)
         data = limit_videos(data, self._at.limit) if self._at.limit else data
         return BoundTask(task, PropagationProblem(data), data.name, "val", data.coverage)
 
-    def _keypoints(self, task: TaskEntry) -> BoundTask:
-        assert self._at.data is not None
-        data = read_spair(self._at.data, self._at.catalogue.keypoints)
+    def _keypoints(self, task: TaskEntry, folder: Path) -> BoundTask:
+        data = read_spair(folder, self._at.catalogue.keypoints)
         data = limit_keypoints(data, self._at.limit) if self._at.limit else data
         return BoundTask(task, KeypointProblem(data), data.name, "test", data.coverage)
 
-    def _objects(self, task: TaskEntry) -> BoundTask:
-        assert self._at.data is not None
-        data = read_coco(self._at.data, self._at.catalogue.objects)
+    def _objects(self, task: TaskEntry, folder: Path) -> BoundTask:
+        data = read_coco(folder, self._at.catalogue.objects)
         return self._regions(task, data, self._at.catalogue.object_clusters, "objects", "val")
 
-    def _parts(self, task: TaskEntry) -> BoundTask:
-        assert self._at.data is not None
-        data = read_partimagenet(self._at.data, self._at.catalogue.parts)
+    def _parts(self, task: TaskEntry, folder: Path) -> BoundTask:
+        data = read_partimagenet(folder, self._at.catalogue.parts)
         return self._regions(task, data, self._at.catalogue.part_clusters, "parts", "train, val, test")
 
     def _regions(self, task: TaskEntry, data: Regions, k: int, unit: str, split: str) -> BoundTask:
@@ -203,7 +196,3 @@ class Binder:
             note = f"k-means with k = {present}, the categories present, instead of {k}"
             coverage, k = replace(coverage, notes=(*coverage.notes, note)), present
         return BoundTask(task, RegionClusterProblem(data, k, unit), data.name, split, coverage)
-
-
-def _has_data(task: str, bound: Bound) -> bool:
-    return any(one.task.name == task for one in bound.tasks)

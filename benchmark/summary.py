@@ -22,8 +22,8 @@ def show(summary: RunSummary, report: Terminal) -> int:
         )
     else:
         report.say("no image went through a backbone: all features were there")
-    for line in summary.bound.absent:
-        report.say(f"left out: {line}, which is not there")
+    for absent in summary.bound.absent:
+        report.say(f"left out: {absent}")
     for line in passes.unreadable[:MOST_NAMED]:
         report.say(f"left out: {line}")
     if len(passes.unreadable) > MOST_NAMED:

@@ -1,4 +1,4 @@
-"""The one error for bad input."""
+"""Errors for bad input."""
 
 
 class InputError(ValueError):
@@ -7,3 +7,7 @@ class InputError(ValueError):
     Its message is one sentence: what was expected, what was found, what to do. The command line prints it
     without a traceback and exits with 2.
     """
+
+
+class MissingDataError(InputError):
+    """Data that is not there at all, as opposed to data that is wrong."""

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from zoo.errors import InputError
-from zoo.preprocess import Box
+from zoo.errors import InputError, MissingDataError
+from zoo.geometry import Box
 
 
 class UnreadableImageError(InputError):
@@ -44,6 +44,14 @@ class Sample(Protocol):
         ...
 
 
+def to_rgb(image: Image.Image) -> Image.Image:
+    """The decoded image in RGB; transparency is dropped, not blended."""
+    if image.mode == "P" and isinstance(image.info.get("transparency"), bytes):
+        # The same colours, without Pillow's warning that alpha is lost.
+        image = image.convert("RGBA")
+    return image.convert("RGB")
+
+
 @dataclass(frozen=True, slots=True)
 class FileSample:
     """An image file."""
@@ -56,7 +64,7 @@ class FileSample:
         """The decoded RGB image; raises UnreadableImageError for a missing, truncated or foreign file."""
         try:
             with Image.open(self.path) as image:
-                return image.convert("RGB")
+                return to_rgb(image)
         except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
             raise UnreadableImageError(f"cannot decode image {self.path}: {error}") from error
 
@@ -251,10 +259,10 @@ class Regions:
 
 
 def require_directory(path: Path, what: str) -> None:
-    """Raise InputError unless a directory exists."""
+    """Raise MissingDataError unless a directory exists."""
     if not path.is_dir():
         state = "is not a directory" if path.exists() else "does not exist"
-        raise InputError(f"expected {what} at {path}, which {state}")
+        raise MissingDataError(f"expected {what} at {path}, which {state}")
 
 
 def first_missing(paths: Sequence[Path]) -> Path | None:

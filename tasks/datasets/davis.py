@@ -1,0 +1,138 @@
+"""DAVIS-2017: frames in ``JPEGImages/480p/<sequence>``, masks in ``Annotations/480p/<sequence>``."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.datasets.base import Count, Coverage, FileSample, Video, Videos, require_directory
+from tasks.datasets.davis_masks import object_count, read_mask
+from tasks.datasets.files import file_names, image_size, require_inside, some
+from zoo.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class DavisEntry:
+    """A dataset in the layout of DAVIS-2017, and its official counts.
+
+    Attributes:
+        name: Name of the dataset.
+        folder: Its folder under the data folder.
+        resolution: Folder of that resolution in ``JPEGImages`` and ``Annotations``.
+        subset: File that lists the sequences.
+        sequences: Official number of sequences.
+        frames: Official number of frames.
+        objects: Official number of objects.
+    """
+
+    name: str = "davis-2017-val"
+    folder: str = "DAVIS"
+    resolution: str = "480p"
+    subset: str = "ImageSets/2017/val.txt"
+    sequences: int = 30
+    frames: int = 1999
+    objects: int = 61
+
+    @property
+    def layout(self) -> str:
+        """The expected files."""
+        return (
+            f"{self.folder}/{self.subset}, {self.folder}/JPEGImages/{self.resolution}/<sequence>/*.jpg "
+            f"and {self.folder}/Annotations/{self.resolution}/<sequence>/*.png"
+        )
+
+
+DAVIS_2017_VAL = DavisEntry()
+
+
+def read_davis(data: Path, entry: DavisEntry = DAVIS_2017_VAL) -> Videos:
+    """The sequences of a DAVIS subset that are there, by sorted name; keys are ``<sequence>/<frame>``.
+
+    Args:
+        data: Folder that holds the dataset's folder.
+        entry: Folder name and official counts.
+
+    Raises:
+        InputError: A wrong layout, no sequence, a frame without a mask or a mask of another size, or a
+            sequence whose first mask has no object.
+    """
+    root = data / entry.folder
+    require_directory(root, f"{entry.name} ({entry.layout})")
+    frames, masks = root / "JPEGImages" / entry.resolution, root / "Annotations" / entry.resolution
+    require_directory(frames, f"the frames of {entry.name}")
+    require_directory(masks, f"the masks of {entry.name}")
+    listed = _sequences(root / entry.subset)
+    there = [name for name in listed if (frames / name).is_dir()]
+    if not there:
+        raise InputError(f"expected folders of the sequences {some(listed)} in {frames}, found none of them")
+    videos = tuple(_read_video(name, frames / name, masks / name) for name in there)
+    counts = (
+        Count("sequences", len(videos), entry.sequences),
+        Count("frames", sum(len(video.frames) for video in videos), entry.frames),
+        Count("objects", sum(_objects(video) for video in videos), entry.objects),
+    )
+    return Videos(entry.name, videos, Coverage(counts))
+
+
+def _sequences(path: Path) -> list[str]:
+    """Sorted names in a subset's file; raises InputError."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"expected a list of sequences at {path}: {error}") from error
+    names = [line.strip() for line in lines if line.strip()]
+    if not names or len(set(names)) != len(names):
+        raise InputError(f"expected one sequence a line in {path}, each once, found {some(names) or 'none'}")
+    return sorted(require_inside(name, str(path)) for name in names)
+
+
+def _objects(video: Video) -> int:
+    """Number of objects in the first mask; raises InputError where there is none."""
+    number = object_count(read_mask(video.masks[0]))
+    if not number:
+        raise InputError(
+            f"expected at least one object in the first mask {video.masks[0]}, found background only"
+        )
+    return number
+
+
+def _read_video(name: str, frames: Path, masks: Path) -> Video:
+    """One sequence; raises InputError."""
+    images = file_names(frames, (".jpg",))
+    if not images:
+        raise InputError(f"expected frames (*.jpg) in {frames}, found none")
+    if not masks.is_dir():
+        raise InputError(f"expected a folder of masks at {masks} for the frames in {frames}, found none")
+    stems = [Path(image).stem for image in images]
+    _require_same_frames(stems, [Path(mask).stem for mask in file_names(masks, (".png",))], frames, masks)
+    size = image_size(frames / images[0])
+    paths = tuple(masks / f"{stem}.png" for stem in stems)
+    for frame, mask in zip(images, paths, strict=True):
+        _require_same_size(frames / frame, mask, size)
+    samples = tuple(
+        FileSample(f"{name}/{stem}", str(frames / image)) for stem, image in zip(stems, images, strict=True)
+    )
+    return Video(name, samples, paths, size)
+
+
+def _require_same_frames(frames: list[str], masks: list[str], frames_at: Path, masks_at: Path) -> None:
+    bare = sorted(set(frames) - set(masks))
+    if bare:
+        raise InputError(
+            f"expected a mask for every frame of {frames_at} in {masks_at}, found none for {some(bare)}; "
+            "fetch the missing files"
+        )
+    alone = sorted(set(masks) - set(frames))
+    if alone:
+        raise InputError(
+            f"expected a frame for every mask of {masks_at} in {frames_at}, found none for {some(alone)}; "
+            "fetch the missing files"
+        )
+
+
+def _require_same_size(frame: Path, mask: Path, size: tuple[int, int]) -> None:
+    for path in (frame, mask):
+        found = image_size(path)
+        if found != size:
+            raise InputError(
+                f"expected frames and masks of one size in a sequence, {size[0]} x {size[1]} as its first "
+                f"frame, found {found[0]} x {found[1]} in {path}"
+            )

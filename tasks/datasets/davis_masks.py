@@ -1,0 +1,59 @@
+"""Masks of DAVIS: palette PNG files whose pixel values are object ids."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from tasks.datasets.base import UnreadableImageError
+from zoo.errors import InputError
+
+VOID = 255
+"""Pixel value of an annotation that belongs to nothing."""
+
+
+def voc_palette() -> NDArray[np.uint8]:
+    """The colour map of PASCAL VOC, uint8 [256 3].
+
+    Bit 3k of an index is bit 7 - k of its red, bit 3k + 1 that of its green, bit 3k + 2 that of its blue.
+    """
+    index = np.arange(256)
+    palette = np.zeros((256, 3), dtype=np.int64)
+    for bit in range(8):
+        level, channel = divmod(bit, 3)
+        palette[:, channel] |= (index >> bit & 1) << (7 - level)
+    return palette.astype(np.uint8)
+
+
+def read_mask(path: Path) -> NDArray[np.uint8]:
+    """Pixel values of a mask, uint8 [height width]: 0 is background, 255 (in annotations) is void.
+
+    Raises:
+        UnreadableImageError: A missing, truncated or foreign file.
+        InputError: Colours in place of object ids.
+    """
+    try:
+        with Image.open(path) as image:
+            if image.mode not in ("P", "L"):
+                raise InputError(
+                    f"expected a palette or greyscale PNG whose pixel values are object ids at {path}, "
+                    f"found mode {image.mode}; save the mask with its palette"
+                )
+            return np.array(image, dtype=np.uint8)
+    except InputError:
+        raise
+    except (OSError, SyntaxError, ValueError) as error:
+        raise UnreadableImageError(f"cannot decode mask {path}: {error}") from error
+
+
+def write_mask(path: Path, mask: NDArray[np.uint8]) -> None:
+    """Write object ids, uint8 [height width], as a PNG with the palette of DAVIS."""
+    image = Image.fromarray(np.ascontiguousarray(mask, dtype=np.uint8))
+    image.putpalette(voc_palette().tobytes())
+    image.save(path, format="PNG")
+
+
+def object_count(mask: NDArray[np.uint8]) -> int:
+    """Number of objects by the official rule: the highest id of a sequence's first mask, void left out."""
+    return int(np.max(mask, where=mask != VOID, initial=0))

@@ -1,0 +1,94 @@
+"""Checked access to the fields of JSON files, with errors that name file, field and what was found."""
+
+import json
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+
+from zoo.errors import InputError
+
+JsonObject = Mapping[str, object]
+
+
+def read_json(path: Path) -> JsonObject:
+    """The object in a JSON file; raises InputError for a missing or malformed one."""
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"expected a JSON file at {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"expected JSON in {path}, which is malformed ({error}); fetch it again") from error
+    return as_object(content, str(path))
+
+
+def as_object(value: object, where: str) -> JsonObject:
+    """The value as a JSON object; raises InputError."""
+    if not isinstance(value, dict):
+        raise InputError(f"expected a JSON object in {where}, found {describe(value)}")
+    return value
+
+
+def describe(value: object) -> str:
+    """A value as short text."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _get(fields: JsonObject, name: str, where: str) -> object:
+    if name not in fields:
+        raise InputError(f"expected field {name!r} in {where}, which has {describe(sorted(fields))}")
+    return fields[name]
+
+
+def _wrong(name: str, what: str, where: str, value: object) -> InputError:
+    return InputError(f"expected field {name!r} to be {what} in {where}, found {describe(value)}")
+
+
+def is_number(value: object) -> bool:
+    """Whether a JSON value is a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def get_text(fields: JsonObject, name: str, where: str) -> str:
+    """A text field; raises InputError."""
+    value = _get(fields, name, where)
+    if not isinstance(value, str):
+        raise _wrong(name, "text", where, value)
+    return value
+
+
+def get_integer(fields: JsonObject, name: str, where: str) -> int:
+    """An integer field; raises InputError."""
+    value = _get(fields, name, where)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _wrong(name, "an integer", where, value)
+    return value
+
+
+def get_list(fields: JsonObject, name: str, where: str) -> list[object]:
+    """A list field; raises InputError."""
+    value = _get(fields, name, where)
+    if not isinstance(value, list):
+        raise _wrong(name, "a list", where, value)
+    return value
+
+
+def get_objects(fields: JsonObject, name: str, where: str) -> list[JsonObject]:
+    """A list field of JSON objects; raises InputError."""
+    return [as_object(value, f"{name!r} of {where}") for value in get_list(fields, name, where)]
+
+
+def numbers(value: object) -> list[float] | None:
+    """A JSON list of finite numbers, or None for anything else."""
+    if not isinstance(value, list) or not all(is_number(number) for number in value):
+        return None
+    return value
+
+
+def get_numbers(fields: JsonObject, name: str, count: int, where: str) -> list[float]:
+    """A field of exactly that many finite numbers; raises InputError."""
+    value = _get(fields, name, where)
+    found = numbers(value)
+    if found is None or len(found) != count:
+        raise _wrong(name, f"{count} numbers", where, value)
+    return found

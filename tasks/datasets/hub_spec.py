@@ -1,0 +1,64 @@
+"""What a user writes to name a Hugging Face dataset."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+from zoo.errors import InputError
+
+PREFIX = "hf:"
+SYNTAX = (
+    "hf:ID, hf:ID@REVISION or hf:/saved/by/save_to_disk, and behind it ?image=COLUMN&label=COLUMN (also "
+    "config=NAME, train=SPLIT, val=SPLIT)"
+)
+OPTIONS = ("image", "label", "config", "train", "val")
+
+
+@dataclass(frozen=True, slots=True)
+class HubSpec:
+    """A named dataset.
+
+    Attributes:
+        text: What the user wrote.
+        location: Id on the Hub, or path of a saved dataset.
+        local: Whether the location is a path.
+        revision: Revision on the Hub; None for the current one.
+        options: Chosen columns, configuration and splits, by the names in `OPTIONS`.
+    """
+
+    text: str
+    location: str
+    local: bool
+    revision: str | None
+    options: dict[str, str]
+
+
+def parse_hub_spec(text: str) -> HubSpec:
+    """The dataset that ``hf:ID[@REVISION][?OPTION=VALUE&...]`` or ``hf:PATH[?...]`` names.
+
+    A location is a path when it begins with ``/``, ``.`` or ``~``, or is a folder.
+
+    Raises:
+        InputError: Anything else.
+    """
+    if not text.startswith(PREFIX):
+        raise InputError(f"expected {SYNTAX}, found {text!r}")
+    location, _, query = text[len(PREFIX) :].partition("?")
+    options = _options(query, text)
+    if location.startswith(("/", ".", "~")) or (location and Path(location).is_dir()):
+        return HubSpec(text, str(Path(location).expanduser()), True, None, options)
+    identity, at, revision = location.partition("@")
+    if not identity or (at and not revision):
+        raise InputError(f"expected {SYNTAX}, found {text!r}")
+    return HubSpec(text, identity, False, revision or None, options)
+
+
+def _options(query: str, text: str) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(query, strict_parsing=True) if query else []
+    except ValueError as error:
+        raise InputError(f"expected {SYNTAX}, found {text!r}") from error
+    unknown = [name for name, _ in pairs if name not in OPTIONS]
+    if unknown or len(dict(pairs)) != len(pairs):
+        raise InputError(f"expected the options {', '.join(OPTIONS)}, each once, in {text!r}")
+    return dict(pairs)

@@ -1,0 +1,161 @@
+"""ImageNet-1k: ``train/<wnid>/*`` and ``val/<wnid>/*``, and the subset that clustering and CKA look at."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.datasets.base import Classification, Count, Coverage, Sample, require_directory
+from tasks.datasets.class_folders import (
+    class_images,
+    class_labels,
+    read_class_folders,
+    require_known_classes,
+)
+from zoo.errors import InputError
+
+# fmt: off
+IMAGENET_50 = (
+    "n01601694", "n01669191", "n01755581", "n01770393", "n01855672", "n02018207", "n02058221", "n02096177",
+    "n02097130", "n02099267", "n02100877", "n02104365", "n02106030", "n02114855", "n02125311", "n02133161",
+    "n02484975", "n02489166", "n02747177", "n02906734", "n03124170", "n03272010", "n03337140", "n03483316",
+    "n03498962", "n03710721", "n03717622", "n03733281", "n03759954", "n03775071", "n03814639", "n03837869",
+    "n03838899", "n03854065", "n03954731", "n03983396", "n04026417", "n04200800", "n04209239", "n04311004",
+    "n04380533", "n04428191", "n04443257", "n04509417", "n04525305", "n04554684", "n04606251", "n07583066",
+    "n07711569", "n07753592",
+)
+# fmt: on
+"""The classes of ImageNet-50 (PROTOCOLS, Part II section 9.1)."""
+
+_UNSORTED_VAL = (
+    "the official validation archive is one flat folder: sort its images into folders val/<wnid>/ "
+    "by the ground truth of the development kit"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageNetEntry:
+    """A dataset in the layout of ImageNet.
+
+    Attributes:
+        name: Name of the dataset.
+        folder: Its folder under the data folder.
+        classes: Official number of classes.
+        train: Official number of training images.
+        val: Official number of validation images.
+        probe_wnids: Classes of the probe subset; None for all.
+        probe_per_class: Images of each class of the probe subset.
+    """
+
+    name: str = "imagenet"
+    folder: str = "imagenet"
+    classes: int = 1000
+    train: int = 1_281_167
+    val: int = 50_000
+    probe_wnids: tuple[str, ...] | None = IMAGENET_50
+    probe_per_class: int = 100
+
+    @property
+    def layout(self) -> str:
+        """The expected files."""
+        return f"{self.folder}/train/<wnid>/*.JPEG and {self.folder}/val/<wnid>/*.JPEG"
+
+
+IMAGENET = ImageNetEntry()
+
+
+def read_imagenet(data: Path, entry: ImageNetEntry = IMAGENET) -> Classification:
+    """Train and val of ImageNet, or what is there of it; keys are ``train/<wnid>/<file>``.
+
+    Args:
+        data: Folder that holds the dataset's folder.
+        entry: Folder name and official counts.
+
+    Raises:
+        InputError: A wrong layout, such as the flat folder of the official validation archive.
+    """
+    root = data / entry.folder
+    require_directory(root, f"{entry.name} ({entry.layout})")
+    train = read_class_folders(root / "train")
+    val = read_class_folders(root / "val", _UNSORTED_VAL)
+    require_known_classes(
+        (folder.name for folder in train), (folder.name for folder in val), str(root / "val")
+    )
+    classes = class_labels(folder.name for folder in train)
+    bank = class_images(train, classes, root / "train", "train/")
+    queries = class_images(val, classes, root / "val", "val/")
+    counts = (
+        Count("classes", len(classes), entry.classes),
+        Count("train images", len(bank.samples), entry.train),
+        Count("val images", len(queries.samples), entry.val),
+    )
+    return Classification(entry.name, bank, queries, Coverage(counts))
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSubset:
+    """A few images of a few classes of a training set, sorted by class, then by key.
+
+    Attributes:
+        indices: Positions in ``Classification.train``, int64 [images].
+        samples: The images.
+        labels: Rank of each image's class among ``classes``, int64 [images].
+        classes: Class names in sorted order.
+        coverage: How many classes and images there are of those asked for.
+    """
+
+    indices: NDArray[np.int64]
+    samples: tuple[Sample, ...]
+    labels: NDArray[np.int64]
+    classes: tuple[str, ...]
+    coverage: Coverage
+
+
+def probe_subset(dataset: Classification, wnids: tuple[str, ...] | None, per_class: int) -> ProbeSubset:
+    """The first images, in lexicographic order, of some classes of a training set.
+
+    Where a class of ``wnids`` is not there, as many classes are taken as were asked for, the first in sorted
+    order of those present, and a note of the coverage says so.
+
+    Args:
+        dataset: The dataset.
+        wnids: The classes; None for all, in any number.
+        per_class: Images of each class.
+
+    Raises:
+        InputError: Fewer than one image a class is asked for.
+    """
+    if per_class < 1:
+        raise InputError(f"expected at least one image a class in a probe subset, found {per_class}")
+    train = dataset.train
+    chosen, notes = _probe_classes(train.classes, wnids)
+    rank = {train.classes.index(name): label for label, name in enumerate(chosen)}
+    # Keys are sorted, so the first positions of a class are its first file names.
+    positions = [np.flatnonzero(train.labels == label)[:per_class] for label in rank]
+    indices = np.concatenate([np.empty(0, np.int64), *positions]).astype(np.int64)
+    labels = np.repeat(np.fromiter(rank.values(), np.int64), [len(found) for found in positions])
+    expected = len(chosen) if wnids is None else len(wnids)
+    counts = (
+        Count("probe classes", len(chosen), expected),
+        Count("probe images", len(indices), None if wnids is None else expected * per_class),
+    )
+    samples = tuple(train.samples[index] for index in indices)
+    return ProbeSubset(indices, samples, labels, chosen, Coverage(counts, notes))
+
+
+def _probe_classes(
+    present: tuple[str, ...], wnids: tuple[str, ...] | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The classes to take, sorted, and the notes on them."""
+    if wnids is None:
+        return present, ()
+    missing = len(set(wnids) - set(present))
+    if not missing:
+        return tuple(sorted(wnids)), ()
+    chosen = present[: len(wnids)]
+    note = (
+        f"{missing} of the {len(wnids)} classes of the probe subset are missing: "
+        f"the first {len(chosen)} classes of those present are used instead"
+    )
+    return chosen, (note,)

@@ -1,0 +1,213 @@
+"""PartImageNet, original release: ``{train,val,test}.json`` and ``{train,val,test}/<wnid>/<file>``."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from tasks.datasets.base import Count, Coverage, FileSample, RegionImage, Regions, require_directory
+from tasks.datasets.coco_format import Category, CocoFile, CocoImage, orphan_notes, read_coco_file
+from tasks.datasets.files import require_size, some
+from zoo.errors import InputError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PartImageNetEntry:
+    """A dataset in the layout of PartImageNet, and its official counts.
+
+    Attributes:
+        name: Name of the dataset.
+        folder: Its folder under the data folder.
+        splits: Names of the partitions that are merged.
+        per_supercategory: Images that are sampled from each super-category.
+        images: Official number of images.
+        classes: Official number of classes.
+        supercategories: Official number of super-categories.
+        parts: Official number of part categories.
+    """
+
+    name: str = "partimagenet"
+    folder: str = "PartImageNet"
+    splits: tuple[str, ...] = ("train", "val", "test")
+    per_supercategory: int = 100
+    images: int = 24_095
+    classes: int = 158
+    supercategories: int = 11
+    parts: int = 40
+
+    @property
+    def layout(self) -> str:
+        """The expected files."""
+        splits = "{" + ",".join(self.splits) + "}"
+        return f"{self.folder}/{splits}.json and {self.folder}/{splits}/<wnid>/*.JPEG"
+
+
+PARTIMAGENET = PartImageNetEntry()
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """An image of a partition."""
+
+    split: str
+    image: CocoImage
+
+    @property
+    def file(self) -> str:
+        return PurePosixPath(self.image.file_name).name
+
+    @property
+    def wnid(self) -> str:
+        """Class: the folder of the file name where it has one, else what stands before the underscore."""
+        folder = PurePosixPath(self.image.file_name).parent.name
+        return folder or self.file.rsplit("_", 1)[0]
+
+    @property
+    def key(self) -> str:
+        return f"{self.split}/{self.wnid}/{self.file}"
+
+
+def read_partimagenet(data: Path, entry: PartImageNetEntry = PARTIMAGENET) -> Regions:
+    """Images sampled from each super-category, with their parts; the label of a region is its part category.
+
+    The partitions are merged. A class belongs to the super-category of the first annotation of its images.
+    Every super-category gives its classes' images in turns, in sorted order (PROTOCOLS, Part II section 9.3).
+    The sample is drawn from all listed images; those that are not on disk are then left out and counted.
+
+    Args:
+        data: Folder that holds the dataset's folder.
+        entry: Folder names, official counts and the size of the sample.
+
+    Raises:
+        InputError: A wrong layout, a malformed file, an image of another size than stated, or no image.
+    """
+    root = data / entry.folder
+    require_directory(root, f"{entry.name} ({entry.layout})")
+    files = {split: read_coco_file(root / f"{split}.json") for split in _splits(root, entry)}
+    categories = _merge_categories(list(files.values()))
+    by_class = _classes(files)
+    groups = _supercategories(by_class, files, categories)
+    sampled = [
+        item
+        for name in sorted(groups)
+        for item in sample_in_turns([by_class[wnid] for wnid in groups[name]], entry.per_supercategory)
+    ]
+    images, there = _load(sampled, files, root)
+    counts = (
+        Count("images listed", sum(len(file.images) for file in files.values()), entry.images),
+        Count("classes", len(by_class), entry.classes),
+        Count("super-categories", len(groups), entry.supercategories),
+        Count("part categories", len(categories), entry.parts),
+        Count("sampled images", there, len(sampled)),
+        Count("images with regions", len(images)),
+        Count("regions", sum(len(image.regions) for image in images)),
+    )
+    names = {identity: category.name for identity, category in categories.items()}
+    return Regions(entry.name, images, names, Coverage(counts, _notes(entry, files, by_class, groups)))
+
+
+def sample_in_turns(classes: Sequence[Sequence[T]], most: int) -> list[T]:
+    """Up to ``most`` items: the first of every class, then the second of those that have one, and so on."""
+    longest = max((len(items) for items in classes), default=0)
+    turns = [items[turn] for turn in range(longest) for items in classes if turn < len(items)]
+    return turns[:most]
+
+
+def _splits(root: Path, entry: PartImageNetEntry) -> list[str]:
+    """The partitions that are there; raises InputError where none is."""
+    splits = [split for split in entry.splits if (root / f"{split}.json").is_file()]
+    if not splits:
+        wanted = " or ".join(f"{split}.json" for split in entry.splits)
+        raise InputError(
+            f"expected {wanted} in {root}, found none; the original release of PartImageNet is meant"
+        )
+    return splits
+
+
+def _merge_categories(files: Sequence[CocoFile]) -> dict[int, Category]:
+    """The part categories of all partitions; raises InputError where they disagree."""
+    merged: dict[int, Category] = {}
+    for file in files:
+        for identity, category in file.categories.items():
+            if merged.setdefault(identity, category) != category:
+                raise InputError(
+                    f"expected the same categories in every partition, found {merged[identity].name!r} and, "
+                    f"in {file.path}, {category.name!r} with id {identity}"
+                )
+    return dict(sorted(merged.items()))
+
+
+def _classes(files: dict[str, CocoFile]) -> dict[str, list[_Item]]:
+    """The images of each class, by file name, within sorted classes."""
+    by_class: dict[str, list[_Item]] = defaultdict(list)
+    items = [_Item(split, image) for split, file in files.items() for image in file.images]
+    for item in sorted(items, key=lambda item: (item.wnid, item.file, item.split)):
+        by_class[item.wnid].append(item)
+    return by_class
+
+
+def _supercategories(
+    by_class: dict[str, list[_Item]], files: dict[str, CocoFile], categories: dict[int, Category]
+) -> dict[str, list[str]]:
+    """Sorted classes of each super-category; raises InputError."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for wnid, items in by_class.items():
+        labels = (label for item in items for label in files[item.split].labels(item.image))
+        first = next(labels, None)
+        if first is None:
+            continue
+        if first not in categories:
+            raise InputError(
+                f"expected a category that is listed in an annotation of class {wnid}, found {first}"
+            )
+        groups[categories[first].supercategory].append(wnid)
+    return groups
+
+
+def _load(
+    sampled: Sequence[_Item], files: dict[str, CocoFile], root: Path
+) -> tuple[tuple[RegionImage, ...], int]:
+    """The sampled images that have regions, and how many of the sample are on disk; raises InputError."""
+    images: list[RegionImage] = []
+    there = 0
+    for item in sampled:
+        path = _path(item, root)
+        if not path.is_file():
+            continue
+        there += 1
+        file = files[item.split]
+        require_size(path, item.image.size, file.path.name)
+        regions = file.regions(item.image, f"{item.key}/")
+        if regions:
+            images.append(RegionImage(FileSample(item.key, str(path)), item.image.size, regions))
+    if not images:
+        raise InputError(
+            f"expected annotated images such as {_path(sampled[0], root) if sampled else '<wnid>/*.JPEG'} "
+            f"in {root}, found none"
+        )
+    return tuple(images), there
+
+
+def _path(item: _Item, root: Path) -> Path:
+    """File of an image: in its class folder, or where the file name says."""
+    sorted_away = root / item.split / item.wnid / item.file
+    stated = root / item.split / item.image.file_name
+    return stated if stated.is_file() and not sorted_away.is_file() else sorted_away
+
+
+def _notes(
+    entry: PartImageNetEntry,
+    files: dict[str, CocoFile],
+    by_class: dict[str, list[_Item]],
+    groups: dict[str, list[str]],
+) -> tuple[str, ...]:
+    missing = [f"{split}.json" for split in entry.splits if split not in files]
+    bare = sorted(set(by_class) - {wnid for classes in groups.values() for wnid in classes})
+    return (
+        *([f"without {', '.join(missing)}"] if missing else []),
+        *([f"{len(bare)} classes have no annotation ({some(bare)})"] if bare else []),
+        *orphan_notes(list(files.values())),
+    )

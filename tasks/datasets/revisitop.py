@@ -1,0 +1,168 @@
+"""Revisited Oxford and Paris: ``<folder>/gnd_<folder>.pkl`` and ``<folder>/jpg/<name>.jpg``."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.datasets.base import Count, Coverage, FileSample, Retrieval, require_directory
+from tasks.datasets.fields import describe
+from tasks.datasets.files import file_names, require_inside
+from tasks.datasets.safe_pickle import restricted_load
+from zoo.errors import InputError
+from zoo.geometry import Box
+
+RELEVANCE = ("easy", "hard", "junk")
+"""The index lists of a query."""
+
+
+@dataclass(frozen=True, slots=True)
+class RevisitedEntry:
+    """A dataset in the layout of revisited Oxford and Paris, and its official numbers of images."""
+
+    name: str
+    folder: str
+    database: int
+    queries: int
+
+    @property
+    def layout(self) -> str:
+        """The expected files."""
+        return f"{self.folder}/gnd_{self.folder}.pkl and {self.folder}/jpg/*.jpg"
+
+
+ROXFORD5K = RevisitedEntry("roxford5k", "roxford5k", database=4993, queries=70)
+RPARIS6K = RevisitedEntry("rparis6k", "rparis6k", database=6322, queries=70)
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    name: str
+    box: Box
+    relevance: Mapping[str, NDArray[np.int64]]
+
+
+def read_revisited(data: Path, entry: RevisitedEntry) -> Retrieval:
+    """A revisited dataset, or what is there of it.
+
+    Database images that are not on disk leave the database and the index lists, and queries without their
+    image are left out; the coverage counts what remains.
+
+    Args:
+        data: Folder that holds the dataset's folder.
+        entry: Folder name and official counts.
+
+    Raises:
+        InputError: A wrong layout, a damaged or dangerous pickle, an index outside the database, or no image.
+    """
+    root = data / entry.folder
+    require_directory(root, f"{entry.name} ({entry.layout})")
+    path = root / f"gnd_{entry.folder}.pkl"
+    database, queries = _read_ground_truth(path)
+    require_directory(root / "jpg", f"the images of {entry.name}")
+    there = set(file_names(root / "jpg", (".jpg",)))
+    kept = np.array([f"{name}.jpg" in there for name in database], dtype=bool)
+    asked = [query for query in queries if f"{query.name}.jpg" in there]
+    _require_images(int(kept.sum()), len(database), len(asked), len(queries), root)
+    rank = np.where(kept, np.cumsum(kept) - 1, -1)
+    lists = {name: tuple(_remap(query.relevance[name], rank) for query in asked) for name in RELEVANCE}
+    counts = (
+        Count("database images", int(kept.sum()), entry.database),
+        Count("queries", len(asked), entry.queries),
+    )
+    return Retrieval(
+        name=entry.name,
+        database=tuple(FileSample(name, _image(root, name)) for name in itertools.compress(database, kept)),
+        queries=tuple(
+            FileSample(f"query/{query.name}", _image(root, query.name), query.box) for query in asked
+        ),
+        easy=lists["easy"],
+        hard=lists["hard"],
+        junk=lists["junk"],
+        coverage=Coverage(counts),
+    )
+
+
+def _require_images(database: int, of_database: int, queries: int, of_queries: int, root: Path) -> None:
+    if not database or not queries:
+        raise InputError(
+            f"expected the database and query images of the ground truth in {root / 'jpg'}, found "
+            f"{database:,} of {of_database:,} and {queries} of {of_queries}; "
+            "unpack the images there, without folders"
+        )
+
+
+def _image(root: Path, name: str) -> str:
+    return str(root / "jpg" / f"{name}.jpg")
+
+
+def _remap(indices: NDArray[np.int64], rank: NDArray[np.int64]) -> NDArray[np.int64]:
+    """New positions of the database images that are kept."""
+    moved = rank[indices]
+    return np.asarray(moved[moved >= 0], dtype=np.int64)
+
+
+def _read_ground_truth(path: Path) -> tuple[list[str], list[_Query]]:
+    """Database names and queries of a ground-truth pickle, checked; raises InputError."""
+    content = restricted_load(path)
+    if not isinstance(content, dict) or not {"imlist", "qimlist", "gnd"} <= set(content):
+        raise InputError(
+            f"expected a dictionary with imlist, qimlist and gnd in {path}, found another object"
+        )
+    database = _names(content["imlist"], "imlist", path)
+    names = _names(content["qimlist"], "qimlist", path)
+    truths = content["gnd"]
+    if not isinstance(truths, Sequence) or len(truths) != len(names):
+        raise InputError(f"expected one entry of gnd for each of the {len(names)} queries in {path}")
+    return database, [
+        _query(name, truth, len(database), path) for name, truth in zip(names, truths, strict=True)
+    ]
+
+
+def _names(value: object, field: str, path: Path) -> list[str]:
+    names = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(names, Sequence) or not names or not all(isinstance(name, str) for name in names):
+        raise InputError(f"expected a list of image names as {field} in {path}, found {describe(value)}")
+    repeated = len(names) - len(set(names))
+    if repeated:
+        raise InputError(f"expected different image names as {field} in {path}, found {repeated} repeated")
+    return [require_inside(name, f"{field} of {path}") for name in names]
+
+
+def _query(name: str, truth: object, size: int, path: Path) -> _Query:
+    where = f"query {name} of {path}"
+    if not isinstance(truth, dict) or not {"bbx", *RELEVANCE} <= set(truth):
+        raise InputError(f"expected bbx, easy, hard and junk in {where}, found {describe(truth)}")
+    relevance = {field: _indices(truth[field], size, f"{field} of {where}") for field in RELEVANCE}
+    return _Query(name, _box(truth["bbx"], where), relevance)
+
+
+def _box(value: object, where: str) -> Box:
+    try:
+        left, top, right, bottom = (float(number) for number in np.asarray(value).ravel())
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"expected four numbers as bbx (x1 y1 x2 y2) in {where}, found {describe(value)}"
+        ) from error
+    if not (left < right and top < bottom):
+        raise InputError(f"expected bbx (x1 y1 x2 y2) with x1 < x2 and y1 < y2 in {where}, found {value}")
+    return left, top, right, bottom
+
+
+def _indices(value: object, size: int, where: str) -> NDArray[np.int64]:
+    """Checked indices into a database of that size."""
+    try:
+        indices = np.asarray(value).ravel()
+    except ValueError as error:
+        raise InputError(f"expected a list of indices as {where}, found {describe(value)}") from error
+    if not indices.size:
+        return np.empty(0, np.int64)
+    if not np.issubdtype(indices.dtype, np.integer):
+        raise InputError(f"expected integer indices as {where}, found {describe(value)}")
+    outside = indices[(indices < 0) | (indices >= size)]
+    if outside.size:
+        raise InputError(f"expected indices below {size:,} (the database) as {where}, found {outside[0]}")
+    return indices.astype(np.int64)

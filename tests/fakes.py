@@ -1,0 +1,254 @@
+"""Tiny datasets in the official on-disk layouts, written by functions that double as their description.
+
+Every function writes below ``root`` (the data folder) and returns the dataset's own folder. Images have some
+structure: an ellipse or a rectangle whose colour and place depend on the class, over a gradient.
+"""
+
+import json
+import pickle
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+from tasks.datasets.davis_masks import write_mask
+
+Size = tuple[int, int]
+
+
+def fake_image(
+    kind: int, size: Size, generator: np.random.Generator
+) -> tuple[Image.Image, NDArray[np.uint8]]:
+    """An image (width, height) with one object of a kind, and the object's mask, uint8 0/1 [height width]."""
+    width, height = size
+    across = np.linspace(0, 1, width)[None, :, None]
+    down = np.linspace(0, 1, height)[:, None, None]
+    first, second = generator.integers(0, 120, (2, 3))
+    pixels = first * across + second * down + generator.normal(0, 4, (height, width, 3))
+    image = Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
+    mask = Image.new("L", size)
+    left, top = generator.uniform(0.05, 0.3, 2) * size
+    right, bottom = generator.uniform(0.6, 0.95, 2) * size
+    colour = tuple(int(160 + 95 * np.sin(kind * 2 + channel)) for channel in range(3))
+    for canvas, fill in ((image, colour), (mask, 1)):
+        draw = ImageDraw.Draw(canvas)
+        draw.ellipse((left, top, right, bottom), fill) if kind % 2 else draw.rectangle(
+            (left, top, right, bottom), fill
+        )
+    return image, np.array(mask, dtype=np.uint8)
+
+
+def _save(image: Image.Image, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image.save(path)
+
+
+def _write_json(path: Path, content: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content))
+
+
+def write_fake_class_folders(
+    root: Path, classes: int = 3, images: int = 4, size: Size = (40, 32), seed: int = 0, mark: str = ""
+) -> Path:
+    """``<root>/<class>/<class>_<index>.JPEG``, classes named like wnids."""
+    generator = np.random.default_rng(seed)
+    for kind in range(classes):
+        name = f"n{kind + 1:08d}"
+        for index in range(images):
+            _save(fake_image(kind, size, generator)[0], root / name / f"{name}_{mark}{index}.JPEG")
+    return root
+
+
+def write_fake_imagenet(
+    root: Path, classes: int = 3, train: int = 4, val: int = 2, size: Size = (40, 32), seed: int = 0
+) -> Path:
+    """``imagenet/{train,val}/<wnid>/*.JPEG``."""
+    folder = root / "imagenet"
+    write_fake_class_folders(folder / "train", classes, train, size, seed)
+    write_fake_class_folders(folder / "val", classes, val, size, seed + 1, "val_")
+    return folder
+
+
+def write_fake_revisited(
+    root: Path,
+    name: str = "roxford5k",
+    landmarks: int = 2,
+    views: int = 4,
+    size: Size = (48, 36),
+    seed: int = 0,
+) -> Path:
+    """``<name>/gnd_<name>.pkl`` and ``<name>/jpg/<image>.jpg``.
+
+    A query a landmark; of its views the first are easy positives, the last but one hard, the last junk.
+    """
+    generator = np.random.default_rng(seed)
+    folder = root / name
+    database = [f"landmark_{kind}_{view:06d}" for kind in range(landmarks) for view in range(views)]
+    queries = [f"query_{kind}_000000" for kind in range(landmarks)]
+    for image in [*database, *queries]:
+        _save(fake_image(int(image.split("_")[1]), size, generator)[0], folder / "jpg" / f"{image}.jpg")
+    truths = [
+        {
+            "bbx": [4.0, 3.0, size[0] - 4.0, size[1] - 3.0],
+            "easy": list(range(kind * views, (kind + 1) * views - 2)),
+            "hard": [(kind + 1) * views - 2],
+            "junk": np.array([(kind + 1) * views - 1]),
+        }
+        for kind in range(landmarks)
+    ]
+    content = {"gnd": truths, "imlist": database, "qimlist": queries}
+    (folder / f"gnd_{name}.pkl").write_bytes(pickle.dumps(content, protocol=2))
+    return folder
+
+
+def write_fake_davis(
+    root: Path, sequences: int = 2, frames: int = 4, objects: int = 2, size: Size = (48, 32), seed: int = 0
+) -> Path:
+    """``DAVIS/ImageSets/2017/val.txt``, ``DAVIS/JPEGImages/480p``, palettes in ``DAVIS/Annotations/480p``.
+
+    Rectangles that move to the right; the upper left pixel of a mask is void (255).
+    """
+    generator = np.random.default_rng(seed)
+    folder = root / "DAVIS"
+    names = [f"sequence-{index}" for index in range(sequences)]
+    for name in names:
+        background = generator.integers(0, 100, 3)
+        colours = generator.integers(120, 255, (objects, 3))
+        for frame in range(frames):
+            pixels = np.zeros((size[1], size[0], 3)) + background + np.arange(size[0])[None, :, None]
+            mask = np.zeros((size[1], size[0]), dtype=np.uint8)
+            band = size[1] // objects
+            for index in range(objects):
+                place = np.s_[index * band + 2 : (index + 1) * band - 2, 4 + 2 * frame : 20 + 2 * frame]
+                pixels[place], mask[place] = colours[index], index + 1
+            mask[0, 0] = 255
+            image = Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
+            _save(image, folder / "JPEGImages/480p" / name / f"{frame:05d}.jpg")
+            path = folder / "Annotations/480p" / name / f"{frame:05d}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_mask(path, mask)
+    subset = folder / "ImageSets/2017/val.txt"
+    subset.parent.mkdir(parents=True, exist_ok=True)
+    subset.write_text("\n".join(names) + "\n")
+    return folder
+
+
+def write_fake_spair(
+    root: Path,
+    categories: tuple[str, ...] = ("cat", "dog"),
+    images: int = 3,
+    size: Size = (50, 40),
+    seed: int = 0,
+    separator: str = ":",
+) -> Path:
+    """``SPair-71k/JPEGImages/<category>/*.jpg`` and a pair annotation for each two neighbours in the list."""
+    generator = np.random.default_rng(seed)
+    folder = root / "SPair-71k"
+    number = 0
+    for kind, category in enumerate(categories):
+        names = [f"2008_{kind:02d}{index:04d}" for index in range(images)]
+        for name in names:
+            _save(fake_image(kind, size, generator)[0], folder / "JPEGImages" / category / f"{name}.jpg")
+        for source, target in pairwise(names):
+            number += 1
+            stem = f"{number:06d}-{source}-{target}{separator}{category}"
+            pair = fake_spair_pair(source, target, category, size, generator)
+            _write_json(folder / "PairAnnotation/test" / f"{stem}.json", pair)
+    return folder
+
+
+def fake_spair_pair(
+    source: str, target: str, category: str, size: Size, generator: np.random.Generator
+) -> dict[str, object]:
+    """The fields of a pair annotation that are used, with three keypoints."""
+    points = generator.integers(2, min(size) - 2, (2, 3, 2)).tolist()
+    return {
+        "src_imname": f"{source}.jpg",
+        "trg_imname": f"{target}.jpg",
+        "src_imsize": [*size, 3],
+        "trg_imsize": [*size, 3],
+        "src_bndbox": [1, 1, size[0] - 1, size[1] - 1],
+        "trg_bndbox": [2, 2, size[0] - 2, size[1] - 2],
+        "category": category,
+        "src_kps": points[0],
+        "trg_kps": points[1],
+        "kps_ids": ["0", "1", "2"],
+        "mirror": 0,
+    }
+
+
+def uncompressed_rle(mask: NDArray[np.uint8]) -> dict[str, object]:
+    """COCO's run lengths of a binary mask [height width]: column by column, zeros first."""
+    flat = np.concatenate([[0], mask.ravel(order="F")])
+    changes = np.flatnonzero(np.diff(flat)) if len(flat) > 1 else np.empty(0, np.int64)
+    counts = np.diff(np.concatenate([[0], changes, [mask.size]])).tolist()
+    return {"size": list(mask.shape), "counts": counts}
+
+
+def write_fake_coco(root: Path, images: int = 4, size: Size = (60, 44), seed: int = 0) -> Path:
+    """``coco/images/val2017/*.jpg`` and ``coco/annotations/instances_val2017.json``.
+
+    Every image but the last has a crowd (run lengths) and a triangle (polygon); the last has nothing.
+    """
+    generator = np.random.default_rng(seed)
+    folder = root / "coco"
+    listed, annotations = [], []
+    for identity in range(images, 0, -1):
+        image, mask = fake_image(identity, size, generator)
+        name = f"{identity:012d}.jpg"
+        _save(image, folder / "images/val2017" / name)
+        listed.append({"id": identity, "file_name": name, "width": size[0], "height": size[1]})
+        if identity == images:
+            continue
+        shared = {"image_id": identity, "category_id": 1 + identity % 2}
+        triangle = [[5, 5, size[0] - 5, 8, 20.5, size[1] - 3]]
+        annotations += [
+            {**shared, "id": 10 * identity + 1, "iscrowd": 1, "segmentation": uncompressed_rle(mask)},
+            {**shared, "id": 10 * identity, "iscrowd": 0, "segmentation": triangle},
+        ]
+    categories = [{"id": 2, "name": "cat", "supercategory": "animal"}, {"id": 1, "name": "person"}]
+    content = {"images": listed, "annotations": annotations, "categories": categories}
+    _write_json(folder / "annotations/instances_val2017.json", content)
+    return folder
+
+
+def write_fake_partimagenet(
+    root: Path, classes_per_split: int = 2, images: int = 3, size: Size = (40, 36), seed: int = 0
+) -> Path:
+    """``PartImageNet/{train,val,test}.json`` and ``PartImageNet/<split>/<wnid>/<wnid>_<index>.JPEG``.
+
+    Classes with an even number are quadrupeds, the others birds; every image has a head and a body.
+    """
+    generator = np.random.default_rng(seed)
+    folder = root / "PartImageNet"
+    parts = ["Quadruped Head", "Quadruped Body", "Bird Head", "Bird Body"]
+    categories = [
+        {"id": index, "name": name, "supercategory": name.split()[0]} for index, name in enumerate(parts)
+    ]
+    for number, split in enumerate(("train", "val", "test")):
+        listed: list[dict[str, object]] = []
+        annotations: list[dict[str, object]] = []
+        for kind in range(number * classes_per_split, (number + 1) * classes_per_split):
+            wnid = f"n{kind:08d}"
+            for index in range(images):
+                image, _ = fake_image(kind, size, generator)
+                identity = len(listed)
+                name = f"{wnid}_{index}.JPEG"
+                _save(image, folder / split / wnid / name)
+                listed.append({"id": identity, "file_name": name, "width": size[0], "height": size[1]})
+                for part, box in enumerate(([2, 2, 18, 2, 18, 30, 2, 30], [20, 4, 38, 4, 38, 30, 20, 30])):
+                    annotations.append(
+                        {
+                            "id": 2 * identity + part,
+                            "image_id": identity,
+                            "category_id": 2 * (kind % 2) + part,
+                            "iscrowd": 0,
+                            "segmentation": [box],
+                        }
+                    )
+        content = {"images": listed, "annotations": annotations, "categories": categories}
+        _write_json(folder / f"{split}.json", content)
+    return folder

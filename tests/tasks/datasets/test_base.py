@@ -1,0 +1,77 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tasks.datasets.base import Count, Coverage, FileSample, UnreadableImageError
+from tests.fakes import fake_image
+
+
+@pytest.fixture
+def picture() -> Image.Image:
+    return fake_image(1, (40, 32), np.random.default_rng(0))[0]
+
+
+@pytest.mark.parametrize(
+    ("mode", "name"),
+    [
+        ("L", "grey.jpg"),
+        ("CMYK", "cmyk.jpg"),
+        ("RGBA", "alpha.png"),
+        ("LA", "grey_alpha.png"),
+        ("P", "palette.png"),
+        ("P", "palette.bmp"),
+        ("1", "bits.png"),
+        ("RGBA", "alpha.webp"),
+    ],
+)
+def test_every_mode_opens_as_rgb(tmp_path: Path, picture: Image.Image, mode: str, name: str) -> None:
+    picture.convert(mode).save(tmp_path / name)
+    opened = FileSample(name, str(tmp_path / name)).open()
+    assert opened.mode == "RGB"
+    assert opened.size == (40, 32)
+
+
+def test_palette_with_transparency_opens_as_rgb(tmp_path: Path, picture: Image.Image) -> None:
+    picture.quantize(16).save(tmp_path / "a.png", transparency=bytes(range(0, 160, 10)))
+    assert FileSample("a", str(tmp_path / "a.png")).open().mode == "RGB"
+
+
+@pytest.mark.parametrize("cut", [600, -200])
+def test_truncated_jpeg_is_named(tmp_path: Path, picture: Image.Image, cut: int) -> None:
+    path = tmp_path / "cut.jpg"
+    picture.save(path)
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(UnreadableImageError, match=r"cannot decode image .*cut\.jpg: .*[Tt]runcated"):
+        FileSample("cut", str(path)).open()
+
+
+@pytest.mark.parametrize("content", [b"", b"GIF?", b"<html>404</html>"])
+def test_foreign_file_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "page.jpg").write_bytes(content)
+    with pytest.raises(UnreadableImageError, match=r"page\.jpg"):
+        FileSample("page", str(tmp_path / "page.jpg")).open()
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    sample = FileSample("gone", str(tmp_path / "gone.jpg"))
+    with pytest.raises(UnreadableImageError, match=r"gone\.jpg"):
+        sample.open()
+    with pytest.raises(UnreadableImageError, match=r"gone\.jpg"):
+        sample.signature()
+
+
+def test_signature_changes_with_the_file(tmp_path: Path, picture: Image.Image) -> None:
+    path = tmp_path / "a.png"
+    picture.save(path)
+    before = FileSample("a", str(path)).signature()
+    picture.resize((20, 20)).save(path)
+    assert FileSample("a", str(path)).signature() != before
+
+
+def test_coverage_is_partial_for_counts_and_notes() -> None:
+    assert not Coverage((Count("images", 3), Count("classes", 2, 2))).partial
+    assert Coverage((Count("classes", 2, 3),)).partial
+    assert Coverage((), ("replaced",)).partial
+    assert str(Coverage((Count("images", 3, 5000),), ("why",))) == "3 of 5,000 images; why"

@@ -1,0 +1,84 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tasks.datasets.catalogue import STANDARD, DatasetEntry, State, inspect
+from tasks.datasets.coco import CocoEntry
+from tasks.datasets.davis import DavisEntry
+from tasks.datasets.imagenet import ImageNetEntry
+from tasks.datasets.partimagenet import PartImageNetEntry
+from tasks.datasets.revisitop import RevisitedEntry
+from tasks.datasets.spair import SpairEntry
+from tests import fakes
+
+MINI: tuple[DatasetEntry, ...] = (
+    ImageNetEntry(classes=3, train=12, val=6),
+    RevisitedEntry("roxford5k", "roxford5k", database=8, queries=2),
+    DavisEntry(sequences=2, frames=8, objects=4),
+    SpairEntry(pairs=4, categories=2),
+    CocoEntry(images=4, first=4),
+    PartImageNetEntry(images=18, classes=6, supercategories=2, parts=4),
+)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder with every dataset but Paris."""
+    fakes.write_fake_imagenet(tmp_path)
+    fakes.write_fake_revisited(tmp_path)
+    fakes.write_fake_davis(tmp_path)
+    fakes.write_fake_spair(tmp_path)
+    fakes.write_fake_coco(tmp_path)
+    fakes.write_fake_partimagenet(tmp_path)
+    return tmp_path
+
+
+def test_names_are_different() -> None:
+    assert len({entry.name for entry in STANDARD}) == len(STANDARD)
+
+
+def test_complete(data: Path) -> None:
+    assert [inspect(data, entry).state for entry in MINI] == [State.COMPLETE] * len(MINI)
+
+
+def test_partial_and_missing(data: Path) -> None:
+    found = {entry.name: inspect(data, entry) for entry in STANDARD}
+    missing = found.pop("rparis6k")
+    assert {each.state for each in found.values()} == {State.PARTIAL}
+    assert "2 of 30 sequences" in found["davis-2017-val"].text
+    assert missing.state is State.MISSING
+    assert missing.text.startswith(f"looked for {data / 'rparis6k'}; expected rparis6k/gnd_rparis6k.pkl")
+    assert missing.coverage is None
+
+
+@pytest.mark.parametrize(
+    ("index", "removed", "state"),
+    [
+        (0, "val", State.MISSING),
+        (1, "gnd_roxford5k.pkl", State.BROKEN),
+        (1, "jpg", State.MISSING),
+        (2, "Annotations", State.MISSING),
+        (3, "JPEGImages/dog", State.BROKEN),
+        (4, "annotations", State.BROKEN),
+        (5, "train/n00000001", State.PARTIAL),
+    ],
+)
+def test_what_lacks_is_named(data: Path, index: int, removed: str, state: State) -> None:
+    path = data / MINI[index].folder / removed
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    found = inspect(data, MINI[index])
+    assert found.state is state
+    if state is not State.PARTIAL:
+        assert found.text.startswith("expected ")
+        assert path.name in found.text
+
+
+def test_nothing_is_decoded(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[str] = []
+    monkeypatch.setattr(
+        "PIL.JpegImagePlugin.JpegImageFile.load", lambda image: decoded.append(image.filename)
+    )
+    for entry in MINI:
+        inspect(data, entry)
+    assert not decoded

@@ -1,0 +1,188 @@
+import contextlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from pycocotools import mask as coco_mask
+from pycocotools.coco import COCO
+
+from tasks.datasets.coco import CocoEntry, read_coco
+from tasks.datasets.coco_format import CocoRegion
+from tests.fakes import write_fake_coco
+from tests.tasks.datasets.helpers import copy_shuffled
+from zoo.errors import InputError
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
+)
+"""pycocotools 2.0.11 with numpy 2."""
+MINI = CocoEntry(images=4, first=4)
+JSON = "annotations/instances_val2017.json"
+
+
+def change(folder: Path, annotation: dict[str, Any] | None = None, **fields: Any) -> None:
+    """Replace fields of the file, or of its last annotation."""
+    path = folder / JSON
+    content = {**json.loads(path.read_text()), **fields}
+    content["annotations"][-1].update(annotation or {})
+    path.write_text(json.dumps(content))
+
+
+def test_layout(tmp_path: Path) -> None:
+    write_fake_coco(tmp_path)
+    dataset = read_coco(tmp_path, MINI)
+    assert (
+        str(dataset.coverage) == "4 of 4 images listed, 4 of 4 images used, 3 images with regions, 6 regions"
+    )
+    assert not dataset.coverage.partial
+    assert dataset.categories == {1: "person", 2: "cat"}
+    assert [image.sample.key for image in dataset.images] == [
+        f"{identity:012d}.jpg" for identity in (1, 2, 3)
+    ]
+    image = dataset.images[0]
+    assert [region.key for region in image.regions] == ["000000000001.jpg/10", "000000000001.jpg/11"]
+    assert [region.label for region in image.regions] == [2, 2]
+    assert image.regions[0].mask().shape == (44, 60)
+    assert image.regions[0].mask().dtype == np.uint8
+
+
+def test_masks_equal_pycocotools(tmp_path: Path) -> None:
+    path = write_fake_coco(tmp_path) / JSON
+    with contextlib.redirect_stdout(io.StringIO()):
+        oracle = COCO(str(path))
+    regions = [region for image in read_coco(tmp_path, MINI).images for region in image.regions]
+    for region in regions:
+        expected = oracle.annToMask(oracle.anns[int(region.key.split("/")[1])])
+        np.testing.assert_array_equal(region.mask(), expected)
+        assert 0 < expected.sum() < expected.size
+
+
+def test_compressed_run_lengths() -> None:
+    mask = np.zeros((12, 17), np.uint8)
+    mask[3:7, 5:11] = 1
+    runs = coco_mask.encode(np.asfortranarray(mask))
+    region = CocoRegion("a", 1, (17, 12), {"size": [12, 17], "counts": runs["counts"].decode()})
+    np.testing.assert_array_equal(region.mask(), mask)
+
+
+def test_damaged_run_lengths_name_the_region() -> None:
+    region = CocoRegion("image/7", 1, (17, 12), {"size": [12, 17], "counts": "a"})
+    with pytest.raises(InputError, match="segmentation that pycocotools reads in image/7"):
+        region.mask()
+
+
+def test_order_of_files_does_not_matter(tmp_path: Path) -> None:
+    write_fake_coco(tmp_path / "a", images=6)
+    folder = copy_shuffled(tmp_path / "a", tmp_path / "b") / "coco"
+    content = json.loads((folder / JSON).read_text())
+    change(folder, images=content["images"][::-1], annotations=content["annotations"][::-1])
+    first, second = (read_coco(tmp_path / name, MINI).images for name in "ab")
+    assert [each.key for image in first for each in image.regions] == [
+        each.key for image in second for each in image.regions
+    ]
+
+
+def test_first_images_count_even_without_annotations(tmp_path: Path) -> None:
+    folder = write_fake_coco(tmp_path)
+    content = json.loads((folder / JSON).read_text())
+    change(folder, annotations=[each for each in content["annotations"] if each["image_id"] != 1])
+    dataset = read_coco(tmp_path, CocoEntry(images=4, first=2))
+    assert [image.sample.key for image in dataset.images] == ["000000000002.jpg"]
+    assert not dataset.coverage.partial
+
+
+def test_missing_images_are_partial(tmp_path: Path) -> None:
+    folder = write_fake_coco(tmp_path)
+    (folder / "images/val2017/000000000002.jpg").unlink()
+    dataset = read_coco(tmp_path, MINI)
+    assert dataset.coverage.partial
+    assert "3 of 4 images used, 2 images with regions" in str(dataset.coverage)
+
+
+def test_other_place_of_images(tmp_path: Path) -> None:
+    folder = write_fake_coco(tmp_path)
+    (folder / "images/val2017").rename(folder / "val2017")
+    assert len(read_coco(tmp_path, MINI).images) == 3
+    (folder / "val2017").rename(folder / "elsewhere")
+    with pytest.raises(InputError, match=r"in .*images/val2017 or .*coco/val2017, found neither"):
+        read_coco(tmp_path, MINI)
+
+
+@pytest.mark.parametrize("shape", [[[1, 2, 3, 4]], []])
+def test_objects_that_are_a_line_are_left_out(tmp_path: Path, shape: list[list[int]]) -> None:
+    change(write_fake_coco(tmp_path), {"segmentation": shape})
+    assert sum(len(image.regions) for image in read_coco(tmp_path, MINI).images) == 5
+
+
+def test_annotations_of_unlisted_images_are_noted(tmp_path: Path) -> None:
+    change(write_fake_coco(tmp_path), {"image_id": 99})
+    coverage = read_coco(tmp_path, MINI).coverage
+    assert coverage.partial
+    assert "1 annotations of instances_val2017.json belong to images that it does not list" in str(coverage)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "message"),
+    [
+        ({"segmentation": {"size": [60, 44], "counts": [2640]}}, r"run lengths of size \[44, 60\]"),
+        ({"segmentation": {"size": [44, 60], "counts": [2]}}, "add up to the 2,640 pixels"),
+        ({"segmentation": [[1, 2, 3, 4, 5]]}, r"expected polygons \(x1 y1 x2 y2 ...\) in annotation"),
+        ({"segmentation": [["a"]]}, "expected polygons"),
+        ({"segmentation": 3}, "expected a JSON object in segmentation of annotation"),
+        ({"category_id": 7}, "category that is listed in annotation 10 .*found 7"),
+        ({"category_id": "1"}, "'category_id' to be an integer"),
+        ({"image_id": None}, "'image_id' to be an integer"),
+    ],
+)
+def test_broken_annotations(tmp_path: Path, annotation: dict[str, Any], message: str) -> None:
+    change(write_fake_coco(tmp_path), annotation)
+    with pytest.raises(InputError, match=message):
+        read_coco(tmp_path, MINI)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"images": []}, "expected images in .*, found none"),
+        ({"categories": {}}, "'categories' to be a list"),
+        ({"categories": [{"id": 1, "name": "a"}] * 2}, "categories with different ids"),
+        ({"images": [{"id": 1, "file_name": "a.jpg", "width": 0, "height": 3}]}, "positive width and height"),
+        (
+            {"images": [{"id": 1, "file_name": "/a.jpg", "width": 4, "height": 3}]},
+            "below the dataset's folder",
+        ),
+        (
+            {"images": [{"id": 1, "file_name": "a.jpg", "width": 4, "height": 3}]},
+            r"such as a\.jpg\) in .* found none",
+        ),
+    ],
+)
+def test_broken_files(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+    change(write_fake_coco(tmp_path), **fields)
+    with pytest.raises(InputError, match=message):
+        read_coco(tmp_path, MINI)
+
+
+def test_image_of_another_size(tmp_path: Path) -> None:
+    folder = write_fake_coco(tmp_path)
+    Image.new("RGB", (30, 22)).save(folder / "images/val2017/000000000002.jpg")
+    with pytest.raises(InputError, match=r"000000000002\.jpg to be 60 x 44 pixels .* found 30 x 22"):
+        read_coco(tmp_path, MINI)
+
+
+def test_nothing_annotated_and_nothing_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"expected coco-val2017 \(coco/images/val2017"):
+        read_coco(tmp_path, MINI)
+    folder = write_fake_coco(tmp_path)
+    content = json.loads((folder / JSON).read_text())
+    content["annotations"] = []
+    (folder / JSON).write_text(json.dumps(content))
+    with pytest.raises(InputError, match="expected annotations of the images"):
+        read_coco(tmp_path, MINI)
+    (folder / JSON).unlink()
+    with pytest.raises(InputError, match=r"expected a JSON file at .*instances_val2017\.json: No such file"):
+        read_coco(tmp_path, MINI)

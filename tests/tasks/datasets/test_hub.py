@@ -1,0 +1,173 @@
+import io
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pytest
+from PIL import Image
+
+from tasks.datasets.base import UnreadableImageError
+from tasks.datasets.hub import TableSample, read_hub_dataset
+from tasks.datasets.hub_spec import parse_hub_spec
+from tests.fakes import fake_image
+from tests.tasks.datasets.helpers import keys
+from zoo.errors import InputError
+
+NAMES = ["zebra", "ant"]
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    datasets.disable_progress_bars()
+
+
+def png(kind: int, mode: str = "RGB") -> dict[str, object]:
+    stream = io.BytesIO()
+    fake_image(kind, (20, 16), np.random.default_rng(kind))[0].convert(mode).save(stream, "PNG")
+    return {"bytes": stream.getvalue(), "path": None}
+
+
+def table(labels: Sequence[int | None], **columns: list[object]) -> datasets.Dataset:
+    """A table with images, class labels and further columns; extra images are those named image..."""
+    features = {"image": datasets.Image(), "label": datasets.ClassLabel(names=NAMES)}
+    features |= {
+        name: datasets.Image() if name.startswith("image") else datasets.Value("string") for name in columns
+    }
+    content = {"image": [png(index) for index in range(len(labels))], "label": list(labels), **columns}
+    return datasets.Dataset.from_dict(content, features=datasets.Features(features))
+
+
+def save(path: Path, **splits: datasets.Dataset) -> str:
+    datasets.DatasetDict(splits).save_to_disk(str(path))
+    return f"hf:{path}"
+
+
+def test_splits_and_labels(tmp_path: Path) -> None:
+    spec = save(tmp_path / "set", train=table([0, 1, 0, 1]), validation=table([1, 0]), test=table([0]))
+    dataset = read_hub_dataset(spec)
+    assert dataset.name == spec
+    assert dataset.train.classes == ("ant", "zebra")
+    assert dataset.train.labels.tolist() == [1, 0, 1, 0]
+    assert keys(dataset.val.samples) == ["validation/000000000", "validation/000000001"]
+    assert str(dataset.coverage) == "2 classes, 4 train images, 2 val images"
+    image = dataset.val.samples[0].open()
+    assert (image.mode, image.size) == ("RGB", (20, 16))
+
+
+def test_signatures_differ_and_stay(tmp_path: Path) -> None:
+    spec = save(tmp_path / "set", train=table([0, 1]), test=table([0, 1]))
+    first, second = read_hub_dataset(spec), read_hub_dataset(spec)
+    signatures = [sample.signature() for sample in (*first.train.samples, *first.val.samples)]
+    assert len(set(signatures)) == 4
+    assert signatures == [sample.signature() for sample in (*second.train.samples, *second.val.samples)]
+
+
+def test_samples_travel_to_other_processes(tmp_path: Path) -> None:
+    spec = save(tmp_path / "set", train=table([0, 1]), test=table([0, 1]))
+    sample = read_hub_dataset(spec).train.samples[1]
+    again = pickle.loads(pickle.dumps(sample))
+    assert again == sample
+    assert again.open().tobytes() == sample.open().tobytes()
+
+
+def test_one_split_is_divided(tmp_path: Path) -> None:
+    table([0, 1] * 10).save_to_disk(str(tmp_path / "one"))
+    dataset = read_hub_dataset(f"hf:{tmp_path / 'one'}")
+    assert (len(dataset.train.samples), len(dataset.val.samples)) == (16, 4)
+    assert np.bincount(dataset.val.labels).tolist() == [2, 2]
+    assert keys(dataset.train.samples) == sorted(keys(dataset.train.samples))
+    table([0, 1, 1]).save_to_disk(str(tmp_path / "small"))
+    with pytest.raises(InputError, match=r"at least 2 images in every class .* found 1 in zebra"):
+        read_hub_dataset(f"hf:{tmp_path / 'small'}")
+
+
+def test_columns_and_splits_by_choice(tmp_path: Path) -> None:
+    columns: dict[str, list[object]] = {"image_2": [png(7), png(8)], "name": ["b", "a"]}
+    spec = save(tmp_path / "set", extra=table([0, 1], **columns), other=table([0, 1], **columns))
+    with pytest.raises(InputError, match=r"found extra, other; choose them with \?train=SPLIT&val=SPLIT"):
+        read_hub_dataset(spec)
+    spec += "?train=other&val=extra"
+    with pytest.raises(
+        InputError, match=r"one image column in .* found image, image_2; choose with hf:ID\?image="
+    ):
+        read_hub_dataset(spec)
+    dataset = read_hub_dataset(spec + "&image=image_2&label=name")
+    assert dataset.train.classes == ("a", "b")
+    assert dataset.train.labels.tolist() == [1, 0]
+    expected = Image.open(io.BytesIO(png(7)["bytes"])).tobytes()  # type: ignore[arg-type]
+    assert dataset.train.samples[0].open().tobytes() == expected
+    with pytest.raises(
+        InputError, match=r"label=nothing to name a column .* has image, image_2, label, name"
+    ):
+        read_hub_dataset(spec + "&image=image_2&label=nothing")
+    with pytest.raises(InputError, match=r"expected a split 'no' in .*, found extra, other"):
+        read_hub_dataset(spec.replace("train=other", "train=no"))
+
+
+def test_not_images(tmp_path: Path) -> None:
+    text = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [0, 1]})
+    with pytest.raises(InputError, match=r"expected images with class labels .* found no image column"):
+        read_hub_dataset(save(tmp_path / "text", train=text, test=text))
+    bare = table([0, 1]).remove_columns("label")
+    with pytest.raises(InputError, match=r"found no ClassLabel column"):
+        read_hub_dataset(save(tmp_path / "bare", train=bare, test=bare))
+
+
+def test_rows_without_label(tmp_path: Path) -> None:
+    spec = save(tmp_path / "set", train=table([0, 1]), test=table([0, -1]))
+    with pytest.raises(InputError, match=r"every row of column label in split test of .*, found -1 in row 1"):
+        read_hub_dataset(spec)
+
+
+def test_class_only_in_queries(tmp_path: Path) -> None:
+    spec = save(tmp_path / "set", train=table([0, 0]), test=table([1, 0]))
+    with pytest.raises(InputError, match=r"split test, to be among those of train, found ant there only"):
+        read_hub_dataset(spec)
+
+
+def test_nothing_saved_there_and_no_network(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot load dataset .*; name a folder written by save_to_disk"):
+        read_hub_dataset(f"hf:{tmp_path / 'nothing'}")
+    with pytest.raises(
+        InputError, match=r"cannot load dataset hf:nobody/nothing: .*check the id and the network"
+    ):
+        read_hub_dataset("hf:nobody/nothing")
+
+
+class OneRow(list[dict[str, object]]):
+    """A table without the library."""
+
+
+@pytest.mark.parametrize(
+    "stored", [None, {"bytes": b"no image", "path": None}, {"bytes": None, "path": None}]
+)
+def test_rows_without_image(stored: dict[str, object] | None) -> None:
+    sample = TableSample("train/0", 0, "image", "f", OneRow([{"image": stored}]))
+    with pytest.raises(UnreadableImageError, match=r"cannot decode image train/0"):
+        sample.open()
+
+
+def test_other_modes_open_as_rgb() -> None:
+    sample = TableSample("train/0", 0, "image", "f", OneRow([{"image": png(1, "LA")}]))
+    assert sample.open().mode == "RGB"
+
+
+def test_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parse_hub_spec("hf:a/b@main?image=x").revision == "main"
+    assert parse_hub_spec("hf:a/b?image=x&label=y").options == {"image": "x", "label": "y"}
+    assert not parse_hub_spec("hf:a/b").local
+    assert parse_hub_spec("hf:/a@b/c").location == "/a@b/c"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "saved").mkdir()
+    assert parse_hub_spec("hf:saved").local
+
+
+@pytest.mark.parametrize(
+    "text", ["cifar10", "hf:", "hf:a/b@", "hf:a?image", "hf:a?colour=x", "hf:a?image=x&image=y"]
+)
+def test_wrong_specs(text: str) -> None:
+    with pytest.raises(InputError, match=r"expected"):
+        parse_hub_spec(text)

@@ -1,0 +1,119 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tasks.datasets.base import Regions
+from tasks.datasets.partimagenet import PartImageNetEntry, read_partimagenet, sample_in_turns
+from tests.fakes import write_fake_partimagenet
+from tests.tasks.datasets.helpers import copy_shuffled
+from zoo.errors import InputError
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
+)
+"""pycocotools 2.0.11 with numpy 2."""
+MINI = PartImageNetEntry(per_supercategory=5, images=18, classes=6, supercategories=2, parts=4)
+
+
+def image_keys(dataset: Regions) -> list[str]:
+    return [image.sample.key for image in dataset.images]
+
+
+def edit(path: Path, **fields: object) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+
+
+def test_turns() -> None:
+    assert sample_in_turns(["abc", "d", "ef"], 5) == ["a", "d", "e", "b", "f"]
+    assert sample_in_turns(["abc", "d", "ef"], 99) == ["a", "d", "e", "b", "f", "c"]
+    assert sample_in_turns([], 3) == []
+
+
+def test_layout_and_sample(tmp_path: Path) -> None:
+    write_fake_partimagenet(tmp_path)
+    dataset = read_partimagenet(tmp_path, MINI)
+    assert not dataset.coverage.partial
+    assert "18 of 18 images listed, 6 of 6 classes, 2 of 2 super-categories" in str(dataset.coverage)
+    birds = ["train/n00000001", "val/n00000003", "test/n00000005"]
+    expected = [f"{birds[turn % 3]}/{birds[turn % 3][-9:]}_{turn // 3}.JPEG" for turn in range(5)]
+    assert image_keys(dataset)[:5] == expected
+    assert len(dataset.images) == 10
+    assert [region.label for region in dataset.images[0].regions] == [2, 3]
+    assert dataset.images[0].regions[0].key == f"{expected[0]}/6"
+    assert dataset.images[0].regions[0].mask().shape == (36, 40)
+    assert dataset.categories[2] == "Bird Head"
+
+
+def test_fewer_images_than_asked_are_all_taken(tmp_path: Path) -> None:
+    write_fake_partimagenet(tmp_path)
+    dataset = read_partimagenet(tmp_path, PartImageNetEntry(images=18, classes=6, supercategories=2, parts=4))
+    assert len(dataset.images) == 18
+    assert not dataset.coverage.partial
+
+
+def test_order_does_not_matter(tmp_path: Path) -> None:
+    write_fake_partimagenet(tmp_path / "a")
+    folder = copy_shuffled(tmp_path / "a", tmp_path / "b") / "PartImageNet"
+    images = json.loads((folder / "val.json").read_text())["images"]
+    edit(folder / "val.json", images=images[::-1])
+    assert image_keys(read_partimagenet(tmp_path / "a", MINI)) == image_keys(
+        read_partimagenet(tmp_path / "b", MINI)
+    )
+
+
+def test_names_with_folders(tmp_path: Path) -> None:
+    path = write_fake_partimagenet(tmp_path) / "val.json"
+    before = image_keys(read_partimagenet(tmp_path, MINI))
+    images = json.loads(path.read_text())["images"]
+    for image in images:
+        image["file_name"] = f"{image['file_name'].split('_')[0]}/{image['file_name']}"
+    edit(path, images=images)
+    assert image_keys(read_partimagenet(tmp_path, MINI)) == before
+
+
+def test_flat_folder_of_images(tmp_path: Path) -> None:
+    val = write_fake_partimagenet(tmp_path) / "val"
+    for path in list(val.rglob("*.JPEG")):
+        path.rename(val / path.name)
+    assert not read_partimagenet(tmp_path, MINI).coverage.partial
+
+
+def test_missing_partition_and_images_are_partial(tmp_path: Path) -> None:
+    folder = write_fake_partimagenet(tmp_path)
+    (folder / "test.json").unlink()
+    (folder / "val/n00000003/n00000003_0.JPEG").unlink()
+    coverage = read_partimagenet(tmp_path, MINI).coverage
+    assert "without test.json" in str(coverage)
+    assert "9 of 10 sampled images" in str(coverage)
+    assert coverage.partial
+
+
+def test_class_without_annotations_is_noted(tmp_path: Path) -> None:
+    path = write_fake_partimagenet(tmp_path) / "val.json"
+    annotations = [each for each in json.loads(path.read_text())["annotations"] if each["category_id"] < 2]
+    edit(path, annotations=annotations)
+    coverage = read_partimagenet(tmp_path, MINI).coverage
+    assert "1 classes have no annotation (n00000003)" in str(coverage)
+
+
+def test_errors(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"expected partimagenet \(PartImageNet/{train,val,test}.json"):
+        read_partimagenet(tmp_path, MINI)
+    folder = write_fake_partimagenet(tmp_path)
+    edit(folder / "val.json", categories=[{"id": 0, "name": "Wheel", "supercategory": "Car"}])
+    with pytest.raises(InputError, match=r"found 'Quadruped Head' and, in .*val\.json, 'Wheel' with id 0"):
+        read_partimagenet(tmp_path, MINI)
+    for split in ("train", "val", "test"):
+        (folder / f"{split}.json").rename(folder / f"{split}_whole.json")
+    with pytest.raises(InputError, match="the original release of PartImageNet is meant"):
+        read_partimagenet(tmp_path, MINI)
+
+
+def test_no_image(tmp_path: Path) -> None:
+    folder = write_fake_partimagenet(tmp_path)
+    for split in ("train", "val", "test"):
+        shutil.rmtree(folder / split)
+    with pytest.raises(InputError, match=r"annotated images such as .*train/n00000001/n00000001_0\.JPEG"):
+        read_partimagenet(tmp_path, MINI)

@@ -1,0 +1,134 @@
+import os
+import pickle
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tasks.datasets.safe_pickle import restricted_load
+from zoo.errors import InputError
+
+
+class Malicious:
+    """Runs a command when an ordinary unpickler reads it."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, (self.command,)
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_plain_values_and_arrays(tmp_path: Path, protocol: int) -> None:
+    content = {
+        "text": "a",
+        "numbers": [1, 2.5, None, True, (3,), {4}],
+        "bytes": b"x\xff",
+        "ordered": OrderedDict(a=1),
+        "array": np.arange(6, dtype=np.int32).reshape(2, 3),
+        "other": np.arange(4, dtype=">i4"),
+        "empty": np.zeros((0, 3), np.float32),
+        "bool": np.array([True, False]),
+        "fortran": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        "names": np.array(["a", "bc"]),
+        "objects": np.array([[1, 2], None], dtype=object),
+        "scalar": np.float32(2.5),
+    }
+    path = tmp_path / "plain.pkl"
+    path.write_bytes(pickle.dumps(content, protocol=protocol))
+    found = restricted_load(path)
+    assert isinstance(found, dict)
+    for name, value in content.items():
+        assert isinstance(found[name], type(value))
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(found[name], value)
+            assert found[name].dtype.newbyteorder("=") == value.dtype.newbyteorder("=")
+    assert found["numbers"] == content["numbers"]
+    assert found["scalar"] == np.float32(2.5)
+
+
+def test_module_names_of_numpy_1(tmp_path: Path) -> None:
+    path = tmp_path / "old.pkl"
+    content = pickle.dumps(np.arange(3), protocol=2).replace(b"numpy._core", b"numpy.core")
+    path.write_bytes(content)
+    np.testing.assert_array_equal(restricted_load(path), np.arange(3))
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 5])
+def test_malicious_pickle_is_refused_and_not_executed(tmp_path: Path, protocol: int) -> None:
+    mark = tmp_path / "executed"
+    path = tmp_path / "gnd.pkl"
+    path.write_bytes(pickle.dumps({"gnd": [Malicious(f"touch {mark}")]}, protocol=protocol))
+    with pytest.raises(InputError, match=r"found the global (posix|nt)\.system, which was not executed"):
+        restricted_load(path)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"cbuiltins\neval\n(S'1'\ntR.",
+        b"cnumpy.core.multiarray\n_reconstruct.__globals__\n.",
+        b"cnumpy\nload\n(S'x'\ntR.",
+        b"\x80\x04\x8c\x05numpy\x8c\x10ndarray.tofile__\x93.",
+    ],
+)
+def test_other_globals_are_refused(tmp_path: Path, payload: bytes) -> None:
+    (tmp_path / "bad.pkl").write_bytes(payload)
+    with pytest.raises(InputError, match=r"found the global|is damaged"):
+        restricted_load(tmp_path / "bad.pkl")
+
+
+class Forged:
+    """Calls what numpy's own pickles call, with other arguments."""
+
+    def __init__(self, name: str, arguments: tuple[object, ...], state: object = None) -> None:
+        self.name, self.arguments, self.state = name, arguments, state
+
+    def __reduce__(self) -> tuple[object, ...]:
+        array = np.zeros(2)
+        functions = {
+            "array": array.__reduce__()[0],
+            "buffer": array.__reduce_ex__(5)[0],
+            "scalar": np.float64(0).__reduce__()[0],
+            "dtype": np.dtype,
+            "ndarray": np.ndarray,
+        }
+        made = functions[self.name], self.arguments
+        return made if self.state is None else (*made, self.state)
+
+
+OBJECTS = np.dtype(object)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        Forged("ndarray", ((1,), OBJECTS, b"12345678")),
+        Forged("buffer", (b"12345678", OBJECTS, (1,), "C")),
+        Forged("scalar", (OBJECTS, b"12345678")),
+        Forged("array", (np.ndarray, (0,), b"b"), (1, (1,), OBJECTS, False, b"12345678")),
+        Forged("array", (np.ndarray, (0,), b"b"), (1, (10**9,), np.dtype("i8"), False, b"12345678")),
+        Forged("dtype", ("V8", False, True)),
+        Forged("dtype", ("i8", False, True), (3, "?", None, None, None, -1, -1, 0)),
+        Forged("array", (np.ndarray, (0,), b"b"), (1, (1,), 3, False, b"12345678")),
+    ],
+)
+def test_forged_arrays_are_refused(tmp_path: Path, forged: Forged) -> None:
+    (tmp_path / "forged.pkl").write_bytes(pickle.dumps([forged]))
+    with pytest.raises(InputError, match="is damaged"):
+        restricted_load(tmp_path / "forged.pkl")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a pickle", pickle.dumps([1, 2, 3])[:-3], b"\x80\x05."])
+def test_damaged_file(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "cut.pkl").write_bytes(content)
+    with pytest.raises(InputError, match=r"cut\.pkl, which is damaged"):
+        restricted_load(tmp_path / "cut.pkl")
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"expected a pickle at .*no\.pkl: No such file"):
+        restricted_load(tmp_path / "no.pkl")

@@ -1,0 +1,107 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tasks.datasets.spair import SpairEntry, read_spair
+from tests.fakes import write_fake_spair
+from tests.tasks.datasets.helpers import copy_shuffled, keys
+from zoo.errors import InputError
+
+MINI = SpairEntry(pairs=4, categories=2)
+
+
+def change(folder: Path, remove: str = "", **fields: Any) -> Path:
+    """Replace fields of the first pair annotation."""
+    path = sorted((folder / "PairAnnotation/test").iterdir())[0]
+    content = {**json.loads(path.read_text()), **fields}
+    content.pop(remove, None)
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_layout(tmp_path: Path) -> None:
+    write_fake_spair(tmp_path)
+    dataset = read_spair(tmp_path, MINI)
+    assert str(dataset.coverage) == "4 of 4 pairs, 2 of 2 categories, 6 images, 12 keypoints"
+    assert not dataset.coverage.partial
+    pair = dataset.pairs[2]
+    assert (pair.key, pair.category) == ("000003-2008_010000-2008_010001:dog", "dog")
+    assert keys(dataset.samples)[pair.target] == "dog/2008_010001.jpg"
+    assert (pair.source_size, pair.target_box) == ((50, 40), (2, 2, 48, 38))
+    assert pair.source_points.shape == pair.target_points.shape == (3, 2)
+    assert pair.source_points.dtype == np.float64
+    assert dataset.samples[pair.source].open().size == pair.source_size
+
+
+def test_categories_are_sorted_before_names(tmp_path: Path) -> None:
+    write_fake_spair(tmp_path, categories=("zebra", "ant"))
+    assert [pair.category for pair in read_spair(tmp_path, MINI).pairs] == ["ant", "ant", "zebra", "zebra"]
+
+
+@pytest.mark.parametrize("separator", [":", "?", "_"])
+def test_separators_and_order_do_not_matter(tmp_path: Path, separator: str) -> None:
+    write_fake_spair(tmp_path / "a")
+    write_fake_spair(tmp_path / "other", separator=separator)
+    copy_shuffled(tmp_path / "other", tmp_path / "b")
+    first, second = (read_spair(tmp_path / name, MINI) for name in "ab")
+    assert [pair.key for pair in first.pairs] == [pair.key for pair in second.pairs]
+    assert keys(first.samples) == keys(second.samples) == sorted(keys(first.samples))
+
+
+def test_fewer_pairs_are_partial(tmp_path: Path) -> None:
+    write_fake_spair(tmp_path)
+    assert "4 of 12,234 pairs, 2 of 18 categories" in str(read_spair(tmp_path).coverage)
+
+
+def test_missing_image_names_pair_and_image(tmp_path: Path) -> None:
+    folder = write_fake_spair(tmp_path)
+    (folder / "JPEGImages/dog/2008_010001.jpg").unlink()
+    with pytest.raises(InputError, match=r"image .*dog/2008_010001\.jpg of pair 000003-.*:dog, found none"):
+        read_spair(tmp_path, MINI)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"mirror": 1}, "mirror to be 0"),
+        ({"mirror": "no"}, "'mirror' to be an integer"),
+        ({"remove": "mirror"}, "expected field 'mirror' in"),
+        ({"src_kps": [[1, 2]]}, "as many source as target keypoints .* found 1 and 3"),
+        ({"src_kps": []}, "at least one keypoint in src_kps"),
+        ({"trg_kps": [[1, 2], [3, None], [4, 5]]}, r"keypoints \(x, y\) as trg_kps .* found \[3, None\]"),
+        ({"trg_kps": [[1, 2], [3], [4, 5]]}, r"keypoints \(x, y\)"),
+        ({"src_imname": 3}, "'src_imname' to be text"),
+        ({"src_imname": "../dog/a.jpg"}, "below the dataset's folder"),
+        ({"trg_bndbox": [5, 5, 5, 9]}, "trg_bndbox .* x1 < x2"),
+        ({"trg_bndbox": [5, 5]}, "'trg_bndbox' to be 4 numbers"),
+        ({"src_imsize": [51, 40, 3]}, r"to be 51 x 40 pixels as .* says, found 50 x 40"),
+        ({"category": "dog"}, "ends with :dog.json"),
+    ],
+)
+def test_broken_pairs(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+    change(write_fake_spair(tmp_path), **fields)
+    with pytest.raises(InputError, match=message):
+        read_spair(tmp_path, MINI)
+
+
+def test_one_image_in_two_sizes(tmp_path: Path) -> None:
+    change(write_fake_spair(tmp_path), trg_imsize=[50, 41, 3], trg_imname="2008_000000.jpg")
+    with pytest.raises(InputError, match=r"one size of image cat/2008_000000.jpg"):
+        read_spair(tmp_path, MINI)
+
+
+def test_malformed_json_and_missing_folders(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"expected spair-71k-test \(SPair-71k/PairAnnotation"):
+        read_spair(tmp_path, MINI)
+    folder = write_fake_spair(tmp_path)
+    path = change(folder)
+    path.write_text(path.read_text()[:-5])
+    with pytest.raises(InputError, match=r"expected JSON in .*000001-.*malformed .*; fetch it again"):
+        read_spair(tmp_path, MINI)
+    for each in path.parent.iterdir():
+        each.unlink()
+    with pytest.raises(InputError, match=r"expected pair annotations \(\*\.json\)"):
+        read_spair(tmp_path, MINI)
