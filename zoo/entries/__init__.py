@@ -1,1 +1,1 @@
-"""Backbone entries, one file a family; frozen data."""
+"""Entries of the registry: one explicit tuple of frozen specs per family."""

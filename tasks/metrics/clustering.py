@@ -1,0 +1,96 @@
+"""Clustering of features and its agreement with classes."""
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+Integers = NDArray[np.int64]
+Features = NDArray[np.float32] | NDArray[np.float64]
+
+
+def kmeans(features: Features, k: int, seed: int = 0, n_init: int = 10) -> Integers:
+    """Cluster of each sample, 0 to k - 1: [n]. The best of several k-means runs by inertia.
+
+    Lloyd's algorithm from k-means++ centres, at most 300 iterations, tolerance 1e-4.
+    Features are taken as they are. Fewer than k different samples give as many clusters as there are.
+
+    Args:
+        features: [n dim].
+        k: Clusters.
+        seed: Of the centres' draws. Partitions may differ between versions of scikit-learn at one seed.
+        n_init: Runs.
+
+    Raises:
+        ValueError: Fewer samples than clusters, a wrong shape, or a value that is NaN or infinite.
+    """
+    if features.ndim != 2 or not features.shape[1]:
+        raise ValueError(f"expected features [n dim], found shape {features.shape}")
+    if not 1 <= k <= len(features) or n_init < 1:
+        raise ValueError(f"cannot find {k} clusters among {len(features)} samples in {n_init} runs")
+    if not np.isfinite(features).all():
+        raise ValueError("features must not hold NaN or infinite values")
+    model = KMeans(k, n_init=n_init, max_iter=300, tol=1e-4, algorithm="lloyd", random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different samples than clusters
+        return np.asarray(model.fit(features).labels_, dtype=np.int64)
+
+
+def purity(classes: Integers, clusters: Integers) -> float:
+    """Share of samples that are of their cluster's most frequent class, in (0, 1].
+
+    Args:
+        classes: [n] any whole numbers.
+        clusters: [n] any whole numbers.
+
+    Raises:
+        ValueError: Different lengths or no sample.
+
+    Source: Manning et al., Introduction to Information Retrieval, section 16.3.
+    """
+    _check(classes, clusters)
+    names, column = np.unique(classes, return_inverse=True)
+    groups, row = np.unique(clusters, return_inverse=True)
+    counts = np.bincount(row * len(names) + column, minlength=len(names) * len(groups))
+    return float(counts.reshape(len(groups), len(names)).max(axis=1).sum() / len(classes))
+
+
+def nmi(classes: Integers, clusters: Integers) -> float:
+    """Mutual information over the mean of the two entropies, in [0, 1].
+
+    Args:
+        classes: [n] any whole numbers.
+        clusters: [n] any whole numbers.
+
+    Raises:
+        ValueError: Different lengths or no sample.
+    """
+    _check(classes, clusters)
+    return float(normalized_mutual_info_score(classes, clusters, average_method="arithmetic"))
+
+
+def ari(classes: Integers, clusters: Integers) -> float:
+    """Rand index adjusted for chance: 1 for equal partitions, 0 expected for random ones, -0.5 at least.
+
+    Args:
+        classes: [n] any whole numbers.
+        clusters: [n] any whole numbers.
+
+    Raises:
+        ValueError: Different lengths or no sample.
+
+    Source: Hubert and Arabie, Comparing Partitions, 1985.
+    """
+    _check(classes, clusters)
+    return float(adjusted_rand_score(classes, clusters))
+
+
+def _check(classes: Integers, clusters: Integers) -> None:
+    if classes.ndim != 1 or classes.shape != clusters.shape or not classes.size:
+        found = f"{classes.shape} and {clusters.shape}"
+        raise ValueError(f"expected a class and a cluster for each of at least one sample, found {found}")
+    if not (np.issubdtype(classes.dtype, np.integer) and np.issubdtype(clusters.dtype, np.integer)):
+        raise ValueError(f"expected whole numbers, found {classes.dtype} and {clusters.dtype}")

@@ -1,0 +1,297 @@
+"""Propagation of the first frame's labels through a video by the similarity of its tokens.
+
+Source: Jabri et al., Space-Time Correspondence as a Contrastive Random Walk, NeurIPS 2020, and the DAVIS
+evaluation of Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+from torch.nn import functional
+
+Labels = NDArray[np.uint8]
+Integers = NDArray[np.int64]
+
+VOID = 255
+WHOLE = 512  # a grid of up to so many tokens is measured at once
+TILE_CPU = (8, 16)  # query tokens measured together: large enough for fast products, small next to the window
+TILE_GPU = (16, 32)
+SIMILARITIES = 1 << 24  # similarities held at a time where there is no window
+CONSTANT = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """Query tokens [top:bottom, left:right] and the source tokens that some of their windows cover."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+    rows: slice
+    columns: slice
+
+
+class Propagator:
+    """Carries the label map of one layer from frame to frame.
+
+    Sources of a frame are the first frame and the latest ones before it. A token's label is the mean of the
+    sources' labels in its window, weighted by exp(cosine / temperature); only sources at least as similar as
+    the topk-th best of all frames together count, ties included.
+    """
+
+    def __init__(
+        self,
+        first_features: Tensor,
+        first_labels: Tensor,
+        *,
+        n_last_frames: int = 7,
+        topk: int = 5,
+        radius: int = 12,
+        temperature: float = 0.1,
+    ) -> None:
+        """Start a video.
+
+        Args:
+            first_features: [height width dim] tokens of the first frame, any length of vector.
+            first_labels: [height width channels], one-hot or soft; channel 0 is background.
+            n_last_frames: Frames kept as sources beside the first one.
+            topk: Sources that count for a token.
+            radius: Tokens that the square window reaches to each side; 0 for no window.
+            temperature: Of the weights, positive.
+
+        Raises:
+            ValueError: Shapes do not fit, a number is out of range, or a value is NaN or infinite.
+        """
+        _check_first(first_features, first_labels)
+        if n_last_frames < 0 or topk < 1 or radius < 0 or not temperature > 0:
+            found = f"{n_last_frames}, {topk}, {radius}, {temperature}"
+            raise ValueError(f"n_last_frames, topk, radius or temperature is out of range: {found}")
+        self._shape = first_features.shape
+        self._frames, self._topk, self._temperature = 1 + n_last_frames, topk, temperature
+        tokens = _tokens(first_features)
+        height, width, _ = self._shape
+        self._radius = radius or max(height, width)
+        self._tiles = tuple(_tiles(height, width, self._radius, self._frames, tokens.is_cpu))
+        self._windows: dict[tuple[tuple[int, int, int], ...], Tensor | None] = {}
+        self._bank = tokens[:, :, None].contiguous()
+        self._labels = first_labels.to(tokens)[:, :, None].contiguous()
+        self._oldest = 1
+
+    @torch.no_grad()
+    def step(self, features: Tensor) -> Tensor:
+        """Soft label map of the next frame: [height width channels], at least float32.
+
+        Args:
+            features: [height width dim] tokens of the frame.
+
+        Raises:
+            ValueError: Another shape than the first frame's, or a value is NaN or infinite.
+        """
+        if features.shape != self._shape:
+            found = f"{tuple(features.shape)} after {tuple(self._shape)}"
+            raise ValueError(f"expected tokens of the first frame's shape, found {found}")
+        tokens = _tokens(features).to(self._bank)
+        soft = tokens.new_empty((*self._shape[:2], self._labels.shape[-1]))
+        for tile in self._tiles:
+            part = soft[tile.top : tile.bottom, tile.left : tile.right]
+            part.copy_(self._measure(tokens, tile).view(part.shape))
+        self._remember(tokens, soft)
+        return soft
+
+    def _measure(self, tokens: Tensor, tile: _Tile) -> Tensor:
+        """Label maps of a tile's queries: [queries channels]."""
+        query = tokens[tile.top : tile.bottom, tile.left : tile.right].flatten(0, 1).T.contiguous()
+        source = self._bank[tile.rows, tile.columns]
+        rows, columns, frames, _ = source.shape
+        similarity = torch.bmm(source.flatten(1, 2), query.expand(rows, *query.shape))
+        window = self._window(tile, tokens)
+        if window is not None:
+            similarity.view(rows, columns, frames, -1).add_(window)
+        value, place = _best(similarity, self._topk + 1)
+        kept = min(self._topk, len(value))
+        labels = self._labels[tile.rows, tile.columns].reshape(rows * columns * frames, -1)
+        tied = (value[kept:] == value[kept - 1]) & value[kept:].isfinite()
+        if not value.is_cpu or bool(tied.any()):
+            weight = ((similarity - value[0]) / self._temperature).exp_()
+            weight = weight.mul_(similarity >= value[kept - 1]).flatten(0, 1)
+            return (weight.T @ labels) / weight.sum(0)[:, None]
+        weight = ((value[:kept] - value[0]) / self._temperature).softmax(0)
+        return torch.einsum("kq,kqc->qc", weight, labels[place[:kept]])
+
+    def _window(self, tile: _Tile, like: Tensor) -> Tensor | None:
+        """What excludes sources outside a query's window when added: [rows columns 1 queries] of 0 and -inf.
+
+        None where all of the tile's sources are inside all of its windows.
+        """
+        shape = (tile.bottom - tile.top, tile.right - tile.left)
+        key = (
+            (tile.rows.start - tile.top, tile.rows.stop - tile.top, shape[0]),
+            (tile.columns.start - tile.left, tile.columns.stop - tile.left, shape[1]),
+        )
+        if key not in self._windows:
+            rows, columns = (
+                (torch.arange(start, stop)[:, None] - torch.arange(length)).abs() > self._radius
+                for start, stop, length in key
+            )
+            outside = (rows[:, None, :, None] | columns[None, :, None, :]).flatten(2)[:, :, None]
+            window = torch.zeros(outside.shape, dtype=like.dtype).masked_fill_(outside, -torch.inf)
+            self._windows[key] = window.to(like.device) if bool(outside.any()) else None
+        return self._windows[key]
+
+    def _remember(self, tokens: Tensor, soft: Tensor) -> None:
+        """Make the frame a source; it takes the place of the oldest one but the first once all are taken."""
+        if self._frames == 1:
+            return
+        if self._bank.shape[2] < self._frames:
+            self._bank = torch.cat([self._bank, tokens[:, :, None]], dim=2)
+            self._labels = torch.cat([self._labels, soft[:, :, None]], dim=2)
+            return
+        self._bank[:, :, self._oldest] = tokens
+        self._labels[:, :, self._oldest] = soft
+        self._oldest = self._oldest % (self._frames - 1) + 1
+
+
+def seed_labels(mask: Labels, grid: tuple[int, int], keep_vanished: bool) -> Tensor:
+    """The first frame's object mask on the token grid: [height width channels] float32, one-hot.
+
+    The mask is resized by nearest neighbour. With ``keep_vanished`` channels go up to the largest id of the
+    full mask, and an object that would vanish takes the token that it covers most (ties: first row, then
+    column) of those that are not another object's only one; where no such token is left, it shares one by
+    halves. Without it channels end at the largest id that is still there.
+
+    Args:
+        mask: [image height, image width] object ids; 0 and 255 are background.
+        grid: Height and width in tokens.
+        keep_vanished: Whether small objects survive.
+
+    Raises:
+        ValueError: The mask is no uint8 image or the grid is empty.
+    """
+    if mask.ndim != 2 or not mask.size or mask.dtype != np.uint8:
+        raise ValueError(f"expected a mask [height width] of uint8, found {mask.shape} {mask.dtype}")
+    if min(grid) < 1:
+        raise ValueError(f"expected a grid of at least one token, found {grid}")
+    clean = np.where(mask == VOID, np.uint8(0), mask)
+    small = _nearest(clean, (grid[1], grid[0])).astype(np.int64)
+    channels = 1 + int((clean if keep_vanished else small).max())
+    labels = np.eye(channels, dtype=np.float32)[small]
+    if keep_vanished:
+        present = np.bincount(clean.ravel(), minlength=channels) > 0
+        vanished = np.flatnonzero(present & (labels.sum(axis=(0, 1)) == 0))
+        for number in vanished[vanished > 0]:
+            _rescue(labels, int(number), _cover(clean == number, grid))
+    return torch.from_numpy(labels)
+
+
+def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:
+    """Object ids of a soft label map at the image's size: [image height, image width].
+
+    The map is upsampled bilinearly by the patch size, each channel with a positive maximum is scaled to
+    [0, 1] over the frame, the largest channel wins (ties: lower id) and ids are resized by nearest neighbour.
+    A positive channel that is constant has no range to scale: it counts as 1 everywhere.
+
+    Args:
+        soft: [height width channels].
+        size: Image width and height.
+        patch: Pixels a token.
+
+    Raises:
+        ValueError: Wrong shape, size or patch, or a value is NaN or infinite.
+    """
+    if soft.ndim != 3 or not soft.numel() or min(*size, patch) < 1:
+        found = f"{tuple(soft.shape)}, {size}, {patch}"
+        raise ValueError(f"expected a map [height width channels], a size and a patch, found {found}")
+    if not bool(torch.isfinite(soft).all()):
+        raise ValueError("the label map must not hold NaN or infinite values")
+    shape = (soft.shape[0] * patch, soft.shape[1] * patch)
+    large = functional.interpolate(soft.permute(2, 0, 1)[None], size=shape, mode="bilinear")[0]
+    low, high = large.amin((1, 2), keepdim=True), large.amax((1, 2), keepdim=True)
+    constant = high - low <= CONSTANT * high.abs()
+    scaled = torch.where(constant, 1.0, (large - low) / torch.where(constant, 1.0, high - low))
+    ids = torch.where(high > 0, scaled, large).argmax(0).to(torch.uint8)
+    return _nearest(ids.cpu().numpy(), size)
+
+
+def _check_first(features: Tensor, labels: Tensor) -> None:
+    shape, other = tuple(features.shape), tuple(labels.shape)
+    if len(shape) != 3 or len(other) != 3 or other[:2] != shape[:2] or 0 in (*shape, *other):
+        found = f"{shape} and {other}"
+        raise ValueError(f"expected [height width dim] and [height width channels], found {found}")
+    if not bool(torch.isfinite(labels).all()):
+        raise ValueError("the first labels must not hold NaN or infinite values")
+
+
+def _tokens(features: Tensor) -> Tensor:
+    """Tokens of length 1, at least float32."""
+    tokens = features if features.dtype == torch.float64 else features.float()
+    if not bool(torch.isfinite(tokens).all()):
+        raise ValueError("tokens must not hold NaN or infinite values")
+    return functional.normalize(tokens, dim=-1)
+
+
+def _tiles(height: int, width: int, radius: int, frames: int, cpu: bool) -> Iterator[_Tile]:
+    """Tiles that cover a grid row by row."""
+    tall, wide = TILE_CPU if cpu else TILE_GPU
+    if height * width <= WHOLE:
+        tall, wide = height, width
+    elif 2 * radius >= max(height, width):
+        tall, wide = max(1, SIMILARITIES // (frames * height * width * width)), width
+    for top in range(0, height, tall):
+        for left in range(0, width, wide):
+            bottom, right = min(top + tall, height), min(left + wide, width)
+            rows = slice(max(0, top - radius), min(height, bottom + radius))
+            columns = slice(max(0, left - radius), min(width, right + radius))
+            yield _Tile(top, bottom, left, right, rows, columns)
+
+
+def _best(similarity: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest values of each query, descending, and where they stand: [k queries] each.
+
+    The k largest values lie in the k columns of largest maxima, so only those are sorted.
+
+    Args:
+        similarity: [rows columns queries].
+        k: Values wanted; fewer come back where there are fewer.
+    """
+    rows, columns, _ = similarity.shape
+    column = similarity.amax(0).topk(min(k, columns), dim=0).indices
+    candidates = similarity.gather(1, column.expand(rows, *column.shape)).flatten(0, 1)
+    value, place = candidates.topk(min(k, len(candidates)), dim=0)
+    row = place // len(column)
+    return value, row * columns + column.gather(0, place % len(column))
+
+
+def _nearest(ids: Labels, size: tuple[int, int]) -> Labels:
+    """Ids resized to width and height by Pillow's nearest neighbour."""
+    return np.asarray(Image.fromarray(ids).resize(size, Image.Resampling.NEAREST), dtype=np.uint8)
+
+
+def _cover(mask: NDArray[np.bool_], grid: tuple[int, int]) -> Integers:
+    """Area that a mask covers of each token, in units that make it whole: [height width]."""
+    rows, columns = (_overlap(length, cells) for length, cells in zip(mask.shape, grid, strict=True))
+    return np.asarray(rows @ mask.astype(np.int64) @ columns.T, dtype=np.int64)
+
+
+def _overlap(length: int, cells: int) -> Integers:
+    """How much of each pixel, ``cells`` long, lies in each cell along one axis: [cells length]."""
+    edge = length * np.arange(cells + 1)
+    pixel = cells * np.arange(length)
+    overlap = np.minimum(edge[1:, None], pixel + cells) - np.maximum(edge[:-1, None], pixel)
+    return np.asarray(np.maximum(overlap, 0), dtype=np.int64)
+
+
+def _rescue(labels: NDArray[np.float32], number: int, cover: Integers) -> None:
+    """Give a vanished object its token in the label map, in place."""
+    owner = labels.argmax(axis=-1)
+    single = np.bincount(owner.ravel(), minlength=labels.shape[-1]) <= 1
+    single[0] = False
+    free = np.where(single[owner] | (labels.max(axis=-1) < 1), 0, cover)
+    row, column = divmod(int((free if free.any() else cover).argmax()), cover.shape[1])
+    labels[row, column] *= 0.0 if free.any() else 0.5
+    labels[row, column, number] = 1 - labels[row, column].sum()

@@ -1,0 +1,165 @@
+"""Retrieval scores of revisited Oxford and Paris."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+Difficulty = Literal["easy", "medium", "hard"]
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+CUTOFFS = (1, 5, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalScores:
+    """Scores of each query as fractions; NaN for a query without a positive, which no mean counts.
+
+    Attributes:
+        ap: [queries] average precision.
+        precision: For each cut-off k, [queries] precision among the first k.
+    """
+
+    ap: Floats
+    precision: Mapping[int, Floats]
+
+    @property
+    def counted(self) -> int:
+        """Queries with at least one positive."""
+        return int(np.isfinite(self.ap).sum())
+
+    @property
+    def mean_ap(self) -> float:
+        """mAP; NaN where no query counts."""
+        return _mean(self.ap)
+
+    def mean_precision(self, k: int) -> float:
+        """mP@k; NaN where no query counts."""
+        return _mean(self.precision[k])
+
+
+def rank(similarity: NDArray[np.floating]) -> Integers:
+    """Database indices of each query by descending similarity, ties by lower index: [database queries].
+
+    Args:
+        similarity: [database queries].
+
+    Raises:
+        ValueError: Not two-dimensional, or a value is NaN.
+    """
+    if similarity.ndim != 2:
+        raise ValueError(f"expected similarities [database queries], found shape {similarity.shape}")
+    if np.isnan(similarity).any():
+        raise ValueError("similarities must not be NaN")
+    return np.argsort(-similarity, axis=0, kind="stable").astype(np.int64)
+
+
+def average_precision(positions: Integers) -> float:
+    """Area under the precision-recall steps by the trapezoid rule, in [0, 1]; NaN without positions.
+
+    Args:
+        positions: Zero-based places of the positives in a ranking that holds no junk.
+
+    Raises:
+        ValueError: A position is negative or repeated.
+
+    Source: Radenović et al., Revisiting Oxford and Paris, CVPR 2018, and its evaluation code.
+    """
+    place = np.sort(positions.astype(np.float64))
+    if place.ndim != 1 or (place.size and place[0] < 0) or (np.diff(place) == 0).any():
+        raise ValueError("positions must be one list of different numbers from 0")
+    if not place.size:
+        return float("nan")
+    found = np.arange(len(place))
+    before = np.divide(found, place, out=np.ones_like(place), where=place > 0)
+    after = (found + 1) / (place + 1)
+    return float(((before + after) / 2).mean())
+
+
+def precision_at(positions: Integers, k: int) -> float:
+    """Share of positives among the first min(k, last positive's rank); NaN without positions.
+
+    Args:
+        positions: Zero-based places of the positives in a ranking that holds no junk.
+        k: Cut-off, at least 1.
+
+    Raises:
+        ValueError: k < 1.
+    """
+    if k < 1:
+        raise ValueError(f"expected a cut-off of at least 1, found {k}")
+    if not positions.size:
+        return float("nan")
+    cut = min(k, int(positions.max()) + 1)
+    return float((positions < cut).sum() / cut)
+
+
+def revisited(
+    ranks: Integers,
+    easy: Sequence[Integers],
+    hard: Sequence[Integers],
+    junk: Sequence[Integers],
+    difficulty: Difficulty,
+) -> RetrievalScores:
+    """Scores of each query by the revisited protocol: ignored images leave the ranking before places count.
+
+    Positives | ignored: easy | junk and hard; easy and hard | junk; hard | junk and easy.
+
+    Args:
+        ranks: [database queries], each column a permutation of the database, best first.
+        easy: Database indices for each query, as ``hard`` and ``junk``.
+        hard: See easy.
+        junk: See easy.
+        difficulty: Which images are positives.
+
+    Raises:
+        ValueError: Lists and ranks do not fit, or an image is both positive and ignored.
+
+    Source: Radenović et al., CVPR 2018, section 3.3.
+    """
+    if ranks.ndim != 2 or not len(easy) == len(hard) == len(junk) == ranks.shape[1]:
+        raise ValueError(f"expected ranks [database queries] and three lists a query, found {ranks.shape}")
+    if difficulty not in get_args(Difficulty):
+        raise ValueError(f"expected difficulty easy, medium or hard, found {difficulty!r}")
+    positions = []
+    for ranking, simple, difficult, ignored in zip(ranks.T, easy, hard, junk, strict=True):
+        positive, ignore = {
+            "easy": ((simple,), (ignored, difficult)),
+            "medium": ((simple, difficult), (ignored,)),
+            "hard": ((difficult,), (ignored, simple)),
+        }[difficulty]
+        positions.append(_places(ranking, _union(positive), _union(ignore)))
+    return RetrievalScores(
+        np.array([average_precision(place) for place in positions], dtype=np.float64),
+        {k: np.array([precision_at(place, k) for place in positions], dtype=np.float64) for k in CUTOFFS},
+    )
+
+
+def _union(lists: Sequence[Integers]) -> Integers:
+    """Different indices of several lists, ascending."""
+    return np.unique(np.concatenate([np.asarray(indices, dtype=np.int64) for indices in lists]))
+
+
+def _places(ranking: Integers, positive: Integers, ignore: Integers) -> Integers:
+    """Zero-based places of the positives once the ignored images are taken out, ascending."""
+    size = len(ranking)
+    for indices in (positive, ignore):
+        if indices.size and not 0 <= indices[0] <= indices[-1] < size:
+            raise ValueError(f"ground truth names images outside the database of {size}")
+    if np.intersect1d(positive, ignore).size:
+        raise ValueError("an image must not be both positive and ignored for a query")
+    if ranking.min(initial=0) < 0 or not (np.bincount(ranking, minlength=size) == 1).all():
+        raise ValueError(f"each ranking must be a permutation of the {size} database images")
+    place = np.empty(size, dtype=np.int64)
+    place[ranking] = np.arange(size)
+    kept = np.sort(place[positive])
+    return (kept - np.searchsorted(np.sort(place[ignore]), kept)).astype(np.int64)
+
+
+def _mean(values: Floats) -> float:
+    """Mean of the finite values; NaN where there is none."""
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if finite.size else float("nan")

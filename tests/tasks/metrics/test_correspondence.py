@@ -1,0 +1,167 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from tasks.metrics.correspondence import match, match_official, pck, prepare_target, sample_points
+from tests.tasks.metrics import golden
+
+CASE = golden.cases("keypoints")["grid14_dim48"]
+SIDE, PATCH = CASE["params"]["image_size"], CASE["params"]["patch"]
+
+
+def pairs():
+    """For each golden pair: grids in float64, and the points that both images show."""
+    data, params = golden.build(CASE), CASE["params"]
+    for number, (source, target) in enumerate(zip(data["source"], data["target"], strict=True)):
+        points = [np.array(params[f"{side}_keypoints"][number]) for side in ("source", "target")]
+        shown = (points[0][:, 2] > 0) & (points[1][:, 2] > 0)
+        grids = [torch.from_numpy(grid).double() for grid in (source, target)]
+        yield *grids, *(torch.from_numpy(side[shown, :2]) for side in points)
+
+
+def accuracies(predicted, lengths):
+    """PCK at each alpha over all keypoints of the case."""
+    hits = {alpha: [] for alpha in CASE["params"]["alpha"]}
+    for points, (_, _, _, true), length in zip(predicted, pairs(), lengths, strict=True):
+        distance = (points - true).norm(dim=1).numpy()
+        for alpha, found in hits.items():
+            found.extend(pck(distance, length, alpha).tolist())
+    return {str(alpha): np.mean(found) for alpha, found in hits.items()}
+
+
+def same_or_tied(predicted, expected, ties):
+    """Whether each pixel is the expected one, or in the box of pixels that tie within 1e-6."""
+    for found, wanted, tie in zip(predicted, expected, ties, strict=True):
+        inside = tie["x"][0] <= found[0] <= tie["x"][1] and tie["y"][0] <= found[1] <= tie["y"][1]
+        assert found == wanted or (tie["pixels_within_1e_6_of_best"] > 1 and inside)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_agrees_with_the_official_rule(dtype):
+    expected = CASE["expected"]["official"]
+    found = [match_official(a.to(dtype), b.to(dtype), points, SIDE) for a, b, points, _ in pairs()]
+    flat = [point for pair in found for point in pair.tolist()]
+    wanted = [point for pair in expected["predicted_xy"] for point in pair]
+    same_or_tied(flat, wanted, CASE["expected"]["own_float64_ties"])
+    correct = accuracies(found, CASE["params"]["target_threshold_length"])
+    for alpha, (low, high) in CASE["expected"]["own_correct_range_under_ties"].items():
+        assert low <= round(correct[alpha] * expected["keypoints"]) <= high
+
+
+def test_threshold_is_strict_on_the_official_predictions():
+    expected = CASE["expected"]["official"]
+    points = [torch.tensor(pair, dtype=torch.float64) for pair in expected["predicted_xy"]]
+    for key, lengths in (
+        ("pck_bbox", CASE["params"]["target_threshold_length"]),
+        ("pck_image", [SIDE, SIDE]),
+    ):
+        assert accuracies(points, lengths) == pytest.approx(expected[key])
+
+
+def test_agrees_with_the_clean_rule_at_whole_pixels():
+    expected = CASE["expected"]["own_clean_pixel"]
+    found = []
+    for source, target, points, _ in pairs():
+        pixel = points.round().clamp(0, SIDE - 1)
+        vectors = sample_points(functional.normalize(source, dim=-1), pixel + 0.5, PATCH)
+        found.append(match(vectors, prepare_target(target, SIDE)) - 0.5)
+    flat = [point for pair in found for point in pair.tolist()]
+    wanted = [point for pair in expected["predicted_xy"] for point in pair]
+    same_or_tied(flat, wanted, expected["ties"])
+    correct = accuracies(found, CASE["params"]["target_threshold_length"])
+    assert correct == pytest.approx(expected["pck_bbox"])
+
+
+def upsampled(grid, side):
+    """Features upsampled to every pixel: [side side dim]."""
+    return functional.interpolate(grid.permute(2, 0, 1)[None], size=(side, side), mode="bilinear")[0].permute(
+        1, 2, 0
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 5), st.integers(6, 24), st.booleans())
+def test_equals_matching_of_upsampled_features(seed, height, width, side, padded):
+    generator = torch.Generator().manual_seed(seed)
+    grid = torch.randn(height, width, 7, dtype=torch.float64, generator=generator)
+    vectors = torch.randn(4, 7, dtype=torch.float64, generator=generator)
+    box = (1.3, 2.0, side - 1.0, side - 2.6) if padded else None
+    dense = functional.normalize(upsampled(functional.normalize(grid, dim=-1), side), dim=-1)
+    target = prepare_target(grid, side, box)
+    cosine = torch.einsum("rcd,nd->nrc", dense, functional.normalize(vectors, dim=-1))
+    if padded:
+        inside = torch.full_like(cosine, -torch.inf)
+        inside[:, 2 : side - 3, 1 : side - 1] = cosine[:, 2 : side - 3, 1 : side - 1]
+        cosine = inside
+    found = match(vectors, target)
+    for score, (x, y) in zip(cosine, found.tolist(), strict=True):
+        assert score[int(y), int(x)] == pytest.approx(float(score.max()), abs=1e-12)
+        assert (x % 1, y % 1) == (0.5, 0.5)
+
+
+def test_points_take_the_bilinear_value_at_their_exact_position():
+    grid = torch.arange(12.0, dtype=torch.float64).view(3, 4, 1)
+    points = torch.tensor([[8.0, 8.0], [16.0, 8.0], [24.0, 20.0], [0.0, 0.0], [64.0, 48.0], [12.0, 24.0]])
+    assert sample_points(grid, points, 16).flatten().tolist() == [0, 0.5, 4, 0, 11, 4.25]
+    pixels = torch.stack(torch.meshgrid(torch.arange(12), torch.arange(12), indexing="xy"), -1).view(-1, 2)
+    values = sample_points(grid[:, :3], pixels + 0.5, 4)
+    torch.testing.assert_close(values, upsampled(grid[:, :3], 12).reshape(-1, 1))
+
+
+def test_ties_on_the_border_go_to_the_first_pixel():
+    grid = torch.eye(4).view(2, 2, 4)
+    target = prepare_target(grid, 8)
+    assert match(torch.eye(4), target).tolist() == [[0.5, 0.5], [6.5, 0.5], [0.5, 6.5], [6.5, 6.5]]
+    assert match_official(grid, grid, torch.tensor([[7.9, 7.2]]), 8).tolist() == [[6, 6]]
+
+
+def test_layers_are_matched_at_once_and_targets_are_shared():
+    generator = torch.Generator().manual_seed(0)
+    source, target = (torch.randn(3, 4, 4, 9, generator=generator) for _ in range(2))
+    points = torch.tensor([[3.0, 5.5], [20.2, 31.0]])
+    prepared = prepare_target(target, 32, (0, 4, 32, 28))
+    found = match(sample_points(source, points, 8), prepared)
+    assert found.shape == (3, 2, 2)
+    for layer in range(3):
+        alone = prepare_target(target[layer], 32, (0, 4, 32, 28))
+        assert (match(sample_points(source[layer], points, 8), alone) == found[layer]).all()
+    assert match_official(source, target, points, 32).shape == (3, 2, 2)
+
+
+def test_an_image_finds_its_own_points_and_padding_is_never_found():
+    grid = torch.randn(7, 7, 64, generator=torch.Generator().manual_seed(2))
+    centres = torch.tensor([[24.0, 24.0], [56.0, 40.0], [104.0, 72.0]])
+    found = match(sample_points(grid, centres, 16), prepare_target(grid, 112, (0.0, 20.0, 112.0, 90.0)))
+    assert (found - centres).norm(dim=1).max() < 1
+    assert ((found[:, 1] > 20) & (found[:, 1] < 90)).all()
+
+
+def test_pck_is_strict():
+    assert pck(np.array([4.999, 5.0, 15.0]), np.array([100.0, 100.0, 100.0]), 0.05).tolist() == [
+        True,
+        False,
+        False,
+    ]
+
+
+def test_refuses_wrong_input():
+    grid, points, nan = torch.ones(2, 2, 3), torch.ones(1, 2), torch.full((2, 2, 3), torch.nan)
+    target = prepare_target(grid, 8)
+    for call, word in [
+        (lambda: sample_points(grid[0], points, 4), "expected a grid"),
+        (lambda: sample_points(grid, points, 0), "stride"),
+        (lambda: sample_points(grid, points * torch.nan, 4), "points must not"),
+        (lambda: prepare_target(nan, 8), "NaN"),
+        (lambda: prepare_target(grid, 8, (3.6, 0.0, 4.4, 8.0)), "no pixel"),
+        (lambda: match(torch.ones(1, 4), target), "differ"),
+        (lambda: match(torch.ones(2, 1, 3), target), "expected vectors"),
+        (lambda: match(torch.ones(3), target), "expected vectors"),
+        (lambda: match_official(grid, grid, torch.tensor([[1.0, 7.5]]), 8), "outside the view"),
+        (lambda: match_official(grid[:1], grid[:1], points, 8), "square grid"),
+        (lambda: pck(np.array([np.nan]), 1.0, 0.1), "finite"),
+    ]:
+        with pytest.raises(ValueError, match=word):
+            call()

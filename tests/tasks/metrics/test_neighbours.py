@@ -1,0 +1,183 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.metrics import neighbours as module
+from tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote
+from tests.tasks.metrics import golden
+
+CASES = golden.cases("knn")
+DEVICES = [None, torch.device("cpu")]
+
+
+def obvious(bank, queries, k):
+    """All similarities in float64, sorted by (-similarity, index)."""
+    unit = [x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12) for x in (bank, queries)]
+    similarity = unit[1].astype(np.float64) @ unit[0].astype(np.float64).T
+    order = np.argsort(-similarity, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(similarity, order, axis=1), order
+
+
+def obvious_vote(similarity, index, labels, k, classes, temperature):
+    rows = []
+    for value, place in zip(similarity, index, strict=True):
+        score = {}
+        for s, i in zip(value[:k], place[:k], strict=True):
+            score[labels[i]] = score.get(labels[i], 0.0) + np.exp((float(s) - 1) / temperature)
+        best = sorted(score, key=lambda c: (-score[c], c))[: min(5, classes)]
+        rows.append(best + [-1] * (min(5, classes) - len(best)))
+    return np.array(rows)
+
+
+def counts(case, k, device=None):
+    data = golden.build(case)
+    classes = case["params"]["num_classes"]
+    found = nearest(data["train"], data["test"], max(case["params"]["k"]), device=device)
+    ranked = vote(found, data["train_labels"], k, classes, case["params"]["temperature"])
+    top = [int(top_k_correct(ranked, data["test_labels"], places).sum()) for places in (1, 5)]
+    return ranked, top, len(data["test"])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("k", CASES["blobs_3000x64"]["params"]["k"])
+def test_agrees_with_the_official_classifier(k, device):
+    ranked, (top1, top5), n = counts(CASES["blobs_3000x64"], k, device)
+    expected = CASES["blobs_3000x64"]["expected"][str(k)]
+    assert 100 * top1 / n == pytest.approx(expected["official"]["top1"], abs=1e-9)
+    assert top1 == expected["own_float64"]["top1_correct"]
+    assert top5 == expected["own_float64"]["top5_correct_without_zero_score_classes"]
+    assert ranked[:20, 0].tolist() == expected["own_float64"]["predicted_class_first_20_queries"]
+
+
+@pytest.mark.parametrize("k", CASES["fewer_than_100_queries"]["params"]["k"])
+def test_takes_any_number_of_queries(k):
+    _, (top1, top5), _ = counts(CASES["fewer_than_100_queries"], k)
+    expected = CASES["fewer_than_100_queries"]["expected"][str(k)]["own_float64"]
+    assert top1 == expected["top1_correct"]
+    assert top5 == expected["top5_correct_without_zero_score_classes"]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("k", CASES["duplicates"]["params"]["k"])
+def test_duplicate_vectors_are_ordered_by_index(k, device):
+    ranked, (top1, top5), _ = counts(CASES["duplicates"], k, device)
+    expected = CASES["duplicates"]["expected"][str(k)]["own_float64_stable"]
+    assert (top1, top5) == (expected["top1_correct"], expected["top5_correct"])
+    assert ranked[:20, 0].tolist() == expected["predicted_class_first_20_queries"]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("k", [1, 3, 60, 500])
+def test_constant_bank_gives_the_lowest_indices(k, device):
+    vector = np.random.default_rng(0).standard_normal(33).astype(np.float32)
+    found = nearest(np.tile(vector, (301, 1)), np.tile(vector, (47, 1)), k, device=device)
+    assert found.index.shape == (47, min(k, 301))
+    assert (found.index == np.arange(min(k, 301))).all()
+    np.testing.assert_allclose(found.similarity, 1, atol=1e-6)
+
+
+def test_ties_reach_past_the_searched_places():
+    bank = np.eye(
+        64, dtype=np.float32
+    )  # every query of two ones is equally near to two rows, then to 62 others
+    queries = bank[10:20] + bank[40:50]
+    found = nearest(bank, queries, 5)
+    for row, index in enumerate(found.index):
+        assert index.tolist() == [10 + row, 40 + row, 0, 1, 2]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 12), st.integers(1, 50), st.booleans())
+def test_equals_the_obvious_search(seed, n, m, k, on_torch):
+    rng = np.random.default_rng(seed)
+    # Few values make duplicates and ties; lengths of a power of two keep every similarity exact.
+    pattern = rng.choice([-1, 1], size=(8, 4)).repeat(4, axis=1).astype(np.float32)
+    bank, queries = pattern[rng.integers(0, 8, n)], pattern[rng.integers(0, 8, m)]
+    bank *= 2.0 ** rng.integers(-2, 3, size=(n, 1))
+    found = nearest(bank.astype(np.float32), queries, k, device=torch.device("cpu") if on_torch else None)
+    similarity, index = obvious(bank, queries, k)
+    assert (found.index == index).all()
+    np.testing.assert_allclose(found.similarity, similarity, atol=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.integers(1, 9), st.sampled_from([0.001, 0.07, 1.0]))
+def test_vote_equals_the_obvious_one(seed, k, classes, temperature):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, classes, 30)
+    bank, queries = (rng.standard_normal((size, 5)).astype(np.float32) for size in (30, 7))
+    found = nearest(bank, queries, k)
+    ranked = vote(found, labels, k, classes, temperature)
+    if temperature > 0.001:
+        expected = obvious_vote(found.similarity, found.index, labels, k, classes, temperature)
+        assert (ranked == expected).all()
+    assert ((ranked >= 0).sum(axis=1) == [min(5, len(set(labels[i].tolist()))) for i in found.index]).all()
+
+
+def test_vote_ranks_tied_classes_by_number():
+    found = Neighbours(np.full((1, 4), 0.5, np.float32), np.array([[0, 1, 2, 3]]))
+    assert vote(found, np.array([3, 1, 3, 1]), 4, 6).tolist() == [[1, 3, -1, -1, -1]]
+
+
+def test_chunks_do_not_change_the_result(monkeypatch):
+    rng = np.random.default_rng(3)
+    bank, queries = (rng.standard_normal((size, 12)).astype(np.float32) for size in (90, 31))
+    labels = rng.integers(0, 7, 90)
+    whole = nearest(bank, queries, 20, device=torch.device("cpu"))
+    ranked = vote(whole, labels, 20, 7)
+    monkeypatch.setattr(module, "CHUNK_FLOATS", 64)
+    monkeypatch.setattr(module, "BANK_ROWS", 13)
+    parts = nearest(bank, queries, 20, device=torch.device("cpu"))
+    assert (parts.index == whole.index).all()
+    assert (vote(parts, labels, 20, 7) == ranked).all()
+
+
+def test_hash_collisions_keep_rows_apart(monkeypatch):
+    monkeypatch.setattr(module, "hash", lambda _: 0, raising=False)
+    rng = np.random.default_rng(5)
+    bank = rng.standard_normal((20, 6)).astype(np.float32)
+    found = nearest(bank, bank, 3)
+    assert found.index[:, 0].tolist() == list(range(20))
+
+
+def test_no_queries_give_no_rows():
+    empty = np.empty((0, 4), np.float32)
+    found = nearest(np.eye(4, dtype=np.float32), empty, 2)
+    assert found.index.shape == (0, 2)
+    assert vote(found, np.arange(4), 2, 4).shape == (0, 4)
+
+
+def test_refuses_what_it_cannot_search():
+    good = np.ones((3, 2), np.float32)
+    bad = np.array([[1.0, np.nan]], np.float32)
+    for arguments, word in [
+        ((good[0], good, 1), "expected bank"),
+        ((good, good[:, :1], 1), "expected bank"),
+        ((good[:0], good, 1), "at least one vector"),
+        ((good, good, 0), "k of at least 1"),
+        ((good, bad, 1), "queries must not hold NaN"),
+        ((bad, good, 1), "bank must not hold NaN"),
+    ]:
+        with pytest.raises(ValueError, match=word):
+            nearest(*arguments)
+
+
+def test_refuses_what_cannot_vote():
+    found = nearest(np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32), 2)
+    for arguments, word in [
+        ((np.arange(3), 2, 4), "one label for each"),
+        ((np.arange(4), 2, 3), r"0\.\.2"),
+        ((np.arange(4), 3, 4), "k of 1 to 2"),
+        ((np.arange(4), 0, 4), "k of 1 to 2"),
+        ((np.arange(4), 1, 4, 0.0), "temperature"),
+    ]:
+        with pytest.raises(ValueError, match=word):
+            vote(found, *arguments)
+    with pytest.raises(ValueError, match="k of at least 1"):
+        top_k_correct(np.zeros((2, 5), np.int64), np.zeros(2, np.int64), 0)
+    with pytest.raises(ValueError, match="negative"):
+        top_k_correct(np.zeros((2, 5), np.int64), np.array([0, -1]), 1)
+    with pytest.raises(ValueError, match="expected ranked"):
+        top_k_correct(np.zeros((2, 5), np.int64), np.zeros(3, np.int64), 1)

@@ -1,0 +1,48 @@
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.zoo.reduced import Reduced, reduce
+from zoo.backbone import load
+from zoo.features import Backbone
+from zoo.registry import find
+from zoo.spec import BackboneSpec
+
+CPU = torch.device("cpu")
+Loader = Callable[[BackboneSpec], Backbone]
+
+
+@pytest.fixture(autouse=True)
+def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No test sees the network or the user's own cache of the Hub."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "own-cache"))
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Small networks on a busy machine are fastest without a team of threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Cache directory with the generated weights of the mini suite."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def loader(cache: Path) -> Loader:
+    """Loads a backbone in float32 on the CPU."""
+    return lambda spec: load(spec, device=CPU, dtype=torch.float32, cache_dir=cache)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Callable[[str], Reduced]:
+    """Writes a reduced checkpoint of a named entry."""
+    return lambda name: reduce(find([name])[0], tmp_path / name)

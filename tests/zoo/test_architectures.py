@@ -1,0 +1,64 @@
+"""Every layer of a checkpoint in its real layout, against the original architecture in plain torch."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.zoo.conftest import Loader
+from tests.zoo.reduced import Reduced, normalised, pixels
+from zoo.features import LayerFeatures
+from zoo.spec import Layer
+
+NAMES = ("fs-b16", "clip-b16", "dino-s16", "moco-b16", "mae-b16", "beit-b16", "resnet50")
+
+
+def flat(features: LayerFeatures) -> Tensor:
+    """Tokens [batch tokens dim] with the class token first, as a copy."""
+    grid = features.grid.flatten(1, 2)
+    return grid.clone() if features.cls is None else torch.cat([features.cls[:, None], grid], dim=1)
+
+
+def rows_of(reference: Tensor) -> Tensor:
+    return reference.flatten(2).transpose(1, 2) if reference.ndim == 4 else reference
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_layer_is_that_of_the_original(
+    name: str, small: Callable[[str], Reduced], loader: Loader
+) -> None:
+    reduced = small(name)
+    images = pixels(2, reduced.spec.input_size, reduced.spec.input_size)
+    expected = reduced.reference(normalised(reduced.spec, images))
+    seen: list[tuple[Layer, Tensor]] = []
+    loader(reduced.spec).visit(images, lambda features: seen.append((features.layer, flat(features))))
+    assert tuple(layer for layer, _ in seen) == reduced.spec.layers
+    assert len(expected) == len(seen)
+    for (layer, found), reference in zip(seen, expected, strict=True):
+        torch.testing.assert_close(
+            found, rows_of(reference), rtol=1e-4, atol=1e-4, msg=f"layer {layer} differs"
+        )
+
+
+@pytest.mark.parametrize("name", ["fs-b16", "clip-b16", "dino-s16", "mae-b16", "beit-b16", "resnet50"])
+def test_images_of_other_sizes(name: str, small: Callable[[str], Reduced], loader: Loader) -> None:
+    reduced = small(name)
+    images = pixels(1, 5 * reduced.spec.patch_size, 7 * reduced.spec.patch_size)
+    expected = reduced.reference(normalised(reduced.spec, images))
+    seen: list[Tensor] = []
+    loader(reduced.spec).visit(images, lambda features: seen.append(flat(features)))
+    for found, reference in zip(seen, expected, strict=True):
+        torch.testing.assert_close(found, rows_of(reference), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["dino-s16", "resnet50"])
+def test_features_are_not_changed_after_the_visit(
+    name: str, small: Callable[[str], Reduced], loader: Loader
+) -> None:
+    reduced = small(name)
+    kept: list[tuple[Tensor, Tensor]] = []
+    loader(reduced.spec).visit(
+        pixels(2, 64, 64), lambda features: kept.append((features.grid, features.grid.clone()))
+    )
+    assert all(torch.equal(live, copy) for live, copy in kept)

@@ -1,0 +1,182 @@
+"""The sentence for everything that can be wrong with a checkpoint."""
+
+import json
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from tests.zoo.conftest import Loader
+from tests.zoo.reduced import Reduced
+from zoo.errors import InputError
+from zoo.registry import find
+from zoo.spec import Stage
+
+Small = Callable[[str], Reduced]
+
+
+def edit(path: Path, **values: object) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def test_missing_repository_offline(loader: Loader) -> None:
+    with pytest.raises(InputError, match=r"facebook/dino-vits16 is neither a directory nor in the cache"):
+        loader(find(["dino-s16"])[0])
+
+
+def test_no_weights(small: Small, loader: Loader) -> None:
+    reduced = small("dino-s16")
+    (reduced.folder / "model.safetensors").unlink()
+    with pytest.raises(InputError, match=r"has no weights; expected model.safetensors or pytorch_model.bin"):
+        loader(reduced.spec)
+
+
+@pytest.mark.parametrize("name", ["dino-s16", "fs-b16"])
+def test_corrupt_safetensors(name: str, small: Small, loader: Loader) -> None:
+    reduced = small(name)
+    path = reduced.folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(InputError, match="is not a readable safetensors file"):
+        loader(reduced.spec)
+
+
+class Evil:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return print, ("code ran",)
+
+
+@pytest.mark.parametrize("name", ["beit-b16", "moco-b16"])
+def test_a_pickle_with_code_is_refused(
+    name: str, small: Small, loader: Loader, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reduced = small(name)
+    torch.save({"cls_token": torch.zeros(1), "evil": Evil()}, reduced.folder / "pytorch_model.bin")
+    with pytest.raises(InputError, match="is refused: it is damaged, or holds more than tensors"):
+        loader(reduced.spec)
+    assert "code ran" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\3\4 truncated", pickle.dumps([1, 2])])
+def test_damaged_pickles(content: bytes, small: Small, loader: Loader) -> None:
+    reduced = small("beit-b16")
+    (reduced.folder / "pytorch_model.bin").write_bytes(content)
+    with pytest.raises(InputError, match=r"pytorch_model.bin (is refused|is not a readable|should hold)"):
+        loader(reduced.spec)
+
+
+def test_missing_and_unknown_tensors(small: Small, loader: Loader) -> None:
+    reduced = small("dino-s16")
+    path = reduced.folder / "model.safetensors"
+    tensors = load_file(path)
+    bias = tensors.pop("layernorm.bias")
+    save_file(tensors, path)
+    with pytest.raises(InputError, match=r"lack tensors of a vit network: layernorm.bias"):
+        loader(reduced.spec)
+    save_file({**tensors, "layernorm.bias": bias, "surprise": bias.clone()}, path)
+    with pytest.raises(InputError, match="have unknown tensors of a vit network: surprise"):
+        loader(reduced.spec)
+    save_file({**tensors, "layernorm.bias": bias[:5].clone()}, path)
+    with pytest.raises(InputError, match=r"have misshapen tensors of a vit network: layernorm.bias \[5\]"):
+        loader(reduced.spec)
+
+
+def test_missing_tensors_in_timm_layout(small: Small, loader: Loader) -> None:
+    reduced = small("fs-b16")
+    path = reduced.folder / "model.safetensors"
+    tensors = load_file(path)
+    del tensors["blocks.1.attn.qkv.bias"]
+    save_file(tensors, path)
+    with pytest.raises(InputError, match=r"lacks tensors .* blocks.1.attn.qkv.bias"):
+        loader(reduced.spec)
+
+
+def test_beit_without_its_trained_norm(small: Small, loader: Loader) -> None:
+    reduced = small("beit-b16")
+    path = reduced.folder / "pytorch_model.bin"
+    tensors = torch.load(path, weights_only=True)
+    del tensors["layernorm.weight"]
+    torch.save(tensors, path)
+    with pytest.raises(InputError, match=r"lack tensors of a beit network: layernorm.weight"):
+        loader(reduced.spec)
+
+
+@pytest.mark.parametrize("name", ["dino-s16", "clip-b16", "mae-b16", "beit-b16", "fs-b16", "moco-b16"])
+def test_wrong_depth_and_width(name: str, small: Small, loader: Loader) -> None:
+    spec = small(name).spec
+    stage = spec.stages[0]
+    for wrong in (
+        Stage(4, stage.width, stage.stride),
+        Stage(3, 2 * stage.width, stage.stride),
+        Stage(3, stage.width, 2 * stage.stride),
+    ):
+        with pytest.raises(InputError, match=r"differs from the entry: stages .*, not "):
+            loader(replace(spec, stages=(wrong,)))
+
+
+@pytest.mark.parametrize("name", ["dino-s16", "clip-b16", "mae-b16", "beit-b16"])
+def test_wrong_heads(name: str, small: Small, loader: Loader) -> None:
+    spec = small(name).spec
+    with pytest.raises(InputError, match=f"attention heads: {spec.heads}, not {(spec.heads or 0) // 2}"):
+        loader(replace(spec, heads=(spec.heads or 0) // 2))
+
+
+def test_wrong_heads_in_timm_layout(small: Small, loader: Loader) -> None:
+    reduced = small("fs-b16")
+    edit(reduced.folder / "config.json", model_args={"num_heads": 6})
+    with pytest.raises(InputError, match="has 6 attention heads, not 12"):
+        loader(reduced.spec)
+    with pytest.raises(InputError, match="cannot be split into the entry's 7 heads"):
+        loader(replace(small("moco-b16").spec, heads=7))
+
+
+def test_wrong_resnet(small: Small, loader: Loader) -> None:
+    spec = small("resnet50").spec
+    with pytest.raises(InputError, match="channels of the stem: 8, not 16"):
+        loader(replace(spec, stem_width=16))
+    with pytest.raises(InputError, match="a final norm: False, not True"):
+        loader(replace(spec, has_final=True))
+
+
+def test_a_config_of_fewer_blocks_than_the_weights(small: Small, loader: Loader) -> None:
+    reduced = small("dino-s16")
+    edit(reduced.folder / "config.json", num_hidden_layers=2)
+    stage = reduced.spec.stages[0]
+    with pytest.raises(InputError, match=r"have unknown tensors of a vit network: layers.2"):
+        loader(replace(reduced.spec, stages=(Stage(2, stage.width, stage.stride),)))
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"model_type": "bert"}', "{}"])
+def test_bad_configs(content: str, small: Small, loader: Loader) -> None:
+    reduced = small("dino-s16")
+    (reduced.folder / "config.json").write_text(content)
+    with pytest.raises(InputError, match=r"config.json (is not a readable|should hold|describes model type)"):
+        loader(reduced.spec)
+
+
+def test_no_config(small: Small, loader: Loader) -> None:
+    reduced = small("dino-s16")
+    (reduced.folder / "config.json").unlink()
+    with pytest.raises(InputError, match=r"there is no config.json beside"):
+        loader(reduced.spec)
+
+
+def test_an_index_outside_the_directory(small: Small, loader: Loader) -> None:
+    reduced = small("dino-s16")
+    (reduced.folder / "model.safetensors").rename(reduced.folder / "part.safetensors")
+    index = reduced.folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": "../elsewhere.safetensors"}}))
+    with pytest.raises(InputError, match="does not list the files of a checkpoint"):
+        loader(reduced.spec)
+    index.write_text(json.dumps({"weight_map": {"a": "part.safetensors", "b": "part.safetensors"}}))
+    assert loader(reduced.spec).revision.startswith("sha256:")
+
+
+def test_nothing_is_written_to_the_terminal(
+    small: Small, loader: Loader, capfd: pytest.CaptureFixture[str]
+) -> None:
+    loader(small("clip-b16").spec)
+    assert capfd.readouterr() == ("", "")

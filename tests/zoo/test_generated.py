@@ -1,0 +1,114 @@
+"""The mini suite's seeded weights and the random floor."""
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from tests.zoo.conftest import CPU, Loader
+from tests.zoo.reduced import pixels
+from zoo import mini
+from zoo.backbone import load
+from zoo.errors import InputError
+from zoo.features import LayerFeatures
+from zoo.registry import find
+from zoo.spec import BackboneSpec, Layer
+
+MODELS = tuple(spec for spec in find(["mini-*"]) if spec.family != "random")
+
+
+@pytest.mark.parametrize("spec", MODELS, ids=lambda spec: spec.name)
+def test_layers_are_neither_dead_nor_copies(spec: BackboneSpec, loader: Loader) -> None:
+    seen: list[Tensor] = []
+    loader(spec).visit(pixels(4, 64, 64), lambda f: seen.append(f.grid.flatten(1, 2).clone()))
+    for before, after in pairwise(seen):
+        assert 0.1 < after.std() < 20
+        if before.shape == after.shape:
+            assert (after - before).norm() > 0.02 * before.norm()
+
+
+def test_the_same_on_every_machine(tmp_path: Path) -> None:
+    (spec,) = find(["mini-dino"])
+    mini.write(spec, tmp_path)
+    weight = load_file(tmp_path / "model.safetensors")["layers.5.mlp.fc1.weight"]
+    torch.testing.assert_close(
+        weight[0, :3], torch.tensor([-0.016304, -0.013296, -0.123776]), rtol=0, atol=1e-5
+    )
+
+
+def test_generation_leaves_global_random_state_alone(tmp_path: Path) -> None:
+    state = torch.random.get_rng_state()
+    mini.checkpoint(MODELS[0], tmp_path)
+    assert torch.equal(state, torch.random.get_rng_state())
+
+
+def test_weights_are_written_once_and_atomically(tmp_path: Path) -> None:
+    first = mini.checkpoint(MODELS[0], tmp_path)
+    written = first.weights[0].stat().st_mtime_ns
+    assert mini.checkpoint(MODELS[0], tmp_path) == first
+    assert first.weights[0].stat().st_mtime_ns == written
+    assert [path.name for path in (tmp_path / "generated").iterdir()] == [first.weights[0].parent.name]
+
+
+def test_several_writers_at_once(tmp_path: Path) -> None:
+    (spec,) = find(["mini-clip"])
+    with ThreadPoolExecutor(4) as pool:
+        found = set(pool.map(lambda _: mini.checkpoint(spec, tmp_path), range(8)))
+    assert len(found) == 1
+    assert len(list((tmp_path / "generated").iterdir())) == 1
+    assert load_file(found.pop().weights[0])
+
+
+def test_losing_the_race_is_no_error(tmp_path: Path) -> None:
+    (spec,) = find(["mini-fs"])
+    folder = mini.checkpoint(spec, tmp_path).weights[0].parent
+    mini._publish(spec, folder)
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    with pytest.raises(InputError, match=r"cannot be written: .*; choose another --cache"):
+        load(MODELS[0], device=CPU, dtype=torch.float32, cache_dir=blocker)
+
+
+def test_trained_weights_of_the_package_come_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loader: Loader
+) -> None:
+    (spec,) = find(["mini-mae"])
+    (tmp_path / spec.name).mkdir()
+    mini.write(spec, tmp_path / spec.name, seed=7)
+    assert loader(spec).revision.startswith("seed-0-")
+    monkeypatch.setattr("zoo.mini.__file__", str(tmp_path / "__init__.py"))
+    assert loader(spec).revision.startswith("sha256:")
+
+
+def test_floor_is_standard_normal_and_independent(loader: Loader) -> None:
+    floor = loader(find(["mini-random"])[0])
+    seen: list[Tensor] = []
+    floor.visit(pixels(3, 64, 64), lambda f: seen.append(f.grid.clone()))
+    stacked = torch.stack(seen).flatten(1)
+    assert len(stacked) == 11
+    assert abs(stacked.mean()) < 0.01
+    assert abs(stacked.std() - 1) < 0.01
+    assert torch.corrcoef(stacked).fill_diagonal_(0).abs().max() < 0.04
+    images = torch.cat([layer.flatten(1) for layer in seen], dim=1)
+    assert torch.corrcoef(images).fill_diagonal_(0).abs().max() < 0.04
+
+
+def test_floor_follows_the_image_and_not_its_place(loader: Loader) -> None:
+    floor = loader(find(["mini-random"])[0])
+    images = pixels(2, 64, 64)
+    images = torch.cat([images, images.flip(0)])
+    kept: list[LayerFeatures] = []
+    floor.visit(images, kept.append, [Layer(4)])
+    (features,) = kept
+    assert features.cls is not None
+    assert torch.equal(features.grid[:2], features.grid[2:].flip(0))
+    assert torch.equal(features.cls[0], features.cls[3])
+    assert not torch.equal(features.cls[0], features.cls[1])

@@ -1,0 +1,182 @@
+"""Where the parts of each supported architecture of transformers sit."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from transformers import (
+    BeitForMaskedImageModeling,
+    BeitModel,
+    CLIPVisionModel,
+    ConvNextModel,
+    ConvNextV2Model,
+    Data2VecVisionModel,
+    DeiTModel,
+    Dinov2Model,
+    Dinov2WithRegistersModel,
+    DINOv3ViTModel,
+    IJepaModel,
+    PreTrainedModel,
+    ResNetModel,
+    SiglipVisionModel,
+    ViTModel,
+)
+
+from zoo.normalisation import CLIP, HALF, IMAGENET, Normalisation
+from zoo.spec import Family
+
+_HEADS = r"^(classifier|head|lm_head|pooler|.*\.pooler|cls_classifier|distillation_classifier)\."
+_OTHER_TOWER = r"^(text_model|text_projection|visual_projection|logit_scale|logit_bias)\b"
+_UNUSED_STATE = r"(^|\.)(position_ids|relative_position_index|mask_token|num_batches_tracked)$"
+NEVER_NEEDED = (_HEADS, _UNUSED_STATE)
+"""Patterns of keys that no feature depends on, whether a checkpoint has them or not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Architecture:
+    """How to build one model type of transformers, and where its parts are.
+
+    Attributes:
+        model_type: Its name in ``config.json``.
+        model: Class that holds the weights.
+        checkpoint_class: If given, only for checkpoints whose configuration names this class.
+        body: Path of the part of ``model`` whose forward is run; the empty string for all of it.
+        blocks: Path of the blocks below ``model``; ``*`` stands for each stage.
+        final_norm: Path of the norm after the last block; None where there is none over all tokens.
+        mean_pooled: Whether the final norm is absent from checkpoints that say ``use_mean_pooling``.
+        prefix_tokens: Tokens before the patch tokens, without registers.
+        has_cls: Whether the first of them is a class token.
+        interpolates: Whether position embeddings are fitted to the image only when the forward is asked to.
+        convolutional: Whether blocks give feature maps [batch channels height width].
+        pooling_option: Whether the class takes ``add_pooling_layer``.
+        unused: Patterns of keys that a checkpoint may have beside `NEVER_NEEDED`.
+        family: Family of an unknown checkpoint of this type.
+        normalisation: What its images are normalised with where no preprocessor configuration says so.
+    """
+
+    model_type: str
+    model: type[PreTrainedModel]
+    checkpoint_class: str | None = None
+    body: str = ""
+    blocks: str
+    final_norm: str | None
+    mean_pooled: bool = False
+    prefix_tokens: int = 1
+    has_cls: bool = True
+    interpolates: bool = False
+    convolutional: bool = False
+    pooling_option: bool = False
+    unused: tuple[str, ...] = ()
+    family: Family = "other"
+    normalisation: Normalisation = IMAGENET
+
+
+_CONV: dict[str, Any] = {
+    "blocks": "encoder.stages.*.layers",
+    "final_norm": None,
+    "prefix_tokens": 0,
+    "has_cls": False,
+    "convolutional": True,
+}
+
+ARCHITECTURES: tuple[Architecture, ...] = (
+    Architecture(
+        model_type="vit",
+        model=ViTModel,
+        blocks="layers",
+        final_norm="layernorm",
+        interpolates=True,
+        pooling_option=True,
+        normalisation=HALF,
+    ),
+    Architecture(
+        model_type="deit",
+        model=DeiTModel,
+        blocks="layers",
+        final_norm="layernorm",
+        prefix_tokens=2,
+        interpolates=True,
+        pooling_option=True,
+    ),
+    Architecture(
+        model_type="vit_mae",
+        model=ViTModel,
+        blocks="layers",
+        final_norm="layernorm",
+        interpolates=True,
+        pooling_option=True,
+        unused=(r"^decoder\.",),
+        family="MAE",
+    ),
+    Architecture(
+        model_type="clip_vision_model",
+        model=CLIPVisionModel,
+        blocks="encoder.layers",
+        final_norm="post_layernorm",
+        interpolates=True,
+        unused=(_OTHER_TOWER,),
+        family="CLIP",
+        normalisation=CLIP,
+    ),
+    Architecture(
+        model_type="siglip_vision_model",
+        model=SiglipVisionModel,
+        blocks="encoder.layers",
+        final_norm="post_layernorm",
+        prefix_tokens=0,
+        has_cls=False,
+        interpolates=True,
+        unused=(r"^(vision_model\.)?head\.", _OTHER_TOWER),
+        normalisation=HALF,
+    ),
+    Architecture(
+        model_type="beit",
+        model=BeitForMaskedImageModeling,
+        checkpoint_class="BeitForMaskedImageModeling",
+        body="beit",
+        blocks="beit.layers",
+        final_norm="layernorm",
+        family="BEiT",
+        normalisation=HALF,
+    ),
+    Architecture(
+        model_type="beit",
+        model=BeitModel,
+        blocks="layers",
+        final_norm="layernorm",
+        mean_pooled=True,
+        pooling_option=True,
+        unused=(r"^layernorm\.",),
+        family="BEiT",
+        normalisation=HALF,
+    ),
+    Architecture(
+        model_type="data2vec-vision",
+        model=Data2VecVisionModel,
+        blocks="encoder.layer",
+        final_norm="layernorm",
+        mean_pooled=True,
+        pooling_option=True,
+        normalisation=HALF,
+    ),
+    Architecture(model_type="dinov2", model=Dinov2Model, blocks="encoder.layer", final_norm="layernorm"),
+    Architecture(
+        model_type="dinov2_with_registers",
+        model=Dinov2WithRegistersModel,
+        blocks="encoder.layer",
+        final_norm="layernorm",
+    ),
+    Architecture(model_type="dinov3_vit", model=DINOv3ViTModel, blocks="model.layer", final_norm="norm"),
+    Architecture(
+        model_type="ijepa",
+        model=IJepaModel,
+        blocks="layers",
+        final_norm="layernorm",
+        prefix_tokens=0,
+        has_cls=False,
+        interpolates=True,
+        pooling_option=True,
+    ),
+    Architecture(model_type="resnet", model=ResNetModel, family="ResNet", **_CONV),
+    Architecture(model_type="convnext", model=ConvNextModel, **_CONV),
+    Architecture(model_type="convnextv2", model=ConvNextV2Model, **_CONV),
+)

@@ -1,0 +1,123 @@
+"""Loads a backbone, and shows every layer of one forward pass to a visitor."""
+
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from zoo.errors import InputError
+from zoo.features import Backbone, LayerFeatures, Visitor
+from zoo.hooks import Cells, cells_of, map_features, token_features, wanted_layers
+from zoo.identity import Identity, identify, identity_of, locate
+from zoo.network import Network, build_network
+from zoo.precision import exact_float32
+from zoo.random_floor import RandomFloor
+from zoo.spec import BackboneSpec, Layer
+
+_Show = Callable[[Layer, Tensor], None]
+
+
+def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_dir: Path) -> Backbone:
+    """A backbone, ready to be visited.
+
+    Args:
+        spec: Entry of the registry, or what `zoo.infer.infer` made of a Hub id or directory.
+        device: Where the forward runs.
+        dtype: Type of weights and activations.
+        cache_dir: Where downloads and generated weights are kept.
+
+    Raises:
+        InputError: The files cannot be had, are damaged, or are not what the entry says; no such device.
+    """
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InputError("There is no CUDA device; use --device cpu.")
+    if spec.family == "random":
+        floor = identify(spec, dtype=dtype, cache_dir=cache_dir)
+        return RandomFloor(spec, floor.revision, floor.fingerprint, device, dtype)
+    checkpoint = locate(spec, cache_dir)
+    network = build_network(spec, checkpoint)
+    return HookedBackbone(spec, network, identity_of(spec, checkpoint.revision, dtype), device, dtype)
+
+
+class HookedBackbone:
+    """A frozen network of transformers whose blocks are watched with hooks.
+
+    Nothing is kept: a layer's features reach the visitor while the next block has not run yet, so memory does
+    not grow with the number of layers.
+    """
+
+    def __init__(
+        self,
+        spec: BackboneSpec,
+        network: Network,
+        identity: Identity,
+        device: torch.device,
+        dtype: torch.dtype,
+    ) -> None:
+        self.spec = spec
+        self.revision = identity.revision
+        self.fingerprint = identity.fingerprint
+        self.device = device
+        self.dtype = dtype
+        self._network = network
+        self._layout = torch.channels_last if network.convolutional else torch.contiguous_format
+        for part in (network.body, network.final_norm):
+            if part is not None:
+                part.to(device=device, dtype=dtype)
+        network.body.to(memory_format=self._layout)  # type: ignore[call-overload]  # missing in torch's stubs
+        mean, std = (torch.tensor(v, device=device)[:, None, None] for v in (spec.mean, spec.std))
+        self._scale, self._shift = 1 / (255 * std), -mean / std
+
+    def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
+        """Run one forward and call ``visitor`` once for each layer; see `zoo.features.Backbone`.
+
+        Raises:
+            InputError: The pixels, a layer or what the network gives is not what the entry says.
+        """
+        cells = cells_of(self.spec, pixels)
+        wanted = wanted_layers(self.spec, layers)
+        shown: list[Layer] = []
+
+        def show(layer: Layer, activation: Tensor) -> None:
+            shown.append(layer)
+            visitor(self._split(layer, activation, len(pixels), cells))
+
+        options = {"interpolate_pos_encoding": True} if self._network.interpolates else {}
+        with torch.no_grad(), exact_float32(), ExitStack() as hooks:
+            for layer in wanted:
+                hooks.callback(self._watch(layer, show).remove)
+            self._network.body(self._normalise(pixels), **options)
+        if tuple(shown) != wanted:
+            raise InputError(
+                f"{self.spec.name}: the network showed {len(shown)} layers, the entry has {len(wanted)}."
+            )
+
+    def _normalise(self, pixels: Tensor) -> Tensor:
+        """The network's input, [batch 3 height width], from uint8 pixels."""
+        images = pixels.to(self.device, non_blocking=True).float()
+        images = images.mul_(self._scale).add_(self._shift)
+        return images.to(self.dtype, memory_format=self._layout)
+
+    def _split(self, layer: Layer, activation: Tensor, batch: int, cells: Cells) -> LayerFeatures:
+        split = map_features if self._network.convolutional else token_features
+        return split(self.spec, layer, activation, batch, cells)
+
+    def _watch(self, layer: Layer, show: _Show) -> RemovableHandle:
+        """Hook that shows a layer when the forward reaches it."""
+        blocks, norm = self._network.blocks, self._network.final_norm
+        if layer.index == 0:
+
+            def before(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+                show(layer, inputs[0])
+
+            return blocks[0].register_forward_pre_hook(before)
+
+        def after(_: nn.Module, __: tuple[Tensor, ...], output: Tensor | tuple[Tensor, ...]) -> None:
+            activation = output if isinstance(output, Tensor) else output[0]
+            final = layer.tap == "final" and norm is not None
+            show(layer, norm(activation) if final and norm is not None else activation)
+
+        return blocks[layer.index - 1].register_forward_hook(after)

@@ -1,0 +1,161 @@
+"""Files of a backbone: where they are, which version they are, and the tensors in them."""
+
+import hashlib
+import json
+import pickle
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from zoo.errors import InputError
+
+WEIGHT_FILES = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+"""Names that weights may have, the preferred first; an index lists the parts of a split file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Files of one version of a backbone.
+
+    Attributes:
+        weights: Files with tensors.
+        config: ``config.json``; None where there is none.
+        preprocessor: ``preprocessor_config.json``; None where there is none.
+        revision: Commit of the repository, or digest of the files.
+    """
+
+    weights: tuple[Path, ...]
+    config: Path | None
+    preprocessor: Path | None
+    revision: str
+
+
+def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
+    """Files of a directory in Hugging Face format.
+
+    Args:
+        directory: Where they are.
+        revision: Commit that they belong to; a digest of configuration and weights is taken if None.
+
+    Raises:
+        InputError: There are no weights.
+    """
+    weights = _weights_in(directory)
+    config, preprocessor = directory / "config.json", directory / "preprocessor_config.json"
+    found = config if config.is_file() else None
+    return Checkpoint(
+        weights,
+        found,
+        preprocessor if preprocessor.is_file() else None,
+        revision or digest((*weights, found) if found else weights),
+    )
+
+
+def single_file(path: Path) -> Checkpoint:
+    """A checkpoint that is one file of weights, as the authors of MoCo-v3 and MAE publish it."""
+    return Checkpoint((path,), None, None, digest((path,)))
+
+
+def _weights_in(directory: Path) -> tuple[Path, ...]:
+    for name in WEIGHT_FILES:
+        path = directory / name
+        if path.is_file():
+            return shards(path) if name.endswith(".index.json") else (path,)
+    raise InputError(f"{directory} has no weights; expected {WEIGHT_FILES[0]} or {WEIGHT_FILES[2]}.")
+
+
+def shards(index: Path) -> tuple[Path, ...]:
+    """Files that an index lists, beside it.
+
+    Raises:
+        InputError: The index is damaged, or names a file of another directory.
+    """
+    names = sorted({str(name) for name in dict(read_json(index).get("weight_map") or {}).values()})
+    if not names or any(Path(name).name != name for name in names):
+        raise InputError(f"{index} does not list the files of a checkpoint under 'weight_map'.")
+    return tuple(index.parent / name for name in names)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Content of a JSON file.
+
+    Raises:
+        InputError: The file cannot be read, or is not a JSON object.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is not a readable JSON file: {error}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path} should hold a JSON object, not a {type(content).__name__}.")
+    return content
+
+
+def read_weights(paths: Iterable[Path]) -> dict[str, Tensor]:
+    """Tensors of a checkpoint by name; those of a training checkpoint are still in their inner dictionary.
+
+    Raises:
+        InputError: A file is missing, damaged, or holds anything but plain data.
+    """
+    tensors: dict[str, Tensor] = {}
+    for path in paths:
+        tensors.update(_read_safetensors(path) if path.suffix == ".safetensors" else _read_pickle(path))
+    return tensors
+
+
+def _read_safetensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return dict(load_file(path))
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{path} is not a readable safetensors file ({error}); fetch it again.") from error
+
+
+def _read_pickle(path: Path) -> dict[str, Tensor]:
+    try:
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise InputError(
+            f"{path} is refused: it is damaged, or holds more than tensors and plain data and could run code."
+        ) from error
+    except (OSError, EOFError, RuntimeError, ValueError) as error:
+        raise InputError(f"{path} is not a readable file of weights ({error}); fetch it again.") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path} should hold a dictionary of tensors, not a {type(content).__name__}.")
+    return content
+
+
+def digest(paths: Iterable[Path]) -> str:
+    """Digest of the content of files, in that order.
+
+    Raises:
+        InputError: A file cannot be read.
+    """
+    combined = hashlib.sha256()
+    for path in paths:
+        try:
+            status = path.stat()
+            combined.update(_digest(path, status.st_size, status.st_mtime_ns))
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    return f"sha256:{combined.hexdigest()[:16]}"
+
+
+@lru_cache(maxsize=256)
+def _digest(path: Path, size: int, modified: int) -> bytes:
+    # Size and time of modification are only the cache's key.
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()

@@ -1,0 +1,91 @@
+"""Checks and splits of activations: from what a block puts out to the features of a layer."""
+
+from collections.abc import Collection
+
+import torch
+from torch import Tensor
+
+from zoo.errors import InputError
+from zoo.features import LayerFeatures
+from zoo.spec import BackboneSpec, Layer
+
+Cells = tuple[int, int]
+"""Rows and columns of a grid."""
+
+
+def wanted_layers(spec: BackboneSpec, layers: Collection[Layer] | None) -> tuple[Layer, ...]:
+    """The layers to show, in the order in which a forward reaches them.
+
+    Raises:
+        InputError: One of them does not exist.
+    """
+    if layers is None:
+        return spec.layers
+    unknown = [layer for layer in layers if layer not in spec.layers]
+    if unknown:
+        names = ", ".join(str(layer) for layer in spec.layers)
+        raise InputError(f"{spec.name} has no layer {unknown[0]}; its layers are {names}.")
+    return tuple(layer for layer in spec.layers if layer in set(layers))
+
+
+def cells_of(spec: BackboneSpec, pixels: Tensor) -> Cells:
+    """Rows and columns of the coarsest grid for a batch of images, uint8 [batch 3 height width].
+
+    Raises:
+        InputError: The pixels have another shape or type, or sides that are no multiples of the patch.
+    """
+    patch = spec.patch_size
+    if pixels.ndim != 4 or pixels.shape[1] != 3 or pixels.dtype != torch.uint8:
+        raise InputError(
+            f"{spec.name} takes uint8 pixels [batch 3 height width], not "
+            f"{pixels.dtype} {tuple(pixels.shape)}."
+        )
+    height, width = pixels.shape[2:]
+    if height % patch or width % patch:
+        raise InputError(
+            f"{spec.name} takes images whose sides are multiples of {patch} px, not {width} x {height} px."
+        )
+    return height // patch, width // patch
+
+
+def token_features(
+    spec: BackboneSpec, layer: Layer, tokens: Tensor, batch: int, cells: Cells
+) -> LayerFeatures:
+    """Features of a layer from its tokens [batch tokens dim]; both are views.
+
+    Raises:
+        InputError: The tokens are not those that the entry promises.
+    """
+    rows, columns = cells
+    width = spec.stage_of(layer).width
+    expected = (batch, spec.prefix_tokens + rows * columns, width)
+    if tuple(tokens.shape) != expected:
+        raise InputError(
+            f"{spec.name}: layer {layer} should be {spec.prefix_tokens} prefix tokens and {rows} x {columns} "
+            f"patch tokens of width {width}, [batch tokens width] {list(expected)}; the network gives "
+            f"{list(tokens.shape)}."
+        )
+    grid = grid_of(tokens, spec.prefix_tokens, cells)
+    return LayerFeatures(layer, tokens[:, 0] if spec.has_cls else None, grid)
+
+
+def grid_of(tokens: Tensor, prefix: int, cells: Cells) -> Tensor:
+    """Patch tokens in their places, [batch rows columns dim]: a view of [batch tokens dim]."""
+    return tokens[:, prefix:].view(len(tokens), *cells, tokens.shape[-1])
+
+
+def map_features(spec: BackboneSpec, layer: Layer, maps: Tensor, batch: int, cells: Cells) -> LayerFeatures:
+    """Features of a layer from its feature maps [batch dim height width]; a view.
+
+    Raises:
+        InputError: The maps are not those that the entry promises.
+    """
+    stage = spec.stage_of(layer)
+    finer = spec.patch_size // stage.stride
+    expected = (batch, stage.width, cells[0] * finer, cells[1] * finer)
+    if tuple(maps.shape) != expected:
+        raise InputError(
+            f"{spec.name}: layer {layer} should be feature maps [batch channels height width] "
+            f"{list(expected)}; the network gives {list(maps.shape)}."
+        )
+    return LayerFeatures(layer, None, maps.permute(0, 2, 3, 1))

@@ -1,0 +1,77 @@
+"""Which files a backbone is made of, and the fingerprint that tells its features from all others."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from zoo import mini
+from zoo.checkpoint import Checkpoint, in_directory, single_file
+from zoo.errors import InputError
+from zoo.hub import fetch
+from zoo.random_floor import SEED
+from zoo.spec import BackboneSpec
+
+FORMAT = 1
+"""Version of what features mean: raise it when a change of the code changes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What tells a backbone's features from those of every other.
+
+    Attributes:
+        revision: Commit of the repository, digest of local files, or seed and recipe of generated weights.
+        fingerprint: Digest of the weights' identity, the input normalisation, the dtype and the format.
+    """
+
+    revision: str
+    fingerprint: str
+
+
+def identify(spec: BackboneSpec, *, dtype: torch.dtype, cache_dir: Path) -> Identity:
+    """Identity of a backbone, from its files but without building it.
+
+    Raises:
+        InputError: Its files cannot be had.
+    """
+    if spec.family == "random":
+        return identity_of(spec, f"seed-{SEED}", dtype)
+    return identity_of(spec, locate(spec, cache_dir).revision, dtype)
+
+
+def identity_of(spec: BackboneSpec, revision: str, dtype: torch.dtype) -> Identity:
+    """Identity of a backbone whose revision is known."""
+    is_hub = not revision.startswith(("sha256:", "seed-"))
+    facts = (
+        FORMAT,
+        spec.repository if is_hub else spec.family,
+        revision,
+        str(dtype),
+        spec.stages,
+        spec.heads,
+        spec.prefix_tokens,
+        spec.has_cls,
+        spec.mean,
+        spec.std,
+    )
+    return Identity(revision, hashlib.sha256(repr(facts).encode()).hexdigest()[:20])
+
+
+def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
+    """Files of a backbone, fetched or generated if need be.
+
+    Raises:
+        InputError: They cannot be had.
+    """
+    if spec.checkpoint == "generated":
+        if cache_dir is None:
+            raise InputError(f"{spec.name} needs a cache directory for its generated weights.")
+        return mini.checkpoint(spec, cache_dir)
+    local = Path(spec.repository)
+    if local.is_dir():
+        return in_directory(local)
+    if local.is_file() and spec.checkpoint == "timm":
+        return single_file(local)
+    return fetch(spec.repository, spec.revision, cache_dir)

@@ -1,0 +1,108 @@
+"""All backbones by name, and what a user's pattern, Hub id or directory means. Imports nothing heavy."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from zoo.entries import beit, clip, dino, floor, fs, mae, mini, moco, resnet
+from zoo.errors import InputError
+from zoo.spec import BackboneSpec
+
+
+def join(groups: Iterable[tuple[BackboneSpec, ...]]) -> tuple[BackboneSpec, ...]:
+    """All specs in order.
+
+    Raises:
+        ValueError: Two of them have the same name.
+    """
+    specs = tuple(spec for group in groups for spec in group)
+    names = [spec.name for spec in specs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"two entries of the registry have the same name: {', '.join(twice)}")
+    return specs
+
+
+_SPECS = join(
+    (
+        fs.ENTRIES,
+        clip.ENTRIES,
+        dino.ENTRIES,
+        moco.ENTRIES,
+        mae.ENTRIES,
+        beit.ENTRIES,
+        resnet.ENTRIES,
+        floor.ENTRIES,
+        mini.ENTRIES,
+    )
+)
+_BY_NAME = {spec.name: spec for spec in _SPECS}
+
+
+def all_specs() -> tuple[BackboneSpec, ...]:
+    """Every backbone of the registry."""
+    return _SPECS
+
+
+def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[BackboneSpec, ...]:
+    """The backbones that a user asked for.
+
+    A pattern is a name, a name with ``*`` or ``?``, a Hub id (``facebook/dinov2-base``), a local directory in
+    Hugging Face format, or one of the first and third followed by ``@REVISION``. Facts about a backbone that
+    is not in the registry are read from its configuration, for which alone heavy libraries are imported and
+    the Hub is asked.
+
+    Args:
+        patterns: What to look for.
+        cache_dir: Where files from the Hub are kept; only the Hub's own cache is looked at if None.
+
+    Returns:
+        Those of the registry in its order, then the others in the order given; none twice.
+
+    Raises:
+        InputError: Something matches nothing.
+    """
+    wanted: set[str] = set()
+    others: dict[str, BackboneSpec] = {}
+    for pattern in patterns:
+        names = _matches(pattern)
+        if names:
+            wanted.update(names)
+            continue
+        spec = _outside(pattern, cache_dir)
+        if _BY_NAME.get(spec.name) == spec:
+            wanted.add(spec.name)
+        else:
+            others[spec.name] = spec
+    return (*(spec for spec in _SPECS if spec.name in wanted), *others.values())
+
+
+def _matches(pattern: str) -> tuple[str, ...]:
+    """Names of the registry that a name or pattern stands for."""
+    return tuple(name for name in _BY_NAME if fnmatchcase(name, pattern))
+
+
+def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
+    """A backbone named by a Hub id, a directory or a revision.
+
+    Raises:
+        InputError: The text is none of these.
+    """
+    is_directory = Path(text).is_dir()
+    repository, _, revision = (text, "", "") if is_directory else text.partition("@")
+    known = _BY_NAME.get(repository) or next((s for s in _SPECS if s.repository == repository), None)
+    if known is not None and known.checkpoint != "generated":
+        return replace(known, name=f"{known.name}@{revision}", revision=revision) if revision else known
+    if not is_directory and "/" not in repository:
+        raise InputError(_unknown(repository))
+    from zoo.infer import infer  # Brings torch and transformers along.
+
+    return infer(repository, revision or None, cache_dir)
+
+
+def _unknown(name: str) -> str:
+    close = get_close_matches(name, _BY_NAME, n=3, cutoff=0.5)
+    guess = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(_BY_NAME)}."
+    return f"No backbone is called '{name}'; {guess} A Hub id reads owner/name, and a directory must exist."
