@@ -18,7 +18,7 @@ from benchmark.runner import RunResult, execute
 from benchmark.suites import MINI, STANDARD, Suite, find_suite
 from leaderboards.build import write_pages
 from leaderboards.records import read_records
-from tasks.mini import MINI_VERSION, write_mini_datasets
+from tasks.mini import MINI_VERSION, is_complete, write_mini_datasets
 from tasks.registry import find_tasks
 from zoo.errors import InputError
 from zoo.registry import find
@@ -212,7 +212,7 @@ def require_writable(folder: Path, option: str) -> None:
 def mini_data(config: RunConfig, report: Reporter) -> Path:
     """The mini suite's datasets in the cache, rendered there first if they are not."""
     root = config.cache / "mini-data" / MINI_VERSION
-    if not root.is_dir():
+    if not is_complete(root):
         with report.bar("rendering the mini datasets", 1, "parts") as advance:
             done = 0
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Source, digest
 from tasks.datasets.base import KeypointPair, Keypoints
@@ -114,7 +115,7 @@ class _CategoryMeasurer:
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
         kept = self._grids.setdefault(layer, {})
-        for position, grid in zip(positions, grids.clone(), strict=True):
+        for position, grid in zip(positions, normalize(grids.float(), dim=-1), strict=True):
             kept[position] = grid
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:

@@ -17,7 +17,7 @@ from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Sou
 from tasks.datasets.base import Video, Videos
 from tasks.datasets.davis_masks import read_mask
 from tasks.metrics.propagation import Propagator, decode, seed_labels
-from tasks.metrics.segmentation import VOID, boundary_f, jaccard
+from tasks.metrics.segmentation import VOID, score_frame
 from zoo.preprocess import View, WholeFrame
 from zoo.spec import Layer
 
@@ -115,10 +115,10 @@ class _VideoMeasurer:
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         state = self._states.pop(layer)
-        empty = np.zeros((0, self._objects))
+        frames = len(state.j)
         return {
-            "J": torch.from_numpy(np.stack(state.j or list(empty), axis=-1) if state.j else empty.T),
-            "F": torch.from_numpy(np.stack(state.f, axis=-1) if state.f else empty.T),
+            name: torch.from_numpy(np.array(values, dtype=np.float64).reshape(frames, self._objects).T.copy())
+            for name, values in (("J", state.j), ("F", state.f))
         }
 
     def _start(self, grid: Tensor) -> Propagator:
@@ -137,14 +137,14 @@ class _VideoMeasurer:
         soft = state.propagator.step(grid)
         patch = self._view_width // grid.shape[1]
         prediction = decode(soft, self._video.size, patch)
-        truth = self._truth(position)
-        numbers = range(1, self._objects + 1)
-        state.j.append(np.array([jaccard(prediction == i, truth == i) for i in numbers]))
-        state.f.append(np.array([boundary_f(prediction == i, truth == i) for i in numbers]))
+        j, f = score_frame(prediction, self._truth(position), self._objects)
+        state.j.append(j)
+        state.f.append(f)
 
     def _truth(self, position: int) -> NDArray[np.uint8]:
         """Annotation of a frame; kept while the layers of its batch need it."""
         if position not in self._truths:
             self._truths.pop(position - 64, None)
-            self._truths[position] = read_mask(self._video.masks[position])
+            mask = read_mask(self._video.masks[position])
+            self._truths[position] = np.where(mask == VOID, np.uint8(0), mask)
         return self._truths[position]
