@@ -1,7 +1,7 @@
 """One backbone of a run: its fingerprints, its files, and what is there already."""
 
 import errno
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from benchmark.config import RunConfig, select_layers
 from benchmark.plan import BackbonePlan, BoundTask, Pass
 from benchmark.recording import Context, file_name, is_current, safe_name
 from benchmark.store import ShardStore
-from tasks.base import Source, digest
+from tasks.base import digest
 from zoo.errors import InputError
 from zoo.identity import Identity
 from zoo.spec import Layer
@@ -50,7 +50,7 @@ class BackboneRun:
     suite: str
     device: torch.device
     identity: Identity
-    signatures: Callable[[Source], str]
+    signatures: Mapping[str, str]
     failures: list[Failure] = field(default_factory=list)
 
     @cached_property
@@ -71,7 +71,7 @@ class BackboneRun:
         return digest(
             FORMAT,
             self.identity.fingerprint,
-            self.signatures(one.source),
+            self.signatures[one.source.name],
             one.view,
             config.poolings,
             config.store_dtype,
@@ -84,7 +84,7 @@ class BackboneRun:
         return digest(
             FORMAT,
             self.identity.fingerprint,
-            self.signatures(one.source),
+            self.signatures[one.source.name],
             one.view,
             task.measured.identity,
             layers,

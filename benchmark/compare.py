@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmark.loading import shard_groups
 from benchmark.scoring import VectorReader
 from benchmark.store import ShardStore
 from tasks.base import Source
@@ -33,36 +32,41 @@ class Compared:
 def compare(
     problem: CkaProblem, backbones: Sequence[Compared], pooling: str, device: torch.device
 ) -> NDArray[np.float64]:
-    """CKA matrix over all layers of the backbones, in order; NaN where a layer does not vary."""
+    """CKA matrix over all layers of the backbones, in order.
+
+    NaN where a layer does not vary over the images, or was not finite in any of the batches.
+    """
     accumulator = CkaAccumulator()
     stacks = [_grams(problem.source, one, pooling, device) for one in backbones]
     for grams in zip(*stacks, strict=True):
-        if grams[0].shape[-1] >= SMALLEST_BATCH:
-            accumulator.add(torch.cat(grams))
+        accumulator.add(torch.cat(grams))
     return accumulator.matrix().value.cpu().numpy()
 
 
 def _grams(source: Source, backbone: Compared, pooling: str, device: torch.device) -> Iterator[torch.Tensor]:
-    """For each batch the U-centred Gram matrices [layers images images] of a backbone."""
-    if pooling == "patch":
-        for shard in range(len(source.groups)):
-            arrays = backbone.grams.arrays(shard)
-            found = [arrays.get(f"{shard}/{layer}/gram") for layer in backbone.layers]
-            size = max((len(gram) for gram in found if gram is not None), default=0)
-            still = np.zeros((size, size), np.float32)  # a layer that could not be measured does not vary
-            stack = np.stack([still if gram is None else gram for gram in found])
-            yield torch.from_numpy(stack).to(device)
-        return
-    vectors = [backbone.vectors.read(layer, pooling) for layer in backbone.layers]
+    """U-centred Gram matrices [layers images images] of every batch with enough readable images.
+
+    A layer that could not be measured is NaN, which stays in its own rows and columns of the result.
+    """
     shown = backbone.vectors.shown()
+    pooled = [] if pooling == "patch" else [backbone.vectors.read(one, pooling) for one in backbone.layers]
     start = 0
-    for shard in range(len(source.groups)):
-        (group,) = shard_groups(source, shard)
-        stop = start + len(source.groups[group].samples)
-        batch = [torch.from_numpy(v[start:stop][shown[start:stop]]).to(device) for v in vectors]
-        start = stop
-        if len(batch[0]) < SMALLEST_BATCH:
-            yield torch.zeros(len(batch), 0, 0)
+    for batch, group in enumerate(source.groups):
+        rows = start + np.flatnonzero(shown[start : start + len(group.samples)])
+        start += len(group.samples)
+        if len(rows) < SMALLEST_BATCH:
             continue
-        finite = [features if features.isfinite().all() else features.zero_() for features in batch]
-        yield torch.stack([centred_gram(features) for features in finite]).float()
+        if pooling == "patch":
+            arrays = backbone.grams.arrays(batch)
+            missing = np.full((len(rows), len(rows)), np.nan, np.float32)
+            stored = [arrays.get(f"{batch}/{layer}/gram", missing) for layer in backbone.layers]
+            yield torch.from_numpy(np.stack(stored)).to(device)
+        else:
+            yield torch.stack([_gram(torch.from_numpy(layer[rows]).to(device)) for layer in pooled])
+
+
+def _gram(features: torch.Tensor) -> torch.Tensor:
+    """U-centred Gram matrix in float32; NaN for features that are not finite."""
+    if not features.isfinite().all():
+        return torch.full((len(features), len(features)), torch.nan, device=features.device)
+    return centred_gram(features).float()

@@ -1,7 +1,8 @@
 """What a run tells while it goes on."""
 
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from rich.console import Console
@@ -28,10 +29,9 @@ class Advance(Protocol):
 class Reporter(Protocol):
     """Hears what a run does."""
 
-    @contextmanager
-    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
+    def bar(self, title: str, total: int, unit: str) -> AbstractContextManager[Advance]:
         """A stage of ``total`` units."""
-        yield lambda amount: None
+        ...
 
     def say(self, line: str) -> None:
         """A line that stays."""
@@ -58,24 +58,38 @@ class _Speed(ProgressColumn):
 
 
 class Terminal:
-    """Bars with units per second and time left, and lines, on standard error."""
+    """Bars with units per second and time left, and lines, on standard error; several bars may be open."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
-
-    @contextmanager
-    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
-        """A bar that goes away when the stage is over."""
-        columns = (
+        self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             _Speed(),
             TimeRemainingColumn(),
+            console=self.console,
+            transient=True,
         )
-        with Progress(*columns, console=self.console, transient=True) as progress:
-            stage = progress.add_task(title, total=total, unit=unit)
-            yield lambda amount: progress.advance(stage, amount)
+        self._open = 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
+        """A bar that goes away when the stage is over."""
+        with self._lock:
+            self._open += 1
+            if self._open == 1:
+                self._progress.start()
+            stage = self._progress.add_task(title, total=total, unit=unit)
+        try:
+            yield lambda amount: self._progress.advance(stage, amount)
+        finally:
+            with self._lock:
+                self._progress.remove_task(stage)
+                self._open -= 1
+                if not self._open:
+                    self._progress.stop()
 
     def say(self, line: str) -> None:
         """Print a line as it is."""

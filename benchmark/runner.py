@@ -2,24 +2,37 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
 
 import torch
 
 from benchmark.backbone_run import BackboneRun, Failure
 from benchmark.comparisons import compare_all, stale_comparisons
 from benchmark.config import RunConfig, select_layers
-from benchmark.engine import Engine, LocalEngine
+from benchmark.engine import Engine, LocalEngine, ProcessEngine
 from benchmark.execute import PassResult
 from benchmark.passes import run_passes
 from benchmark.plan import BoundTask, Plan
 from benchmark.progress import Reporter
 from benchmark.scores import score_task
-from tasks.base import Source, digest
+from tasks.base import digest
 from zoo.errors import InputError
 from zoo.identity import identify
 
+SMALL = 64
+"""Input size in pixels up to which a backbone is too small to keep several threads busy."""
 
-def run_backbone(run: BackboneRun, comparisons: Sequence[BoundTask], report: Reporter) -> PassResult:
+
+@dataclass
+class RunResult:
+    """What a run did: images through backbones, seconds, unreadable images, and failures."""
+
+    passes: PassResult
+    failures: list[Failure]
+
+
+def run_backbone(run: BackboneRun, report: Reporter, comparisons: Sequence[BoundTask]) -> RunResult:
     """Passes and scores of one backbone; comparisons get their features here and their numbers later."""
     stale = run.stale()
     result = run_passes(run, [*stale, *comparisons], report)
@@ -32,45 +45,46 @@ def run_backbone(run: BackboneRun, comparisons: Sequence[BoundTask], report: Rep
             except Exception as error:
                 run.fail(task.task.name, error)
             advance(1)
-    return result
+    return RunResult(result, run.failures)
 
 
-def prepare(
-    plan: Plan, suite: str, config: RunConfig, device: torch.device
-) -> tuple[list[BackboneRun], list[Failure]]:
-    """Backbones of a plan that can be identified, and failures of those that cannot."""
-    known: dict[str, str] = {}
+def prepare(plan: Plan, suite: str, config: RunConfig, device: torch.device) -> list[BackboneRun | Failure]:
+    """Backbones of a plan that can be identified, and failures of those that cannot.
 
-    def signatures(source: Source) -> str:
-        if source.name not in known:
-            groups = [
-                (group.key, [sample.signature() for sample in group.samples]) for group in source.groups
-            ]
-            known[source.name] = digest(source.name, groups)
-        return known[source.name]
-
-    runs: list[BackboneRun] = []
-    failures: list[Failure] = []
-    dtype = getattr(torch, config.dtype)
+    Raises:
+        InputError: A layer is asked for that a backbone does not have, or an image cannot be found.
+    """
+    signatures = _signatures(plan)
+    prepared: list[BackboneRun | Failure] = []
     for one in plan.backbones:
-        try:
-            identity = identify(one.spec, dtype=dtype, cache_dir=config.cache)
-        except InputError as error:
-            failures.append(Failure(one.spec.name, "", str(error), bad_input=True))
-            continue
-        run = BackboneRun(one, config, suite, device, identity, signatures)
         select_layers(config.layers, one.spec)  # a wrong layer is wrong usage, before anything is computed
-        runs.append(run)
-    return runs, failures
+        try:
+            identity = identify(one.spec, dtype=getattr(torch, config.dtype), cache_dir=config.cache)
+        except InputError as error:
+            prepared.append(Failure(one.spec.name, "", str(error), bad_input=True))
+        else:
+            prepared.append(BackboneRun(one, config, suite, device, identity, signatures))
+    return prepared
 
 
-@dataclass
-class RunResult:
-    """What a run did."""
+def _signatures(plan: Plan) -> dict[str, str]:
+    """Digest of the images of every source: keys, sizes and times of their files."""
+    sources = {one.source.name: one.source for backbone in plan.backbones for one in backbone.passes}
+    return {
+        name: digest(
+            name, [(group.key, [sample.signature() for sample in group.samples]) for group in source.groups]
+        )
+        for name, source in sources.items()
+    }
 
-    runs: list[BackboneRun]
-    failures: list[Failure]
-    passes: PassResult
+
+def choose_engine(runs: Sequence[BackboneRun], config: RunConfig, device: torch.device) -> Engine:
+    """Processes side by side for several small backbones on a CPU; otherwise one after the other."""
+    processes = min(len(runs), config.workers)
+    small = all(run.plan.spec.input_size <= SMALL for run in runs)
+    if device.type != "cpu" or not small or processes < 2:
+        return LocalEngine()
+    return ProcessEngine(processes, threads=max(1, config.workers // processes))
 
 
 def execute(
@@ -82,15 +96,20 @@ def execute(
     engine: Engine | None = None,
 ) -> RunResult:
     """Carry out a plan; one failing backbone or task does not stop the others."""
-    engine = engine or LocalEngine()
-    runs, failures = prepare(plan, suite, config, device)
-    stale = stale_comparisons(runs, plan.comparisons)
-    results = engine.map(lambda run: run_backbone(run, stale, report), runs)
+    prepared = prepare(plan, suite, config, device)
+    runs = [one for one in prepared if isinstance(one, BackboneRun)]
+    failures = [one for one in prepared if isinstance(one, Failure)]
+    comparisons = stale_comparisons(runs, plan.comparisons)
+    todo = [run for run in runs if comparisons or run.stale()]
+    engine = engine or choose_engine(todo, config, device)
+    begin = perf_counter()
+    results = engine.map(partial(run_backbone, comparisons=comparisons), todo, report)
     total = PassResult()
-    for run, result in zip(runs, results, strict=True):
-        failures += run.failures
-        total.images += result.images
-        total.seconds += result.seconds
-        total.unreadable += [line for line in result.unreadable if line not in total.unreadable]
-    failures += compare_all(runs, stale, report)
-    return RunResult(runs, failures, total)
+    for run, result in zip(todo, results, strict=True):
+        run.failures = result.failures
+        failures += result.failures
+        total.images += result.passes.images
+        total.unreadable += [line for line in result.passes.unreadable if line not in total.unreadable]
+    total.seconds = perf_counter() - begin
+    failures += compare_all(runs, comparisons, report)
+    return RunResult(total, failures)

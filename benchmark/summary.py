@@ -16,10 +16,7 @@ def show(summary: RunSummary, report: Terminal) -> int:
     """
     passes, failures = summary.result.passes, summary.failures
     if passes.images:
-        speed = passes.images / passes.seconds
-        report.say(
-            f"{passes.images:,} images through backbones in {passes.seconds:.0f} s ({speed:,.0f} images/s)"
-        )
+        report.say(f"{passes.images:,} images through backbones, and scored, in {passes.seconds:.0f} s")
     else:
         report.say("no image went through a backbone: all features were there")
     for absent in summary.bound.absent:

@@ -78,7 +78,8 @@ class ImageClusterProblem:
         # k-means depends on the order of its rows: use the dataset's, not that of the batches
         order = np.argsort(self.where.probe_order)
         features, labels = vectors[self.where.probe.name][order], self.labels[order]
-        keys = [self.where.probe.samples[index].key for index in order]
+        samples = self.where.probe.samples  # a property that walks through all groups
+        keys = [samples[index].key for index in order]
         read = ~np.isnan(features[:, 0])
         kept = [key for key, ok in zip(keys, read, strict=True) if ok]
         k = len(np.unique(self.labels))
@@ -113,8 +114,8 @@ class RegionClusterProblem:
 
     @cached_property
     def identity(self) -> str:
-        """Digest of the rule, the regions and their labels."""
-        regions = [(r.key, r.label) for image in self.data.images for r in image.regions]
+        """Digest of the rule and of the regions, whose repr tells their labels and shapes."""
+        regions = [region for image in self.data.images for region in image.regions]
         return digest("cluster-regions", self.rule, self.k, regions)
 
     def measure(self, group: Group, view: View) -> Measurer:

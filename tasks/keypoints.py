@@ -62,9 +62,11 @@ class KeypointProblem:
     @cached_property
     def identity(self) -> str:
         """Digest of the rule and the annotations."""
-        pairs = self.data.pairs
+        pairs, samples = self.data.pairs, self.data.samples
         points = [array for pair in pairs for array in (pair.source_points, pair.target_points)]
-        return digest("spair", self.rule, [(p.key, p.target_box, p.target_size) for p in pairs], *points)
+        images = [(samples[p.source].key, samples[p.target].key) for p in pairs]
+        facts = [(p.key, p.category, p.source_size, p.target_size, p.target_box) for p in pairs]
+        return digest("spair", self.rule, images, facts, *points)
 
     def measure(self, group: Group, view: View) -> Measurer:
         """A measurer of one category."""

@@ -5,6 +5,7 @@ the rules of the DAVIS-2017 evaluation (Pont-Tuset et al., 2017).
 """
 
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,6 +23,9 @@ from zoo.preprocess import View, WholeFrame
 from zoo.spec import Layer
 
 VIEW = WholeFrame(short=480)
+
+FrameScores = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""J and F of every object in one frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +77,15 @@ class PropagationProblem:
         strata: list[str] = []
         objects: dict[str, list[float]] = {"J": [], "F": []}
         for video, measured in zip(self.data.videos, measurements, strict=True):
+            if not measured["J"].size:  # fewer than three frames: none counts
+                continue
             for number in range(len(measured["J"])):
                 keys.append(f"{video.name}_{number + 1}")
                 strata.append(video.name)
                 for metric, means in objects.items():
                     means.append(100.0 * float(np.mean(measured[metric][number])))
         if not keys:
-            return Outcome((), empty="no video has an annotated object")
+            return Outcome((), empty="no video has an annotated object in a frame that counts")
         values = {metric: np.asarray(means) for metric, means in objects.items()}
         values = {"J&F": (values["J"] + values["F"]) / 2, **values}
         scores = tuple(Score(metric, float(v.mean()), len(v), "objects") for metric, v in values.items())
@@ -89,12 +95,15 @@ class PropagationProblem:
 @dataclass(slots=True)
 class _LayerState:
     propagator: Propagator
-    j: list[NDArray[np.float64]] = field(default_factory=list)
-    f: list[NDArray[np.float64]] = field(default_factory=list)
+    scored: list[Future[FrameScores]] = field(default_factory=list)
 
 
 class _VideoMeasurer:
-    """Propagates frame by frame and scores each frame at once, so that no prediction is kept."""
+    """Propagates frame by frame and scores each frame at once, so that no prediction is kept.
+
+    Scoring is for the CPU and follows in threads of its own, beside the forward passes of later frames; what
+    waits for it is a soft map of the size of the token grid.
+    """
 
     def __init__(self, video: Video, view: View, rule: PropagationRule) -> None:
         self._video = video
@@ -104,6 +113,7 @@ class _VideoMeasurer:
         self._seed = read_mask(video.masks[0])
         self._objects = int(np.where(self._seed == VOID, 0, self._seed).max())
         self._truths: dict[int, NDArray[np.uint8]] = {}
+        self._pool = ThreadPoolExecutor(2, "score", initializer=torch.set_num_threads, initargs=(1,))
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
         last = len(self._video.frames) - 1
@@ -114,12 +124,12 @@ class _VideoMeasurer:
                 self._step(self._states[layer], position, grid)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        state = self._states.pop(layer)
-        frames = len(state.j)
-        return {
-            name: torch.from_numpy(np.array(values, dtype=np.float64).reshape(frames, self._objects).T.copy())
-            for name, values in (("J", state.j), ("F", state.f))
-        }
+        scores = [future.result() for future in self._states.pop(layer).scored]
+        if not self._states:
+            self._pool.shutdown()
+        table = np.array(scores, dtype=np.float64).reshape(len(scores), 2, self._objects)
+        j, f = table.transpose(1, 2, 0).copy()
+        return {"J": torch.from_numpy(j), "F": torch.from_numpy(f)}
 
     def _start(self, grid: Tensor) -> Propagator:
         rule = self._rule
@@ -136,10 +146,11 @@ class _VideoMeasurer:
     def _step(self, state: _LayerState, position: int, grid: Tensor) -> None:
         soft = state.propagator.step(grid)
         patch = self._view_width // grid.shape[1]
-        prediction = decode(soft, self._video.size, patch)
-        j, f = score_frame(prediction, self._truth(position), self._objects)
-        state.j.append(j)
-        state.f.append(f)
+        truth = self._truth(position)
+        state.scored.append(self._pool.submit(self._score, soft, patch, truth))
+
+    def _score(self, soft: Tensor, patch: int, truth: NDArray[np.uint8]) -> FrameScores:
+        return score_frame(decode(soft, self._video.size, patch), truth, self._objects)
 
     def _truth(self, position: int) -> NDArray[np.uint8]:
         """Annotation of a frame; kept while the layers of its batch need it."""

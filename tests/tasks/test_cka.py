@@ -1,0 +1,190 @@
+"""CKA of stored Gram matrices and vectors against HSIC written out in float64."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from benchmark.compare import Compared, compare
+from benchmark.scoring import VectorReader
+from benchmark.store import ShardStore
+from tasks.cka import POOLINGS, CkaProblem
+from tasks.metrics.similarity import cka
+from tasks.sources import VIEW, classification_sources
+from tests.tasks.test_sources import classification, labels
+from zoo.spec import Layer
+
+CPU = torch.device("cpu")
+Values = NDArray[np.float32]
+
+
+@dataclass
+class Stored:
+    """A backbone in memory: for each layer the class tokens [images dim] and grids [images h w dim]."""
+
+    name: str
+    cls: dict[Layer, Values]
+    grid: dict[Layer, Values]
+
+    def features(self, layer: Layer, pooling: str) -> NDArray[np.float64]:
+        grid = self.grid[layer].astype(np.float64)
+        pooled = {"mean": grid.mean(axis=(1, 2)), "patch": grid.reshape(len(grid), -1)}
+        return pooled[pooling] if pooling in pooled else self.cls[layer].astype(np.float64)
+
+
+def backbone(name: str, images: int, layers: int, dim: int, seed: int, shared: NDArray[np.float64]) -> Stored:
+    """Layers that share a signal with each other and with other backbones, with a large offset."""
+    rng = np.random.default_rng(seed)
+    cls, grid = {}, {}
+    for index in range(layers):
+        mix = rng.normal(size=(shared.shape[1], dim))
+        cells = shared[:, None, None] @ mix + rng.normal(0, 1 + index, (images, 2, 3, dim)) + 5
+        grid[Layer(index)] = cells.astype(np.float32)
+        cls[Layer(index)] = (shared @ mix + rng.normal(0, 2, (images, dim))).astype(np.float32)
+    return Stored(name, cls, grid)
+
+
+def store(task: CkaProblem, one: Stored, folder: Path, read: NDArray[np.bool_]) -> Compared:
+    """What a pass over the images that can be read leaves on disk."""
+    grams, vectors = (ShardStore(folder / one.name / what) for what in ("grams", "vectors"))
+    start = 0
+    for shard, group in enumerate(task.source.groups):
+        rows = np.arange(start, start + len(group.samples))
+        start, shown = start + len(rows), read[rows]
+        measurer = task.measure(group, VIEW)
+        arrays = {"shown": torch.from_numpy(shown.astype(np.uint8))}
+        positions = np.flatnonzero(shown)
+        kept: dict[str, torch.Tensor] = {}
+        for layer, grids in one.grid.items():
+            try:
+                if len(positions):
+                    measurer.update(layer, positions.tolist(), torch.from_numpy(grids[rows[positions]]))
+                kept[f"{shard}/{layer}/gram"] = measurer.finish(layer)["gram"].contiguous()
+            except ValueError:  # the collector notes the reason instead
+                kept[f"{shard}/{layer}/failure"] = torch.zeros(3, dtype=torch.uint8)
+            for pooling in ("cls", "mean") if len(positions) else ():
+                values = one.features(layer, pooling)[rows].astype(np.float32)
+                values[~shown] = np.nan
+                arrays[f"{pooling}.{layer}"] = torch.from_numpy(values)
+        grams.write(shard, kept)
+        vectors.write(shard, arrays)
+    return Compared(one.name, tuple(one.grid), VectorReader(task.source, vectors), grams)
+
+
+def hsic(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """The unbiased estimator of Song et al., as PROTOCOLS Part II section 10 writes it."""
+    n = len(x)
+    k, m = x @ x.T, y @ y.T
+    np.fill_diagonal(k, 0)
+    np.fill_diagonal(m, 0)
+    one = np.ones(n)
+    total = np.trace(k @ m) + (one @ k @ one) * (one @ m @ one) / ((n - 1) * (n - 2))
+    return float((total - 2 / (n - 2) * (one @ k @ m @ one)) / (n * (n - 3)))
+
+
+def expected(
+    task: CkaProblem, backbones: list[Stored], pooling: str, read: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """CKA of every layer with every other one: sums over batches of at least four images."""
+    everything = [one.features(layer, pooling) for one in backbones for layer in one.grid]
+    sums = np.zeros((len(everything), len(everything)))
+    start = 0
+    for group in task.source.groups:
+        rows = np.arange(start, start + len(group.samples))
+        start, rows = start + len(rows), rows[read[rows]]
+        if len(rows) >= 4:
+            for a, x in enumerate(everything):
+                for b, y in enumerate(everything):
+                    sums[a, b] += hsic(x[rows], y[rows])
+    return np.asarray(sums / np.sqrt(np.outer(sums.diagonal(), sums.diagonal())))
+
+
+def problem(images: int, batch: int) -> CkaProblem:
+    data = classification(labels(images, 5), labels(5))
+    return CkaProblem(classification_sources(data, np.arange(images), batch=batch))
+
+
+def two_backbones(images: int) -> list[Stored]:
+    shared = np.random.default_rng(7).normal(size=(images, 4))
+    return [backbone("one", images, 3, 5, 0, shared), backbone("two", images, 2, 8, 1, shared)]
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_equals_hsic_written_out(tmp_path: Path, pooling: str) -> None:
+    task, backbones, read = problem(50, 16), two_backbones(50), np.ones(50, bool)
+    assert [len(group.samples) for group in task.source.groups] == [16, 16, 16, 2]
+    stored = [store(task, one, tmp_path, read) for one in backbones]
+    found = compare(task, stored, pooling, CPU)
+    np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
+    np.testing.assert_allclose(found.diagonal(), 1, atol=1e-6)
+    assert (abs(found - found.T) < 1e-6).all()
+    assert 0.05 < found[0, 3] < 0.99
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_one_batch_equals_the_whole_set(tmp_path: Path, pooling: str) -> None:
+    task, backbones, read = problem(40, 40), two_backbones(40), np.ones(40, bool)
+    found = compare(task, [store(task, one, tmp_path, read) for one in backbones], pooling, CPU)
+    features = [torch.from_numpy(b.features(layer, pooling)) for b in backbones for layer in b.grid]
+    whole = [[cka(x, y) for y in features] for x in features]
+    np.testing.assert_allclose(found, whole, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_images_that_could_not_be_read_leave_their_batch(tmp_path: Path, pooling: str) -> None:
+    task, backbones = problem(52, 12), two_backbones(52)
+    read = np.ones(52, bool)
+    read[[0, 5, 13]] = False  # some of the first batches
+    read[24:33] = False  # all but three of the third
+    read[36:48] = False  # all of the fourth
+    stored = [store(task, one, tmp_path, read) for one in backbones]
+    found = compare(task, stored, pooling, CPU)
+    np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("value", [0.0, -3.7, np.inf, np.nan])
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_a_layer_that_cannot_be_compared_empties_its_own_entries(
+    tmp_path: Path, pooling: str, value: float
+) -> None:
+    task, backbones, read = problem(30, 10), two_backbones(30), np.ones(30, bool)
+    complete = expected(task, backbones, pooling, read)
+    backbones[0].cls[Layer(1)][:] = backbones[0].grid[Layer(1)][:] = value
+    stored = [store(task, one, tmp_path, read) for one in backbones]
+    found = compare(task, stored, pooling, CPU)
+    dropped = np.zeros((5, 5), bool)
+    dropped[1], dropped[:, 1] = True, True
+    assert (np.isnan(found) == dropped).all()
+    np.testing.assert_allclose(found[~dropped], complete[~dropped], rtol=0, atol=2e-5)
+
+
+def test_the_measurer_refuses_features_that_are_not_finite_and_copies_the_others() -> None:
+    task = problem(8, 8)
+    measurer = task.measure(task.source.groups[0], VIEW)
+    live = torch.randn(8, 2, 2, 3, generator=torch.Generator().manual_seed(0))
+    measurer.update(Layer(0), range(8), live)
+    before = live.clone().flatten(1).double()
+    live.zero_()
+    gram = measurer.finish(Layer(0))["gram"].double()
+    assert float((gram * gram).sum() / (8 * 5)) == pytest.approx(
+        hsic(before.numpy(), before.numpy()), rel=1e-5
+    )
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        measurer.update(Layer(1), range(8), torch.full((8, 2, 2, 3), torch.nan))
+    assert measurer.finish(Layer(1))["gram"].numel() == 0
+
+
+@pytest.mark.parametrize("images", [1, 3])
+def test_fewer_than_four_images_leave_nothing(images: int) -> None:
+    task = problem(images, 8)
+    measurer = task.measure(task.source.groups[0], VIEW)
+    measurer.update(Layer(0), range(images), torch.randn(images, 2, 2, 3))
+    assert measurer.finish(Layer(0))["gram"].shape == (0, 0)
+
+
+def test_identity_follows_the_batches() -> None:
+    assert problem(30, 10).identity == problem(30, 10).identity
+    assert len({problem(30, 10).identity, problem(30, 12).identity, problem(31, 10).identity}) == 3

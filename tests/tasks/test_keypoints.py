@@ -1,0 +1,293 @@
+"""Correspondence against features that are upsampled to every pixel of the view."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import grid_sample, interpolate, normalize
+
+from tasks.datasets.base import Coverage, KeypointPair, Keypoints
+from tasks.datasets.spair import SpairEntry, read_spair
+from tasks.keypoints import VIEW, KeypointProblem, KeypointRule
+from tests.benchmark.doubles import MemorySample
+from tests.fakes import write_fake_spair
+from tests.tasks.metrics import golden
+from zoo.preprocess import Letterbox
+from zoo.spec import Layer
+
+SIDE, STRIDE = 64, 16
+VIEW_64 = VIEW.scaled(SIDE, STRIDE)
+SIZES = [(50, 40), (31, 77), (64, 64), (90, 23), (200, 151), (37, 38)]
+Floats = NDArray[np.float64]
+
+
+def pair(number: int, source: int, target: int, category: str, points: list[Floats], **fields: Any) -> Any:
+    source_size, target_size = (SIZES[index % len(SIZES)] for index in (source, target))
+    values = {
+        "key": f"{number:06d}:{category}",
+        "category": category,
+        "source": source,
+        "target": target,
+        "source_size": source_size,
+        "target_size": target_size,
+        "source_box": (1.0, 1.0, 9.0, 9.0),
+        "target_box": (2.0, 3.0, target_size[0] - 4.0, target_size[1] - 1.5),
+        "source_points": points[0],
+        "target_points": points[1],
+    }
+    return KeypointPair(**(values | fields))
+
+
+def random_problem(seed: int, images: int = 6) -> KeypointProblem:
+    """Pairs of images of all sizes, categories mixed and out of order; targets and sources are shared."""
+    rng = np.random.default_rng(seed)
+    pairs = []
+    for number in range(9):
+        source, target = (int(index) for index in rng.choice(images, 2, replace=False))
+        count = int(rng.integers(1, 5))
+        points = [rng.uniform(0, SIZES[index], (count, 2)) for index in (source, target)]
+        pairs.append(pair(number, source, target, ["dog", "cat"][number % 2], points))
+    samples = tuple(MemorySample(f"image{index}", 0, SIZES[index]) for index in range(images))
+    return KeypointProblem(Keypoints("double", samples, tuple(pairs), Coverage(())))
+
+
+def random_grids(seed: int, images: int = 6, width: int = 9) -> Tensor:
+    return torch.randn(
+        images, SIDE // STRIDE, SIDE // STRIDE, width, generator=torch.Generator().manual_seed(seed)
+    )
+
+
+def measured(
+    task: KeypointProblem, layers: dict[Layer, Tensor], batch: int, view: Letterbox = VIEW_64
+) -> dict[Layer, list[dict[str, Floats]]]:
+    """What the pass leaves behind; grids are those of ``data.samples``."""
+    found: dict[Layer, list[dict[str, Floats]]] = {layer: [] for layer in layers}
+    rows = {sample.key: row for row, sample in enumerate(task.data.samples)}
+    for group in task.source.groups:
+        measurer = task.measure(group, view)
+        for start in range(0, len(group.samples), batch):
+            positions = range(len(group.samples))[start : start + batch]
+            for layer, grids in layers.items():
+                live = grids[[rows[group.samples[position].key] for position in positions]]
+                measurer.update(layer, positions, live)
+                live.zero_()  # the activation is gone after the call
+        for layer, left in found.items():
+            left.append({name: value.numpy() for name, value in measurer.finish(layer).items()})
+    return found
+
+
+def letterboxed(points: Floats, size: tuple[int, int], side: int) -> Floats:
+    """Points of an image in its view: scaled by the longer side, moved by half the padding, floored."""
+    scale = side / max(size)
+    shown = [round(length * scale) for length in size]
+    return points * scale + [(side - length) // 2 for length in shown]
+
+
+def obvious_distances(one: KeypointPair, grids: Tensor, side: int) -> Floats:
+    """Distance in the view between the best pixel's centre and the true point, for each keypoint."""
+    source, target = (
+        normalize(grids[i].double(), dim=-1).permute(2, 0, 1)[None] for i in (one.source, one.target)
+    )
+    asked = torch.from_numpy(letterboxed(one.source_points, one.source_size, side))
+    truth = letterboxed(one.target_points, one.target_size, side)
+    place = (2 * asked / side - 1)[None, :, None]
+    vectors = grid_sample(source, place, mode="bilinear", padding_mode="border", align_corners=False)
+    vectors = normalize(vectors[0, :, :, 0].T, dim=-1)
+    dense = normalize(interpolate(target, size=(side, side), mode="bilinear", align_corners=False), dim=1)
+    cosine = torch.einsum("nd,dyx->nyx", vectors, dense[0]).numpy()
+    shown = [max(1, round(length * side / max(one.target_size))) for length in one.target_size]
+    left, top = ((side - length) // 2 for length in shown)
+    distances = []
+    for similarity, point in zip(cosine, truth, strict=True):
+        best, found = -np.inf, (0, 0)
+        for y in range(top, top + shown[1]):
+            for x in range(left, left + shown[0]):
+                if similarity[y, x] > best + 1e-9:  # the first of equal ones, row by row
+                    best, found = similarity[y, x], (x, y)
+        distances.append(np.hypot(found[0] + 0.5 - point[0], found[1] + 0.5 - point[1]))
+    return np.array(distances)
+
+
+def expected_errors(task: KeypointProblem, category: str, grids: Tensor, length: str, side: int) -> Floats:
+    errors = []
+    for one in task.data.pairs:
+        if one.category == category:
+            scale = side / max(one.target_size)
+            left, top, right, bottom = one.target_box
+            longer = max(right - left, bottom - top) if length == "box" else max(one.target_size)
+            errors.append(obvious_distances(one, grids, side) / (longer * scale))
+    return np.concatenate(errors)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_errors_equal_matching_of_upsampled_features(seed: int) -> None:
+    task, grids = random_problem(seed), random_grids(seed)
+    left = measured(task, {Layer(0): grids}, 2)[Layer(0)]
+    assert [group.key for group in task.source.groups] == ["cat", "dog"]
+    for category, errors in zip(("cat", "dog"), left, strict=True):
+        for length in ("box", "image"):
+            expected = expected_errors(task, category, grids, length, SIDE)
+            np.testing.assert_allclose(errors[f"error_{length}"], expected, rtol=1e-5)
+
+
+def test_points_and_thresholds_follow_the_official_annotation() -> None:
+    case = golden.cases("keypoints")["spair_annotation"]
+    (fields,) = case["recipe"]["pairs"]
+    sizes = [tuple(fields[f"{side}_imsize"][:2]) for side in ("src", "trg")]
+    points = [np.array(fields[f"{side}_kps"], np.float64) for side in ("src", "trg")]
+    boxes = [tuple(float(edge) for edge in fields[f"{side}_bndbox"]) for side in ("src", "trg")]
+    maps = [Letterbox(224).geometry(size) for size in sizes]
+    for number, (side, box) in enumerate(zip(maps, boxes, strict=True)):
+        official = np.array(case["expected"]["keypoints_xyv"][number])
+        np.testing.assert_allclose(side.to_view(points[number]), official[:, :2], atol=1e-4)
+        longer = max(box[2] - box[0], box[3] - box[1]) * side.scale[0]
+        assert longer == pytest.approx(case["expected"]["threshold_length"][number])
+    one = pair(
+        1, 0, 1, "aeroplane", points,
+        source_size=sizes[0], target_size=sizes[1], source_box=boxes[0], target_box=boxes[1],
+    )  # fmt: skip
+    samples = tuple(MemorySample(f"image{index}", 0, size) for index, size in enumerate(sizes))
+    task = KeypointProblem(Keypoints("double", samples, (one,), Coverage(())))
+    grids = torch.randn(2, 14, 14, 24, generator=torch.Generator().manual_seed(1))
+    (left,) = measured(task, {Layer(0): grids}, 1, VIEW.scaled(224, 16))[Layer(0)]
+    distances = obvious_distances(one, grids, 224)
+    np.testing.assert_allclose(
+        left["error_box"], distances / case["expected"]["threshold_length"][1], rtol=1e-5
+    )
+    np.testing.assert_allclose(left["error_image"], distances / 224, rtol=1e-5)
+
+
+@pytest.mark.parametrize("batch", [1, 64])
+def test_batches_and_other_layers_do_not_matter(batch: int) -> None:
+    task = random_problem(5)
+    layers = {Layer(index): random_grids(index, width=9 - index) for index in range(3)}
+    layers[Layer(2, "final")] = 4 * layers[Layer(2)]
+    together = measured(task, layers, batch)
+    for layer, grids in layers.items():
+        (alone,) = measured(task, {layer: grids}, 3).values()
+        for errors, expected in zip(together[layer], alone, strict=True):
+            np.testing.assert_array_equal(errors["error_box"], expected["error_box"])
+            np.testing.assert_array_equal(errors["error_image"], expected["error_image"])
+    for one, two in zip(together[Layer(2)], together[Layer(2, "final")], strict=True):
+        np.testing.assert_allclose(one["error_box"], two["error_box"])
+
+
+def test_scores_are_means_over_categories_pairs_and_keypoints() -> None:
+    counts = {"cat": [1], "dog": [2, 1]}  # keypoints of each pair
+    pairs = tuple(
+        pair(number, 0, 1, category, [np.zeros((count, 2))] * 2)
+        for category, numbers in counts.items()
+        for number, count in enumerate(numbers)
+    )
+    samples = tuple(MemorySample(f"image{index}", 0) for index in range(2))
+    task = KeypointProblem(Keypoints("double", samples, pairs[::-1], Coverage(())))
+    # pairs keep the order of the data within a category: the dog with one keypoint comes first
+    box = [np.array([0.04]), np.array([0.2, 0.099, 0.1])]
+    image = [np.array([0.02]), np.array([0.09, 0.04, 0.001])]
+    left = [{"error_box": b, "error_image": i} for b, i in zip(box, image, strict=True)]
+    outcome = task.score(left)
+    scores = {score.metric: score for score in outcome.scores}
+    assert outcome.scores[0].metric == "PCK@0.1"
+    expected = {
+        "PCK@0.1": (100 + 100 / 3) / 2,  # an error of exactly 0.1 is a miss
+        "PCK@0.1 per keypoint": 100 * 2 / 4,
+        "PCK@0.1 per image": (100 + 0 + 50) / 3,
+        "PCK@0.1 image size": 100,
+        "PCK@0.05": (100 + 0) / 2,
+        "PCK@0.05 per keypoint": 25,
+        "PCK@0.05 per image": 100 / 3,
+        "PCK@0.05 image size": (100 + 200 / 3) / 2,
+        "PCK@0.01": 0,
+        "PCK@0.01 per keypoint": 0,
+        "PCK@0.01 per image": 0,
+        "PCK@0.01 image size": (0 + 100 / 3) / 2,
+    }
+    assert {metric: score.value for metric, score in scores.items()} == pytest.approx(expected)
+    assert (scores["PCK@0.1"].n, scores["PCK@0.1"].unit) == (4, "keypoints")
+    assert (scores["PCK@0.1 per image"].n, scores["PCK@0.1 per image"].unit) == (3, "pairs")
+    assert outcome.items is not None
+    assert outcome.items.strata == ("cat", "dog", "dog", "dog")
+    assert outcome.items.keys == ("000000:cat#0", "000001:dog#0", "000000:dog#0", "000000:dog#1")
+    assert outcome.items.values["PCK@0.1"].tolist() == [100, 0, 100, 0]
+
+
+@pytest.mark.parametrize("view", [VIEW_64, VIEW])
+def test_identical_images_find_their_own_keypoints(view: Letterbox) -> None:
+    rng = np.random.default_rng(3)
+    pairs = []
+    for number, (width, height) in enumerate(SIZES):
+        points = rng.uniform((0, 0), (width, height), (6, 2))
+        index = 2 * number
+        fields = {"source_size": (width, height), "target_size": (width, height)}
+        pairs.append(
+            pair(number, index, index + 1, "cat", [points] * 2, target_box=(0, 0, width, height), **fields)
+        )
+    samples = tuple(MemorySample(f"image{index}", 0) for index in range(2 * len(SIZES)))
+    task = KeypointProblem(Keypoints("double", samples, tuple(pairs), Coverage(())))
+    # features that tell every place apart: random waves, fine next to the grid, coarse next to a token
+    cells = torch.arange(16) / 16
+    y, x = torch.meshgrid(cells, cells, indexing="ij")
+    waves = torch.randn(2, 96, generator=torch.Generator().manual_seed(0)) * 8
+    phase = x[..., None] * waves[0] + y[..., None] * waves[1]
+    grid = torch.cat([phase.sin(), phase.cos()], dim=-1)
+    grids = grid.expand(len(samples), -1, -1, -1).clone()
+    left = measured(task, {Layer(0): grids}, 4, view)[Layer(0)]
+    scores = {score.metric: score.value for score in task.score(left).scores}
+    assert scores["PCK@0.1"] == scores["PCK@0.1 per image"] == 100
+    if view == VIEW:
+        assert scores["PCK@0.05"] == 100
+
+
+def test_the_source_shows_the_images_of_each_category(tmp_path: Path) -> None:
+    write_fake_spair(tmp_path)
+    data = read_spair(tmp_path, SpairEntry(pairs=4, categories=2))
+    source = KeypointProblem(data).source
+    assert [group.key for group in source.groups] == ["cat", "dog"]
+    assert source.samples == data.samples  # each image once
+    assert (VIEW.side, VIEW_64.side) == (224, 64)
+    assert KeypointRule().alphas == (0.1, 0.05, 0.01)
+
+
+def test_features_that_are_not_finite_are_refused() -> None:
+    task, grids = random_problem(0), random_grids(0)
+    grids[:, 0, 0, 0] = torch.nan
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        measured(task, {Layer(0): grids}, 2)
+
+
+def test_half_precision_is_measured_in_float32() -> None:
+    task, grids = random_problem(1), random_grids(1).bfloat16()
+    half, single = (measured(task, {Layer(0): g}, 2)[Layer(0)] for g in (grids, grids.float()))
+    for one, two in zip(half, single, strict=True):
+        np.testing.assert_array_equal(one["error_box"], two["error_box"])
+
+
+def test_no_pair_gives_the_reason() -> None:
+    task = KeypointProblem(Keypoints("double", (), (), Coverage(())))
+    assert task.score([]).empty == "no pair has a keypoint"
+
+
+def test_identity_follows_whatever_decides_the_scores() -> None:
+    task = random_problem(0)
+    first, *others = task.data.pairs
+    changes: list[dict[str, Any]] = [
+        {"source_points": first.source_points + 1},
+        {"target_points": first.target_points + 1},
+        {"target_box": (0.0, 0.0, 1.0, 2.0)},
+        {"target_size": (99, 98)},
+        {"source_size": (99, 98)},
+        {"category": "cow"},
+        {"source": (first.source + 1) % 6},
+        {"target": (first.target + 1) % 6},
+    ]
+    changed = [
+        KeypointProblem(replace(task.data, pairs=(replace(first, **change), *others))) for change in changes
+    ]
+    changed += [KeypointProblem(task.data, KeypointRule((0.2,)))]
+    assert len({one.identity for one in (task, *changed)}) == 1 + len(changed)
+    assert random_problem(0).identity == task.identity

@@ -1,0 +1,307 @@
+"""Propagation, fed batch by batch, against whole videos, dense affinities and boundaries pixel by pixel."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from tasks.base import Group
+from tasks.datasets.base import Coverage, Video, Videos
+from tasks.datasets.davis import DavisEntry, read_davis
+from tasks.datasets.davis_masks import read_mask, write_mask
+from tasks.metrics.propagation import Propagator, decode, seed_labels
+from tasks.metrics.segmentation import score_video
+from tasks.propagation import VIEW, PropagationProblem, PropagationRule
+from tests.benchmark.doubles import MemorySample
+from tests.fakes import write_fake_davis
+from tests.tasks.metrics.test_propagation import Obvious
+from tests.tasks.metrics.test_segmentation import obvious_f
+from zoo.preprocess import WholeFrame
+from zoo.spec import Layer
+
+VIEW_32 = VIEW.scaled(32, 8)
+SHORT = PropagationRule(n_last_frames=2, radius=4)
+Masks = list[NDArray[np.uint8]]
+
+
+@pytest.fixture
+def davis(tmp_path: Path) -> Videos:
+    write_fake_davis(tmp_path, sequences=2, frames=7)
+    return read_davis(tmp_path, DavisEntry(sequences=2, frames=14, objects=4))
+
+
+def grid_size(video: Video) -> tuple[int, int]:
+    width, height = VIEW_32.geometry(video.size).size
+    return height // 8, width // 8
+
+
+def random_grids(video: Video, seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    still = torch.randn(*grid_size(video), 6, generator=generator, dtype=torch.float64)
+    noise = torch.randn(len(video.frames), *still.shape, generator=generator, dtype=torch.float64)
+    return still + 0.7 * noise
+
+
+def measured(
+    task: PropagationProblem, number: int, layers: dict[Layer, Tensor], batch: int
+) -> dict[Layer, dict[str, NDArray[np.float64]]]:
+    """What the pass leaves behind: batches in order, the layers of each in turn."""
+    group: Group = task.source.groups[number]
+    measurer = task.measure(group, VIEW_32)
+    for start in range(0, len(group.samples), batch):
+        positions = range(len(group.samples))[start : start + batch]
+        for layer, grids in layers.items():
+            live = grids[start : start + batch].clone()
+            measurer.update(layer, positions, live)
+            live.zero_()  # the activation is gone after the call
+    return {layer: {n: v.numpy() for n, v in measurer.finish(layer).items()} for layer in layers}
+
+
+def labels_of(video: Video) -> Masks:
+    masks = [read_mask(path) for path in video.masks]
+    return [np.where(mask == 255, np.uint8(0), mask) for mask in masks]
+
+
+def obvious_decode(soft: Tensor, size: tuple[int, int]) -> NDArray[np.uint8]:
+    height, width, channels = soft.shape
+    large = torch.nn.functional.interpolate(
+        soft.permute(2, 0, 1)[None], size=(8 * height, 8 * width), mode="bilinear", align_corners=False
+    )[0].numpy()
+    for channel in range(channels):
+        if large[channel].max() > 0:
+            low, high = large[channel].min(), large[channel].max()
+            large[channel] = (large[channel] - low) / (high - low)
+    ids = Image.fromarray(large.argmax(axis=0).astype(np.uint8))
+    return np.asarray(ids.resize(size, Image.Resampling.NEAREST))
+
+
+@pytest.mark.parametrize("rule", [SHORT, PropagationRule(), PropagationRule(3, 2, 1, 0.3)])
+def test_equals_the_obvious_protocol(davis: Videos, rule: PropagationRule) -> None:
+    task = PropagationProblem(davis, rule)
+    for number, video in enumerate(davis.videos):
+        grids, truths = random_grids(video, number), labels_of(video)
+        height, width = grid_size(video)
+        seed = np.asarray(Image.fromarray(truths[0]).resize((width, height), Image.Resampling.NEAREST))
+        first = torch.eye(3, dtype=torch.float64)[torch.tensor(seed).long()]
+        propagator = Obvious(grids[0], first, rule.n_last_frames, rule.topk, rule.radius, rule.temperature)
+        found = measured(task, number, {Layer(1): grids}, 3)[Layer(1)]
+        for frame in range(1, len(truths) - 1):
+            prediction = obvious_decode(propagator.step(grids[frame]), video.size)
+            for thing in (1, 2):
+                mask, truth = prediction == thing, truths[frame] == thing
+                overlap = (mask & truth).sum() / (mask | truth).sum()
+                assert found["J"][thing - 1, frame - 1] == pytest.approx(overlap)
+                # 0.008 of the diagonal of 48 x 32 is less than a pixel: rounded up to one
+                assert found["F"][thing - 1, frame - 1] == pytest.approx(obvious_f(mask, truth, 1))
+
+
+def whole_video(video: Video, grids: Tensor, rule: PropagationRule) -> tuple[NDArray[np.float64], ...]:
+    """J and F of a video that is propagated at once and scored at the end."""
+    masks = [read_mask(path) for path in video.masks]
+    labels = seed_labels(masks[0], grid_size(video), keep_vanished=rule.keep_vanished)
+    propagator = Propagator(
+        grids[0],
+        labels.to(grids),
+        n_last_frames=rule.n_last_frames,
+        topk=rule.topk,
+        radius=rule.radius,
+        temperature=rule.temperature,
+    )
+    nothing = np.zeros_like(masks[0])
+    predictions = [nothing, *(decode(propagator.step(grid), video.size, 8) for grid in grids[1:-1]), nothing]
+    scores = score_video(predictions, masks)
+    return scores.j, scores.f
+
+
+@pytest.mark.parametrize("batch", [1, 3, 64])
+def test_batches_and_other_layers_do_not_matter(davis: Videos, batch: int) -> None:
+    task = PropagationProblem(davis, SHORT)
+    video = davis.videos[1]
+    layers = {Layer(index): random_grids(video, index).float() for index in (1, 2)}
+    layers[Layer(2, "final")] = layers[Layer(2)] * 3
+    found = measured(task, 1, layers, batch)
+    for layer, grids in layers.items():
+        j, f = whole_video(video, grids, SHORT)
+        np.testing.assert_array_equal(found[layer]["J"], j)
+        np.testing.assert_array_equal(found[layer]["F"], f)
+    np.testing.assert_array_equal(found[Layer(2)]["J"], found[Layer(2, "final")]["J"])
+    assert not (found[Layer(2)]["J"] == found[Layer(1)]["J"]).all()
+
+
+def test_a_batch_longer_than_the_kept_annotations(tmp_path: Path) -> None:
+    write_fake_davis(tmp_path, sequences=1, frames=67, size=(150, 16))
+    task = PropagationProblem(read_davis(tmp_path), SHORT)
+    measurer = task.measure(task.source.groups[0], WholeFrame(8, 4))
+    grids = torch.randn(67, 2, 19, 4, generator=torch.Generator().manual_seed(0))
+    for layer in (Layer(0), Layer(1)):
+        measurer.update(layer, range(67), grids)
+    first, again = (measurer.finish(layer)["J"] for layer in (Layer(0), Layer(1)))
+    alone = task.measure(task.source.groups[0], WholeFrame(8, 4))
+    for position in range(67):
+        alone.update(Layer(0), [position], grids[position : position + 1])
+    assert (first == again).all()
+    assert (first == alone.finish(Layer(0))["J"]).all()
+    assert first.shape == (2, 65)
+
+
+def test_the_first_and_the_last_frame_are_not_scored(davis: Videos) -> None:
+    task = PropagationProblem(davis)
+    video = davis.videos[0]
+    grids = random_grids(video, 0)
+    before = measured(task, 0, {Layer(0): grids}, 2)[Layer(0)]
+    assert before["J"].shape == before["F"].shape == (2, 5)
+    assert before["J"].dtype == np.float64
+    # neither the features nor the annotation of the last frame are looked at
+    grids[-1] = torch.nan
+    video.masks[-1].write_bytes(b"broken")
+    after = measured(task, 0, {Layer(0): grids}, 2)[Layer(0)]
+    np.testing.assert_array_equal(after["J"], before["J"])
+
+
+def test_scores_are_means_over_objects_not_over_videos() -> None:
+    sizes = {"a": 1, "b": 3}
+    videos = tuple(Video(name, (), (), (9, 9)) for name in sizes)
+    rng = np.random.default_rng(0)
+    left = [{"J": rng.random((n, 5)), "F": rng.random((n, 5))} for n in sizes.values()]
+    outcome = PropagationProblem(Videos("double", videos, Coverage(()))).score(left)
+    j, f = (100 * np.mean([row.mean() for one in left for row in one[name]]) for name in "JF")
+    assert [(s.metric, s.n, s.unit) for s in outcome.scores] == [
+        (name, 4, "objects") for name in ("J&F", "J", "F")
+    ]
+    assert [score.value for score in outcome.scores] == pytest.approx([(j + f) / 2, j, f])
+    assert outcome.items is not None
+    assert outcome.items.keys == ("a_1", "b_1", "b_2", "b_3")
+    assert outcome.items.strata == ("a", "b", "b", "b")
+    for metric in ("J&F", "J", "F"):
+        scores = {score.metric: score.value for score in outcome.scores}
+        assert outcome.items.values[metric].mean() == pytest.approx(scores[metric])
+    np.testing.assert_allclose(outcome.items.values["J"][2], 100 * left[1]["J"][1].mean())
+
+
+def drawn(folder: Path, masks: Masks) -> Videos:
+    """A video in memory with those annotations."""
+    folder.mkdir(exist_ok=True)
+    paths = tuple(folder / f"{index:05d}.png" for index in range(len(masks)))
+    for path, mask in zip(paths, masks, strict=True):
+        write_mask(path, mask)
+    frames = tuple(MemorySample(path.stem, 0) for path in paths)
+    video = Video("drawn", frames, paths, (masks[0].shape[1], masks[0].shape[0]))
+    return Videos("double", (video,), Coverage(()))
+
+
+@pytest.mark.parametrize("frames", [1, 2])
+def test_a_video_without_a_scored_frame_does_not_count(tmp_path: Path, frames: int) -> None:
+    mask = np.zeros((32, 48), np.uint8)
+    mask[4:20, 8:30] = 1
+    short, long = (drawn(tmp_path / name, [mask] * count) for name, count in (("s", frames), ("l", 3)))
+    both = PropagationProblem(Videos("double", short.videos + long.videos, Coverage(())))
+    kept = [
+        measured(PropagationProblem(data), 0, {Layer(0): torch.rand(len(data.videos[0].frames), 9, 14, 4)}, 2)
+        for data in (short, long)
+    ]
+    assert kept[0][Layer(0)]["J"].shape == (1, 0)
+    outcome = both.score([one[Layer(0)] for one in kept])
+    assert outcome.scores[0].n == 1
+    assert outcome.scores[1].value == pytest.approx(100 * kept[1][Layer(0)]["J"].mean())
+    assert PropagationProblem(short).score([kept[0][Layer(0)]]).empty
+
+
+def told(masks: Masks, size: tuple[int, int]) -> Tensor:
+    """Perfect features: each token knows which object covers most of it, small ones first."""
+    height, width = size
+    tall, wide = masks[0].shape[0] // height, masks[0].shape[1] // width
+    grids = torch.zeros(len(masks), height, width, 4)
+    for grid, mask in zip(grids, masks, strict=True):
+        for row, column in np.ndindex(height, width):
+            part = mask[row * tall : (row + 1) * tall, column * wide : (column + 1) * wide]
+            grid[row, column, int(part.max())] = 1
+    return grids
+
+
+def test_perfect_features_follow_the_objects(davis: Videos) -> None:
+    scores = []
+    for scale in (0.0, 5.0):
+        left = []
+        for number, video in enumerate(davis.videos):
+            height, width = grid_size(video)
+            tokens = [
+                torch.eye(3)[
+                    torch.tensor(np.asarray(Image.fromarray(mask).resize((width, height), 0))).long()
+                ]
+                for mask in labels_of(video)
+            ]
+            noise = torch.rand(7, height, width, 3, generator=torch.Generator().manual_seed(number))
+            grids = torch.stack(tokens) + scale * noise
+            left.append(measured(PropagationProblem(davis), number, {Layer(0): grids}, 4)[Layer(0)])
+        scores.append(PropagationProblem(davis).score(left).scores)
+    (perfect, perfect_j, perfect_f), (noisy, *_) = scores
+    assert perfect_j.value > 70
+    assert perfect_f.value > 60
+    assert perfect.n == 4
+    assert noisy.value < perfect.value - 15
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_small_object_keeps_the_token_that_it_covers_most(tmp_path: Path, keep: bool) -> None:
+    masks = []
+    for frame in range(5):
+        mask = np.zeros((32, 48), np.uint8)
+        mask[2:14, 2:40] = 1
+        # two pixels, never the middle one of a token: they vanish in the nearest-neighbour resize
+        mask[25, 9 + frame : 11 + frame] = 2
+        masks.append(mask)
+    data = drawn(tmp_path, masks)
+    task = PropagationProblem(data, PropagationRule(keep_vanished=keep))
+    view = WholeFrame(32, 8)
+    measurer = task.measure(task.source.groups[0], view)
+    measurer.update(Layer(0), range(5), told(masks, (4, 6)))
+    left = {name: value.numpy() for name, value in measurer.finish(Layer(0)).items()}
+    assert left["J"].shape == (2, 3)  # lost objects are empty masks, not absent ones
+    assert (left["J"][0] > 0.7).all()
+    assert (left["J"][1] > 0).all() == keep
+    assert (left["J"][1] == 0).all() != keep
+
+
+def test_an_object_that_comes_later_is_ignored(tmp_path: Path) -> None:
+    masks = []
+    for frame in range(4):
+        mask = np.zeros((32, 48), np.uint8)
+        mask[8:24, 8:24] = 1
+        mask[8:24, 24:40] = 7 if frame else 0
+        masks.append(mask)
+    data = drawn(tmp_path, masks)
+    measurer = PropagationProblem(data).measure(PropagationProblem(data).source.groups[0], WholeFrame(32, 8))
+    still = [np.where(mask == 1, mask, np.uint8(0)) for mask in masks]
+    measurer.update(Layer(0), range(4), told(still, (4, 6)))
+    assert measurer.finish(Layer(0))["J"].shape == (1, 2)
+
+
+def test_features_that_are_not_finite_are_refused(davis: Videos) -> None:
+    task = PropagationProblem(davis)
+    grids = random_grids(davis.videos[0], 0)
+    grids[2, 0, 0, 0] = torch.inf
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        measured(task, 0, {Layer(0): grids}, 2)
+
+
+def test_every_video_is_a_group_in_order(davis: Videos) -> None:
+    source = PropagationProblem(davis).source
+    assert [group.key for group in source.groups] == ["sequence-0", "sequence-1"]
+    assert [group.samples for group in source.groups] == [video.frames for video in davis.videos]
+    assert source.groups_per_shard == 1
+    assert VIEW.scaled(64, 16).short == 144  # 480 * 64 / 224, to the nearest multiple of 16
+    assert PropagationRule() == PropagationRule(7, 5, 12, 0.1, True)
+
+
+def test_identity_follows_masks_and_numbers(davis: Videos) -> None:
+    before = PropagationProblem(davis).identity
+    assert PropagationProblem(davis).identity == before
+    assert PropagationProblem(davis, SHORT).identity != before
+    mask = read_mask(davis.videos[0].masks[3])
+    mask[8:20, 8:20] = 2
+    write_mask(davis.videos[0].masks[3], mask)
+    assert PropagationProblem(davis).identity != before

@@ -1,0 +1,45 @@
+import pytest
+
+from tasks.registry import TASKS, find_tasks
+from zoo.errors import InputError
+
+
+def test_no_name_gives_every_task() -> None:
+    assert find_tasks(()) == TASKS
+    assert [task.name for task in TASKS] == [
+        "knn",
+        "retrieval",
+        "davis",
+        "spair",
+        "cluster-image",
+        "cluster-object",
+        "cluster-part",
+        "cka",
+    ]
+
+
+def test_tasks_come_in_registry_order_and_once() -> None:
+    found = find_tasks(("cka", "davis", "knn", "davis"))
+    assert [task.name for task in found] == ["knn", "davis", "cka"]
+
+
+def test_primary_metrics_are_those_of_the_protocol() -> None:
+    metrics = {task.name: task.metric for task in TASKS}
+    assert metrics["knn"] == "top-1"
+    assert metrics["retrieval"] == "mAP medium"
+    assert metrics["davis"] == "J&F"
+    assert metrics["spair"] == "PCK@0.1"
+    assert {metrics[name] for name in metrics if name.startswith("cluster")} == {"purity"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("kn", "knn"), ("retreival", "retrieval"), ("davis17", "davis")]
+)
+def test_a_misspelt_task_is_guessed(wrong: str, meant: str) -> None:
+    with pytest.raises(InputError, match=f"no task '{wrong}'; did you mean '{meant}'"):
+        find_tasks(("cka", wrong))
+
+
+def test_a_strange_task_is_answered_with_the_list() -> None:
+    with pytest.raises(InputError, match=r"no task 'zzz'; known tasks: knn, .*, cka"):
+        find_tasks(("zzz",))

@@ -1,0 +1,109 @@
+"""Which image is looked at where: probe subset in batches, the rest, validation."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tasks.datasets.base import Classification, ClassImages, Coverage
+from tasks.datasets.folder import read_folder
+from tasks.datasets.imagenet import probe_subset
+from tasks.sources import CHUNK, VIEW, classification_sources
+from tests.benchmark.doubles import MemorySample
+from tests.fakes import write_fake_imagenet
+from tests.tasks.datasets.helpers import copy_shuffled, keys
+
+
+def class_images(labels: NDArray[np.int64], mark: str, classes: int) -> ClassImages:
+    samples = tuple(MemorySample(f"{mark}/{index:05d}", 0) for index in range(len(labels)))
+    return ClassImages(samples, labels, tuple(f"n{number:08d}" for number in range(classes)))
+
+
+def classification(train: NDArray[np.int64], val: NDArray[np.int64]) -> Classification:
+    """A dataset in memory; images are named by their index."""
+    classes = 1 + int(max(train.max(), val.max(initial=0)))
+    return Classification(
+        "double", class_images(train, "train", classes), class_images(val, "val", classes), Coverage(())
+    )
+
+
+def labels(count: int, classes: int = 10) -> NDArray[np.int64]:
+    return np.arange(count, dtype=np.int64) * classes // count
+
+
+def test_every_training_image_is_in_exactly_one_source() -> None:
+    data = classification(labels(700), labels(30))
+    probe = np.random.default_rng(0).choice(700, 300, replace=False)
+    where = classification_sources(data, probe)
+    assert where.rest is not None
+    assert sorted(keys(where.probe.samples + where.rest.samples)) == keys(data.train.samples)
+    assert set(keys(where.probe.samples)) == {data.train.samples[index].key for index in probe}
+    assert where.val.samples == data.val.samples
+    for source, order in ((where.probe, where.probe_order), (where.rest, where.rest_order)):
+        assert source.samples == tuple(data.train.samples[index] for index in order)
+    assert (np.diff(where.rest_order) > 0).all()
+
+
+def test_batches_are_of_256_drawn_once_with_seed_0() -> None:
+    data = classification(labels(1000), labels(10))
+    where = classification_sources(data, np.arange(1000))
+    assert [len(group.samples) for group in where.probe.groups] == [256, 256, 256, 232]
+    expected = np.random.Generator(np.random.PCG64(0)).permutation(1000)
+    assert (where.probe_order == expected).all()
+    # the dataset is sorted by class, a batch is not
+    assert all(len(set(data.train.labels[expected[start : start + 256]])) == 10 for start in (0, 256, 512))
+    assert len({group.key for group in where.probe.groups}) == 4
+    assert where.probe.joint
+    assert where.probe.groups_per_shard == 1
+
+
+def test_batches_do_not_depend_on_the_order_of_the_probe_list() -> None:
+    data = classification(labels(900), labels(10))
+    probe = np.random.default_rng(1).choice(900, 500, replace=False)
+    first, second = (classification_sources(data, chosen) for chosen in (probe, np.sort(probe)))
+    assert first.probe == second.probe
+    assert first.rest == second.rest
+    assert not (first.probe_order == np.sort(probe)).all()
+
+
+def test_sources_do_not_depend_on_the_order_of_the_files(tmp_path: Path) -> None:
+    write_fake_imagenet(tmp_path / "a", classes=4, train=7)
+    copy_shuffled(tmp_path / "a", tmp_path / "b")
+    found = []
+    for folder in "ab":
+        data = read_folder(tmp_path / folder / "imagenet")
+        where = classification_sources(data, probe_subset(data, None, 5).indices, batch=6)
+        assert where.rest is not None
+        found.append([keys(source.samples) for source in (where.probe, where.rest, where.val)])
+    assert found[0] == found[1]
+    assert [len(names) for names in found[0]] == [20, 8, 8]
+
+
+@pytest.mark.parametrize(("images", "sizes"), [(256, [256]), (257, [256, 1]), (3, [3]), (511, [256, 255])])
+def test_a_remainder_is_a_smaller_batch(images: int, sizes: list[int]) -> None:
+    where = classification_sources(classification(labels(images), labels(2)), np.arange(images))
+    assert [len(group.samples) for group in where.probe.groups] == sizes
+    assert where.rest is None
+    assert len(where.rest_order) == 0
+
+
+def test_chunks_hold_all_images_in_order() -> None:
+    data = classification(labels(2 * CHUNK + 5), labels(CHUNK + 1))
+    where = classification_sources(data, np.arange(4))
+    assert where.rest is not None
+    assert [len(group.samples) for group in where.rest.groups] == [CHUNK, CHUNK, 1]
+    assert [len(group.samples) for group in where.val.groups] == [CHUNK, 1]
+    assert where.rest.samples == data.train.samples[4:]
+    assert not where.rest.joint
+
+
+def test_all_sources_share_one_view_and_leave_broken_images_out() -> None:
+    where = classification_sources(classification(labels(20), labels(4)), np.arange(8))
+    assert where.rest is not None
+    sources = (where.probe, where.rest, where.val)
+    assert {source.view for source in sources} == {VIEW}
+    assert all(source.skip_unreadable for source in sources)
+    assert len({source.name for source in sources}) == 3
+    assert VIEW.scaled(64, 16).crop == 64
+    assert VIEW.scaled(64, 16).short == 73
