@@ -140,13 +140,13 @@ def list_command(
     what: Annotated[Listed, typer.Argument(help="What to list.")],
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
-    """List backbones, tasks or suites."""
-    from benchmark.listing import rows
+    """List backbones, tasks or suites; --json has everything that is known of a backbone."""
+    from benchmark.listing import rows, shown
 
-    listed = rows(what.value)
     if as_json:
-        typer.echo(json.dumps(listed, indent=2))
+        typer.echo(json.dumps(rows(what.value), indent=2))
         return
+    listed = shown(what.value)
     table = Table(box=None, pad_edge=False)
     for column in listed[0]:
         table.add_column(column, overflow="fold")

@@ -7,9 +7,20 @@ from zoo.registry import all_specs
 Row = dict[str, str | int | bool | None]
 
 
+SHOWN = ("name", "family", "layers", "width", "patch", "input", "trained", "repository")
+"""Columns of backbones that fit a terminal; `rows` has all."""
+
+
 def rows(what: str) -> list[Row]:
     """Rows of backbones, tasks or suites; the keys are column titles."""
     return {"backbones": _backbones, "tasks": _tasks, "suites": _suites}[what]()
+
+
+def shown(what: str) -> list[Row]:
+    """The same, with the columns that fit a terminal."""
+    if what != "backbones":
+        return rows(what)
+    return [{column: row[column] for column in SHOWN} for row in rows(what)]
 
 
 def _backbones() -> list[Row]:

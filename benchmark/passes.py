@@ -12,7 +12,6 @@ from benchmark.loading import shard_count
 from benchmark.plan import BoundTask, Pass
 from benchmark.progress import Reporter
 from benchmark.store import ShardStore
-from zoo.backbone import load
 from zoo.features import Backbone
 
 
@@ -60,6 +59,8 @@ def run_passes(run: BackboneRun, tasks: Sequence[BoundTask], report: Reporter) -
 
 def load_backbone(run: BackboneRun) -> Backbone:
     """The backbone of a run on its device."""
+    from zoo.backbone import load  # brings transformers along: seconds that a run without a forward saves
+
     dtype = getattr(torch, run.config.dtype)
     return load(run.plan.spec, device=run.device, dtype=dtype, cache_dir=run.config.cache)
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import pixels
 from zoo import mini
+from zoo.mini import weights
 from zoo.backbone import load
 from zoo.errors import InputError
 from zoo.features import LayerFeatures
@@ -33,7 +34,7 @@ def test_layers_are_neither_dead_nor_copies(spec: BackboneSpec, loader: Loader) 
 
 def test_the_same_on_every_machine(tmp_path: Path) -> None:
     (spec,) = find(["mini-dino"])
-    mini.write(spec, tmp_path)
+    weights.write(spec, tmp_path, mini.SEED)
     weight = load_file(tmp_path / "model.safetensors")["layers.5.mlp.fc1.weight"]
     torch.testing.assert_close(
         weight[0, :3], torch.tensor([-0.016304, -0.013296, -0.123776]), rtol=0, atol=1e-5
@@ -82,7 +83,7 @@ def test_trained_weights_of_the_package_come_first(
 ) -> None:
     (spec,) = find(["mini-mae"])
     (tmp_path / spec.name).mkdir()
-    mini.write(spec, tmp_path / spec.name, seed=7)
+    weights.write(spec, tmp_path / spec.name, seed=7)
     assert loader(spec).revision.startswith("seed-0-")
     monkeypatch.setattr("zoo.mini.__file__", str(tmp_path / "__init__.py"))
     assert loader(spec).revision.startswith("sha256:")

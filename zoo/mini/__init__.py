@@ -1,33 +1,13 @@
 """Weights of the mini suite: trained ones from the package where it has them, else seeded random ones.
 
-Both are directories in Hugging Face format, loaded like any other. Random weights are drawn tensor by tensor
-from its name, the backbone and a seed, so that they are the same on every machine.
+Both are directories in Hugging Face format, loaded like any other. Imports transformers only to draw weights.
 """
 
 import hashlib
-import json
-import math
 import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
-
-import torch
-from safetensors.torch import save_file
-from torch import Tensor
-from transformers import (
-    BeitConfig,
-    BeitForMaskedImageModeling,
-    CLIPVisionConfig,
-    CLIPVisionModel,
-    PreTrainedConfig,
-    PreTrainedModel,
-    ResNetConfig,
-    ResNetModel,
-    ViTConfig,
-    ViTModel,
-)
 
 from zoo.checkpoint import Checkpoint, in_directory
 from zoo.errors import InputError
@@ -37,9 +17,6 @@ RECIPE = 1
 """Version of the random weights: raise it when a change here changes them."""
 
 SEED = 0
-_LAYER_SCALE = 0.3
-_EMBEDDING_STD = 0.02
-_VISUAL_TOKENS = 512
 
 
 def checkpoint(spec: BackboneSpec, cache_dir: Path) -> Checkpoint:
@@ -71,87 +48,15 @@ def _recipe(spec: BackboneSpec) -> str:
 
 def _publish(spec: BackboneSpec, folder: Path) -> None:
     """Write a checkpoint beside its place and rename it; whoever comes second finds it there and stops."""
+    from zoo.mini.weights import write
+
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
-        write(spec, draft)
+        write(spec, draft, SEED)
         os.replace(draft, folder)
     except OSError:
         if not (folder / "model.safetensors").is_file():
             raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def write(spec: BackboneSpec, folder: Path, seed: int = SEED) -> None:
-    """Write random weights of a mini backbone in Hugging Face format into an existing directory."""
-    model = build(spec)
-    tensors = {name: draw(name, tensor, f"{seed}/{spec.name}") for name, tensor in model.state_dict().items()}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    model.config.save_pretrained(folder)
-    side = spec.input_size
-    preprocessor = {
-        "do_normalize": True,
-        "image_mean": spec.mean,
-        "image_std": spec.std,
-        "size": {"height": side, "width": side},
-    }
-    (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor, indent=2), encoding="utf-8")
-
-
-def build(spec: BackboneSpec) -> PreTrainedModel:
-    """The network of a mini backbone without weights (on the meta device)."""
-    model_class, config = _network(spec)
-    config.architectures = [model_class.__name__]
-    with torch.device("meta"):
-        return model_class(config)
-
-
-def _network(spec: BackboneSpec) -> tuple[type[PreTrainedModel], PreTrainedConfig]:
-    if spec.family == "ResNet":
-        return ResNetModel, ResNetConfig(
-            embedding_size=spec.stem_width or spec.stages[0].width,
-            hidden_sizes=[stage.width for stage in spec.stages],
-            depths=[stage.blocks for stage in spec.stages],
-            layer_type="bottleneck",
-        )
-    shape: dict[str, Any] = {
-        "hidden_size": spec.width,
-        "num_hidden_layers": spec.depth,
-        "num_attention_heads": spec.heads,
-        "intermediate_size": 4 * spec.width,
-        "image_size": spec.input_size,
-        "patch_size": spec.patch_size,
-    }
-    if spec.family == "CLIP":
-        return CLIPVisionModel, CLIPVisionConfig(**shape, hidden_act="quick_gelu")
-    if spec.family == "BEiT":
-        return BeitForMaskedImageModeling, BeitConfig(
-            **shape,
-            layer_norm_eps=1e-6,
-            layer_scale_init_value=_LAYER_SCALE,
-            use_shared_relative_position_bias=True,
-            use_mask_token=True,
-            vocab_size=_VISUAL_TOKENS,
-        )
-    return ViTModel, ViTConfig(**shape, layer_norm_eps=1e-6)
-
-
-def draw(name: str, like: Tensor, seed: str) -> Tensor:
-    """Random values for a tensor of that name and shape, float32 on the CPU.
-
-    Matrices keep the variance of what passes through them, so that untrained features are neither dead nor
-    equal to their input; norms start as the identity.
-    """
-    if not like.is_floating_point():
-        return torch.zeros(like.shape, dtype=like.dtype)
-    leaf = name.rsplit(".", 1)[-1]
-    if "lambda" in leaf:
-        return torch.full(like.shape, _LAYER_SCALE)
-    is_embedding = any(word in name for word in ("token", "position", "class_embedding"))
-    if like.ndim < 2 and not is_embedding:
-        return torch.ones(like.shape) if leaf in ("weight", "running_var") else torch.zeros(like.shape)
-    key = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=7).digest()
-    generator = torch.Generator().manual_seed(int.from_bytes(key, "big"))
-    std = _EMBEDDING_STD if is_embedding else 1 / math.sqrt(math.prod(like.shape[1:]))
-    return torch.randn(like.shape, generator=generator) * std
