@@ -156,10 +156,8 @@ class Binder:
         if task.name == "knn":
             problem = KnnProblem(probed.data, probed.where)
             return BoundTask(task, problem, name, "train, val", probed.data.coverage)
-        coverage = Coverage(
-            (*probed.data.coverage.counts, *probed.coverage.counts),
-            (*probed.data.coverage.notes, *probed.coverage.notes),
-        )
+        notes = (*probed.data.coverage.notes, *probed.coverage.notes)
+        coverage = replace(probed.coverage, notes=notes)
         if task.name == "cka":
             return BoundTask(task, CkaProblem(probed.where), name, "train-probe", coverage)
         clusters = ImageClusterProblem(probed.where, probed.labels)

@@ -7,7 +7,7 @@ from zoo.registry import all_specs
 Row = dict[str, str | int | bool | None]
 
 
-SHOWN = ("name", "family", "layers", "width", "patch", "input", "trained", "repository")
+SHOWN = ("name", "family", "layers", "width", "patch", "input", "repository")
 """Columns of backbones that fit a terminal; `rows` has all."""
 
 
