@@ -5,12 +5,11 @@
 
 Prints: time of a pass that keeps every layer over the bare forward; what the loop over layers costs that the
 package replaces; extra peak memory of the pass with a few and with all layers; forwards per image; CKA of all
-pairs of layers by one product over a plain loop over pairs. Timings are medians of rounds in which the
-candidates take turns, so that a drifting machine hits all of them alike.
+pairs of layers by one product over a plain loop over pairs. Candidates take turns, and ratios are medians
+of the rounds' ratios, so that a drifting machine hits all of them alike.
 """
 
 import argparse
-import resource
 import statistics
 import subprocess
 import sys
@@ -50,8 +49,10 @@ def keep_vectors(backbone: Backbone, pixels: torch.Tensor, layers: list[Layer] |
     return kept
 
 
-def take_turns(candidates: dict[str, Callable[[], object]], rounds: int, device: str) -> dict[str, float]:
-    """Median seconds of each candidate over rounds in which all of them run once."""
+def take_turns(
+    candidates: dict[str, Callable[[], object]], rounds: int, device: str
+) -> dict[str, list[float]]:
+    """Seconds of each candidate in rounds in which all of them run once."""
     times: dict[str, list[float]] = {name: [] for name in candidates}
     for round_number in range(rounds + 1):
         for name, candidate in candidates.items():
@@ -61,11 +62,16 @@ def take_turns(candidates: dict[str, Callable[[], object]], rounds: int, device:
                 torch.cuda.synchronize()
             if round_number:  # the first round warms up
                 times[name].append(time.perf_counter() - begin)
-    return {name: statistics.median(values) for name, values in times.items()}
+    return times
+
+
+def ratio(first: list[float], second: list[float]) -> float:
+    """Median of the rounds' ratios: what slows the machine down slows both of a round."""
+    return statistics.median(a / b for a, b in zip(first, second, strict=True))
 
 
 def peak_memory(mode: str, arguments: argparse.Namespace) -> float:
-    """Peak resident memory in MiB of a fresh process that does one thing."""
+    """Peak resident memory in MiB of a fresh Linux process that shows batches in one mode."""
     command = [sys.executable, __file__, "--memory-of", mode, "--batch", str(arguments.batch)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
@@ -76,9 +82,12 @@ def memory_of(mode: str, batch: int) -> None:
         backbone = random_vit(Path(folder), "cpu")
         pixels = torch.randint(0, 256, (batch, 3, 224, 224), dtype=torch.uint8)
         layers = {"bare": [], "three": [Layer(4), Layer(8), Layer(12)], "all": None}[mode]
+        keep_vectors(backbone, pixels, [])
+        Path("/proc/self/clear_refs").write_text("5")  # the peak of loading does not count
         for _ in range(3):
             keep_vectors(backbone, pixels, layers)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    status = Path("/proc/self/status").read_text()
+    print(int(status.split("VmHWM:")[1].split()[0]) / 1024)
 
 
 def loop_cka(first: list[torch.Tensor], second: list[torch.Tensor]) -> torch.Tensor:
@@ -134,13 +143,14 @@ def measure_pass(arguments: argparse.Namespace) -> None:
         arguments.rounds,
         arguments.device,
     )
-    bare, kept, depth = times["bare"], times["pass"], backbone.spec.depth
+    depth, cost = backbone.spec.depth, ratio(times["pass"], times["bare"])
+    bare, kept = (statistics.median(times[name]) for name in ("bare", "pass"))
     print(f"ViT-B/16 shape, batch {arguments.batch}, {arguments.device}, float32")
     print(f"  bare forward                    {bare:8.3f} s")
-    print(f"  pass that keeps every layer     {kept:8.3f} s   {kept / bare:.3f} x bare")
+    print(f"  pass that keeps every layer     {kept:8.3f} s   {cost:.3f} x bare")
     print(f"  a forward for every layer       {depth * bare:8.3f} s   {depth} x bare (computed)")
     print(f"  forwards per image              {forwards(backbone, pixels):8d}     for {depth + 2} layers")
-    if not arguments.device.startswith("cuda"):
+    if sys.platform == "linux" and not arguments.device.startswith("cuda"):
         base, three, every = (peak_memory(mode, arguments) for mode in ("bare", "three", "all"))
         print(f"  peak memory over bare forward   {three - base:+8.0f} MiB for 3 layers")
         print(f"                                  {every - base:+8.0f} MiB for all layers")
@@ -157,9 +167,10 @@ def measure_cka(arguments: argparse.Namespace) -> None:
     )
     difference = (loop_cka(layers[:12], layers[12:]) - product_cka(layers)[:12, 12:]).abs().max()
     print("CKA, 12 x 12 layers, 256 images, 768 dimensions")
-    print(f"  loop over pairs                 {times['loop']:8.4f} s")
-    ratio = times["loop"] / times["product"]
-    print(f"  one product (all 24 x 24)       {times['product']:8.4f} s   {ratio:.1f} x as fast")
+    loop, product = (statistics.median(times[name]) for name in ("loop", "product"))
+    print(f"  loop over pairs                 {loop:8.4f} s")
+    faster = ratio(times["loop"], times["product"])
+    print(f"  one product (all 24 x 24)       {product:8.4f} s   {faster:.1f} x as fast")
     print(f"  largest difference              {float(difference):8.1e}")
 
 
