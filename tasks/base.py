@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.datasets.base import Sample
 from zoo.preprocess import View
 from zoo.spec import Layer
+
+Device = torch.device | None
+"""Where large products may run; None for the CPU."""
 
 Measurements = Mapping[str, NDArray[np.generic]]
 """Small arrays that one group of images leaves behind for one layer."""
@@ -114,12 +118,13 @@ class VectorProblem(Protocol):
         """Whose vectors it needs."""
         ...
 
-    def score(self, vectors: Mapping[str, NDArray[np.float32]]) -> Outcome:
+    def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """Scores of one layer and pooling.
 
         Args:
             vectors: For each source name, [images dim] in the source's order; a row of an image that could
                 not be read is NaN.
+            device: Where large products may run; None for the CPU.
         """
         ...
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Source, digest
+from tasks.base import Device, Group, Items, Measurements, Measurer, Outcome, Score, Source, digest
 from tasks.checks import unusable
 from tasks.datasets.base import RegionImage, Regions
 from tasks.metrics.clustering import ari, kmeans, nmi, purity
@@ -46,6 +46,8 @@ def cluster_scores(
         return Outcome((), empty=reason)
     if len(features) < k:
         return Outcome((), empty=f"{len(features)} {unit} are fewer than {k} clusters")
+    if k == 1 or k == len(features):
+        return Outcome((), empty=f"{len(features)} {unit} in {k} clusters say nothing about the features")
     clusters = kmeans(features, k, seed=rule.seed, n_init=rule.n_init)
     measured = {"purity": purity, "NMI": nmi, "ARI": ari}
     scores = tuple(
@@ -73,7 +75,7 @@ class ImageClusterProblem:
         """Digest of the rule and the labels."""
         return digest("cluster-image", self.rule, self.labels)
 
-    def score(self, vectors: Mapping[str, NDArray[np.float32]]) -> Outcome:
+    def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """Purity, NMI and ARI of one layer."""
         # k-means depends on the order of its rows: use the dataset's, not that of the batches
         order = np.argsort(self.where.probe_order)

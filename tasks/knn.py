@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Items, Outcome, Score, Source, digest
+from tasks.base import Device, Items, Outcome, Score, Source, digest
 from tasks.checks import unusable
 from tasks.datasets.base import Classification
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
@@ -60,7 +60,7 @@ class KnnProblem:
             bank[self.where.rest_order] = vectors[self.where.rest.name]
         return bank
 
-    def score(self, vectors: Mapping[str, NDArray[np.float32]]) -> Outcome:
+    def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """Top-1 and top-5 in percent, for every k of one search."""
         bank, queries = self.bank(vectors), vectors[self.where.val.name]
         stored, asked = ~np.isnan(bank[:, 0]), ~np.isnan(queries[:, 0])
@@ -69,7 +69,7 @@ class KnnProblem:
             return Outcome((), empty=reason)
         labels, truth = self.data.train.labels[stored], self.data.val.labels[asked]
         ks = (self.rule.k, *self.rule.others)
-        neighbours = nearest(bank, queries, max(ks))
+        neighbours = nearest(bank, queries, max(ks), device=device)
         scores: list[Score] = []
         values: dict[str, NDArray[np.float64]] = {}
         for k in ks:

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Group, Items, Outcome, Score, Source, digest
+from tasks.base import Device, Group, Items, Outcome, Score, Source, digest
 from tasks.checks import unusable
 from tasks.datasets.base import Retrieval, Sample
 from tasks.metrics.ranking import Difficulty, rank, revisited
@@ -41,7 +41,7 @@ class RetrievalProblem:
         data = self.data
         return digest("retrieval", *data.easy, "hard", *data.hard, "junk", *data.junk)
 
-    def score(self, vectors: Mapping[str, NDArray[np.float32]]) -> Outcome:
+    def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """mAP and mP@1, 5, 10 of the three difficulties, in percent; Medium is primary."""
         database, queries = (vectors[source.name] for source in self.sources)
         if reason := unusable(database) or unusable(queries, constant=False):
