@@ -35,6 +35,8 @@ class Failure:
     task: str
     message: str
     bad_input: bool
+    key: str = ""
+    """Key of the task on its dataset; "" where the whole backbone failed."""
 
     def __str__(self) -> str:
         where = f"{self.backbone}, {self.task}" if self.task else self.backbone
@@ -59,6 +61,11 @@ class BackboneRun:
         return select_layers(self.config.layers, self.plan.spec)
 
     @property
+    def poolings(self) -> tuple[str, ...]:
+        """Vectors that are kept; of the random floor only one kind, since its poolings say the same."""
+        return ("cls",) if self.plan.spec.family == "random" else self.config.poolings
+
+    @property
     def context(self) -> Context:
         """What its records share."""
         return Context(
@@ -73,7 +80,7 @@ class BackboneRun:
             self.identity.fingerprint,
             self.signatures[one.source.name],
             one.view,
-            config.poolings,
+            self.poolings,
             config.store_dtype,
         )
 
@@ -114,14 +121,17 @@ class BackboneRun:
             if not is_current(self.records_path(task), self.fingerprint(task))
         ]
 
-    def fail(self, task: str, error: Exception) -> None:
+    def fail(self, task: BoundTask, error: Exception) -> None:
         """Note a failure; a full disk ends the run instead, since nothing after it can be kept."""
         if isinstance(error, DiskFullError):
             raise error
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFullError(
                 f"no space is left on the disk of {self.config.cache} or {self.config.output}; "
                 "free some and run again: what is finished is kept"
             ) from error
         message = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-        self.failures.append(Failure(self.plan.spec.name, task, message, isinstance(error, InputError)))
+        bad_input = isinstance(error, InputError)
+        failure = Failure(self.plan.spec.name, task.task.name, message, bad_input, task.key)
+        if failure not in self.failures:  # several passes of a task may fail for one reason
+            self.failures.append(failure)

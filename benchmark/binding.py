@@ -99,7 +99,10 @@ class Binder:
         """
         bound = Bound()
         for task in tasks:
-            for read in self._readers(task):
+            readers = self._readers(task)
+            if named and not readers:
+                bound.absent.append(Unbound(task.name, "needs more than the class labels that --images has"))
+            for read in readers:
                 try:
                     bound.tasks.append(read())
                 except MissingDataError as error:

@@ -1,5 +1,6 @@
 """The command line. Heavy libraries are imported by the commands that need them."""
 
+import errno
 import json
 import sys
 from enum import StrEnum
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmark.config import RunConfig, default_cache
+from benchmark.engine import WorkerDiedError
 from zoo.errors import InputError
 
 app = typer.Typer(
@@ -129,7 +131,11 @@ def run_command(
         floor=floor,
     )
     report = Terminal()
-    summary = carry_out(request, report)
+    try:
+        summary = carry_out(request, report)
+    except KeyboardInterrupt:
+        report.say("interrupted; what is finished is kept, run again to go on")
+        raise typer.Exit(130) from None
     from benchmark.summary import show
 
     raise typer.Exit(show(summary, report))
@@ -254,8 +260,12 @@ def main() -> None:
     """Run the command line; bad input is one sentence and exit code 2."""
     try:
         app(spread(sys.argv[1:]))
-    except InputError as error:
+    except (InputError, WorkerDiedError) as error:
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}", markup=False)
+        sys.exit(2 if isinstance(error, InputError) else 1)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        text = "error: no space is left on the disk; free some and run again: what is finished is kept"
+        Console(stderr=True, highlight=False, soft_wrap=True).print(text, markup=False)
         sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit("interrupted; what is finished is kept, run again to go on")

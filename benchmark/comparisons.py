@@ -32,7 +32,7 @@ def compare_all(runs: Sequence[BackboneRun], tasks: Sequence[BoundTask], report:
     """Compare all backbones whose features are there; gives the failures of those comparisons."""
     failures: list[Failure] = []
     for task in tasks:
-        ready = [run for run in runs if not any(f.task in (task.task.name, "") for f in run.failures)]
+        ready = [run for run in runs if not any(f.key in (task.key, "") for f in run.failures)]
         if not ready:
             continue
         with report.bar(f"comparing {len(ready)} backbones", len(POOLINGS), "poolings") as advance:
@@ -40,7 +40,7 @@ def compare_all(runs: Sequence[BackboneRun], tasks: Sequence[BoundTask], report:
                 _compare(_sorted(ready), task, advance)
             except Exception as error:
                 ready[0].failures.clear()
-                ready[0].fail(task.task.name, error)
+                ready[0].fail(task, error)
                 failures += ready[0].failures
     return failures
 
@@ -63,7 +63,7 @@ def _compare(runs: Sequence[BackboneRun], task: BoundTask, advance: Advance) -> 
         advance(1)
     for pair in _pairs(runs):
         key = pair[0].plan.spec.name, pair[1].plan.spec.name
-        if key in frames:
+        if key in frames and not _current(pair, task):
             write_frame(pd.concat(frames[key], ignore_index=True), _path(pair, task))
 
 

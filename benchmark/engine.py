@@ -2,14 +2,18 @@
 
 import multiprocessing
 import os
+import signal
+import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import count
 from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Event
+from types import ModuleType
 from typing import Protocol, TypeVar
 
 from benchmark.progress import Advance, Reporter
@@ -19,6 +23,10 @@ Result = TypeVar("Result")
 
 Message = tuple[str, tuple[int, int], object]
 """Kind, (process, number of the bar), content."""
+
+
+class WorkerDiedError(RuntimeError):
+    """A process of the run ended without a result."""
 
 
 class Engine(Protocol):
@@ -61,25 +69,49 @@ class ProcessEngine:
         queue: Queue[Message | None] = context.Queue()
         relay = threading.Thread(target=_relay, args=(queue, report), daemon=True)
         relay.start()
-        initial = (queue, self._threads, os.getpid())
+        stop = context.Event()
+        initial = (queue, self._threads, os.getpid(), stop)
         try:
             with ProcessPoolExecutor(self._processes, context, _start, initial) as pool:
-                return list(pool.map(partial(_work, function), jobs))
+                try:
+                    with _without_main():
+                        results = pool.map(partial(_work, function), jobs)
+                    return list(results)
+                except KeyboardInterrupt:
+                    stop.set()
+                    raise
+        except BrokenProcessPool as error:
+            raise WorkerDiedError(
+                "a process of the run was ended from outside, perhaps for lack of memory; try "
+                "--workers 1 or a smaller --batch-size; what is finished is kept"
+            ) from error
         finally:
             queue.put(None)
             relay.join(timeout=5)
 
 
-def _start(queue: "Queue[Message | None]", threads: int, parent: int) -> None:
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Processes that start meanwhile do not run the user's script, which may lack a guard, a second time."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _start(queue: "Queue[Message | None]", threads: int, parent: int, stop: Event) -> None:
     """Prepare a process: its share of the processors, its way to report, and its end with the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent tells them
     import torch
 
     torch.set_num_threads(threads)
     _Relayed.queue = queue
 
     def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
+        while os.getppid() == parent and not stop.wait(0.5):
+            pass
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

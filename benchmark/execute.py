@@ -89,7 +89,7 @@ def _show(batch: Batch, shard: int, listeners: list[Listener], backbone: Backbon
             if listener.failure is None and features.layer in listener.collector.layers:
                 try:
                     listener.collector.see(batch, features)
-                except (ValueError, KeyError, RuntimeError) as error:
+                except Exception as error:
                     listener.failure = error
 
     layers = frozenset().union(*(listener.collector.layers for listener in active))
@@ -104,7 +104,7 @@ def _store(shard: int, source: Source, listeners: list[Listener]) -> None:
         if shard in listener.missing and listener.failure is None:
             try:
                 arrays = listener.collector.finish(groups)
-            except (ValueError, KeyError, RuntimeError) as error:
+            except Exception as error:
                 listener.failure = error
                 continue
             listener.store.write(shard, arrays)

@@ -24,9 +24,9 @@ def listeners_of(run: BackboneRun, one: Pass, tasks: Sequence[BoundTask]) -> lis
         if missing := store.missing(count):
             found.append(Listener(name, collector, store, set(missing)))
 
-    if any(source.name == one.source.name for task in tasks for source in task.vector_sources):
+    if any(_scores_vectors(task, one) for task in tasks):
         dtype = torch.float16 if run.config.store_dtype == "float16" else torch.float32
-        collector = VectorCollector(one.source, frozenset(run.plan.spec.layers), run.config.poolings, dtype)
+        collector = VectorCollector(one.source, frozenset(run.plan.spec.layers), run.poolings, dtype)
         add(VECTORS, collector, run.store(one, VECTORS, run.vectors_print(one)))
     for task in one.dense:
         if task in tasks and task.measured is not None:
@@ -46,14 +46,14 @@ def run_passes(run: BackboneRun, tasks: Sequence[BoundTask], report: Reporter) -
             backbone = backbone or load_backbone(run)
             result = _one_pass(run, one, listeners, backbone, report)
         except Exception as error:
-            _fail_all(run, one, tasks, error)
+            for task in tasks:
+                if task in one.dense or _scores_vectors(task, one):
+                    run.fail(task, error)
             continue
         total.images += result.images
         total.seconds += result.seconds
         total.unreadable += result.unreadable
-        for listener in listeners:
-            if listener.failure is not None:
-                run.fail(listener.name, listener.failure)
+        _note_failures(run, one, tasks, listeners)
     return total
 
 
@@ -88,8 +88,17 @@ def _one_pass(
         )
 
 
-def _fail_all(run: BackboneRun, one: Pass, tasks: Sequence[BoundTask], error: Exception) -> None:
-    for task in tasks:
-        names = {source.name for source in task.vector_sources}
-        if task in one.dense or one.source.name in names:
-            run.fail(task.task.name, error)
+def _note_failures(
+    run: BackboneRun, one: Pass, tasks: Sequence[BoundTask], listeners: Sequence[Listener]
+) -> None:
+    """Fail each task whose listener stopped, or that scores the vectors of one that did."""
+    for listener in listeners:
+        for task in tasks if listener.failure is not None else ():
+            dense = task in one.dense and listener.name == task.task.name
+            if dense or (listener.name == VECTORS and _scores_vectors(task, one)):
+                assert listener.failure is not None
+                run.fail(task, listener.failure)
+
+
+def _scores_vectors(task: BoundTask, one: Pass) -> bool:
+    return any(source.name == one.source.name for source in task.vector_sources)

@@ -36,14 +36,14 @@ def run_backbone(run: BackboneRun, report: Reporter, comparisons: Sequence[Bound
     """Passes and scores of one backbone; comparisons get their features here and their numbers later."""
     stale = run.stale()
     result = run_passes(run, [*stale, *comparisons], report)
-    failed = {failure.task for failure in run.failures}
-    todo = [task for task in stale if task.task.name not in failed]
+    failed = {failure.key for failure in run.failures}
+    todo = [task for task in stale if task.key not in failed]
     with report.bar(f"{run.plan.spec.name}  scoring", len(todo), "tasks") as advance:
         for task in todo:
             try:
                 score_task(run, task)
             except Exception as error:
-                run.fail(task.task.name, error)
+                run.fail(task, error)
             advance(1)
     return RunResult(result, run.failures)
 

@@ -31,7 +31,7 @@ def _outcomes(run: BackboneRun, task: BoundTask) -> tuple[list[LayerOutcome], in
         store.missing(shard_count(one.source))
         return score_measurements(task.dense, store, run.layers, workers), 0
     readers = readers_of(run, task)
-    outcomes = score_vectors(task.vector, readers, run.layers, workers)
+    outcomes = score_vectors(task.vector, readers, run.layers, workers, run.device)
     return outcomes, sum(int((~reader.shown()).sum()) for reader in readers.values())
 
 

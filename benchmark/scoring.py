@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -78,7 +79,11 @@ class VectorReader:
 
 
 def score_vectors(
-    problem: VectorProblem, readers: Mapping[str, VectorReader], layers: Sequence[Layer], workers: int
+    problem: VectorProblem,
+    readers: Mapping[str, VectorReader],
+    layers: Sequence[Layer],
+    workers: int,
+    device: torch.device,
 ) -> list[LayerOutcome]:
     """Outcomes of a vector problem for every layer and stored pooling, in that order."""
     needed = {source.name: readers[source.name] for source in problem.sources}
@@ -91,7 +96,7 @@ def score_vectors(
         vectors = {name: reader.read(*job) for name, reader in needed.items()}
         if not all(np.isfinite(vectors[name][shown[name]]).all() for name in vectors):
             return LayerOutcome(*job, Outcome((), empty="features are not finite"))
-        return LayerOutcome(*job, problem.score(vectors))
+        return LayerOutcome(*job, problem.score(vectors, None if device.type == "cpu" else device))
 
     size = sum(reader.bytes(*jobs[0]) for reader in needed.values()) if jobs else 0
     return _parallel(score, jobs, workers, size)

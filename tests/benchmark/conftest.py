@@ -1,0 +1,81 @@
+"""One tiny data folder, one set of generated weights, and one whole run that tests compare with."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+from tests.benchmark.runs import Tally, run, write_data
+
+BACKBONES = ("mini-fs", "mini-resnet")
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No network, no cache of the user, and one thread: equal numbers, and fast on small networks."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    own = tmp_path_factory.mktemp("own")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("LAYERBOARD_CACHE", str(own / "layerboard"))
+        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        patch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(own / "hub"))
+        yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All datasets; not to be changed."""
+    return write_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture
+def own_data(data: Path, tmp_path: Path) -> Path:
+    """All datasets, to be damaged; what is not touched keeps its signature."""
+    shutil.copytree(data, tmp_path / "data")
+    return tmp_path / "data"
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A run over all tasks that nothing disturbed."""
+
+    place: Path
+    tally: Tally
+    records: pd.DataFrame
+
+
+@pytest.fixture(scope="session")
+def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """Two backbones, all tasks; its files are not to be changed."""
+    place = tmp_path_factory.mktemp("whole")
+    with Tally().watching() as tally:
+        records = run(place, BACKBONES, data=data)
+    return Whole(place, tally, records)
+
+
+@pytest.fixture
+def weights(whole: Whole, tmp_path: Path) -> Callable[[], Path]:
+    """Makes a place whose cache has the generated weights and nothing else."""
+    count = iter(range(100))
+
+    def make() -> Path:
+        place = tmp_path / f"place-{next(count)}"
+        (place / "cache").mkdir(parents=True)
+        shutil.copytree(whole.place / "cache" / "generated", place / "cache" / "generated")
+        return place
+
+    return make
+
+
+@pytest.fixture
+def again(whole: Whole, tmp_path: Path) -> Path:
+    """A copy of the whole run, times of files included."""
+    shutil.copytree(whole.place, tmp_path / "again")
+    return tmp_path / "again"

@@ -1,0 +1,192 @@
+"""Small runs through the public entry points, and what is watched of them."""
+
+import os
+from collections import Counter
+from collections.abc import Collection
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from torch import Tensor
+
+import benchmark
+from benchmark import passes
+from benchmark.backbone_run import BackboneRun
+from benchmark.cli import main
+from benchmark.execute import run_pass
+from tasks.datasets.base import FileSample
+from tests import fakes
+from zoo.features import Backbone, Visitor
+from zoo.spec import Layer
+
+QUICK = "1,final"
+"""Layers that keep a run short."""
+
+TASKS = (
+    "knn",
+    "retrieval",
+    "davis",
+    "spair",
+    "cluster-image",
+    "cluster-object",
+    "cluster-part",
+    "cka",
+)
+
+VOLATILE = ["seconds", "date", "fingerprint"]
+KEY = [
+    "backbone",
+    "task",
+    "dataset",
+    "layer",
+    "tap",
+    "pooling",
+    "metric",
+    "other",
+    "other_layer",
+    "other_tap",
+]
+
+
+def write_data(root: Path) -> Path:
+    """All datasets, tiny."""
+    fakes.write_fake_imagenet(root)
+    fakes.write_fake_revisited(root)
+    fakes.write_fake_revisited(root, "rparis6k", seed=1)
+    fakes.write_fake_davis(root)
+    fakes.write_fake_spair(root)
+    fakes.write_fake_coco(root)
+    fakes.write_fake_partimagenet(root, images=2)
+    return root
+
+
+def run(place: Path, backbones: Collection[str], *tasks: str, **options: Any) -> pd.DataFrame:
+    """`benchmark.run` with ``place/out`` and, unless told otherwise, ``place/cache``."""
+    settings = {"workers": 1, "layers": QUICK, "floor": False, "cache": place / "cache"} | options
+    return benchmark.run(list(backbones), list(tasks), output=place / "out", **settings)
+
+
+def comparable(frame: pd.DataFrame, *, numbers_only: bool = False) -> pd.DataFrame:
+    """Records in a fixed order without what differs from run to run."""
+    left_out = [*VOLATILE] if numbers_only else VOLATILE[:2]
+    return frame.drop(columns=left_out).sort_values(KEY).reset_index(drop=True)
+
+
+def assert_same_records(found: pd.DataFrame, expected: pd.DataFrame, **options: Any) -> None:
+    """Equal in all columns but times and dates; values to float noise."""
+    pd.testing.assert_frame_equal(
+        comparable(found, **options), comparable(expected, **options), check_exact=False, rtol=0, atol=1e-4
+    )
+
+
+def files(*folders: Path) -> dict[Path, tuple[int, int]]:
+    """Size and time of every file below some folders."""
+    found = (path for folder in folders for path in folder.rglob("*") if path.is_file())
+    return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in found}
+
+
+def shards(cache: Path) -> set[Path]:
+    """Files of whole shards."""
+    return set((cache / "features").rglob("*.safetensors"))
+
+
+class _Watched:
+    """A backbone that counts what it is shown."""
+
+    def __init__(self, backbone: Backbone, tally: "Tally") -> None:
+        self._backbone = backbone
+        self._tally = tally
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backbone, name)
+
+    def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
+        self._tally.rows[self._backbone.spec.name, self._tally.source] += len(pixels)
+        self._tally.log()
+        self._backbone.visit(pixels, visitor, layers)
+
+
+class Tally:
+    """Backbones that were loaded, images that were opened, and what went through a backbone.
+
+    Attributes:
+        loads: Names of the backbones, in order.
+        opened: How often each (backbone, source, sample) was decoded.
+        rows: Images or tiles that each backbone was shown of each source.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.loads: list[str] = []
+        self.opened: Counter[tuple[str, str, str]] = Counter()
+        self.rows: Counter[tuple[str, str]] = Counter()
+        self.source = ""
+        self.backbone = ""
+        self._path = path
+
+    def log(self) -> None:
+        """Keep the number of rows in a file, where a killed process leaves it."""
+        if self._path is not None:
+            self._path.write_text(str(self.rows.total()))
+
+    @contextmanager
+    def watching(self):  # type: ignore[no-untyped-def]
+        """Watch all that happens in this process."""
+        load, opening = passes.load_backbone, FileSample.open
+
+        def loading(run: BackboneRun) -> _Watched:
+            self.loads.append(run.plan.spec.name)
+            return _Watched(load(run), self)
+
+        def passing(source, view, listeners, backbone, **options):  # type: ignore[no-untyped-def]
+            self.source, self.backbone = source.name, backbone.spec.name
+            return run_pass(source, view, listeners, backbone, **options)
+
+        def opened(sample: FileSample):  # type: ignore[no-untyped-def]
+            self.opened[self.backbone, self.source, sample.key] += 1
+            return opening(sample)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(passes, "load_backbone", loading)
+            patch.setattr(passes, "run_pass", passing)
+            patch.setattr(FileSample, "open", opened)
+            yield self
+
+
+class Said:
+    """What a command printed, and its exit code."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def error(self) -> str:
+        """The one sentence of bad input."""
+        lines = self.err.strip().splitlines()
+        assert self.code == 2, self.err
+        assert len(lines) == 1, self.err
+        assert lines[0].startswith("error: "), self.err
+        return lines[0]
+
+    def lines(self, start: str) -> list[str]:
+        """Lines on standard error that begin with something."""
+        return [line for line in self.err.splitlines() if line.startswith(start)]
+
+
+def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> Said:
+    """A command line in this process."""
+    capsys.readouterr()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["layerboard", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+    code = stop.value.code
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err + captured.out
+    return Said(code if isinstance(code, int) else int(code is not None), captured.out, captured.err)
+
+
+def environment() -> dict[str, str]:
+    """Of a process that is no test process: one thread each, no network."""
+    return {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "COLUMNS": "200"}

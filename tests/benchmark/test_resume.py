@@ -1,0 +1,93 @@
+"""Killed runs go on where they stopped, and two runs at once do each other no harm."""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from leaderboards.records import read_records
+from tests.benchmark.conftest import BACKBONES, Whole
+from tests.benchmark.runs import QUICK, Tally, assert_same_records, environment, files, run, shards
+
+SHARDS = 13
+"""Files that a backbone's passes leave: vectors of six sources, seven shards of dense tasks."""
+
+DEATHS = {
+    "in the first pass": 2,
+    "between two videos": 9,
+    "while scoring": SHARDS + 6,
+}
+
+
+@dataclass(frozen=True)
+class Killed:
+    """Where a run was killed, and how many images its backbones had been shown."""
+
+    place: Path
+    shown: int
+
+
+def _job(place: Path, data: Path, shown: Path, dies: int = 0) -> tuple[list[str], int, str]:
+    options = ("--layers", QUICK, "--workers", "1", "--no-floor", "--data", str(data))
+    folders = ("--output", str(place / "out"), "--cache", str(place / "cache"))
+    return ["run", "--backbones", *BACKBONES, *options, *folders], dies, str(shown)
+
+
+@pytest.fixture(scope="module")
+def driven(whole: Whole, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs that were killed, each in its folder, and one folder that two runs filled at once."""
+    base = tmp_path_factory.mktemp("driven")
+    weights = whole.place / "cache" / "generated"
+    for name in (*DEATHS, "twice"):
+        (base / name / "cache").mkdir(parents=True)
+        (base / name / "cache" / "generated").symlink_to(weights)
+    together = [[_job(base / name, data, base / f"{name}.shown", dies)] for name, dies in DEATHS.items()]
+    together.append([_job(base / "twice", data, base / f"{number}.shown") for number in (1, 2)])
+    jobs = base / "jobs.json"
+    jobs.write_text(json.dumps(together))
+    found = subprocess.run(
+        [sys.executable, "-m", "tests.benchmark.driver", str(jobs)],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=300,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout.splitlines()[-1]) == [*([-9] for _ in DEATHS), [0, 0]], found.stderr
+    return base
+
+
+@pytest.mark.parametrize("name", DEATHS)
+def test_a_killed_run_goes_on_and_redoes_at_most_one_shard(
+    driven: Path, data: Path, whole: Whole, name: str
+) -> None:
+    place = driven / name
+    kept = shards(place / "cache")
+    before = files(place / "cache" / "features", place / "out")
+    with Tally().watching() as tally:
+        records = run(place, BACKBONES, data=data)
+    assert_same_records(records, whole.records)
+    after = files(place / "cache" / "features", place / "out" / "records")
+    assert all(after[path] == before[path] for path in before if path in after)
+    assert kept <= shards(place / "cache")
+    redone = int((driven / f"{name}.shown").read_text()) + tally.rows.total() - whole.tally.rows.total()
+    largest = max(whole.tally.rows.values())
+    assert 0 <= redone <= largest
+    assert {path.name for path in shards(place / "cache")} == {
+        path.name for path in shards(whole.place / "cache")
+    }
+
+
+def test_a_kill_leaves_a_partial_file_that_does_not_count(driven: Path) -> None:
+    name = "between two videos"
+    assert len(list((driven / name / "cache").rglob(".partial-*"))) == 1
+
+
+def test_two_runs_at_once_give_what_one_gives(driven: Path, whole: Whole) -> None:
+    assert_same_records(read_records([driven / "twice" / "out" / "records"]), whole.records)
+    assert len(shards(driven / "twice" / "cache")) == len(shards(whole.place / "cache"))
+    assert not list((driven / "twice").rglob(".*"))
