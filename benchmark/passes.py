@@ -37,14 +37,13 @@ def listeners_of(run: BackboneRun, one: Pass, tasks: Sequence[BoundTask]) -> lis
 
 def run_passes(run: BackboneRun, tasks: Sequence[BoundTask], report: Reporter) -> PassResult:
     """Run the passes that those tasks still need; a task whose pass failed is noted as a failure."""
-    total, backbone = PassResult(), None
+    total, loaded = PassResult(), Loaded(run)
     for one in run.plan.passes:
         try:
             listeners = listeners_of(run, one, tasks)
             if not listeners:
                 continue
-            backbone = backbone or load_backbone(run)
-            result = _one_pass(run, one, listeners, backbone, report)
+            result = _one_pass(run, one, listeners, loaded.backbone(), report)
         except Exception as error:
             for task in tasks:
                 if task in one.dense or _scores_vectors(task, one):
@@ -55,6 +54,27 @@ def run_passes(run: BackboneRun, tasks: Sequence[BoundTask], report: Reporter) -
         total.unreadable += result.unreadable
         _note_failures(run, one, tasks, listeners)
     return total
+
+
+class Loaded:
+    """The backbone of a run, loaded when it is first needed; one that cannot be loaded is tried once."""
+
+    def __init__(self, run: BackboneRun) -> None:
+        self._run = run
+        self._backbone: Backbone | None = None
+        self._error: Exception | None = None
+
+    def backbone(self) -> Backbone:
+        """The backbone on the run's device; raises the same error every time it is asked for."""
+        if self._error is not None:
+            raise self._error
+        if self._backbone is None:
+            try:
+                self._backbone = load_backbone(self._run)
+            except Exception as error:
+                self._error = error
+                raise
+        return self._backbone
 
 
 def load_backbone(run: BackboneRun) -> Backbone:

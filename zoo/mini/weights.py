@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 from transformers import (
     BeitConfig,
@@ -36,7 +36,7 @@ def write(spec: BackboneSpec, folder: Path, seed: int) -> None:
     """Write random weights of a mini backbone in Hugging Face format into an existing directory."""
     model = build(spec)
     tensors = {name: draw(name, tensor, f"{seed}/{spec.name}") for name, tensor in model.state_dict().items()}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "model.safetensors").write_bytes(save(tensors, metadata={"format": "pt"}))
     model.config.save_pretrained(folder)
     side = spec.input_size
     preprocessor = {
