@@ -51,7 +51,7 @@ def select_layers(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
         text: ``all``, or numbers, ranges and ``final`` separated by commas.
         spec: The backbone.
     """
-    if text == "all":
+    if text == "all" or spec.family == "random":  # the layers of the random floor are its draws
         return tuple(layer for layer in spec.layers if layer.index > 0)
     chosen: set[Layer] = set()
     for part in text.split(","):

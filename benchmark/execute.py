@@ -94,7 +94,9 @@ def _show(batch: Batch, shard: int, listeners: list[Listener], backbone: Backbon
 
     layers = frozenset().union(*(listener.collector.layers for listener in active))
     if active:
-        backbone.visit(batch.pixels, visitor, layers)
+        # from pinned memory the copy to the device goes on while the host prepares the next batch
+        pixels = batch.pixels.pin_memory() if backbone.device.type == "cuda" else batch.pixels
+        backbone.visit(pixels, visitor, layers)
 
 
 def _store(shard: int, source: Source, listeners: list[Listener]) -> None:

@@ -1,5 +1,7 @@
 """Which layers an option means."""
 
+from dataclasses import replace
+
 import pytest
 
 from benchmark.config import select_layers
@@ -29,6 +31,11 @@ def test_layers_of_an_option(text: str, expected: list[str]) -> None:
 def test_wrong_layers_are_one_sentence(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         select_layers(text, SPEC)
+
+
+def test_the_floor_always_has_all_its_draws() -> None:
+    floor = replace(SPEC, family="random", has_final=False)
+    assert select_layers("12,final", floor) == (Layer(1), Layer(2), Layer(3))
 
 
 def test_final_is_its_own_layer() -> None:
