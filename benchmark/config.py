@@ -51,7 +51,7 @@ def select_layers(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
         text: ``all``, or numbers, ranges and ``final`` separated by commas.
         spec: The backbone.
     """
-    if text == "all" or spec.family == "random":  # the layers of the random floor are its draws
+    if text == "all":
         return tuple(layer for layer in spec.layers if layer.index > 0)
     chosen: set[Layer] = set()
     for part in text.split(","):
@@ -66,9 +66,11 @@ def select_layers(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
                 f"layers {text!r}: expected 'all' or a list such as '4,8-12,final', found {part!r}"
             )
         for index in range(int(first), int(last or first) + 1):
-            if index > spec.depth:
+            if index > spec.depth and spec.family != "random":
                 raise InputError(f"{spec.name} has layers 0 to {spec.depth}, there is no layer {index}")
             chosen.add(Layer(index))
+    if spec.family == "random":  # its layers are draws, and all of them are the floor
+        return select_layers("all", spec)
     if not chosen:
         raise InputError(f"layers {text!r} choose nothing of {spec.name}")
     return tuple(layer for layer in spec.layers if layer in chosen)

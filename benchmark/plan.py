@@ -12,9 +12,9 @@ from zoo.preprocess import View
 from zoo.spec import BackboneSpec
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BoundTask:
-    """A task on a dataset.
+    """A task on a dataset; two are the same if their keys are.
 
     Attributes:
         task: The task.
@@ -31,6 +31,12 @@ class BoundTask:
     split: str
     coverage: Coverage
     protocol: str = "standard"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BoundTask) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     @property
     def key(self) -> str:
@@ -68,7 +74,6 @@ class Pass:
 
     source: Source
     view: View
-    vectors: bool
     dense: tuple[BoundTask, ...]
 
 
@@ -99,12 +104,10 @@ def make_plan(specs: Sequence[BackboneSpec], tasks: Sequence[BoundTask]) -> Plan
     comparisons = tuple(task for task in tasks if task.task.kind == "comparison")
     scored = tuple(task for task in tasks if task.task.kind != "comparison")
     sources: dict[str, Source] = {}
-    vectors: set[str] = set()
     dense: dict[str, list[BoundTask]] = {}
     for task in tasks:
         for source in task.vector_sources:
             sources[source.name] = source
-            vectors.add(source.name)
         if task.measured is not None:
             source = task.measured.source
             sources[source.name] = source
@@ -117,7 +120,6 @@ def make_plan(specs: Sequence[BackboneSpec], tasks: Sequence[BoundTask]) -> Plan
                     Pass(
                         source,
                         source.view.scaled(spec.input_size, spec.patch_size),
-                        name in vectors,
                         tuple(dense.get(name, ())),
                     )
                     for name, source in sources.items()

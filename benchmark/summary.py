@@ -15,6 +15,8 @@ def show(summary: RunSummary, report: Terminal) -> int:
     0: done; 1: something failed, the rest is done and kept; 2: all that failed did so for bad input.
     """
     passes, failures = summary.result.passes, summary.failures
+    plan, tasks = summary.plan, len(summary.bound.tasks)
+    report.say(f"{len(plan.backbones)} backbones, {plan.backbones[0].images:,} images each, {tasks} tasks")
     if passes.images:
         report.say(f"{passes.images:,} images through backbones, and scored, in {passes.seconds:.0f} s")
     else:

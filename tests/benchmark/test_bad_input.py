@@ -41,7 +41,7 @@ def records(tmp_path: Path) -> pd.DataFrame:
         (["--data", "nowhere"], "the datasets' folder at nowhere, which does not exist"),
         (["--data", "{data}", "-b", "mini-dnio"], "did you mean mini-dino"),
         (["--data", "{data}", "-t", "knm"], "there is no task 'knm'; did you mean 'knn'?"),
-        (["--data", "{data}", "--layers", "99"], "layers 0 to 10, there is no layer 99"),
+        (["--data", "{data}", "-b", "mini-fs", "--layers", "99"], "layers 0 to 12, there is no layer 99"),
         (["--data", "{data}", "--layers", "last"], "found 'last'"),
         (["--data", "{data}", "--device", "tpu"], "'tpu'"),
         (["--data", "{data}", "--device", "meta"], "'meta' is not supported"),
