@@ -137,7 +137,7 @@ class RegionClusterProblem:
 def region_weights(mask: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.float32]:
     """Share of a region in each cell of a (height, width) grid, summing to 1; all zero where it vanishes.
 
-    The mask (0 and 1) is resized as an 8-bit image, bicubic, as PROTOCOLS Part II 9.2 says.
+    The mask (0 and 1) is resized as an 8-bit image, bicubic, as in the code of Walmer et al., CVPR 2023.
     """
     picture = Image.fromarray(mask * np.uint8(255)).resize((grid[1], grid[0]), Image.Resampling.BICUBIC)
     weights = np.asarray(picture, np.float32)

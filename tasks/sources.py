@@ -58,7 +58,7 @@ def classification_sources(
     """Sources of a dataset whose probe subset has those indices into ``data.train``.
 
     The probe subset is permuted once with a fixed seed and cut into batches; a remainder stays a smaller
-    batch. Source of the batch rule: PROTOCOLS, Part I, ``cka``.
+    batch.
     """
     order = np.random.Generator(np.random.PCG64(BATCH_SEED)).permutation(np.sort(probe))
     starts = range(0, len(order), batch)

@@ -213,7 +213,7 @@ class Tiles:
     """Shorter side to ``short``, the other floored to the multiple, cut into ``tile`` x ``tile`` squares.
 
     The last tile of a row or column starts earlier instead of being padded; where tiles overlap, the first
-    one (in row-major order) counts. Source: PROTOCOLS, Part II section 4.
+    one (in row-major order) counts. Source: the code of Walmer et al., CVPR 2023.
     """
 
     short: int = 448

@@ -26,7 +26,7 @@ IMAGENET_50 = (
     "n07711569", "n07753592",
 )
 # fmt: on
-"""The classes of ImageNet-50 (PROTOCOLS, Part II section 9.1)."""
+"""The classes of ImageNet-50 (the list in the code of Walmer et al., CVPR 2023)."""
 
 _UNSORTED_VAL = (
     "the official validation archive is one flat folder: sort its images into folders val/<wnid>/ "

@@ -74,7 +74,7 @@ def read_partimagenet(data: Path, entry: PartImageNetEntry = PARTIMAGENET) -> Re
     """Images sampled from each super-category, with their parts; the label of a region is its part category.
 
     The partitions are merged. A class belongs to the super-category of the first annotation of its images.
-    Every super-category gives its classes' images in turns, in sorted order (PROTOCOLS, Part II section 9.3).
+    Every super-category gives its classes' images in turns, in sorted order.
     The sample is drawn from all listed images; those that are not on disk are then left out and counted.
 
     Args:

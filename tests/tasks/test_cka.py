@@ -75,7 +75,7 @@ def store(task: CkaProblem, one: Stored, folder: Path, read: NDArray[np.bool_]) 
 
 
 def hsic(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """The unbiased estimator of Song et al., as PROTOCOLS Part II section 10 writes it."""
+    """The unbiased estimator of Song et al., written out."""
     n = len(x)
     k, m = x @ x.T, y @ y.T
     np.fill_diagonal(k, 0)

@@ -58,7 +58,7 @@ def drawn_image(key: str, size: tuple[int, int], labels: list[int], seed: int) -
 
 
 def obvious_weights(mask: Mask, grid: tuple[int, int]) -> NDArray[np.float64]:
-    """PROTOCOLS Part II 9.2: 0 or 255, 8 bit, bicubic to the token grid, over the sum."""
+    """The rule written out: 0 or 255, 8 bit, bicubic to the token grid, over the sum."""
     image = Image.fromarray(np.where(mask > 0, 255, 0).astype(np.uint8))
     small = np.asarray(image.resize((grid[1], grid[0]), Image.Resampling.BICUBIC)).astype(np.float64)
     return small / small.sum() if small.any() else small

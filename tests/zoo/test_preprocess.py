@@ -121,7 +121,7 @@ def test_sizes_of_a_mini_backbone() -> None:
     ],
 )
 def test_tiles_of_the_paper(size: tuple[int, int], multiple: int, grid: tuple[int, int], tiles: int) -> None:
-    """PROTOCOLS, Part II section 4, measured examples."""
+    """Examples measured with the code of Walmer et al., CVPR 2023."""
     view = Tiles().scaled(224, multiple)
     width, height = view.geometry(size).size
     assert (height // multiple, width // multiple) == grid

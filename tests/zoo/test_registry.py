@@ -30,7 +30,7 @@ PAPER = {
     "beit-b16": (12, 768, 12, 16),
     "beit-l16": (24, 1024, 16, 16),
 }
-"""Blocks, width, heads and patch of the paper's backbones (PROTOCOLS, Part II section 1)."""
+"""Blocks, width, heads and patch of the paper's backbones."""
 
 
 @pytest.mark.parametrize("name", PAPER)
