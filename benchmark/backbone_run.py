@@ -54,6 +54,7 @@ class BackboneRun:
     identity: Identity
     signatures: Mapping[str, str]
     failures: list[Failure] = field(default_factory=list)
+    stores: dict[Path, ShardStore] = field(default_factory=dict)
 
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
@@ -100,7 +101,8 @@ class BackboneRun:
     def store(self, one: Pass, name: str, fingerprint: str) -> ShardStore:
         """Shards of a listener."""
         folder = f"{safe_name(one.source.name)}.{name}.{fingerprint[:16]}"
-        return ShardStore(self.config.cache / "features" / safe_name(self.plan.spec.name) / folder)
+        path = self.config.cache / "features" / safe_name(self.plan.spec.name) / folder
+        return self.stores.setdefault(path, ShardStore(path))
 
     def fingerprint(self, task: BoundTask) -> str:
         """Fingerprint of a task's records: its features, its numbers, its ground truth, the layers."""

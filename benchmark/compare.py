@@ -48,7 +48,7 @@ def _grams(source: Source, backbone: Compared, pooling: str, device: torch.devic
 
     A layer that could not be measured is NaN, which stays in its own rows and columns of the result.
     """
-    shown = backbone.vectors.shown()
+    shown = backbone.vectors.shown
     pooled = [] if pooling == "patch" else [backbone.vectors.read(one, pooling) for one in backbone.layers]
     start = 0
     for batch, group in enumerate(source.groups):

@@ -50,7 +50,7 @@ def _compare(runs: Sequence[BackboneRun], task: BoundTask, advance: Advance) -> 
     begin = perf_counter()
     frames: dict[tuple[str, str], list[pd.DataFrame]] = {}
     compared = [_compared(run, task) for run in runs]
-    unreadable = int((~compared[0].vectors.shown()).sum())
+    unreadable = int((~compared[0].vectors.shown).sum())
     images = len(task.problem.source.samples) - unreadable
     for pooling in POOLINGS:
         chosen = [(run, one) for run, one in zip(runs, compared, strict=True) if one.offers(pooling)]

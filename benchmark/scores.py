@@ -32,7 +32,7 @@ def _outcomes(run: BackboneRun, task: BoundTask) -> tuple[list[LayerOutcome], in
         return score_measurements(task.dense, store, run.layers, workers), 0
     readers = readers_of(run, task)
     outcomes = score_vectors(task.vector, readers, run.layers, workers, run.device)
-    return outcomes, sum(int((~reader.shown()).sum()) for reader in readers.values())
+    return outcomes, sum(int((~reader.shown).sum()) for reader in readers.values())
 
 
 def readers_of(run: BackboneRun, task: BoundTask) -> dict[str, VectorReader]:

@@ -52,6 +52,7 @@ class VectorReader:
         names = self._store.names(self._shards[0])
         return tuple(sorted({name.split(".")[0] for name in names if "." in name}))
 
+    @cached_property
     def shown(self) -> NDArray[np.bool_]:
         """Whether each image of the source could be read, [images]."""
         shards = range(shard_count(self._source))
@@ -60,7 +61,7 @@ class VectorReader:
     def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
         """[images dim] in the source's order; NaN rows for images that could not be read."""
         parts = {s: np.asarray(self._store.read(s, f"{pooling}.{layer}"), np.float32) for s in self._shards}
-        shown = self.shown()
+        shown = self.shown
         vectors = np.full((len(shown), next(iter(parts.values())).shape[1]), np.nan, np.float32)
         size = self._source.groups_per_shard
         start = 0
@@ -90,7 +91,7 @@ def score_vectors(
     first = next(iter(needed.values()))
     jobs = [(layer, pooling) for layer in layers for pooling in first.poolings()]
 
-    shown = {name: reader.shown() for name, reader in needed.items()}
+    shown = {name: reader.shown for name, reader in needed.items()}
 
     def score(job: tuple[Layer, str]) -> LayerOutcome:
         vectors = {name: reader.read(*job) for name, reader in needed.items()}

@@ -49,13 +49,16 @@ class ShardStore:
         self._known[index] = path
 
     def missing(self, count: int) -> list[int]:
-        """Which of shards 0..count-1 are absent or damaged; damaged files are removed."""
-        self._known = {}
+        """Which of shards 0..count-1 are absent or damaged; damaged files are removed.
+
+        Bytes are read once: what this store has written or checked before is not checked again.
+        """
+        checked, self._known = set(self._known.values()), {}
         for path in sorted(self.folder.glob(f"*{SUFFIX}")):
             index, checksum = path.name.removesuffix(SUFFIX).split(".")
             if int(index) in self._known:
                 continue
-            if f"{_crc32(path):08x}" == checksum:
+            if path in checked or f"{_crc32(path):08x}" == checksum:
                 self._known[int(index)] = path
             else:
                 path.unlink(missing_ok=True)

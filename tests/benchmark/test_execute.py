@@ -92,7 +92,7 @@ def test_vectors_are_in_the_sources_order(tmp_path: Path, batch_size: int) -> No
     vectors = reader.read(Layer(2), "mean")
     np.testing.assert_allclose(vectors[[0, 1, 3], 0], [12, 22, 32])
     assert np.isnan(vectors[[2, 4]]).all()
-    assert reader.shown().tolist() == [True, True, False, True, False]
+    assert reader.shown.tolist() == [True, True, False, True, False]
     assert reader.poolings() == ("cls", "mean")
     np.testing.assert_allclose(reader.read(Layer(3, "final"), "cls")[0, 0], 2 * 13)
 
