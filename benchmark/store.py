@@ -4,8 +4,6 @@ A shard's file name carries the checksum of its bytes, so one rename makes data 
 and two runs that write the same shard at the same time do each other no harm.
 """
 
-import os
-import tempfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,22 +14,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from zoo.atomic import whole_file
+
 SUFFIX = ".safetensors"
 
 
 def write_bytes(path: Path, payload: bytes) -> None:
     """Write a file so that it is there whole or not at all, also after a power cut."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".partial-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(payload)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as temporary:
+        temporary.write_bytes(payload)
 
 
 class ShardStore:

@@ -1,7 +1,5 @@
 """Pages and CSV files of records: written, and compared with the committed ones."""
 
-import os
-import tempfile
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +8,7 @@ from leaderboards.compare import TOLERANCE, Tolerance, differences
 from leaderboards.display import file_name
 from leaderboards.render import render_page
 from leaderboards.tidy import digest, read_tidy, tidy_frame, tidy_text
+from zoo.atomic import whole_file
 from zoo.errors import InputError
 
 
@@ -76,13 +75,5 @@ def _suites(records: pd.DataFrame) -> list[str]:
 
 def _write_text(text: str, path: Path) -> None:
     """Write a text file so that a reader sees either all of it or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        Path(temporary).chmod(0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")

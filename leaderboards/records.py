@@ -1,13 +1,12 @@
 """Records: one number each, kept as parquet files that are written atomically."""
 
-import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import pandas as pd
 
+from zoo.atomic import whole_file
 from zoo.errors import InputError
 
 
@@ -96,15 +95,8 @@ def to_frame(records: Sequence[Record]) -> pd.DataFrame:
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:
     """Write a parquet file so that a reader sees either all of it or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
+    with whole_file(path) as temporary:
         frame.to_parquet(temporary, index=False)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def read_frame(path: Path) -> pd.DataFrame:
