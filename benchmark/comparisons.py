@@ -107,8 +107,8 @@ def _frame(
         "n": images,
         "unit": "images",
         "other": pair[1].plan.spec.name,
-        "ci_low": float("nan"),
-        "ci_high": float("nan"),
+        **dict.fromkeys(("ci_low", "ci_high", "chosen", "held_out"), float("nan")),
+        "tied": False,
     }
     frame = pd.DataFrame(
         {

@@ -36,6 +36,11 @@ class Record:
         value: The number, in the metric's unit (percent for scores; CKA in -1..1); NaN where there is none.
         ci_low: Lower end of the 95 % interval; NaN where none was computed.
         ci_high: Upper end.
+        chosen: Share of 100 random halves of the data on which this block is the best of its backbone's, by
+            this metric and pooling; NaN where nothing was split.
+        held_out: Its mean score, on the other halves, of the splits that chose it; NaN where none did.
+        tied: Whether the paired test cannot tell this block from its backbone's best one, in this metric and
+            pooling; False for the best itself.
         n: Number of units that the value is taken over.
         unit: What they are.
         reason: Why there is no value; "" where there is one.
@@ -71,6 +76,9 @@ class Record:
     value: float
     ci_low: float = float("nan")
     ci_high: float = float("nan")
+    chosen: float = float("nan")
+    held_out: float = float("nan")
+    tied: bool = False
     n: int
     unit: str
     reason: str = ""

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
@@ -66,21 +66,45 @@ class Score:
     unit: str
 
 
+Over = Literal["items", "clusters", "strata", "partition"]
+"""What a score is taken over: all items alike; clusters, each the mean of its items; strata, each the mean of
+its items; or a partition of the items, of which it is no mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """How a score follows from the items.
+
+    Attributes:
+        column: The column of ``Items.values`` that it is the mean of; for a partition the name of the index
+            (purity, NMI or ARI) of the columns ``label`` and ``start 1``, ``start 2``, ...: the partitions by
+            k-means from several starts, best first.
+        over: What it is the mean over. Items, clusters or strata without a value are left out.
+    """
+
+    column: str
+    over: Over = "items"
+
+
 @dataclass(frozen=True, slots=True)
 class Items:
     """Per-item measurements behind the scores, for intervals and paired tests.
 
     Attributes:
         unit: What an item is.
-        keys: Name of each item.
-        strata: What each item is sampled within (video, category, class); "" where nothing.
-        values: For each metric, one float64 value an item; NaN where the item has none.
+        keys: Name of each item, unique.
+        clusters: What each item is sampled with, and resampled with: its video, pair, image, or itself.
+        strata: What each cluster is sampled within (a category); "" where nothing.
+        values: Named columns of one float64 value an item; NaN where the item has none.
+        statistics: For each metric, how it follows from the columns.
     """
 
     unit: str
     keys: tuple[str, ...]
+    clusters: tuple[str, ...]
     strata: tuple[str, ...]
     values: Mapping[str, NDArray[np.float64]]
+    statistics: Mapping[str, Statistic]
 
 
 @dataclass(frozen=True, slots=True)
