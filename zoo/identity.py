@@ -69,6 +69,11 @@ def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
         if cache_dir is None:
             raise InputError(f"{spec.name} needs a cache directory for its generated weights.")
         return mini.checkpoint(spec, cache_dir)
+    if not spec.repository:
+        raise InputError(
+            f"{spec.name} is in no repository of the Hub; fetch {spec.original} and give the file: "
+            f"--weights {spec.name}=FILE."
+        )
     local = Path(spec.repository)
     if local.is_dir():
         return in_directory(local)

@@ -3,19 +3,19 @@
 A view turns a decoded image into uint8 pixels; normalisation happens on the device with the entry's mean
 and standard deviation. Coordinates are (x, y) in pixel edges: the image spans [0, width] x [0, height], the
 centre of the first pixel is (0.5, 0.5). Sizes in a view are those of a 224 px backbone until ``scaled``.
-All resizing is Pillow's bicubic, which is anti-aliased when it shrinks.
+Resizing is Pillow's bicubic, anti-aliased when it shrinks, where a view does not say otherwise.
 """
 
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Protocol, Self
 
-import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
 
 from zoo.geometry import Box, Geometry
+from zoo.resize import crop_to_box, cropped_size, nearest_multiple, resize_geometry, to_tensor
 
 REFERENCE_SIZE = 224
 """Input size in pixels for which the sizes of the protocols are stated."""
@@ -35,46 +35,6 @@ class View(Protocol):
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
         """Pixels of an RGB image, uint8 [tiles 3 height width]; one tile except for ``Tiles``."""
         ...
-
-
-def to_tensor(image: Image.Image) -> Tensor:
-    """uint8 [3 height width] of an RGB image, a copy."""
-    return torch.from_numpy(np.array(image, dtype=np.uint8)).permute(2, 0, 1)
-
-
-def nearest_multiple(length: float, multiple: int) -> int:
-    """The positive multiple nearest to a length; halves go up."""
-    return max(multiple, multiple * int(length / multiple + 0.5))
-
-
-def crop_to_box(image: Image.Image, box: Box | None) -> Image.Image:
-    """The part of an image inside a box, whose edges are rounded to pixels and clipped to the image."""
-    if box is None:
-        return image
-    left, top = max(0, round(box[0])), max(0, round(box[1]))
-    right, bottom = min(image.width, round(box[2])), min(image.height, round(box[3]))
-    return image.crop((left, top, max(right, left + 1), max(bottom, top + 1)))
-
-
-def _cropped_size(size: tuple[int, int], box: Box | None) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Size of the cropped image and its upper left corner, by the rule of `crop_to_box`."""
-    if box is None:
-        return size, (0, 0)
-    left, top = max(0, round(box[0])), max(0, round(box[1]))
-    right, bottom = min(size[0], round(box[2])), min(size[1], round(box[3]))
-    return (max(right, left + 1) - left, max(bottom, top + 1) - top), (left, top)
-
-
-def _resize_geometry(
-    size: tuple[int, int],
-    box: Box | None,
-    resized: tuple[int, int],
-    shift: tuple[int, int] = (0, 0),
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Scale and offset of crop, then resize, then shift by whole pixels."""
-    (width, height), (left, top) = _cropped_size(size, box)
-    scale = resized[0] / width, resized[1] / height
-    return scale, (shift[0] - left * scale[0], shift[1] - top * scale[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +60,9 @@ class ResizeCrop:
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
         """Coordinate map; points outside the crop fall outside the view."""
-        resized = self._resized(_cropped_size(size, box)[0])
+        resized = self._resized(cropped_size(size, box)[0])
         left, top = self._corner(resized)
-        scale, offset = _resize_geometry(size, box, resized, (-left, -top))
+        scale, offset = resize_geometry(size, box, resized, (-left, -top))
         return Geometry(scale, offset, (self.crop, self.crop), (0, 0, self.crop, self.crop))
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
@@ -112,6 +72,50 @@ class ResizeCrop:
         left, top = self._corner(resized)
         image = image.resize(resized, Image.Resampling.BICUBIC)
         return to_tensor(image.crop((left, top, left + self.crop, top + self.crop)))[None]
+
+
+@dataclass(frozen=True, slots=True)
+class ThumbnailCrop:
+    """Longer side shrunk to ``long``, then shorter side enlarged to ``crop``, then the centre square.
+
+    The shrinking is Pillow's ``thumbnail``: Lanczos, after averaging whole blocks of pixels; an image that is
+    small enough stays as it is. Source: the retrieval code of Walmer et al., CVPR 2023.
+    """
+
+    long: int = 224
+    crop: int = 224
+
+    def scaled(self, input_size: int, multiple: int) -> "ThumbnailCrop":
+        """Both sizes in proportion to the input size."""
+        crop = nearest_multiple(self.crop * input_size / REFERENCE_SIZE, multiple)
+        return ThumbnailCrop(max(1, round(self.long * crop / self.crop)), crop)
+
+    @property
+    def _enlarged(self) -> ResizeCrop:
+        return ResizeCrop(self.crop, self.crop)
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map of both steps; points outside the crop fall outside the view."""
+        cropped, _ = cropped_size(size, box)
+        small = Image.new("1", cropped)
+        small.thumbnail((self.long, self.long))
+        first, offset = resize_geometry(size, box, small.size)
+        second = self._enlarged.geometry(small.size)
+        return Geometry(
+            (first[0] * second.scale[0], first[1] * second.scale[1]),
+            (
+                offset[0] * second.scale[0] + second.offset[0],
+                offset[1] * second.scale[1] + second.offset[1],
+            ),
+            second.size,
+            second.content,
+        )
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8 [1 3 crop crop]."""
+        small = crop_to_box(image, box).copy()
+        small.thumbnail((self.long, self.long), Image.Resampling.LANCZOS, reducing_gap=2.0)
+        return self._enlarged.render(small)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +137,8 @@ class FitLongSide:
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
         """Coordinate map of crop and resize."""
-        resized = self._resized(_cropped_size(size, box)[0])
-        scale, offset = _resize_geometry(size, box, resized)
+        resized = self._resized(cropped_size(size, box)[0])
+        scale, offset = resize_geometry(size, box, resized)
         return Geometry(scale, offset, resized, (0, 0, *resized))
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
@@ -149,13 +153,18 @@ class Letterbox:
 
     The shorter side is rounded to whole pixels, half to even, while coordinates use the exact scale, as
     SPair-71k's public evaluations do; the two differ by less than half a pixel.
+
+    Attributes:
+        side: Side of the square.
+        lanczos: Whether to resize by Lanczos instead of bicubic.
     """
 
     side: int = 224
+    lanczos: bool = False
 
     def scaled(self, input_size: int, multiple: int) -> "Letterbox":
         """The side in proportion to the input size, rounded to the multiple."""
-        return Letterbox(nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
+        return replace(self, side=nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
 
     def _placement(self, size: tuple[int, int]) -> tuple[float, tuple[int, int], tuple[int, int]]:
         scale = self.side / max(size)
@@ -164,7 +173,7 @@ class Letterbox:
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
         """Coordinate map; ``content`` leaves the padding out."""
-        cropped, (left, top) = _cropped_size(size, box)
+        cropped, (left, top) = cropped_size(size, box)
         scale, (width, height), (x, y) = self._placement(cropped)
         offset = (x - left * scale, y - top * scale)
         return Geometry((scale, scale), offset, (self.side, self.side), (x, y, x + width, y + height))
@@ -174,7 +183,8 @@ class Letterbox:
         image = crop_to_box(image, box)
         _, resized, corner = self._placement(image.size)
         canvas = Image.new("RGB", (self.side, self.side))
-        canvas.paste(image.resize(resized, Image.Resampling.BICUBIC), corner)
+        resampling = Image.Resampling.LANCZOS if self.lanczos else Image.Resampling.BICUBIC
+        canvas.paste(image.resize(resized, resampling), corner)
         return to_tensor(canvas)[None]
 
 
@@ -198,8 +208,8 @@ class WholeFrame:
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
         """Coordinate map; the two scales differ a little because of the rounding."""
-        resized = self._resized(_cropped_size(size, box)[0])
-        scale, offset = _resize_geometry(size, box, resized)
+        resized = self._resized(cropped_size(size, box)[0])
+        scale, offset = resize_geometry(size, box, resized)
         return Geometry(scale, offset, resized, (0, 0, *resized))
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
@@ -246,8 +256,8 @@ class Tiles:
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
         """Coordinate map into the resized image, of which the tiles are parts."""
-        resized = self._resized(_cropped_size(size, box)[0])
-        scale, offset = _resize_geometry(size, box, resized)
+        resized = self._resized(cropped_size(size, box)[0])
+        scale, offset = resize_geometry(size, box, resized)
         return Geometry(scale, offset, resized, (0, 0, *resized))
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:

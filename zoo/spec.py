@@ -54,7 +54,9 @@ class BackboneSpec:
         name: Short unique name, such as ``dino-b16``.
         family: Group in the tables.
         supervision: What it learned from, in a few words.
-        repository: Hub id, or a local directory in Hugging Face format.
+        repository: Hub id, or a local directory in Hugging Face format, or a file of weights in timm's
+            layout; "" where no repository has them and the file must be given.
+        original: Where the authors' file is, for a backbone without a repository.
         revision: Pinned commit of the repository; None where it is not known, and then resolved and recorded
             when the backbone is loaded.
         checkpoint: Format of the weights: ``transformers``, ``timm`` (a state dict with timm's key names) or
@@ -90,6 +92,7 @@ class BackboneSpec:
     std: tuple[float, float, float] = field(default=(0.5, 0.5, 0.5))
     licence: str = "unknown"
     paper: str = ""
+    original: str = ""
     trained: bool = True
 
     @property

@@ -14,6 +14,7 @@ from zoo.preprocess import (
     FitLongSide,
     Letterbox,
     ResizeCrop,
+    ThumbnailCrop,
     Tiles,
     View,
     WholeFrame,
@@ -27,6 +28,8 @@ VIEWS: tuple[View, ...] = (
     ResizeCrop(224, 224),
     FitLongSide(multiple=16),
     Letterbox(),
+    Letterbox(lanczos=True),
+    ThumbnailCrop(),
     WholeFrame(240, 16),
     Tiles(multiple=16),
 )
@@ -106,6 +109,10 @@ def test_sizes_of_a_mini_backbone() -> None:
     assert Tiles().scaled(64, 8) == Tiles(128, 64, 8)
     assert WholeFrame().scaled(64, 8) == WholeFrame(136, 8)
     assert Letterbox().scaled(64, 8) == Letterbox(64)
+    assert Letterbox(lanczos=True).scaled(64, 8) == Letterbox(64, lanczos=True)
+    assert ThumbnailCrop().scaled(64, 8) == ThumbnailCrop(64, 64)
+    assert ThumbnailCrop().scaled(64, 14) == ThumbnailCrop(70, 70)  # both follow the patches
+    assert ThumbnailCrop(448, 224).scaled(64, 14) == ThumbnailCrop(140, 70)
 
 
 @pytest.mark.parametrize(
@@ -186,6 +193,81 @@ def test_resize_crop_is_the_rule_of_torchvision(size: tuple[int, int], short: in
     assert found.shape == expected.shape == (crop, crop, 3)
     assert np.abs(found - expected).max() <= 1
     assert (found == expected).mean() > 0.995
+
+
+def shrunk(image: Image.Image, long: int) -> Image.Image:
+    """Longer side to ``long``, the other to the whole number that changes the aspect least."""
+    width, height = image.size
+    if max(width, height) <= long:
+        return image
+    longer, shorter = max(width, height), min(width, height)
+    exact = long * shorter / longer
+    sides = [max(1, math.floor(exact)), max(1, math.ceil(exact))]
+    side = min(sides, key=lambda length: abs(longer / shorter - long / length))
+    size = (long, side) if width >= height else (side, long)
+    return image.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
+
+
+def centre_square(image: Image.Image, side: int) -> NDArray[np.uint8]:
+    """Shorter side to ``side``, the longer one floored, the centre with offsets rounded half to even."""
+    width, height = image.size
+    size = (side, side * height // width) if width <= height else (side * width // height, side)
+    left, top = (round((length - side) / 2) for length in size)
+    return np.array(image.resize(size, Image.Resampling.BICUBIC))[top : top + side, left : left + side]
+
+
+@pytest.mark.parametrize("size", [*SIZES, (1024, 768), (300, 1000), (225, 224), (90, 224)])
+@pytest.mark.parametrize("view", [ThumbnailCrop(), ThumbnailCrop(64, 64), ThumbnailCrop(100, 64)])
+def test_thumbnail_crop_shrinks_then_enlarges(view: ThumbnailCrop, size: tuple[int, int]) -> None:
+    image = noise(size)
+    found = view.render(image)[0].permute(1, 2, 0).numpy()
+    np.testing.assert_array_equal(found, centre_square(shrunk(image, view.long), view.crop))
+    assert image.size == size  # a thumbnail is made in place: of a copy
+
+
+def test_thumbnail_crop_averages_blocks_before_it_resamples() -> None:
+    image = noise((1024, 768))
+    plain = centre_square(image.resize((224, 168), Image.Resampling.LANCZOS), 224)
+    found = ThumbnailCrop().render(image)[0].permute(1, 2, 0).numpy()
+    assert not (found == plain).all()
+
+
+@pytest.mark.parametrize("size", [(120, 90), (224, 224), (60, 200)])
+def test_a_small_image_is_notshrunk(size: tuple[int, int]) -> None:
+    image = noise(size)
+    assert torch.equal(ThumbnailCrop().render(image), ResizeCrop(224, 224).render(image))
+    assert ThumbnailCrop().geometry(size) == ResizeCrop(224, 224).geometry(size)
+
+
+@pytest.mark.parametrize(
+    ("size", "corners"),
+    [
+        ((1024, 768), [(-37, 0), (261, 224)]),  # 224 x 168, then 298 x 224
+        ((768, 1024), [(0, -37), (224, 261)]),
+        ((500, 500), [(0, 0), (224, 224)]),
+        ((120, 90), [(-37, 0), (261, 224)]),  # 298 x 224 at once
+        ((1000, 300), [(-262, 0), (486, 224)]),  # 224 x 67, then 748 x 224
+    ],
+)
+def test_corners_of_a_thumbnail_crop(size: tuple[int, int], corners: list[tuple[int, int]]) -> None:
+    geometry = ThumbnailCrop().geometry(size)
+    found = geometry.to_view(np.array([(0, 0), size], np.float64))
+    np.testing.assert_allclose(found, corners, atol=1e-9)
+    assert (geometry.size, geometry.content) == ((224, 224), (0, 0, 224, 224))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_letterbox_by_lanczos(size: tuple[int, int]) -> None:
+    image, view = noise(size), Letterbox(64, lanczos=True)
+    scale = 64 / max(size)
+    width, height = (round(length * scale) for length in size)
+    left, top = (64 - width) // 2, (64 - height) // 2
+    expected = np.zeros((64, 64, 3), np.uint8)
+    shown = image.resize((width, height), Image.Resampling.LANCZOS)
+    expected[top : top + height, left : left + width] = np.array(shown)
+    np.testing.assert_array_equal(view.render(image)[0].permute(1, 2, 0).numpy(), expected)
+    assert not torch.equal(view.render(image), Letterbox(64).render(image))
+    assert view.geometry(size) == Letterbox(64).geometry(size)
 
 
 def test_letterbox_pads_with_black_and_keeps_the_aspect() -> None:

@@ -4,7 +4,9 @@ The B/16 on the Hub is a third party's copy of the original file, with timm's ke
 repository; it has 12 heads, and its file would load with 6 without an error.
 """
 
-from zoo.entries.shapes import BASE, ViTFamily
+from dataclasses import replace
+
+from zoo.entries.shapes import BASE, SMALL, ViTFamily
 from zoo.normalisation import IMAGENET
 from zoo.spec import BackboneSpec
 
@@ -18,4 +20,10 @@ _MOCO = ViTFamily(
     checkpoint="timm",
 )
 
-ENTRIES: tuple[BackboneSpec, ...] = (_MOCO.entry("moco-b16", "nyu-visionx/moco-v3-vit-b", BASE, 16),)
+ENTRIES: tuple[BackboneSpec, ...] = (
+    replace(
+        _MOCO.entry("moco-s16", "", replace(SMALL, heads=12), 16),
+        original="https://dl.fbaipublicfiles.com/moco-v3/vit-s-300ep/vit-s-300ep.pth.tar",
+    ),
+    _MOCO.entry("moco-b16", "nyu-visionx/moco-v3-vit-b", BASE, 16),
+)
