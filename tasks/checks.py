@@ -1,7 +1,9 @@
 """Features that cannot be scored, and why."""
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 ROUNDING = 16  # multiples of the precision below which a spread is none
 
@@ -22,6 +24,18 @@ def unusable(features: NDArray[np.float32], constant: bool = True) -> str:
     if constant and len(features) > 1 and _still(features):
         return "features are the same for all items"
     return ""
+
+
+ALIKE = "tokens are the same everywhere"
+"""Why a layer whose grids hold one vector each cannot be scored."""
+
+
+def varies(grids: Tensor) -> Tensor:
+    """Whether any grid of [images height width dim] has tokens that differ beyond rounding: [] bool."""
+    flat = grids.flatten(1, 2)
+    low, high = flat.amin(1), flat.amax(1)
+    least = ROUNDING * torch.finfo(grids.dtype).eps * torch.maximum(low.abs(), high.abs())
+    return (high - low > least).any()
 
 
 def _still(features: NDArray[np.float32]) -> bool:

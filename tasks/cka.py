@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import Group, Measurer, Source, digest
-from tasks.metrics.similarity import centred_gram
+from tasks.metrics.similarity import gram_matrix, scaled_gram, u_centred
 from tasks.sources import ClassificationSources
 from zoo.preprocess import View
 from zoo.spec import Layer
@@ -19,8 +21,19 @@ from zoo.spec import Layer
 SMALLEST_BATCH = 4
 """The unbiased estimator is undefined below four images."""
 
-POOLINGS = ("cls", "mean", "patch")
-"""What is compared: class token, average of the patch tokens, all patch tokens flattened."""
+
+@dataclass(frozen=True, slots=True)
+class CkaRule:
+    """Numbers of the task, beside the batches of its source.
+
+    Attributes:
+        poolings: What is compared: class token (``cls``), average of the patch tokens (``mean``), all patch
+            tokens flattened (``patch``), or these and the class token (``all``).
+        min_max: Whether each Gram matrix, of features that are not centred, is scaled to [0, 1] first.
+    """
+
+    poolings: tuple[str, ...] = ("cls", "mean", "patch")
+    min_max: bool = False
 
 
 @dataclass(frozen=True)
@@ -28,32 +41,59 @@ class CkaProblem:
     """Gram matrices of the probe subset, batch by batch; pooled forms come from its stored vectors."""
 
     where: ClassificationSources
+    rule: CkaRule = CkaRule()
 
     @property
     def source(self) -> Source:
-        """The probe subset; every group is a batch."""
+        """The probe subset; every group holds whole batches."""
         return self.where.probe
 
     @cached_property
     def identity(self) -> str:
-        """Digest of the batches."""
-        return digest("cka", [len(group.samples) for group in self.source.groups])
+        """Digest of the rule and the batches."""
+        return digest(
+            "cka", self.rule, self.where.batches, [len(group.samples) for group in self.source.groups]
+        )
+
+    def batches(self, positions: Sequence[int]) -> list[NDArray[np.int64]]:
+        """Batches of a group whose images at those positions could be read, as indices into ``positions``.
+
+        Images that could not be read leave their batch smaller; one of fewer than four is left out.
+        """
+        numbers = np.asarray(positions, np.int64) // self.where.batches.size
+        found = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
+        return [rows for rows in found if len(rows) >= SMALLEST_BATCH]
+
+    def gram(self, features: Tensor) -> Tensor:
+        """Gram matrix [n n] of a batch's features [n dim], as `centred` takes it; float32 at least.
+
+        Raises:
+            ValueError: A value is NaN or infinite.
+        """
+        return gram_matrix(features, centred=not self.rule.min_max)
+
+    def centred(self, gram: Tensor) -> Tensor:
+        """U-centred Gram matrix in float32, all zeros where the features do not vary."""
+        return u_centred(scaled_gram(gram) if self.rule.min_max else gram).float()
 
     def measure(self, group: Group, view: View) -> Measurer:
-        """A measurer of one batch."""
-        return _GramMeasurer()
+        """A measurer of one group."""
+        return _GramMeasurer(self)
 
 
 class _GramMeasurer:
-    """Keeps the U-centred Gram matrix of a batch's flattened grids, never the grids."""
+    """Keeps the Gram matrices of a group's flattened grids, one a batch and flattened, never the grids."""
 
-    def __init__(self) -> None:
+    def __init__(self, problem: CkaProblem) -> None:
+        self._problem = problem
         self._grams: dict[Layer, Tensor] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        del positions  # a batch comes whole: its source is joint
-        if len(grids) >= SMALLEST_BATCH:
-            self._grams[layer] = centred_gram(grids.flatten(1)).float()
+        # a group comes whole: its source is joint
+        batches = [torch.from_numpy(rows).to(grids.device) for rows in self._problem.batches(positions)]
+        grams = [self._problem.gram(grids[rows].flatten(1)).float().flatten() for rows in batches]
+        if grams:
+            self._grams[layer] = torch.cat(grams)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        return {"gram": self._grams.pop(layer, torch.zeros(0, 0))}
+        return {"gram": self._grams.pop(layer, torch.zeros(0))}

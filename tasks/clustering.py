@@ -13,10 +13,21 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from tasks.base import Device, Group, Items, Measurements, Measurer, Outcome, Score, Source, digest
+from tasks.base import (
+    Device,
+    Group,
+    Items,
+    Measurements,
+    Measurer,
+    Outcome,
+    Score,
+    Source,
+    Statistic,
+    digest,
+)
 from tasks.checks import unusable
 from tasks.datasets.base import RegionImage, Regions
-from tasks.metrics.clustering import ari, kmeans, nmi, purity
+from tasks.metrics.clustering import ari, kmeans_starts, nmi, purity
 from tasks.sources import ClassificationSources
 from zoo.preprocess import Tiles, View
 from zoo.spec import Layer
@@ -27,10 +38,17 @@ IMAGES_PER_SHARD = 32
 
 @dataclass(frozen=True, slots=True)
 class ClusterRule:
-    """Numbers of the task: k-means with ``n_init`` starts from ``seed``, on raw features."""
+    """Numbers of the task: k-means with ``n_init`` starts from ``seed``, on raw features.
+
+    Attributes:
+        n_init: Starts, of which the best by inertia counts.
+        seed: Of all starts.
+        view: How images with regions are shown.
+    """
 
     n_init: int = 10
     seed: int = 0
+    view: View = VIEW
 
 
 def cluster_scores(
@@ -40,21 +58,25 @@ def cluster_scores(
     rule: ClusterRule,
     unit: str,
     keys: Sequence[str],
+    images: Sequence[str],
 ) -> Outcome:
-    """Purity, NMI and ARI in percent of a k-means partition of features [items dim]."""
+    """Purity, NMI and ARI in percent of a k-means partition of features [items dim], items of some images."""
     if reason := unusable(features):
         return Outcome((), empty=reason)
     if len(features) < k:
         return Outcome((), empty=f"{len(features)} {unit} are fewer than {k} clusters")
     if k == 1 or k == len(features):
         return Outcome((), empty=f"{len(features)} {unit} in {k} clusters say nothing about the features")
-    clusters = kmeans(features, k, seed=rule.seed, n_init=rule.n_init)
+    starts = kmeans_starts(features, k, seed=rule.seed, n_init=rule.n_init)
     measured = {"purity": purity, "NMI": nmi, "ARI": ari}
     scores = tuple(
-        Score(name, 100.0 * metric(labels, clusters), len(labels), unit) for name, metric in measured.items()
+        Score(name, 100.0 * metric(labels, starts[0]), len(labels), unit) for name, metric in measured.items()
     )
-    values = {"cluster": clusters.astype(np.float64), "label": labels.astype(np.float64)}
-    return Outcome(scores, Items(unit, tuple(keys), ("",) * len(keys), values))
+    values = {"label": labels.astype(np.float64)}
+    values |= {f"start {rank}": found.astype(np.float64) for rank, found in enumerate(starts, start=1)}
+    statistics = {name: Statistic(name, "partition") for name in measured}
+    items = Items(unit, tuple(keys), tuple(images), ("",) * len(keys), values, statistics)
+    return Outcome(scores, items)
 
 
 @dataclass(frozen=True)
@@ -85,7 +107,7 @@ class ImageClusterProblem:
         read = ~np.isnan(features[:, 0])
         kept = [key for key, ok in zip(keys, read, strict=True) if ok]
         k = len(np.unique(self.labels))
-        return cluster_scores(features[read], labels[read], k, self.rule, "images", kept)
+        return cluster_scores(features[read], labels[read], k, self.rule, "images", kept, kept)
 
 
 @dataclass(frozen=True)
@@ -107,7 +129,7 @@ class RegionClusterProblem:
     def source(self) -> Source:
         """Every image is a group."""
         groups = tuple(Group(image.sample.key, (image.sample,)) for image in self.data.images)
-        return Source(self.data.name, groups, VIEW, groups_per_shard=IMAGES_PER_SHARD)
+        return Source(self.data.name, groups, self.rule.view, groups_per_shard=IMAGES_PER_SHARD)
 
     @cached_property
     def images(self) -> dict[str, RegionImage]:
@@ -127,11 +149,15 @@ class RegionClusterProblem:
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Purity, NMI and ARI over the regions that cover any of the grid."""
         regions = [region for image in self.data.images for region in image.regions]
+        images = [image.sample.key for image in self.data.images for _ in image.regions]
         features = np.concatenate([np.asarray(m["mean"], np.float32) for m in measurements])
         covered = np.concatenate([np.asarray(m["covered"], bool) for m in measurements])
+        if not covered.any():
+            return Outcome((), empty=f"none of the {len(covered)} {self.unit} covers a cell of the grid")
         labels = np.array([region.label for region in regions], np.int64)[covered]
         keys = [region.key for region, ok in zip(regions, covered, strict=True) if ok]
-        return cluster_scores(features[covered], labels, self.k, self.rule, self.unit, keys)
+        images = [image for image, ok in zip(images, covered, strict=True) if ok]
+        return cluster_scores(features[covered], labels, self.k, self.rule, self.unit, keys, images)
 
 
 def region_weights(mask: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.float32]:

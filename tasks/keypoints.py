@@ -3,7 +3,7 @@
 Source: Min et al., 2019 (data, PCK); the matching rule is the README's, ``spair``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Source, digest
+from tasks.base import Group, Items, Measurements, Measurer, Outcome, Over, Score, Source, Statistic, digest
+from tasks.checks import ALIKE, varies
 from tasks.datasets.base import KeypointPair, Keypoints
-from tasks.metrics.correspondence import Target, match, prepare_target, sample_points
+from tasks.metrics.correspondence import Target, match, match_official, prepare_target, sample_points
 from zoo.preprocess import Letterbox, View
 from zoo.spec import Layer
 
@@ -23,15 +24,35 @@ VIEW = Letterbox(side=224)
 
 
 @dataclass(frozen=True, slots=True)
+class PairDraw:
+    """Pairs drawn with replacement, category by category in sorted order, from NumPy's legacy generator."""
+
+    per_category: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
 class KeypointRule:
-    """Numbers of the task: a match is right within alpha times the longer side of the target's box."""
+    """Numbers of the task: a match is right within alpha times the longer side of the target's box.
+
+    Attributes:
+        alphas: Shares of that side.
+        view: How images are shown.
+        draw: Which pairs are taken; None for all.
+        whole_pixels: Whether points and matches are whole pixels, and similarities inner products with
+            upsampled tokens that are not scaled again, over the padding, too: `match_official`. A point that
+            rounds to a pixel outside the view is moved to the last one.
+    """
 
     alphas: tuple[float, ...] = (0.1, 0.05, 0.01)
+    view: View = VIEW
+    draw: PairDraw | None = None
+    whole_pixels: bool = False
 
 
 @dataclass(frozen=True)
 class KeypointProblem:
-    """All pairs of a split, category by category."""
+    """The pairs of a split, category by category."""
 
     data: Keypoints
     rule: KeypointRule = KeypointRule()
@@ -40,7 +61,8 @@ class KeypointProblem:
     def pairs(self) -> dict[str, tuple[KeypointPair, ...]]:
         """Pairs of each category, categories in sorted order."""
         names = sorted({pair.category for pair in self.data.pairs})
-        return {name: tuple(p for p in self.data.pairs if p.category == name) for name in names}
+        every = {name: tuple(p for p in self.data.pairs if p.category == name) for name in names}
+        return every if self.rule.draw is None else _drawn(every, self.rule.draw)
 
     @cached_property
     def images(self) -> dict[str, tuple[int, ...]]:
@@ -57,7 +79,7 @@ class KeypointProblem:
             Group(name, tuple(self.data.samples[index] for index in indices))
             for name, indices in self.images.items()
         )
-        return Source(self.data.name, groups, VIEW)
+        return Source(self.data.name, groups, self.rule.view)
 
     @cached_property
     def identity(self) -> str:
@@ -70,7 +92,7 @@ class KeypointProblem:
 
     def measure(self, group: Group, view: View) -> Measurer:
         """A measurer of one category."""
-        return _CategoryMeasurer(self.pairs[group.key], self.images[group.key], view)
+        return _CategoryMeasurer(self.pairs[group.key], self.images[group.key], view, self.rule)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """PCK in percent; primary is the mean over categories of per-keypoint hits at the largest alpha."""
@@ -81,25 +103,65 @@ class KeypointProblem:
         n, starts = sum(counts), np.cumsum([0, *counts[:-1]])
         if not n:
             return Outcome((), empty="no pair has a keypoint")
+        if not any(np.any(m["varies"]) for m in measurements):
+            return Outcome((), empty=ALIKE)
         scores: list[Score] = []
         values: dict[str, NDArray[np.float64]] = {}
+        statistics: dict[str, Statistic] = {}
         for alpha in self.rule.alphas:
             metric = f"PCK@{alpha:g}"
             hits = [100.0 * (errors < alpha).astype(np.float64) for errors in boxes]
             pooled = np.concatenate(hits)
             per_image = np.add.reduceat(pooled, starts) / np.asarray(counts)
             by_image_size = [100.0 * (errors < alpha).astype(np.float64) for errors in images]
-            values[metric] = pooled
-            scores += [
-                Score(metric, _category_mean(hits), n, "keypoints"),
-                Score(f"{metric} per image", float(per_image.mean()), len(counts), "pairs"),
-                Score(f"{metric} per keypoint", float(pooled.mean()), n, "keypoints"),
-                Score(f"{metric} image size", _category_mean(by_image_size), n, "keypoints"),
+            by_image = f"{metric} image size"
+            values |= {metric: pooled, by_image: np.concatenate(by_image_size)}
+            measured: list[tuple[str, str, Over, float, int, str]] = [
+                (metric, metric, "strata", _category_mean(hits), n, "keypoints"),
+                (f"{metric} per image", metric, "clusters", float(per_image.mean()), len(counts), "pairs"),
+                (f"{metric} per keypoint", metric, "items", float(pooled.mean()), n, "keypoints"),
+                (by_image, by_image, "strata", _category_mean(by_image_size), n, "keypoints"),
             ]
-        ordered = [pair for name in categories for pair in self.pairs[name]]
-        keys = tuple(f"{pair.key}#{i}" for pair in ordered for i in range(len(pair.source_points)))
-        strata = tuple(pair.category for pair in ordered for _ in pair.source_points)
-        return Outcome(tuple(scores), Items("keypoints", keys, strata, values))
+            for name, column, over, value, count, unit in measured:
+                scores.append(Score(name, value, count, unit))
+                statistics[name] = Statistic(column, over)
+        return Outcome(tuple(scores), self._items(values, statistics))
+
+    def _items(self, values: Mapping[str, NDArray[np.float64]], statistics: Mapping[str, Statistic]) -> Items:
+        """Keypoints, of which those of one pair were sampled together, within its category."""
+        ordered = [pair for pairs in self.pairs.values() for pair in pairs]
+        names = _numbered([pair.key for pair in ordered])
+        counts = [len(pair.source_points) for pair in ordered]
+        return Items(
+            unit="keypoints",
+            keys=tuple(f"{name}#{i}" for name, n in zip(names, counts, strict=True) for i in range(n)),
+            clusters=tuple(name for name, n in zip(names, counts, strict=True) for _ in range(n)),
+            strata=tuple(pair.category for pair in ordered for _ in pair.source_points),
+            values=values,
+            statistics=statistics,
+        )
+
+
+def _drawn(
+    pairs: Mapping[str, tuple[KeypointPair, ...]], draw: PairDraw
+) -> dict[str, tuple[KeypointPair, ...]]:
+    """Pairs of each category, drawn from those in the order of their keys; a pair may come twice."""
+    legacy = np.random.RandomState(draw.seed)
+    chosen = {}
+    for name, every in pairs.items():
+        ordered = sorted(every, key=lambda pair: pair.key)
+        chosen[name] = tuple(ordered[index] for index in legacy.choice(len(ordered), draw.per_category))
+    return chosen
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """Names with a number behind each repetition."""
+    seen: dict[str, int] = {}
+    unique = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        unique.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return unique
 
 
 def _category_mean(hits: Sequence[NDArray[np.float64]]) -> float:
@@ -109,13 +171,18 @@ def _category_mean(hits: Sequence[NDArray[np.float64]]) -> float:
 class _CategoryMeasurer:
     """Keeps the grids of one category's images and matches all of its pairs at the end."""
 
-    def __init__(self, pairs: tuple[KeypointPair, ...], images: tuple[int, ...], view: View) -> None:
+    def __init__(
+        self, pairs: tuple[KeypointPair, ...], images: tuple[int, ...], view: View, rule: KeypointRule
+    ) -> None:
         self._pairs = pairs
+        self._rule = rule
         self._position = {index: position for position, index in enumerate(images)}
         self._view = view
         self._grids: dict[Layer, dict[int, Tensor]] = {}
+        self._varies: dict[Layer, list[Tensor]] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        self._varies.setdefault(layer, []).append(varies(grids))
         kept = self._grids.setdefault(layer, {})
         for position, grid in zip(positions, normalize(grids.float(), dim=-1), strict=True):
             kept[position] = grid
@@ -126,19 +193,23 @@ class _CategoryMeasurer:
         distances: list[Tensor] = []
         for pair in self._pairs:
             source, target = (self._view.geometry(size) for size in (pair.source_size, pair.target_size))
-            if pair.target not in targets:
-                grid = grids[self._position[pair.target]]
-                targets[pair.target] = prepare_target(grid, target.size[0], target.content)
-            grid = grids[self._position[pair.source]]
-            stride = source.size[0] // grid.shape[0]
+            grid, side = grids[self._position[pair.source]], source.size[0]
             asked = torch.from_numpy(source.to_view(pair.source_points))
             truth = torch.from_numpy(target.to_view(pair.target_points)).to(grid.device)
-            found = match(sample_points(grid, asked, stride), targets[pair.target])
+            if self._rule.whole_pixels:
+                inside = asked.clamp(0, side - 1)
+                found = match_official(grid, grids[self._position[pair.target]], inside, side)
+            else:
+                if pair.target not in targets:
+                    tokens = grids[self._position[pair.target]]
+                    targets[pair.target] = prepare_target(tokens, side, target.content)
+                found = match(sample_points(grid, asked, side / grid.shape[0]), targets[pair.target])
             distances.append(torch.linalg.vector_norm(found - truth, dim=1) / target.scale[0])
         # one transfer from the device for the whole category
         error = torch.cat(distances).double().cpu() if distances else torch.zeros(0, dtype=torch.float64)
         box, image = self._lengths()
-        return {"error_box": error / box, "error_image": error / image}
+        seen = torch.stack(self._varies.pop(layer, [torch.tensor(False)])).any().cpu()
+        return {"error_box": error / box, "error_image": error / image, "varies": seen[None]}
 
     def _lengths(self) -> tuple[Tensor, Tensor]:
         """Longer side of the target's box and of the target image for every keypoint, in image pixels."""

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Device, Items, Outcome, Score, Source, digest
+from tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
 from tasks.checks import unusable
 from tasks.datasets.base import Classification
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
@@ -77,8 +77,9 @@ class KnnProblem:
             for top in (1, 5):
                 metric = f"top-{top}" if k == self.rule.k else f"top-{top} k={k}"
                 correct = top_k_correct(ranked, truth, top).astype(np.float64)
-                values[metric] = correct
+                values[metric] = 100.0 * correct
                 scores.append(Score(metric, 100.0 * float(correct.mean()), len(correct), "images"))
         keys = tuple(s.key for s, ok in zip(self.data.val.samples, asked, strict=True) if ok)
-        strata = tuple(self.data.val.classes[label] for label in truth)
-        return Outcome(tuple(scores), Items("images", keys, strata, values))
+        statistics = {metric: Statistic(metric) for metric in values}
+        items = Items("images", keys, keys, ("",) * len(keys), values, statistics)
+        return Outcome(tuple(scores), items)

@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Source, digest
+from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Source, Statistic, digest
+from tasks.checks import ALIKE, varies
 from tasks.datasets.base import Video, Videos
 from tasks.datasets.davis_masks import read_mask
 from tasks.metrics.propagation import Propagator, decode, seed_labels
@@ -38,6 +39,8 @@ class PropagationRule:
         radius: Half the side of the square window, in tokens.
         temperature: Divisor of the cosine in the affinity exp(cos / temperature).
         keep_vanished: Whether an object too small for the token grid keeps the token that it covers most.
+        view: How frames are shown.
+        decimals: Decimals that the scores, as fractions, are rounded to; None for full precision.
     """
 
     n_last_frames: int = 7
@@ -45,6 +48,8 @@ class PropagationRule:
     radius: int = 12
     temperature: float = 0.1
     keep_vanished: bool = True
+    view: View = VIEW
+    decimals: int | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class PropagationProblem:
     def source(self) -> Source:
         """Every video is a group and a shard."""
         groups = tuple(Group(video.name, video.frames) for video in self.data.videos)
-        return Source(self.data.name, groups, VIEW)
+        return Source(self.data.name, groups, self.rule.view)
 
     @cached_property
     def identity(self) -> str:
@@ -74,27 +79,38 @@ class PropagationProblem:
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """J&F, J and F in percent, unweighted means over objects; the first and last frame do not count."""
         keys: list[str] = []
-        strata: list[str] = []
+        videos: list[str] = []
         objects: dict[str, list[float]] = {"J": [], "F": []}
         for video, measured in zip(self.data.videos, measurements, strict=True):
             if not measured["J"].size:  # fewer than three frames: none counts
                 continue
             for number in range(len(measured["J"])):
                 keys.append(f"{video.name}_{number + 1}")
-                strata.append(video.name)
+                videos.append(video.name)
                 for metric, means in objects.items():
                     means.append(100.0 * float(np.mean(measured[metric][number])))
         if not keys:
             return Outcome((), empty="no video has an annotated object in a frame that counts")
+        if not any(np.any(measured["varies"]) for measured in measurements):
+            return Outcome((), empty=ALIKE)
         values = {metric: np.asarray(means) for metric, means in objects.items()}
         values = {"J&F": (values["J"] + values["F"]) / 2, **values}
-        scores = tuple(Score(metric, float(v.mean()), len(v), "objects") for metric, v in values.items())
-        return Outcome(scores, Items("objects", tuple(keys), tuple(strata), values))
+        scores = tuple(
+            Score(metric, self._rounded(float(v.mean())), len(v), "objects") for metric, v in values.items()
+        )
+        statistics = {metric: Statistic(metric) for metric in values}
+        items = Items("objects", tuple(keys), tuple(videos), ("",) * len(keys), values, statistics)
+        return Outcome(scores, items)
+
+    def _rounded(self, percent: float) -> float:
+        decimals = self.rule.decimals
+        return percent if decimals is None else 100.0 * round(percent / 100.0, decimals)
 
 
 @dataclass(slots=True)
 class _LayerState:
     propagator: Propagator
+    varies: Tensor
     scored: list[Future[FrameScores]] = field(default_factory=list)
 
 
@@ -119,17 +135,18 @@ class _VideoMeasurer:
         last = len(self._video.frames) - 1
         for position, grid in zip(positions, grids, strict=True):
             if position == 0:
-                self._states[layer] = _LayerState(self._start(grid))
+                self._states[layer] = _LayerState(self._start(grid), varies(grid[None]))
             elif position < last:  # the last frame is not scored and nothing comes after it
                 self._step(self._states[layer], position, grid)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        scores = [future.result() for future in self._states.pop(layer).scored]
+        state = self._states.pop(layer)
+        scores = [future.result() for future in state.scored]
         if not self._states:
             self._pool.shutdown()
         table = np.array(scores, dtype=np.float64).reshape(len(scores), 2, self._objects)
         j, f = table.transpose(1, 2, 0).copy()
-        return {"J": torch.from_numpy(j), "F": torch.from_numpy(f)}
+        return {"J": torch.from_numpy(j), "F": torch.from_numpy(f), "varies": state.varies.cpu()[None]}
 
     def _start(self, grid: Tensor) -> Propagator:
         rule = self._rule

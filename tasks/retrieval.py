@@ -4,42 +4,59 @@ Source: Radenović et al., CVPR 2018 (splits, junk, trapezoid AP).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Device, Group, Items, Outcome, Score, Source, digest
+from tasks.base import Device, Group, Items, Outcome, Score, Source, Statistic, digest
 from tasks.checks import unusable
-from tasks.datasets.base import Retrieval, Sample
+from tasks.datasets.base import FileSample, Retrieval
 from tasks.metrics.ranking import Difficulty, rank, revisited
-from zoo.preprocess import FitLongSide
+from zoo.preprocess import FitLongSide, View
 
 VIEW = FitLongSide(long=224)
 CHUNK = 256
 DIFFICULTIES: tuple[Difficulty, ...] = ("medium", "easy", "hard")
 
 
+@dataclass(frozen=True, slots=True)
+class RetrievalRule:
+    """Numbers of the task.
+
+    Attributes:
+        view: How database and queries are shown.
+        crop_queries: Whether a query is cut to its box first, as the official protocol asks.
+    """
+
+    view: View = VIEW
+    crop_queries: bool = True
+
+
 @dataclass(frozen=True)
 class RetrievalProblem:
-    """Queries, cropped to their boxes, against the database."""
+    """Queries against the database."""
 
     data: Retrieval
+    rule: RetrievalRule = RetrievalRule()
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
         """Database and queries."""
+        queries = self.data.queries
+        if not self.rule.crop_queries:
+            queries = tuple(replace(query, box=None) for query in queries)
         return (
-            _chunked(f"{self.data.name}/database", self.data.database),
-            _chunked(f"{self.data.name}/queries", self.data.queries),
+            _chunked(f"{self.data.name}/database", self.data.database, self.rule.view),
+            _chunked(f"{self.data.name}/queries", queries, self.rule.view),
         )
 
     @cached_property
     def identity(self) -> str:
-        """Digest of the ground truth."""
+        """Digest of the rule and the ground truth."""
         data = self.data
-        return digest("retrieval", *data.easy, "hard", *data.hard, "junk", *data.junk)
+        return digest("retrieval", self.rule, *data.easy, "hard", *data.hard, "junk", *data.junk)
 
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """mAP and mP@1, 5, 10 of the three difficulties, in percent; Medium is primary."""
@@ -58,14 +75,18 @@ class RetrievalProblem:
                 counted = per_query[~np.isnan(per_query)]
                 if len(counted):
                     scores.append(Score(metric, 100.0 * float(counted.mean()), len(counted), "queries"))
+        if not scores:
+            return Outcome((), empty="no query has a positive image")
         keys = tuple(sample.key for sample in self.data.queries)
-        return Outcome(tuple(scores), Items("queries", keys, ("",) * len(keys), values))
+        statistics = {metric: Statistic(metric) for metric in values}
+        items = Items("queries", keys, keys, ("",) * len(keys), values, statistics)
+        return Outcome(tuple(scores), items)
 
 
-def _chunked(name: str, samples: tuple[Sample, ...]) -> Source:
+def _chunked(name: str, samples: tuple[FileSample, ...], view: View) -> Source:
     starts = range(0, len(samples), CHUNK)
     return Source(
-        name, tuple(Group(f"{start:08d}", samples[start : start + CHUNK]) for start in starts), VIEW
+        name, tuple(Group(f"{start:08d}", samples[start : start + CHUNK]) for start in starts), view
     )
 
 

@@ -17,13 +17,30 @@ from zoo.preprocess import ResizeCrop, View
 CHUNK = 512
 """Images whose vectors are stored together."""
 
-BATCH = 256
-"""Images of a CKA batch."""
-
-BATCH_SEED = 0
-"""Seed of the order in which the probe subset is cut into batches."""
+JOINT = 256
+"""Images that go through a backbone together where CKA's batches are smaller."""
 
 VIEW = ResizeCrop(short=256, crop=224)
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """How the probe subset is cut into batches; a remainder stays a smaller one.
+
+    Attributes:
+        size: Images of a batch.
+        seed: Seed of the order of the images, which is the same for all backbones; None for the dataset's own
+            order, by which most batches of a few images hold a single class.
+    """
+
+    size: int = 256
+    seed: int | None = 0
+
+    def order(self, count: int) -> NDArray[np.int64]:
+        """Order of so many images."""
+        if self.seed is None:
+            return np.arange(count, dtype=np.int64)
+        return np.random.Generator(np.random.PCG64(self.seed)).permutation(count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +48,12 @@ class ClassificationSources:
     """Where the vectors of a classification dataset's images are.
 
     Attributes:
-        probe: The probe subset, in CKA batches.
+        probe: The probe subset, cut into batches; a group holds one or several whole ones.
         rest: The other training images; None if there are none.
         val: The validation images.
         probe_order: Index into ``train`` of each probe image, in the order of its source.
         rest_order: The same for the rest.
+        batches: How the probe subset is cut.
     """
 
     probe: Source
@@ -43,6 +61,7 @@ class ClassificationSources:
     val: Source
     probe_order: NDArray[np.int64]
     rest_order: NDArray[np.int64]
+    batches: Batches
 
 
 def chunked(name: str, samples: tuple[Sample, ...], view: View) -> Source:
@@ -53,26 +72,23 @@ def chunked(name: str, samples: tuple[Sample, ...], view: View) -> Source:
 
 
 def classification_sources(
-    data: Classification, probe: NDArray[np.int64], view: View = VIEW, batch: int = BATCH
+    data: Classification, probe: NDArray[np.int64], view: View = VIEW, batches: Batches = Batches()
 ) -> ClassificationSources:
-    """Sources of a dataset whose probe subset has those indices into ``data.train``.
-
-    The probe subset is permuted once with a fixed seed and cut into batches; a remainder stays a smaller
-    batch.
-    """
-    order = np.random.Generator(np.random.PCG64(BATCH_SEED)).permutation(np.sort(probe))
-    starts = range(0, len(order), batch)
-    batches = tuple(
-        Group(f"batch-{number:04d}", _take(data.train, order[start : start + batch]))
-        for number, start in enumerate(starts)
+    """Sources of a dataset whose probe subset has those indices into ``data.train``."""
+    order = np.sort(probe)[batches.order(len(probe))]
+    joint = batches.size * max(1, JOINT // batches.size)
+    groups = tuple(
+        Group(f"batch-{number:04d}", _take(data.train, order[start : start + joint]))
+        for number, start in enumerate(range(0, len(order), joint))
     )
     rest = np.setdiff1d(np.arange(len(data.train.samples), dtype=np.int64), probe)
     return ClassificationSources(
-        probe=Source(f"{data.name}/train-probe", batches, view, joint=True, skip_unreadable=True),
+        probe=Source(f"{data.name}/train-probe", groups, view, joint=True, skip_unreadable=True),
         rest=chunked(f"{data.name}/train-rest", _take(data.train, rest), view) if len(rest) else None,
         val=chunked(f"{data.name}/val", data.val.samples, view),
         probe_order=order,
         rest_order=rest,
+        batches=batches,
     )
 
 

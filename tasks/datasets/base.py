@@ -154,8 +154,8 @@ class Retrieval:
     """
 
     name: str
-    database: tuple[Sample, ...]
-    queries: tuple[Sample, ...]
+    database: tuple[FileSample, ...]
+    queries: tuple[FileSample, ...]
     easy: tuple[NDArray[np.int64], ...]
     hard: tuple[NDArray[np.int64], ...]
     junk: tuple[NDArray[np.int64], ...]

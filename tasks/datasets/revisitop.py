@@ -39,7 +39,9 @@ RPARIS6K = RevisitedEntry("rparis6k", "rparis6k", database=6322, queries=70)
 
 
 @dataclass(frozen=True, slots=True)
-class _Query:
+class Query:
+    """A query of the ground truth: its image, its box, and the database indices of easy, hard and junk."""
+
     name: str
     box: Box
     relevance: Mapping[str, NDArray[np.int64]]
@@ -61,7 +63,7 @@ def read_revisited(data: Path, entry: RevisitedEntry) -> Retrieval:
     root = data / entry.folder
     require_directory(root, f"{entry.name} ({entry.layout})")
     path = root / f"gnd_{entry.folder}.pkl"
-    database, queries = _read_ground_truth(path)
+    database, queries = read_ground_truth(path)
     require_directory(root / "jpg", f"the images of {entry.name}")
     there = set(file_names(root / "jpg", (".jpg",)))
     kept = np.array([f"{name}.jpg" in there for name in database], dtype=bool)
@@ -105,7 +107,7 @@ def _remap(indices: NDArray[np.int64], rank: NDArray[np.int64]) -> NDArray[np.in
     return np.asarray(moved[moved >= 0], dtype=np.int64)
 
 
-def _read_ground_truth(path: Path) -> tuple[list[str], list[_Query]]:
+def read_ground_truth(path: Path) -> tuple[list[str], list[Query]]:
     """Database names and queries of a ground-truth pickle, checked; raises InputError."""
     content = restricted_load(path)
     if not isinstance(content, dict) or not {"imlist", "qimlist", "gnd"} <= set(content):
@@ -132,12 +134,12 @@ def _names(value: object, field: str, path: Path) -> list[str]:
     return [require_inside(name, f"{field} of {path}") for name in names]
 
 
-def _query(name: str, truth: object, size: int, path: Path) -> _Query:
+def _query(name: str, truth: object, size: int, path: Path) -> Query:
     where = f"query {name} of {path}"
     if not isinstance(truth, dict) or not {"bbx", *RELEVANCE} <= set(truth):
         raise InputError(f"expected bbx, easy, hard and junk in {where}, found {describe(truth)}")
     relevance = {field: _indices(truth[field], size, f"{field} of {where}") for field in RELEVANCE}
-    return _Query(name, _box(truth["bbx"], where), relevance)
+    return Query(name, _box(truth["bbx"], where), relevance)
 
 
 def _box(value: object, where: str) -> Box:

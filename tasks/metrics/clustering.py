@@ -15,6 +15,16 @@ Features = NDArray[np.float32] | NDArray[np.float64]
 def kmeans(features: Features, k: int, seed: int = 0, n_init: int = 10) -> Integers:
     """Cluster of each sample, 0 to k - 1: [n]. The best of several k-means runs by inertia.
 
+    The first row of `kmeans_starts`, whose arguments and errors it has.
+    """
+    best: Integers = kmeans_starts(features, k, seed, n_init)[0]
+    return best
+
+
+def kmeans_starts(features: Features, k: int, seed: int = 0, n_init: int = 10) -> Integers:
+    """Clusters of each sample by every one of several k-means runs, best first: [n_init n].
+
+    The runs are those of scikit-learn's KMeans with that seed and n_init, which keeps the best by inertia.
     Lloyd's algorithm from k-means++ centres, at most 300 iterations, tolerance 1e-4.
     Features are taken as they are. Fewer than k different samples give as many clusters as there are.
 
@@ -33,10 +43,15 @@ def kmeans(features: Features, k: int, seed: int = 0, n_init: int = 10) -> Integ
         raise ValueError(f"cannot find {k} clusters among {len(features)} samples in {n_init} runs")
     if not np.isfinite(features).all():
         raise ValueError("features must not hold NaN or infinite values")
-    model = KMeans(k, n_init=n_init, max_iter=300, tol=1e-4, algorithm="lloyd", random_state=seed)
+    draws = np.random.RandomState(seed)
+    model = KMeans(k, n_init=1, max_iter=300, tol=1e-4, algorithm="lloyd", random_state=draws)
+    runs: list[tuple[float, Integers]] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different samples than clusters
-        return np.asarray(model.fit(features).labels_, dtype=np.int64)
+        for _ in range(n_init):
+            model.fit(features)
+            runs.append((float(model.inertia_), np.asarray(model.labels_, dtype=np.int64)))
+    return np.stack([labels for _, labels in sorted(runs, key=lambda run: run[0])])
 
 
 def purity(classes: Integers, clusters: Integers) -> float:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 SMALLEST = 4  # samples that the unbiased estimator needs
+SHARES = 1 << 23  # products of layers held at a time
 ROUNDING = 16  # multiples of the dtype's precision below which a spread is none
 
 
@@ -46,11 +47,44 @@ def centred_gram(features: Tensor, *, min_max: bool = False) -> Tensor:
     Raises:
         ValueError: Fewer than 4 samples, no feature, or a value that is NaN or infinite.
     """
-    values = _values(features, SMALLEST)
-    gram = _scaled_gram(values) if min_max else _gram(values)
-    gram = gram.to(torch.float64)
-    gram.diagonal(dim1=-2, dim2=-1).zero_()
+    gram = gram_matrix(_values(features, SMALLEST), centred=not min_max)
+    return u_centred(scaled_gram(gram) if min_max else gram)
+
+
+def gram_matrix(features: Tensor, *, centred: bool = True) -> Tensor:
+    """Inner products of the samples' features: [... n n], float32, or float64 for features of float64.
+
+    Args:
+        features: [... n dim]; leading dimensions, such as layers, are separate.
+        centred: Take the mean of the samples off first; exactly zero where only rounding varies.
+
+    Raises:
+        ValueError: No sample or feature, or a value that is NaN or infinite.
+    """
+    values = _values(features, 1)
+    return _gram(values) if centred else values @ values.mT
+
+
+def scaled_gram(gram: Tensor) -> Tensor:
+    """A Gram matrix [... n n] scaled to [0, 1] by its least and greatest entry; zero where it is constant."""
+    low, high = gram.amin((-2, -1), keepdim=True), gram.amax((-2, -1), keepdim=True)
+    still = high - low <= ROUNDING * torch.finfo(gram.dtype).eps * gram.abs().amax((-2, -1), keepdim=True)
+    return torch.where(still, 0.0, (gram - low) / torch.where(still, 1.0, high - low))
+
+
+def u_centred(gram: Tensor) -> Tensor:
+    """A Gram matrix [... n n] without its diagonal, U-centred: rows and columns sum to 0; float64.
+
+    Raises:
+        ValueError: Fewer than 4 samples.
+
+    Source: Székely and Rizzo, Partial Distance Correlation, Annals of Statistics 2014.
+    """
     n = gram.shape[-1]
+    if n < SMALLEST:
+        raise ValueError(f"expected at least {SMALLEST} samples, found {n}")
+    gram = gram.to(torch.float64, copy=True)
+    gram.diagonal(dim1=-2, dim2=-1).zero_()
     row = gram.sum(-1, keepdim=True) / (n - 2)
     gram = gram - row - row.mT + row.sum((-2, -1), keepdim=True) / (n - 1)
     gram.diagonal(dim1=-2, dim2=-1).zero_()
@@ -84,8 +118,15 @@ class CkaAccumulator:
     The sums stay on the device of the first batch, and no batch waits for the host.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, errors: bool = False) -> None:
+        """Start a sum.
+
+        Args:
+            errors: Whether `standard_error` will be asked for, which about triples the work.
+        """
+        self._errors = errors
         self._total: Tensor | None = None
+        self._moments: tuple[Tensor, Tensor, Tensor] | None = None
 
     def add(self, grams: Tensor) -> None:
         """Add a batch: [layers n n] U-centred Gram matrices, layers in the same order every time.
@@ -94,12 +135,13 @@ class CkaAccumulator:
             ValueError: Wrong shape, or another number of layers than before.
         """
         hsic = gather(grams, grams)
-        if self._total is None:
-            self._total = hsic
-            return
-        if hsic.shape != self._total.shape:
+        if self._total is not None and hsic.shape != self._total.shape:
             raise ValueError(f"expected {len(self._total)} layers as before, found {len(hsic)}")
-        self._total += hsic
+        self._total = hsic if self._total is None else self._total + hsic
+        if self._errors:
+            own = _moments(grams, hsic)
+            kept = self._moments
+            self._moments = own if kept is None else (kept[0] + own[0], kept[1] + own[1], kept[2] + own[2])
 
     def matrix(self) -> CkaMatrix:
         """Unbiased minibatch CKA so far.
@@ -110,6 +152,30 @@ class CkaAccumulator:
         if self._total is None:
             raise ValueError("expected at least one batch, found none")
         return normalise(self._total)
+
+    def standard_error(self) -> Tensor:
+        """Standard error of `matrix` over the samples, [layers layers] float64; 0 on the diagonal.
+
+        Linearised: each sample's share of the three HSIC sums that a CKA is made of, doubled since it stands
+        on both sides of every pair. A little too large for batches of a few samples. NaN where CKA is.
+
+        Raises:
+            ValueError: No batch was added, or errors were not asked for.
+        """
+        if self._total is None or self._moments is None:
+            raise ValueError("expected a sum that keeps errors, with at least one batch")
+        cka_matrix = normalise(self._total)
+        cross, mixed, own = self._moments
+        total = self._total.diagonal()
+        scale = torch.where(total > 0, total, 1.0)
+        mixed = mixed / scale[:, None] / (scale[:, None] * scale[None, :]).sqrt()
+        own = own / (scale[:, None] * scale[None, :])
+        alone = own.diagonal()[:, None] + own.diagonal()[None, :]
+        value = cka_matrix.value
+        variance = cross / (scale[:, None] * scale[None, :])
+        variance = variance - value * (mixed + mixed.mT) + value.square() * (alone + 2 * own) / 4
+        error = variance.clamp_min(0).sqrt().fill_diagonal_(0.0)
+        return torch.where(cka_matrix.defined, error, torch.nan)
 
 
 def normalise(hsic: Tensor) -> CkaMatrix:
@@ -150,6 +216,23 @@ def cka(x: Tensor, y: Tensor, estimator: Literal["unbiased", "biased"] = "unbias
     return float(normalise(flat @ flat.T).value[0, 1])
 
 
+def _moments(grams: Tensor, hsic: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Sums over the samples of products of their shares d of HSIC: d_ab d_ab, d_ab d_aa, d_aa d_bb."""
+    layers, n = grams.shape[:2]
+    cross, mixed = torch.zeros_like(hsic), torch.zeros_like(hsic)
+    shares = []
+    step = max(1, SHARES // layers**2)
+    for start in range(0, n, step):
+        rows = grams[:, start : start + step].transpose(0, 1)
+        share = 2 * (torch.bmm(rows, rows.mT).to(torch.float64) / (n - 3) - hsic) / n
+        alone = share.diagonal(dim1=1, dim2=2)
+        cross += share.square().sum(0)
+        mixed += (share * alone[:, :, None]).sum(0)
+        shares.append(alone)
+    alone = torch.cat(shares)
+    return cross, mixed, alone.T @ alone
+
+
 def _values(features: Tensor, samples: int) -> Tensor:
     """Features in at least float32."""
     if features.ndim < 2 or features.shape[-2] < samples or not features.shape[-1]:
@@ -167,11 +250,3 @@ def _gram(values: Tensor) -> Tensor:
     least = ROUNDING * torch.finfo(values.dtype).eps * values.abs().amax((-2, -1), keepdim=True)
     still = centred.abs().amax((-2, -1), keepdim=True) <= least
     return torch.where(still, 0.0, centred @ centred.mT)
-
-
-def _scaled_gram(values: Tensor) -> Tensor:
-    """Gram matrix of uncentred features, scaled to [0, 1]; zero where it is constant."""
-    gram = values @ values.mT
-    low, high = gram.amin((-2, -1), keepdim=True), gram.amax((-2, -1), keepdim=True)
-    still = high - low <= ROUNDING * torch.finfo(values.dtype).eps * gram.abs().amax((-2, -1), keepdim=True)
-    return torch.where(still, 0.0, (gram - low) / torch.where(still, 1.0, high - low))

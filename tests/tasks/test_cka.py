@@ -1,6 +1,6 @@
 """CKA of stored Gram matrices and vectors against HSIC written out in float64."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from benchmark.compare import Compared, compare
 from benchmark.scoring import VectorReader
 from benchmark.store import ShardStore
-from tasks.cka import POOLINGS, CkaProblem
+from tasks.cka import CkaProblem
 from tasks.metrics.similarity import cka
+from tasks.protocols import PAPER, STANDARD, Protocol
 from tasks.sources import VIEW, classification_sources
 from tests.tasks.test_sources import classification, labels
 from zoo.spec import Layer
 
 CPU = torch.device("cpu")
+POOLINGS = STANDARD.cka.poolings
 Values = NDArray[np.float32]
 
 
@@ -31,8 +33,9 @@ class Stored:
 
     def features(self, layer: Layer, pooling: str) -> NDArray[np.float64]:
         grid = self.grid[layer].astype(np.float64)
-        pooled = {"mean": grid.mean(axis=(1, 2)), "patch": grid.reshape(len(grid), -1)}
-        return pooled[pooling] if pooling in pooled else self.cls[layer].astype(np.float64)
+        cls, patches = self.cls[layer].astype(np.float64), grid.reshape(len(grid), -1)
+        every = np.concatenate([cls, patches], axis=1)
+        return {"mean": grid.mean(axis=(1, 2)), "patch": patches, "cls": cls, "all": every}[pooling]
 
 
 def backbone(name: str, images: int, layers: int, dim: int, seed: int, shared: NDArray[np.float64]) -> Stored:
@@ -74,10 +77,12 @@ def store(task: CkaProblem, one: Stored, folder: Path, read: NDArray[np.bool_]) 
     return Compared(one.name, tuple(one.grid), VectorReader(task.source, vectors), grams)
 
 
-def hsic(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+def hsic(x: NDArray[np.float64], y: NDArray[np.float64], min_max: bool = False) -> float:
     """The unbiased estimator of Song et al., written out."""
     n = len(x)
     k, m = x @ x.T, y @ y.T
+    if min_max:
+        k, m = ((gram - gram.min()) / (gram.max() - gram.min()) for gram in (k, m))
     np.fill_diagonal(k, 0)
     np.fill_diagonal(m, 0)
     one = np.ones(n)
@@ -91,20 +96,20 @@ def expected(
     """CKA of every layer with every other one: sums over batches of at least four images."""
     everything = [one.features(layer, pooling) for one in backbones for layer in one.grid]
     sums = np.zeros((len(everything), len(everything)))
-    start = 0
-    for group in task.source.groups:
-        rows = np.arange(start, start + len(group.samples))
-        start, rows = start + len(rows), rows[read[rows]]
+    for start in range(0, len(read), task.where.batches.size):
+        rows = np.arange(start, min(start + task.where.batches.size, len(read)))
+        rows = rows[read[rows]]
         if len(rows) >= 4:
             for a, x in enumerate(everything):
                 for b, y in enumerate(everything):
-                    sums[a, b] += hsic(x[rows], y[rows])
+                    sums[a, b] += hsic(x[rows], y[rows], task.rule.min_max)
     return np.asarray(sums / np.sqrt(np.outer(sums.diagonal(), sums.diagonal())))
 
 
-def problem(images: int, batch: int) -> CkaProblem:
+def problem(images: int, batch: int, protocol: Protocol = STANDARD) -> CkaProblem:
     data = classification(labels(images, 5), labels(5))
-    return CkaProblem(classification_sources(data, np.arange(images), batch=batch))
+    batches = replace(protocol.batches, size=batch)
+    return CkaProblem(classification_sources(data, np.arange(images), batches=batches), protocol.cka)
 
 
 def two_backbones(images: int) -> list[Stored]:
@@ -115,9 +120,10 @@ def two_backbones(images: int) -> list[Stored]:
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_equals_hsic_written_out(tmp_path: Path, pooling: str) -> None:
     task, backbones, read = problem(50, 16), two_backbones(50), np.ones(50, bool)
-    assert [len(group.samples) for group in task.source.groups] == [16, 16, 16, 2]
+    assert [len(group.samples) for group in task.source.groups] == [50]
+    assert [len(rows) for rows in task.batches(range(50))] == [16, 16, 16]
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found = compare(task, stored, pooling, CPU)
+    found, _ = compare(task, stored, pooling, CPU)
     np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
     np.testing.assert_allclose(found.diagonal(), 1, atol=1e-6)
     assert (abs(found - found.T) < 1e-6).all()
@@ -127,10 +133,44 @@ def test_equals_hsic_written_out(tmp_path: Path, pooling: str) -> None:
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_one_batch_equals_the_whole_set(tmp_path: Path, pooling: str) -> None:
     task, backbones, read = problem(40, 40), two_backbones(40), np.ones(40, bool)
-    found = compare(task, [store(task, one, tmp_path, read) for one in backbones], pooling, CPU)
+    found, _ = compare(task, [store(task, one, tmp_path, read) for one in backbones], pooling, CPU)
     features = [torch.from_numpy(b.features(layer, pooling)) for b in backbones for layer in b.grid]
     whole = [[cka(x, y) for y in features] for x in features]
     np.testing.assert_allclose(found, whole, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("pooling", PAPER.cka.poolings)
+def test_the_paper_scales_gram_matrices_of_batches_in_the_order_of_the_dataset(
+    tmp_path: Path, pooling: str
+) -> None:
+    task, backbones, read = problem(301, 8, PAPER), two_backbones(301), np.ones(301, bool)
+    assert task.where.probe_order.tolist() == list(range(301))
+    assert [len(group.samples) for group in task.source.groups] == [256, 45]
+    read[[0, 9, 10, 11, 12, 13, 300]] = False  # the second batch keeps three images, the last one four
+    stored = [store(task, one, tmp_path, read) for one in backbones]
+    found, _ = compare(task, stored, pooling, CPU)
+    np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
+
+
+def test_without_class_tokens_there_is_no_cka_of_them(tmp_path: Path) -> None:
+    task, (one, _) = problem(16, 8, PAPER), two_backbones(16)
+    stored = store(task, one, tmp_path, np.ones(16, bool))
+    without = replace(stored, vectors=NoClassToken())
+    assert [stored.offers(pooling) for pooling in ("cls", "mean", "patch", "all")] == [True] * 4
+    assert [without.offers(pooling) for pooling in ("cls", "mean", "patch", "all")] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+class NoClassToken(VectorReader):
+    def __init__(self) -> None:
+        pass
+
+    def poolings(self) -> tuple[str, ...]:
+        return ("mean",)
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -141,7 +181,7 @@ def test_images_that_could_not_be_read_leave_their_batch(tmp_path: Path, pooling
     read[24:33] = False  # all but three of the third
     read[36:48] = False  # all of the fourth
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found = compare(task, stored, pooling, CPU)
+    found, _ = compare(task, stored, pooling, CPU)
     np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
 
 
@@ -154,7 +194,7 @@ def test_a_layer_that_cannot_be_compared_empties_its_own_entries(
     complete = expected(task, backbones, pooling, read)
     backbones[0].cls[Layer(1)][:] = backbones[0].grid[Layer(1)][:] = value
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found = compare(task, stored, pooling, CPU)
+    found, _ = compare(task, stored, pooling, CPU)
     dropped = np.zeros((5, 5), bool)
     dropped[1], dropped[:, 1] = True, True
     assert (np.isnan(found) == dropped).all()
@@ -168,7 +208,8 @@ def test_the_measurer_refuses_features_that_are_not_finite_and_copies_the_others
     measurer.update(Layer(0), range(8), live)
     before = live.clone().flatten(1).double()
     live.zero_()
-    gram = measurer.finish(Layer(0))["gram"].double()
+    kept = measurer.finish(Layer(0))["gram"].reshape(8, 8)
+    gram = task.centred(kept).double()
     assert float((gram * gram).sum() / (8 * 5)) == pytest.approx(
         hsic(before.numpy(), before.numpy()), rel=1e-5
     )
@@ -182,7 +223,7 @@ def test_fewer_than_four_images_leave_nothing(images: int) -> None:
     task = problem(images, 8)
     measurer = task.measure(task.source.groups[0], VIEW)
     measurer.update(Layer(0), range(images), torch.randn(images, 2, 2, 3))
-    assert measurer.finish(Layer(0))["gram"].shape == (0, 0)
+    assert measurer.finish(Layer(0))["gram"].shape == (0,)
 
 
 def test_identity_follows_the_batches() -> None:

@@ -6,47 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.metrics.clustering import ari, kmeans, nmi, purity
-from tests.tasks.metrics import golden
+from tests.tasks.metrics.agreement import clustering as agreement
 
-CASES = golden.cases("clustering")
-LABELS = [name for name, case in CASES.items() if case["builder"] == "labelings"]
 labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30)
 
 
-@pytest.mark.parametrize("name", LABELS)
+@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
 def test_agrees_with_the_reference(name):
-    data, expected = golden.build(CASES[name]), CASES[name]["expected"]["official"]
-    before = data["classes"].copy()
-    for measure, key in ((purity, "purity"), (nmi, "nmi"), (ari, "ari")):
-        assert measure(data["classes"], data["clusters"]) == pytest.approx(expected[key], abs=1e-12)
-    assert (data["classes"] == before).all()
-
-
-def test_kmeans_lies_in_the_range_over_seeds():
-    case = CASES["kmeans_600x32"]
-    data, spans = golden.build(case), case["expected"]["range_over_random_state_0_to_19_n_init_10"]
-    found = kmeans(data["features"], 10)
-    centres = np.stack([data["features"][found == k].mean(axis=0) for k in range(10)])
-    inertia = ((data["features"] - centres[found]) ** 2).sum()
-    values = {
-        "inertia": inertia,
-        "purity": purity(data["classes"], found),
-        "nmi": nmi(data["classes"], found),
-    }
-    for key, value in values.items():
-        low, high = spans[key]
-        assert low * 0.99 <= value <= high * 1.01, key
-    assert (kmeans(data["features"], 10) == found).all()
-
-
-def test_kmeans_finds_separated_clusters():
-    case = CASES["kmeans_separated_400x16"]
-    data, expected = golden.build(case), case["expected"]["official_n_init_10"]
-    found = kmeans(data["features"], 7)
-    for measure, key in ((purity, "purity"), (nmi, "nmi"), (ari, "ari")):
-        assert measure(data["classes"], found) == pytest.approx(expected[key], abs=1e-12)
-    sizes = case["expected"]["official_n_init_10_cluster_sizes_sorted"]
-    assert sorted(np.bincount(found).tolist()) == sizes
+    for finding in agreement.compare(name):
+        assert finding.holds, finding
 
 
 @pytest.mark.parametrize("distinct", [1, 3])

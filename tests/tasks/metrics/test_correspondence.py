@@ -6,73 +6,13 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from tasks.metrics.correspondence import match, match_official, pck, prepare_target, sample_points
-from tests.tasks.metrics import golden
-
-CASE = golden.cases("keypoints")["grid14_dim48"]
-SIDE, PATCH = CASE["params"]["image_size"], CASE["params"]["patch"]
+from tests.tasks.metrics.agreement import correspondence as agreement
 
 
-def pairs():
-    """For each golden pair: grids in float64, and the points that both images show."""
-    data, params = golden.build(CASE), CASE["params"]
-    for number, (source, target) in enumerate(zip(data["source"], data["target"], strict=True)):
-        points = [np.array(params[f"{side}_keypoints"][number]) for side in ("source", "target")]
-        shown = (points[0][:, 2] > 0) & (points[1][:, 2] > 0)
-        grids = [torch.from_numpy(grid).double() for grid in (source, target)]
-        yield *grids, *(torch.from_numpy(side[shown, :2]) for side in points)
-
-
-def accuracies(predicted, lengths):
-    """PCK at each alpha over all keypoints of the case."""
-    hits = {alpha: [] for alpha in CASE["params"]["alpha"]}
-    for points, (_, _, _, true), length in zip(predicted, pairs(), lengths, strict=True):
-        distance = (points - true).norm(dim=1).numpy()
-        for alpha, found in hits.items():
-            found.extend(pck(distance, length, alpha).tolist())
-    return {str(alpha): np.mean(found) for alpha, found in hits.items()}
-
-
-def same_or_tied(predicted, expected, ties):
-    """Whether each pixel is the expected one, or in the box of pixels that tie within 1e-6."""
-    for found, wanted, tie in zip(predicted, expected, ties, strict=True):
-        inside = tie["x"][0] <= found[0] <= tie["x"][1] and tie["y"][0] <= found[1] <= tie["y"][1]
-        assert found == wanted or (tie["pixels_within_1e_6_of_best"] > 1 and inside)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_agrees_with_the_official_rule(dtype):
-    expected = CASE["expected"]["official"]
-    found = [match_official(a.to(dtype), b.to(dtype), points, SIDE) for a, b, points, _ in pairs()]
-    flat = [point for pair in found for point in pair.tolist()]
-    wanted = [point for pair in expected["predicted_xy"] for point in pair]
-    same_or_tied(flat, wanted, CASE["expected"]["own_float64_ties"])
-    correct = accuracies(found, CASE["params"]["target_threshold_length"])
-    for alpha, (low, high) in CASE["expected"]["own_correct_range_under_ties"].items():
-        assert low <= round(correct[alpha] * expected["keypoints"]) <= high
-
-
-def test_threshold_is_strict_on_the_official_predictions():
-    expected = CASE["expected"]["official"]
-    points = [torch.tensor(pair, dtype=torch.float64) for pair in expected["predicted_xy"]]
-    for key, lengths in (
-        ("pck_bbox", CASE["params"]["target_threshold_length"]),
-        ("pck_image", [SIDE, SIDE]),
-    ):
-        assert accuracies(points, lengths) == pytest.approx(expected[key])
-
-
-def test_agrees_with_the_clean_rule_at_whole_pixels():
-    expected = CASE["expected"]["own_clean_pixel"]
-    found = []
-    for source, target, points, _ in pairs():
-        pixel = points.round().clamp(0, SIDE - 1)
-        vectors = sample_points(functional.normalize(source, dim=-1), pixel + 0.5, PATCH)
-        found.append(match(vectors, prepare_target(target, SIDE)) - 0.5)
-    flat = [point for pair in found for point in pair.tolist()]
-    wanted = [point for pair in expected["predicted_xy"] for point in pair]
-    same_or_tied(flat, wanted, expected["ties"])
-    correct = accuracies(found, CASE["params"]["target_threshold_length"])
-    assert correct == pytest.approx(expected["pck_bbox"])
+@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
+def test_agrees_with_the_references(name):
+    for finding in agreement.compare(name):
+        assert finding.holds, finding
 
 
 def upsampled(grid, side):

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from tasks.metrics import neighbours as module
 from tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote
-from tests.tasks.metrics import golden
+from tests.tasks.metrics.agreement import neighbours as agreement
 
-CASES = golden.cases("knn")
 DEVICES = [None, torch.device("cpu")]
 
 
@@ -31,41 +30,11 @@ def obvious_vote(similarity, index, labels, k, classes, temperature):
     return np.array(rows)
 
 
-def counts(case, k, device=None):
-    data = golden.build(case)
-    classes = case["params"]["num_classes"]
-    found = nearest(data["train"], data["test"], max(case["params"]["k"]), device=device)
-    ranked = vote(found, data["train_labels"], k, classes, case["params"]["temperature"])
-    top = [int(top_k_correct(ranked, data["test_labels"], places).sum()) for places in (1, 5)]
-    return ranked, top, len(data["test"])
-
-
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("k", CASES["blobs_3000x64"]["params"]["k"])
-def test_agrees_with_the_official_classifier(k, device):
-    ranked, (top1, top5), n = counts(CASES["blobs_3000x64"], k, device)
-    expected = CASES["blobs_3000x64"]["expected"][str(k)]
-    assert 100 * top1 / n == pytest.approx(expected["official"]["top1"], abs=1e-9)
-    assert top1 == expected["own_float64"]["top1_correct"]
-    assert top5 == expected["own_float64"]["top5_correct_without_zero_score_classes"]
-    assert ranked[:20, 0].tolist() == expected["own_float64"]["predicted_class_first_20_queries"]
-
-
-@pytest.mark.parametrize("k", CASES["fewer_than_100_queries"]["params"]["k"])
-def test_takes_any_number_of_queries(k):
-    _, (top1, top5), _ = counts(CASES["fewer_than_100_queries"], k)
-    expected = CASES["fewer_than_100_queries"]["expected"][str(k)]["own_float64"]
-    assert top1 == expected["top1_correct"]
-    assert top5 == expected["top5_correct_without_zero_score_classes"]
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("k", CASES["duplicates"]["params"]["k"])
-def test_duplicate_vectors_are_ordered_by_index(k, device):
-    ranked, (top1, top5), _ = counts(CASES["duplicates"], k, device)
-    expected = CASES["duplicates"]["expected"][str(k)]["own_float64_stable"]
-    assert (top1, top5) == (expected["top1_correct"], expected["top5_correct"])
-    assert ranked[:20, 0].tolist() == expected["predicted_class_first_20_queries"]
+@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
+def test_agrees_with_the_official_classifier(name, device):
+    for finding in agreement.compare(name, device):
+        assert finding.holds, finding
 
 
 @pytest.mark.parametrize("device", DEVICES)

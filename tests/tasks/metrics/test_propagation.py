@@ -7,11 +7,7 @@ from PIL import Image
 
 from tasks.metrics import propagation as module
 from tasks.metrics.propagation import Propagator, decode, seed_labels
-from tests.tasks.metrics import golden
-
-CASES = {
-    name: case for name, case in golden.cases("davis_propagation").items() if "frames" in case["expected"]
-}
+from tests.tasks.metrics.agreement import propagation as agreement
 
 
 class Obvious:
@@ -59,36 +55,10 @@ def check(features, labels, **options):
         torch.testing.assert_close(ours.step(frame), theirs.step(frame), rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
 def test_agrees_with_the_official_propagation(name):
-    case = CASES[name]
-    data, params, expected = golden.build(case), case["params"], case["expected"]
-    features = torch.from_numpy(data["features"])
-    labels = torch.nn.functional.one_hot(torch.from_numpy(data["first_labels"]).long()).float()
-    assert labels.shape[-1] == expected["channels"]
-    options = {key: params[key] for key in ("n_last_frames", "topk", "radius", "temperature")}
-    propagator = Propagator(features[0], labels, **options)
-    height, width = data["first_labels"].shape
-    factor = (np.arange(height * width) % 97 + 1).reshape(height, width, 1)
-    size = (params["frame_width"], params["frame_height"])
-    for number, frame in expected["frames"].items():
-        soft = propagator.step(features[int(number)])
-        found = soft.numpy().astype(np.float64)
-        probe = [found[row, column] for row, column in expected["probe_cells"]]
-        np.testing.assert_allclose(probe, frame["probe"], rtol=0, atol=2e-5)
-        for key, weighted in (
-            ("channel_sum", found),
-            ("channel_checksum", found * factor),
-            ("channel_square_sum", found**2),
-        ):
-            np.testing.assert_allclose(weighted.sum(axis=(0, 1)), frame[key], rtol=1e-4, atol=1e-3)
-        ids = np.array([[int(digit) for digit in row] for row in frame["argmax_rows"]])
-        differs = set(zip(*np.nonzero(found.argmax(axis=-1) != ids), strict=True))
-        assert differs <= {tuple(cell) for cell in frame["argmax_margin_below_0_001"]}
-        mask = decode(soft, size, params["patch"])
-        assert golden.digest(mask) == expected["final_label_maps"]["sha256_uint8"][number]
-    last = np.array(expected["last_frame_soft_map"]).transpose(1, 2, 0)
-    np.testing.assert_allclose(found, last, rtol=0, atol=2e-5)
+    for finding in agreement.compare(name):
+        assert finding.holds, finding
 
 
 @settings(max_examples=25, deadline=None)

@@ -1,46 +1,17 @@
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.metrics.ranking import average_precision, precision_at, rank, revisited
-from tests.tasks.metrics import golden
-
-CASES = golden.cases("retrieval")
-NAMES = {"E": "easy", "M": "medium", "H": "hard"}
+from tests.tasks.metrics.agreement import ranking as agreement
 
 
-def truth(case, data):
-    if "relevance" in data:
-        return [[np.flatnonzero(column == kind) for column in data["relevance"].T] for kind in (1, 2, 3)]
-    queries = case["recipe"].get("queries")
-    if queries is None:
-        queries = json.loads((golden.FOLDER / case["recipe"]["gnd_file"]).read_text())["queries"]
-    return [[np.array(query[kind], np.int64) for query in queries] for kind in ("easy", "hard", "junk")]
-
-
-def similarities(data):
-    if "scores" in data:
-        return data["scores"]
-    unit = [data[key] / np.linalg.norm(data[key], axis=1, keepdims=True) for key in ("database", "queries")]
-    return unit[0] @ unit[1].T
-
-
-@pytest.mark.parametrize("split", NAMES)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("split", agreement.NAMES)
+@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
 def test_agrees_with_revisitop(name, split):
-    case = CASES[name]
-    data = golden.build(case)
-    scores = revisited(rank(similarities(data)), *truth(case, data), NAMES[split])
-    expected = case["expected"][split]
-    ap = np.array([np.nan if value is None else value for value in expected["AP_per_query"]])
-    np.testing.assert_allclose(scores.ap, ap, rtol=0, atol=1e-12)
-    assert scores.mean_ap == pytest.approx(expected["mAP"], abs=1e-12)
-    assert scores.counted == expected.get("queries_counted", np.isfinite(ap).sum())
-    for k, value in expected["mP"].items():
-        assert scores.mean_precision(int(k)) == pytest.approx(value, abs=1e-12)
+    for finding in agreement.compare_split(name, split):
+        assert finding.holds, finding
 
 
 def test_ties_go_to_the_lower_index():

@@ -16,9 +16,7 @@ from tasks.metrics.segmentation import (
     summarise,
     tolerance,
 )
-from tests.tasks.metrics import golden
-
-CASE = golden.cases("davis_jf")["two_sequences"]
+from tests.tasks.metrics.agreement import segmentation as agreement
 
 
 def obvious_boundary(mask):
@@ -47,29 +45,10 @@ def random_mask(rng, height, width):
     return field > rng.normal(0, 0.3) * field.std()
 
 
-def test_agrees_with_the_official_evaluator():
-    data = golden.build(CASE)
-    videos = []
-    for name, objects in CASE["expected"]["per_frame"].items():
-        scores = score_video(data[f"{name}/pred"], data[f"{name}/gt"])
-        videos.append(scores)
-        for row, (key, expected) in enumerate(objects.items()):
-            np.testing.assert_allclose(scores.j[row], expected["J"], rtol=0, atol=1e-12)
-            np.testing.assert_allclose(scores.f[row], expected["F"], rtol=0, atol=1e-12)
-            for letter, values in (("J", scores.j[row]), ("F", scores.f[row])):
-                found = statistics(values)
-                means = CASE["expected"]["per_object"][key]
-                assert found.mean == pytest.approx(means[f"{letter}-Mean"], abs=1e-12)
-                assert found.recall == pytest.approx(means[f"{letter}-Recall"], abs=1e-12)
-                assert found.decay == pytest.approx(means[f"{letter}-Decay"], abs=1e-12)
-    summary = summarise(videos)
-    expected = CASE["expected"]["global"]
-    assert summary.objects == 3
-    assert summary.jf_mean == pytest.approx(expected["J&F-Mean"], abs=1e-12)
-    for letter, found in (("J", summary.j), ("F", summary.f)):
-        assert found.mean == pytest.approx(expected[f"{letter}-Mean"], abs=1e-12)
-        assert found.recall == pytest.approx(expected[f"{letter}-Recall"], abs=1e-12)
-        assert found.decay == pytest.approx(expected[f"{letter}-Decay"], abs=1e-12)
+@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
+def test_agrees_with_the_official_evaluator(name):
+    for finding in agreement.compare(name):
+        assert finding.holds, finding
 
 
 @settings(max_examples=30, deadline=None)

@@ -5,18 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.metrics.similarity import CkaAccumulator, centred_gram, cka, gather, normalise
-from tests.tasks.metrics import golden
-
-CASES = golden.cases("cka")
-
-
-def batched(sets, batch, **options):
-    """Minibatch CKA of several feature sets of the same samples."""
-    accumulator = CkaAccumulator()
-    for start in range(0, len(sets[0]), batch):
-        grams = [centred_gram(values[start : start + batch], **options) for values in sets]
-        accumulator.add(torch.stack(grams))
-    return accumulator.matrix()
+from tests.tasks.metrics.agreement import similarity as agreement
+from tests.tasks.metrics.agreement.similarity import batched
 
 
 def obvious_hsic(one, two):
@@ -28,70 +18,10 @@ def obvious_hsic(one, two):
     return (np.trace(product) + sums) / (n * (n - 3))
 
 
-@pytest.mark.parametrize("batch", [64, 8])
-@pytest.mark.parametrize("min_max", [False, True])
-def test_agrees_over_batches(batch, min_max):
-    case = CASES["sets_256_in_order"]
-    data, expected = golden.build(case), case["expected"]["batch"][str(batch)]
-    sets = [torch.from_numpy(data[name]) for name in case["expected"]["feature_sets"]]
-    exact = batched([values.double() for values in sets], batch, min_max=min_max)
-    own = expected["own_float64_min_max" if min_max else "own_float64_plain"]
-    np.testing.assert_allclose(exact.value, own, rtol=0, atol=1e-9)
-    assert exact.defined.all()
-    single = batched(sets, batch, min_max=min_max).value
-    np.testing.assert_allclose(single, own, rtol=0, atol=2e-5)
-    if min_max:
-        np.testing.assert_allclose(exact.value, expected["official_min_max"], rtol=0, atol=2e-5)
-
-
-@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
-def test_agrees_on_the_full_set(estimator):
-    case = CASES["sets_256_in_order"]
-    data, expected = golden.build(case), case["expected"][f"own_float64_full_{estimator}"]
-    sets = [torch.from_numpy(data[name]).double() for name in case["expected"]["feature_sets"]]
-    found = [[cka(x, y, estimator) for y in sets] for x in sets]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("kind", ["full_unbiased", "full_biased", "batch_64_plain", "batch_64_min_max"])
-def test_agrees_on_invariances(kind):
-    case = CASES["sets_256_in_order"]
-    data, facts = golden.build(case), case["expected"]["own_float64_facts"][kind]
-    a, b, c = (torch.from_numpy(data[name]).double() for name in ("A", "B", "C"))
-    pure = torch.from_numpy(data["B_pure"]).double()
-    stretched = a * (1 + torch.arange(a.shape[1]) / 8)
-    others = {
-        "A vs A": (a, a),
-        "A vs 3 * A": (a, 3 * a),
-        "A vs A + 5 in every entry": (a, a + 5),
-        "A vs A with column j times (1 + j / 8)": (a, stretched),
-        "A vs B_pure (A padded, rotated, times 2; float32)": (a, pure),
-        "A vs B": (a, b),
-        "B vs A": (b, a),
-        "A vs C": (a, c),
-        "A vs C, samples of both in reverse order": (a.flip(0), c.flip(0)),
-        "A vs C, samples of C in reverse order": (a, c.flip(0)),
-    }
-    for name, (x, y) in others.items():
-        if kind.startswith("full"):
-            found = cka(x, y, kind.removeprefix("full_"))
-        else:
-            found = float(batched([x, y], 64, min_max=kind.endswith("min_max")).value[0, 1])
-        assert found == pytest.approx(facts[name], abs=1e-9), name
-
-
-@pytest.mark.parametrize("mode", ["cls", "spat", "all"])
-def test_agrees_on_tokens(mode):
-    case = CASES["tokens"]
-    data, expected = golden.build(case), case["expected"][mode]
-    part = {"cls": slice(0, 1), "spat": slice(1, None), "all": slice(None)}[mode]
-    x, y = (torch.from_numpy(data[name])[:, part].flatten(1).double() for name in ("X", "Y"))
-    assert float(batched([x, y], 32).value[0, 1]) == pytest.approx(expected["own_float64_plain"], abs=1e-9)
-    scaled = float(batched([x, y], 32, min_max=True).value[0, 1])
-    assert scaled == pytest.approx(expected["own_float64_min_max"], abs=1e-9)
-    assert scaled == pytest.approx(expected["official_min_max"], abs=2e-5)
-    for estimator in ("unbiased", "biased"):
-        assert cka(x, y, estimator) == pytest.approx(expected[f"own_float64_full_{estimator}"], abs=1e-9)
+@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
+def test_agrees_with_the_references(name):
+    for finding in agreement.compare(name):
+        assert finding.holds, finding
 
 
 @settings(max_examples=30, deadline=None)

@@ -1,0 +1,247 @@
+"""Scores as functions of weighted units, which is what a bootstrap and a split into halves need.
+
+A unit is what was sampled (an image, a query, a video, a pair); its weight is how often a resample holds it.
+Draws of units depend on the seed and the strata only, so what is measured on the same units has
+the same resamples.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+
+from tasks.metrics.contingency import Contingency, agreement
+from tasks.metrics.draws import draws, members_of, multinomial, span
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Index = Literal["purity", "NMI", "ARI"]
+
+CELLS = 4_000_000  # numbers in one block of contingency tables, 32 MB a temporary
+UNITS_PER_ROW = 500  # where a score has fewer different rows than units by this, rows are drawn, not units
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """Several scores (layers) that are means over groups of sum(totals) / sum(counts), on the same units.
+
+    Groups whose count is 0 are left out. Units are resampled within their stratum.
+
+    Attributes:
+        totals: [units scores] float64, finite.
+        counts: [units] float64 >= 0: how many items a unit holds; 0 where it does not count.
+        group: [units] int64 from 0.
+        stratum: [units] int64 from 0.
+
+    Raises:
+        ValueError: Shapes do not fit, a count is negative, or a value is NaN or infinite.
+    """
+
+    totals: Floats
+    counts: Floats
+    group: Integers
+    stratum: Integers
+
+    def __post_init__(self) -> None:
+        shape = self.counts.shape
+        if self.totals.ndim != 2 or not (
+            self.totals.shape[:1] == shape == self.group.shape == self.stratum.shape
+        ):
+            found = f"{self.totals.shape}, {shape}, {self.group.shape} and {self.stratum.shape}"
+            raise ValueError(f"expected totals [units scores] and three arrays [units], found {found}")
+        if not np.isfinite(self.totals).all() or not (np.isfinite(self.counts) & (self.counts >= 0)).all():
+            raise ValueError("totals must be finite, and counts finite and not negative")
+        _check_ids(self.group, self.stratum)
+
+    @property
+    def scores(self) -> int:
+        """Number of scores."""
+        return int(self.totals.shape[1])
+
+    def evaluate(self, weights: Floats | None = None) -> Floats:
+        """Scores of weighted units: [R scores]. NaN where nothing that counts has a weight.
+
+        Args:
+            weights: [R units] >= 0; None for one row of ones.
+        """
+        weights = _weights(weights, len(self.counts))
+        total, groups = np.zeros((len(weights), self.scores)), np.zeros((len(weights), 1))
+        for members in self._groups:
+            sums = weights[:, members] @ self._columns[members]
+            count = sums[:, -1:]
+            total += np.divide(sums[:, :-1], count, out=np.zeros_like(sums[:, :-1]), where=count > 0)
+            groups += count > 0
+        return np.divide(total, groups, out=np.full_like(total, np.nan), where=groups > 0)
+
+    def resample(self, resamples: int = 10_000, seed: int = 0) -> Floats:
+        """Scores of units drawn with replacement within their strata, as many as each has: [R scores].
+
+        What a score gets depends on its own totals and the seed, not on the other scores beside it. Scores
+        of few different rows (hits of images) are drawn by themselves, as multinomial counts of those rows:
+        take ``minus`` for a difference of two scores, not the difference of two columns.
+        """
+        _check_resamples(resamples)
+        result = np.empty((resamples, self.scores))
+        kinds, shared = _ranks(np.stack([self.counts, self.group, self.stratum], axis=1)), []
+        for score in range(self.scores):
+            rows, units = self._rows(score, kinds)
+            if len(units) * UNITS_PER_ROW > len(kinds):
+                shared.append(score)
+            else:
+                result[:, score] = rows.evaluate(multinomial(rows.stratum, units, resamples, seed))[:, 0]
+        if shared:
+            # in an order in which strata and groups are spans
+            order = np.lexsort((self.group, self.stratum))
+            part = Ratios(
+                self.totals[order][:, shared], self.counts[order], self.group[order], self.stratum[order]
+            )
+            for start, weights in draws(part.stratum, resamples, seed):
+                result[start : start + len(weights), shared] = part.evaluate(weights)
+        return result
+
+    def minus(self, reference: int) -> Self:
+        """The paired differences of all scores from one of them."""
+        return replace(self, totals=self.totals - self.totals[:, [reference]])
+
+    def _rows(self, score: int, kinds: Integers) -> tuple["Ratios", Integers]:
+        """Different rows of one score, and their units; kinds: [units] number of a row without its total."""
+        value = np.unique(self.totals[:, score], return_inverse=True)[1]
+        _, first, units = np.unique(
+            kinds * (value.max(initial=0) + 1) + value, return_index=True, return_counts=True
+        )
+        column = self.totals[first][:, [score]]
+        return Ratios(column, self.counts[first], self.group[first], self.stratum[first]), units
+
+    @cached_property
+    def _columns(self) -> Floats:
+        return np.concatenate([self.totals, self.counts[:, None]], axis=1)
+
+    @cached_property
+    def _groups(self) -> list[Integers | slice]:
+        return [span(members) for members in members_of(self.group)]
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """Several clusterings (layers) of the same items, each by k-means from several starts.
+
+    Attributes:
+        labels: [items] class of each item, from 0.
+        starts: [scores starts items] cluster of each item, from 0; the starts by inertia, best first.
+        index: Agreement of clusters and classes, as in ``tasks.metrics.clustering``, a fraction.
+        unit: [items] int64 from 0: what an item is sampled with (its image).
+        stratum: [units] int64 from 0.
+
+    Raises:
+        ValueError: Shapes do not fit, a unit has no stratum, or an id is negative.
+    """
+
+    labels: Integers
+    starts: Integers
+    index: Index
+    unit: Integers
+    stratum: Integers
+
+    def __post_init__(self) -> None:
+        items = self.labels.shape
+        if self.starts.ndim != 3 or self.starts.shape[2:] != items or self.unit.shape != items:
+            found = f"{self.starts.shape}, {items} and {self.unit.shape}"
+            raise ValueError(f"expected starts [scores starts items], labels and unit [items], found {found}")
+        if not self.starts.shape[1] or self.index not in get_args(Index):
+            raise ValueError(f"expected at least one start and purity, NMI or ARI, found {self.index!r}")
+        _check_ids(self.labels, self.starts, self.unit, self.stratum)
+        if self.unit.max(initial=-1) >= len(self.stratum):
+            raise ValueError(f"unit {self.unit.max()} is not among the {len(self.stratum)} of stratum")
+
+    @property
+    def scores(self) -> int:
+        """Number of scores."""
+        return int(self.starts.shape[0])
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Items of each unit: [units]."""
+        return np.bincount(self.unit, minlength=len(self.stratum)).astype(np.float64)
+
+    def evaluate(self, weights: Floats | None = None) -> Floats:
+        """Index of the best start with weighted units: [R scores]. NaN where no item has a weight.
+
+        Args:
+            weights: [R units] >= 0; None for one row of ones.
+        """
+        weights = _weights(weights, len(self.stratum))
+        return self._evaluate(weights, np.zeros(len(weights), np.int64))
+
+    def resample(self, resamples: int = 1_000, seed: int = 0) -> Floats:
+        """Index of units drawn with replacement within their strata, and of starts drawn as well: [R scores].
+
+        Of as many starts as there are, drawn with replacement, the best one counts, the same for all scores.
+        The clusters themselves are not fitted again.
+        """
+        _check_resamples(resamples)
+        count = self.starts.shape[1]
+        # a stream of its own: the units' draws do not depend on how many starts there are
+        best = np.random.default_rng((seed, 1)).integers(count, size=(resamples, count)).min(axis=1)
+        result = np.empty((resamples, self.scores))
+        for first, weights in draws(self.stratum, resamples, seed):
+            rows = slice(first, first + len(weights))
+            result[rows] = self._evaluate(weights, best[rows])
+        return result
+
+    def _evaluate(self, weights: Floats, best: Integers) -> Floats:
+        """Index of the start ``best`` [R] of every score with weights [R units]: [R scores]."""
+        result = np.empty((len(weights), self.scores))
+        for start in np.unique(best):
+            rows = np.flatnonzero(best == start)
+            # a contingency table has no more cells in use than items
+            for part in np.array_split(rows, max(1, -(-rows.size * self.labels.size // CELLS))):
+                columns = np.ascontiguousarray(weights[part].T)
+                classes = self._sums(self.labels) @ columns
+                for score in range(self.scores):
+                    result[part, score] = self._agreement(self.starts[score, start], classes, columns)
+        return result
+
+    def _agreement(self, clusters: Integers, classes: Floats, columns: Floats) -> Floats:
+        """Index of one partition with weights [units R] and their sums [classes R]: [R]."""
+        width = self.labels.max(initial=0) + 1
+        cells, cell = np.unique(clusters * width + self.labels, return_inverse=True)
+        first = np.unique(cells // width, return_index=True)[1]
+        return agreement(self.index, Contingency(self._sums(cell) @ columns, first, classes))
+
+    def _sums(self, names: Integers) -> csr_array:
+        """[names units] how many items of each unit have each name."""
+        ones = np.ones(len(names))
+        shape = (int(names.max(initial=-1)) + 1, len(self.stratum))
+        return coo_array((ones, (names, self.unit)), shape=shape).tocsr()
+
+
+Measured = Ratios | Partitions
+
+
+def _ranks(rows: Floats) -> Integers:
+    """A number for each different row."""
+    rank = np.zeros(len(rows), np.int64)
+    for column in rows.T:
+        value = np.unique(column, return_inverse=True)[1]
+        rank = np.unique(rank * (value.max(initial=0) + 1) + value, return_inverse=True)[1].astype(np.int64)
+    return rank
+
+
+def _weights(weights: Floats | None, units: int) -> Floats:
+    weights = np.ones((1, units)) if weights is None else weights
+    if weights.ndim != 2 or weights.shape[1] != units:
+        raise ValueError(f"expected weights [R {units}], found shape {weights.shape}")
+    return weights
+
+
+def _check_resamples(resamples: int) -> None:
+    if resamples < 1:
+        raise ValueError(f"expected at least one resample, found {resamples}")
+
+
+def _check_ids(*ids: Integers) -> None:
+    if any(not np.issubdtype(array.dtype, np.integer) or array.min(initial=0) < 0 for array in ids):
+        raise ValueError("ids must be whole numbers from 0")

@@ -1,0 +1,224 @@
+"""How sure a score is: bootstrap intervals, paired differences, and a choice that is reported honestly."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+from tasks.metrics.draws import halves
+from tasks.metrics.resampling import Floats, Measured, Ratios
+
+DIGITS = 12  # decimal places of a score's size that rounding leaves intact
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Intervals [scores], in the unit of the scores; NaN where there is none. They may leave its range."""
+
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """Paired differences [scores] from a reference, intervals and two-sided p; NaN where there is none."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+    p: Floats
+
+    @property
+    def tied(self) -> NDArray[np.bool_]:
+        """Whether the interval holds 0; False where there is none."""
+        return np.asarray((self.low <= 0) & (self.high >= 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A score chosen on one half of the units and reported on the other, over many splits.
+
+    Attributes:
+        chosen: [scores] share of the splits that chose it, in [0, 1]; NaN where it is no candidate.
+        held_out: [scores] mean held-out score in those splits; NaN where there is none.
+        score: Mean held-out score of what was chosen.
+        optimism: How much the best score on all units is above that.
+        best: The best candidate on all units; the first one where nothing counts.
+    """
+
+    chosen: Floats
+    held_out: Floats
+    score: float
+    optimism: float
+    best: int
+
+
+def intervals(
+    measured: Measured, level: float = 0.95, seed: int = 0, resamples: int | None = None
+) -> Interval:
+    """Centred, expanded percentile intervals of the scores.
+
+    The interval is the score plus what the quantiles of the resampled scores are away from their mean.
+    Centring does nothing to a mean; it matters for purity, which duplicates in a resample raise. The
+    quantiles are taken further out where units are few (see ``_tail``). NaN where units are too few to vary.
+
+    In simulations at 95 % the intervals hold the expected score in 92 to 98 % of the samples for purity, ARI
+    (more near chance) and means of 8 units or more, in 87 % for a mean of 4 units, and for NMI in as few as
+    84 % where most cells of the table hold one item or none, since duplicates make rare cells look certain:
+    take NMI intervals there as too narrow.
+
+    Args:
+        measured: The scores.
+        level: Nominal coverage, in (0, 1).
+        seed: Of the resamples.
+        resamples: None for 10,000, or 1,000 of partitions.
+
+    Raises:
+        ValueError: The level is outside (0, 1), or there is no resample.
+
+    Source: Hesterberg, What Teachers Should Know About the Bootstrap, The American Statistician 69, 2015,
+    section 4 (the expanded percentile interval).
+    """
+    resampled, score = _resampled(measured, seed, resamples), measured.evaluate()[0]
+    low, high = _quantiles(_deviations(resampled, score), *_sample(measured), level)
+    return Interval(score + low, score + high)
+
+
+def differences(
+    measured: Measured, reference: int, level: float = 0.95, seed: int = 0, resamples: int | None = None
+) -> Differences:
+    """Differences of all scores from that of the reference, on common resamples.
+
+    The intervals are those of ``intervals``. p is the share of the centred resampled differences, and of the
+    value itself, that are at least as far from 0 as the value; as the interval's, its normal quantile is
+    turned into one of Student's t, which leaves it as it is where units are many.
+
+    Args:
+        measured: The scores.
+        reference: Which score to compare with.
+        level: Nominal coverage, in (0, 1).
+        seed: Of the resamples.
+        resamples: None for 10,000, or 1,000 of partitions.
+
+    Raises:
+        ValueError: There is no such reference, the level is outside (0, 1), or there is no resample.
+    """
+    if not 0 <= reference < measured.scores:
+        raise ValueError(f"expected a reference below {measured.scores}, found {reference}")
+    scores = measured.evaluate()[0]
+    if isinstance(measured, Ratios):
+        paired = measured.minus(reference)
+        resampled, value = _resampled(paired, seed, resamples), paired.evaluate()[0]
+    else:
+        resampled, value = _resampled(measured, seed, resamples), scores - scores[reference]
+        resampled = resampled - resampled[:, [reference]]
+    size = np.abs(scores).max(initial=1)
+    value = np.where(np.abs(value) < size * 10.0**-DIGITS, 0, value)
+    deviations = _deviations(resampled, scores)
+    units, strata = _sample(measured)
+    low, high = _quantiles(deviations, units, strata, level)
+    beyond = (np.abs(deviations) >= np.abs(value)).sum(axis=0)
+    share = (beyond + 1) / (len(deviations) + 1)
+    return Differences(value, value + low, value + high, _expanded(share, value, units, strata))
+
+
+def choose(
+    measured: Measured, candidates: Sequence[int] | None = None, splits: int = 100, seed: int = 0
+) -> Choice:
+    """Choose the best score on one half of the units and report it on the other, over random splits.
+
+    Purity of a half is larger than of the whole. So that sizes do not matter, a held-out score is the score
+    on all units plus what the second half is above the mean of all halves. Ties go to the lower index.
+    Splits in which a half has nothing that counts are left out.
+
+    Args:
+        measured: The scores.
+        candidates: Which may be chosen; None for all.
+        splits: Halvings, the same for all scores, stratified.
+        seed: Of the halvings.
+
+    Raises:
+        ValueError: No candidate or no such candidate, or no split.
+    """
+    names = np.arange(measured.scores) if candidates is None else np.unique(np.asarray(candidates, int))
+    if not len(names) or names[0] < 0 or names[-1] >= measured.scores or splits < 1:
+        found = f"{names.tolist()} and {splits}"
+        raise ValueError(f"expected candidates among {measured.scores} scores and a split, found {found}")
+    full = measured.evaluate()[0, names]
+    mask = halves(measured.stratum, splits, seed)
+    first, second = (measured.evaluate(half.astype(np.float64))[:, names] for half in (mask, ~mask))
+    kept = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
+    first, second = first[kept], second[kept]
+    chosen, held_out = (np.full(measured.scores, np.nan) for _ in range(2))
+    best = int(names[np.argmax(_rounded(full))])
+    if not len(first):
+        return Choice(chosen, held_out, np.nan, np.nan, best)
+    reported = full + second - (first + second).mean(axis=0) / 2
+    pick = np.argmax(_rounded(first), axis=1)
+    value = reported[np.arange(len(pick)), pick]
+    times = np.bincount(pick, minlength=len(names))
+    chosen[names] = times / len(pick)
+    sums = np.bincount(pick, weights=value, minlength=len(names))
+    held_out[names] = np.divide(sums, times, out=np.full(len(names), np.nan), where=times > 0)
+    score = float(value.mean())
+    return Choice(chosen, held_out, score, float(full.max()) - score, best)
+
+
+def _resampled(measured: Measured, seed: int, resamples: int | None) -> Floats:
+    """Resampled scores; resamples without anything that counts are left out."""
+    drawn = measured.resample(seed=seed) if resamples is None else measured.resample(resamples, seed)
+    return drawn[np.isfinite(drawn).all(axis=1)]
+
+
+def _deviations(resampled: Floats, scores: Floats) -> Floats:
+    """Resampled scores from their mean; 0 where rounding alone parts them."""
+    if not len(resampled):
+        return resampled
+    deviations = resampled - resampled.mean(axis=0)
+    size = np.abs(scores).max(initial=1)
+    return np.where(np.abs(deviations) < size * 10.0**-DIGITS, 0, deviations)
+
+
+def _sample(measured: Measured) -> tuple[int, int]:
+    """Units and strata that count."""
+    counting = measured.counts > 0
+    return int(counting.sum()), len(np.unique(measured.stratum[counting]))
+
+
+def _tail(level: float, units: int, strata: int) -> float:
+    """Share of resamples below an interval of that level.
+
+    The bootstrap's spread is too small by sqrt((n - 1) / n), and its quantiles are those of a normal where
+    Student's t is due. With strata the degrees of freedom are units - strata.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"expected a level between 0 and 1, found {level}")
+    freedom = units - strata
+    return float(ndtr(-np.sqrt(units / freedom) * stdtrit(freedom, (1 + level) / 2)))
+
+
+def _quantiles(deviations: Floats, units: int, strata: int, level: float) -> tuple[Floats, Floats]:
+    """Lower and upper end of an interval, from the score."""
+    if units <= strata or not len(deviations):
+        return (np.full(deviations.shape[1], np.nan),) * 2
+    tail = _tail(level, units, strata)
+    low, high = np.quantile(deviations, [tail, 1 - tail], axis=0)
+    return low, high
+
+
+def _expanded(share: Floats, value: Floats, units: int, strata: int) -> Floats:
+    """p from the share of resamples that are as far from 0; 1 where the value is 0."""
+    freedom = units - strata
+    if freedom <= 0:
+        return np.where(value == 0, 1.0, np.nan)
+    p: Floats = 2 * np.asarray(stdtr(freedom, ndtri(share / 2) / np.sqrt(units / freedom)), np.float64)
+    p[np.isnan(value)] = np.nan
+    p[value == 0] = 1
+    return p
+
+
+def _rounded(scores: Floats) -> Floats:
+    """Scores without the rounding of sums, which depends on where in a matrix a column stands."""
+    return np.asarray(np.round(scores / np.abs(scores).max(initial=1), DIGITS), dtype=np.float64)

@@ -1,0 +1,124 @@
+"""The protocols: all numbers of all tasks, side by side. A result without its protocol is not a result.
+
+``standard`` is the clean practice. ``paper`` is what the released code of Walmer et al., Teaching Matters,
+CVPR 2023 (repository mwalmer-umd/vit_analysis, commit c8810df) does, quirks included, so that its tables can
+be reproduced; where that code depends on the order of a folder listing, the order here is alphabetical.
+"""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from tasks.cka import CkaRule
+from tasks.clustering import ClusterRule
+from tasks.keypoints import KeypointRule, PairDraw
+from tasks.knn import KnnRule
+from tasks.propagation import PropagationRule
+from tasks.retrieval import RetrievalRule
+from tasks.sources import Batches
+from zoo.errors import InputError
+from zoo.preprocess import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Tiles, View, WholeFrame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """What every task does.
+
+    Attributes:
+        name: Name on the command line and in records.
+        title: What it is, in a line.
+        images: How images of a classification dataset are shown (k-NN, image clustering, CKA).
+        batches: Batches of CKA.
+        knn: Numbers of k-NN.
+        retrieval: Numbers of retrieval.
+        propagation: Numbers of mask propagation.
+        keypoints: Numbers of keypoint correspondence.
+        clusters: Numbers of the clusterings.
+        cka: Numbers of CKA.
+        objects_left_out: How many of the first images of the object dataset are left out at their end.
+        parts_as_objects: Whether parts fall into as many clusters as there are object categories.
+    """
+
+    name: str
+    title: str
+    images: View
+    batches: Batches
+    knn: KnnRule
+    retrieval: RetrievalRule
+    propagation: PropagationRule
+    keypoints: KeypointRule
+    clusters: ClusterRule
+    cka: CkaRule
+    objects_left_out: int
+    parts_as_objects: bool
+
+
+_TILES = Tiles(short=448, tile=224)
+
+STANDARD = Protocol(
+    name="standard",
+    title="the clean practice; the default",
+    images=ResizeCrop(short=256, crop=224),
+    batches=Batches(size=256, seed=0),
+    knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
+    retrieval=RetrievalRule(view=FitLongSide(long=224), crop_queries=True),
+    propagation=PropagationRule(
+        n_last_frames=7,
+        topk=5,
+        radius=12,
+        temperature=0.1,
+        keep_vanished=True,
+        view=WholeFrame(short=480),
+        decimals=None,
+    ),
+    keypoints=KeypointRule(
+        alphas=(0.1, 0.05, 0.01),
+        view=Letterbox(side=224),
+        draw=None,
+        whole_pixels=False,
+    ),
+    clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
+    cka=CkaRule(poolings=("cls", "mean", "patch"), min_max=False),
+    objects_left_out=0,
+    parts_as_objects=False,
+)
+
+PAPER = Protocol(
+    name="paper",
+    title="the released code of Teaching Matters (Walmer et al., CVPR 2023), quirks included",
+    images=ResizeCrop(short=224, crop=224),
+    batches=Batches(size=8, seed=None),
+    knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
+    retrieval=RetrievalRule(view=ThumbnailCrop(long=224, crop=224), crop_queries=False),
+    propagation=PropagationRule(
+        n_last_frames=7,
+        topk=5,
+        radius=12,
+        temperature=0.1,
+        keep_vanished=False,
+        view=_TILES,
+        decimals=3,
+    ),
+    keypoints=KeypointRule(
+        alphas=(0.1, 0.05, 0.01),
+        view=Letterbox(side=224, lanczos=True),
+        draw=PairDraw(per_category=20, seed=42),
+        whole_pixels=True,
+    ),
+    clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
+    cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
+    objects_left_out=1,
+    parts_as_objects=True,
+)
+
+PROTOCOLS = (STANDARD, PAPER)
+
+
+def find_protocol(name: str) -> Protocol:
+    """The protocol of that name; raises InputError for an unknown one."""
+    for protocol in PROTOCOLS:
+        if protocol.name == name:
+            return protocol
+    known = [protocol.name for protocol in PROTOCOLS]
+    close = get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known protocols: {', '.join(known)}"
+    raise InputError(f"there is no protocol {name!r}; {hint}")

@@ -1,0 +1,200 @@
+"""How sure the scores of a task are: its per-item measurements as units that are resampled and split."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.base import Items, Over, Statistic
+from tasks.metrics.resampling import Index, Measured, Partitions, Ratios
+from tasks.metrics.uncertainty import Differences, choose, differences, intervals
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+SHARED = 0.95
+"""Share of their items that two scores must have in common to be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What the items say about one score, in its unit.
+
+    Attributes:
+        low: Lower end of the 95 % interval; NaN where the units are too few to vary.
+        high: Upper end.
+        chosen: Share of 100 random halves of the units on which this candidate scores best; NaN where it is
+            no candidate or nothing can be split.
+        held_out: Its mean score on the other halves in those splits; NaN where there is none.
+        tied: Whether the paired test cannot tell this candidate from the best one; False for the best.
+    """
+
+    low: float
+    high: float
+    chosen: float = float("nan")
+    held_out: float = float("nan")
+    tied: bool = False
+
+
+class Chosen(NamedTuple):
+    """How one score does among others that compete with it; the fields of `Assessment`."""
+
+    chosen: float
+    held_out: float
+    tied: bool
+
+
+def assess(items: Sequence[Items], metric: str) -> list[Chosen]:
+    """How layers that compete for being the best do in one metric, on random halves and by the paired test.
+
+    Layers whose items differ a little, such as regions that vanish in a coarser grid, are chosen among on the
+    items that all have.
+
+    Args:
+        items: Items of each layer.
+        metric: One of their statistics.
+    """
+    measured, scale = measure(_common(items), metric), _scale(items, metric)
+    choice = choose(measured)
+    tied = differences(measured, choice.best).tied
+    return [
+        Chosen(
+            float(choice.chosen[row]),
+            scale * float(choice.held_out[row]),
+            bool(tied[row]) and row != choice.best,
+        )
+        for row in range(len(items))
+    ]
+
+
+def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]:
+    """For every metric the ends of the 95 % interval of each layer; NaN where units are too few to vary.
+
+    Layers with the same items, and metrics that are taken over the same things, share their resamples.
+    """
+    alike: dict[object, list[int]] = {}
+    for place, one in enumerate(items):
+        alike.setdefault(_names(one), []).append(place)
+    ends: dict[str, dict[int, tuple[float, float]]] = {}
+    for places in alike.values():
+        layers = [items[place] for place in places]
+        for metrics in _together(layers[0]):
+            interval = intervals(measure(layers, *metrics))
+            both = np.stack([interval.low, interval.high], axis=1) * _scale(layers, metrics[0])
+            for metric, rows in zip(metrics, both.reshape(len(metrics), len(places), 2), strict=True):
+                pairs = ((float(low), float(high)) for low, high in rows)
+                ends.setdefault(metric, {}).update(zip(places, pairs, strict=True))
+    return {metric: [found[place] for place in range(len(items))] for metric, found in ends.items()}
+
+
+def _together(items: Items) -> list[list[str]]:
+    """Metrics that are resampled together: those over the same things, of the same items; a partition alone.
+
+    Retrieval has queries without a positive of one difficulty, which count in the metrics of another.
+    """
+    groups: dict[object, list[str]] = {}
+    for metric, statistic in items.statistics.items():
+        key: object = metric
+        if statistic.over != "partition":
+            key = statistic.over, np.isnan(items.values[statistic.column]).tobytes()
+        groups.setdefault(key, []).append(metric)
+    return list(groups.values())
+
+
+def compare(items: Sequence[Items], metric: str, reference: int = 0) -> Differences | None:
+    """Paired differences of several scores from one of them, in their unit.
+
+    Args:
+        items: Items behind each score, of whatever layers and backbones.
+        metric: One of their statistics.
+        reference: Which score to compare with.
+
+    Returns:
+        Differences of every score on the items that all have; None where those are fewer than 95 % of any.
+    """
+    if any(one.statistics.get(metric) != items[0].statistics.get(metric) for one in items):
+        return None
+    common = _common(items)
+    most = max(len(one.keys) for one in items)
+    if len(common[0].keys) < SHARED * most:
+        return None
+    found, scale = differences(measure(common, metric), reference), _scale(items, metric)
+    return Differences(scale * found.value, scale * found.low, scale * found.high, found.p)
+
+
+def measure(items: Sequence[Items], *metrics: str) -> Measured:
+    """Scores as functions of weighted units: every layer by the first metric, then by the next.
+
+    Args:
+        items: Items of each layer.
+        metrics: Statistics over the same things; only one if it is an index of partitions, whose scores are
+            fractions.
+
+    Raises:
+        ValueError: The layers do not have the same items.
+    """
+    first = items[0]
+    if any(_names(one) != _names(first) for one in items):
+        raise ValueError(f"expected the same items for all layers of {metrics[0]}")
+    statistics = [first.statistics[metric] for metric in metrics]
+    names, unit = np.unique(np.asarray(first.clusters, str), return_inverse=True)
+    stratum = np.zeros(len(names), np.int64)
+    stratum[unit] = np.unique(np.asarray(first.strata, str), return_inverse=True)[1]
+    (over,) = {statistic.over for statistic in statistics}
+    if over == "partition":
+        return _partitions(items, statistics[0], unit, stratum)
+    columns = [one.values[statistic.column] for statistic in statistics for one in items]
+    return _ratios(columns, over, unit, stratum)
+
+
+def _ratios(columns: Sequence[Floats], over: Over, unit: Integers, stratum: Integers) -> Ratios:
+    values = np.stack(columns, axis=1).astype(np.float64)
+    there = ~np.isnan(values)
+    if (there != there[:, :1]).any():
+        raise ValueError("expected values of the same items in all layers")
+    totals = np.zeros((len(stratum), values.shape[1]))
+    np.add.at(totals, unit, np.where(there, values, 0.0))
+    counts = np.zeros(len(stratum))
+    np.add.at(counts, unit, there[:, 0])
+    if over == "clusters":
+        totals /= np.maximum(counts, 1)[:, None]
+        counts = (counts > 0).astype(np.float64)
+    group = stratum if over == "strata" else np.zeros_like(stratum)
+    return Ratios(totals, counts, group, stratum)
+
+
+def _partitions(
+    items: Sequence[Items], statistic: Statistic, unit: Integers, stratum: Integers
+) -> Partitions:
+    names = [name for name in items[0].values if name.startswith("start ")]
+    starts = np.stack([[one.values[name] for name in names] for one in items]).astype(np.int64)
+    labels = np.unique(items[0].values["label"], return_inverse=True)[1]
+    index = next(one for one in get_args(Index) if one == statistic.column)
+    return Partitions(labels, starts, index, unit, stratum)
+
+
+def _scale(items: Sequence[Items], metric: str) -> float:
+    """Scores are percent; so are the columns of items, while the indices of partitions are fractions."""
+    return 100.0 if items[0].statistics[metric].over == "partition" else 1.0
+
+
+def _names(items: Items) -> tuple[tuple[str, ...], ...]:
+    return (items.keys, items.clusters, items.strata)
+
+
+def _common(items: Sequence[Items]) -> list[Items]:
+    """The items that all layers have, in the first one's order."""
+    if all(_names(one) == _names(items[0]) for one in items):
+        return list(items)
+    places = [{key: place for place, key in enumerate(one.keys)} for one in items]
+    keys = [key for key in items[0].keys if all(key in where for where in places)]
+    return [_taken(one, [where[key] for key in keys]) for one, where in zip(items, places, strict=True)]
+
+
+def _taken(items: Items, rows: Sequence[int]) -> Items:
+    names = ([column[row] for row in rows] for column in _names(items))
+    keys, clusters, strata = (tuple(column) for column in names)
+    values = {name: array[np.asarray(rows, np.int64)] for name, array in items.values.items()}
+    return replace(items, keys=keys, clusters=clusters, strata=strata, values=values)

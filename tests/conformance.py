@@ -1,0 +1,159 @@
+"""What each scorer was compared with, and how close it came: ``python -m tests.conformance`` writes the page.
+
+``--check`` compares with the committed page instead. Its text must be the same; a bound in it holds as long
+as what is measured stays below, so that rounding, which depends on the machine, never changes the page.
+"""
+
+import math
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from tests.tasks.metrics import golden
+from tests.tasks.metrics.agreement import (
+    clustering,
+    correspondence,
+    neighbours,
+    propagation,
+    ranking,
+    segmentation,
+    similarity,
+)
+from tests.tasks.metrics.agreement.base import Agreement, Finding
+
+PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
+AGREEMENTS: tuple[Agreement, ...] = (
+    neighbours.AGREEMENT,
+    ranking.AGREEMENT,
+    segmentation.AGREEMENT,
+    propagation.AGREEMENT,
+    correspondence.AGREEMENT,
+    clustering.AGREEMENT,
+    similarity.AGREEMENT,
+)
+Findings = dict[str, list[Finding]]
+
+MARGIN = 3  # how far a printed bound is at least above what was measured
+SEEN = re.compile(r"\| (exact|below [^|]+) \|$", re.MULTILINE)
+SOURCE = re.compile(r"[\w-]+/[\w.-]+@[0-9a-f]{40}|scikit-learn [\d.]+\d")
+
+HEAD = """# Conformance of the scorers
+
+<!-- Written by `python -m tests.conformance`; a test keeps it current. -->
+
+What each scorer was compared with, on which inputs, and how close it came. Inputs are drawn from a seed and
+rebuilt bit for bit. What the reference gives on them is stored in
+[tests/reference](../tests/reference/README.md); none of it comes from this package's code. The tests of
+`tests/tasks/metrics` are the same comparisons.
+
+- **official**: the reference implementation's own code gave the number. It is named with its commit.
+- **own float64**: an independent computation in float64, not official: there is no official number, or the
+  official one depends on the order of ties.
+- **itself**: the scorer's own input or second answer.
+
+The test holds while a difference is at most the *tolerance*. *Largest difference* is an upper bound of what
+was measured: a power of ten, or the tolerance where that is smaller. It is absolute unless it says relative.
+*Exact* means equal counts, names or bits.
+
+The comparisons start from features, masks or similarities. They say nothing about backbones, image decoding
+and resizing, or the readers of datasets, which have tests of their own, and nothing about published scores of
+real backbones.
+"""
+
+
+def measure() -> list[Findings]:
+    """Findings of each scorer by case."""
+    return [{name: each.compare(name) for name in each.recipes} for each in AGREEMENTS]
+
+
+def render(measured: Sequence[Findings]) -> str:
+    """The page."""
+    sections = [_section(*pair) for pair in zip(AGREEMENTS, measured, strict=True)]
+    return "\n".join([HEAD, *sections])
+
+
+def outdated(committed: str, measured: Sequence[Findings]) -> str:
+    """Why a committed page no longer holds; "" if it does."""
+    if SEEN.sub("", committed) != SEEN.sub("", render(measured)):
+        return "the text differs from what the comparisons say now"
+    findings = list(chain.from_iterable(chain.from_iterable(case.values()) for case in measured))
+    for finding, said in zip(findings, SEEN.findall(committed), strict=True):
+        bound = 0.0 if said == "exact" else float(said.removeprefix("below "))
+        if not finding.difference <= bound:
+            return f"{finding.what}: the difference is {finding.difference:.1e}, the page says {said}"
+    return ""
+
+
+def _section(agreement: Agreement, findings: Findings) -> str:
+    cases = golden.cases(agreement.file)
+    skipped = ", ".join(f"`{name}`" for name in cases if name not in agreement.recipes)
+    lines = [
+        f"## {agreement.title}",
+        "",
+        f"Code: `{agreement.module}`. Numbers: `tests/reference/{agreement.file}.json`.",
+        f"Reference: {', '.join(_sources(cases.values()))}.",
+        *([f"Skipped by the tests, as it needs real masks: {skipped}."] if skipped else []),
+        "",
+        "| case | what it is | size |",
+        "|---|---|---|",
+        *(f"| `{name}` | {words} | {_size(cases[name])} |" for name, words in agreement.recipes.items()),
+        "",
+        "| case | what is compared | with | tolerance | largest difference |",
+        "|---|---|---|---|---|",
+        *(f"| `{name}` {_row(finding)}" for name, rows in findings.items() for finding in rows),
+        "",
+        *(f"- {note}" for note in agreement.notes),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _row(finding: Finding) -> str:
+    tolerance = f"{finding.tolerance:g}" if finding.tolerance else "exact"
+    return f"| {finding.what} | {finding.against} | {tolerance} | {_seen(finding)} |"
+
+
+def _seen(finding: Finding) -> str:
+    """An upper bound of the difference that other machines share."""
+    if not finding.holds:
+        raise SystemExit(f"{finding.what}: {finding.difference} is more than {finding.tolerance}")
+    if not finding.tolerance:
+        return "exact"
+    bound = max(finding.floor, MARGIN * finding.difference)
+    return f"below {min(10.0 ** math.ceil(math.log10(bound)), finding.tolerance):g}"
+
+
+def _sources(cases: Any) -> Iterator[str]:
+    """Reference implementations with their commits, each once, in order of appearance."""
+    found = chain.from_iterable(SOURCE.findall(case["produced_by"]) for case in cases)
+    for source in dict.fromkeys(found):
+        name, _, commit = source.partition("@")
+        yield f"{name} at `{commit[:12]}`" if commit else name
+
+
+def _size(case: dict[str, Any]) -> str:
+    inputs = case.get("inputs", {}).items()
+    return ", ".join(f"{name} {' x '.join(map(str, facts['shape']))}" for name, facts in inputs) or "as named"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the page, or check it with ``--check``."""
+    if arguments not in ([], ["--check"]):
+        print("usage: python -m tests.conformance [--check]", file=sys.stderr)
+        return 2
+    measured = measure()
+    if not arguments:
+        PAGE.parent.mkdir(exist_ok=True)
+        PAGE.write_text(render(measured), encoding="utf-8")
+        return 0
+    committed = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
+    if reason := outdated(committed, measured):
+        print(f"{PAGE.name}: {reason}; run python -m tests.conformance", file=sys.stderr)
+    return int(bool(reason))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,181 @@
+"""What must hold of every metric whatever the numbers are."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tasks.metrics.clustering import ari, nmi, purity
+from tasks.metrics.correspondence import match, pck, prepare_target, sample_points
+from tasks.metrics.neighbours import nearest, top_k_correct, vote
+from tasks.metrics.propagation import Propagator
+from tasks.metrics.ranking import revisited
+from tasks.metrics.segmentation import score_video
+from tasks.metrics.similarity import cka
+from tests.tasks.metrics.agreement.similarity import batched
+
+quick = settings(max_examples=20, deadline=None, derandomize=True)
+seeds = st.integers(0, 2**32 - 1)
+estimators = st.sampled_from(["unbiased", "biased"])
+
+
+def normal(seed, *shape):
+    return torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+@quick
+@given(seeds, st.integers(4, 20), st.integers(1, 9), estimators)
+def test_cka_of_features_with_themselves_is_one(seed, n, dim, estimator):
+    x = normal(seed, n, dim)
+    assert cka(x, x, estimator) == pytest.approx(1, abs=1e-9)
+    assert batched([x, x], n).value.numpy() == pytest.approx(np.ones((2, 2)), abs=1e-9)
+
+
+@quick
+@given(seeds, st.integers(8, 20), st.integers(1, 9), st.integers(1, 9), estimators, st.floats(1e-3, 1e3))
+def test_cka_does_not_see_rotation_scale_shift_and_order_of_dimensions(seed, n, wide, other, kind, scale):
+    x, y = normal(seed, n, wide), normal(seed + 1, n, other)
+    x[:, 0] += y[:, 0]
+    rotation = torch.linalg.qr(normal(seed + 2, wide, wide)).Q
+    order = torch.randperm(wide, generator=torch.Generator().manual_seed(seed))
+    expected = cka(x, y, kind)
+    for same in (x @ rotation, -scale * x, x + 5, x[:, order]):
+        assert cka(same, y, kind) == pytest.approx(expected, abs=1e-9)
+        assert cka(y, same, kind) == pytest.approx(expected, abs=1e-9)
+
+
+@quick
+@given(seeds, st.integers(4, 12), st.integers(2, 4))
+def test_cka_over_batches(seed, size, batches):
+    x, y = normal(seed, batches * size, 5), normal(seed + 1, batches * size, 7)
+    x[:, :5] += y[:, :5]
+    whole = float(batched([x, y], len(x)).value[0, 1])
+    assert whole == pytest.approx(cka(x, y), abs=1e-12)
+    parts = batched([x, y], size).value
+    swapped = batched([features.roll(size, 0) for features in (x, y)], size).value
+    np.testing.assert_allclose(swapped, parts, rtol=0, atol=1e-12)
+    repeated = batched([features[:size].repeat(batches, 1) for features in (x, y)], size).value
+    assert float(repeated[0, 1]) == pytest.approx(cka(x[:size], y[:size]), abs=1e-12)
+
+
+@quick
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30),
+    st.permutations([3, 17, -2, 90, 41]),
+    seeds,
+)
+def test_partitions_do_not_see_names_of_classes_and_order_of_samples(pairs, names, seed):
+    classes, clusters = np.array(pairs).T
+    order = np.random.default_rng(seed).permutation(len(pairs))
+    for measure in (purity, nmi, ari):
+        expected = measure(classes, clusters)
+        assert measure(np.array(names)[classes], clusters) == pytest.approx(expected, abs=1e-9)
+        assert measure(classes[order], clusters[order]) == pytest.approx(expected, abs=1e-9)
+
+
+@quick
+@given(seeds, st.integers(3, 25), st.integers(0, 10), st.sampled_from(["easy", "medium", "hard"]))
+def test_junk_never_changes_a_retrieval_score(seed, size, junk, difficulty):
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(0, 3, size)
+    easy, hard = ([np.flatnonzero(kind == number)] for number in (1, 2))
+    ranking, none = rng.permutation(size), [np.zeros(0, np.int64)]
+    places = np.sort(rng.integers(0, size + 1, junk))
+    spoilt = np.insert(ranking, places, size + rng.permutation(junk))
+    clean = revisited(ranking[:, None], easy, hard, none, difficulty)
+    dirty = revisited(spoilt[:, None], easy, hard, [np.arange(size, size + junk)], difficulty)
+    np.testing.assert_array_equal(dirty.ap, clean.ap)
+    for k, precision in clean.precision.items():
+        np.testing.assert_array_equal(dirty.precision[k], precision)
+
+
+@quick
+@given(seeds, st.integers(1, 12), st.integers(1, 12))
+def test_a_perfect_ranking_scores_one(seed, positives, others):
+    ranking = np.random.default_rng(seed).permutation(positives + others)
+    none = [np.zeros(0, np.int64)]
+    scores = revisited(ranking[:, None], [ranking[:positives]], none, none, "easy")
+    assert scores.mean_ap == 1
+    assert [scores.mean_precision(k) for k in scores.precision] == [1, 1, 1]
+
+
+@quick
+@given(seeds, st.integers(3, 6))
+def test_masks_score_one_with_themselves_and_zero_where_only_one_shows_the_object(seed, frames):
+    rng = np.random.default_rng(seed)
+    truths = rng.integers(0, 4, (frames, 6, 5)).repeat(5, axis=1).repeat(5, axis=2).astype(np.uint8)
+    truths[0, 0, :3] = 1, 2, 3
+    truths[1][truths[1] == 2] = 0
+    same = score_video(list(truths), list(truths))
+    assert (same.j == 1).all()
+    assert (same.f == 1).all()
+    other = truths.copy()
+    other[1, 10:15, 10:15] = 2
+    for predictions, masks in ((other, truths), (truths, other)):
+        scores = score_video(list(predictions), list(masks))
+        assert (scores.j[1, 0], scores.f[1, 0]) == (0, 0)
+        assert (scores.j[:, 1:] == 1).all()
+
+
+@quick
+@given(seeds, st.integers(2, 40), st.integers(2, 8))
+def test_the_nearest_of_a_bank_to_itself_is_itself(seed, n, dim):
+    bank = normal(seed, n, dim).float().numpy()
+    labels = np.arange(n) % 4
+    found = nearest(bank, bank, 1)
+    assert (found.index[:, 0] == np.arange(n)).all()
+    assert top_k_correct(vote(found, labels, 1, 4), labels, 1).all()
+
+
+@quick
+@given(seeds, st.integers(2, 40), st.integers(1, 12), st.booleans())
+def test_neighbours_do_not_see_order_and_lengths(seed, n, k, on_torch):
+    device = torch.device("cpu") if on_torch else None
+    bank, queries = normal(seed, n, 6).float().numpy(), normal(seed + 1, 9, 6).float().numpy()
+    rng = np.random.default_rng(seed)
+    order, labels = rng.permutation(n), rng.integers(0, 5, n)
+    found = nearest(bank, queries, k, device=device)
+    assume((np.diff(found.similarity, axis=1) < -1e-5).all())
+    moved = nearest(bank[order], queries, k, device=device)
+    assert (order[moved.index] == found.index).all()
+    assert (vote(moved, labels[order], k, 5) == vote(found, labels, k, 5)).all()
+    lengths = rng.uniform(0.01, 100, (n, 1)).astype(np.float32)
+    scaled = nearest(bank * lengths, 7 * queries, k, device=device)
+    assert (scaled.index == found.index).all()
+    np.testing.assert_allclose(scaled.similarity, found.similarity, atol=1e-6)
+
+
+@quick
+@given(seeds, st.integers(1, 6), st.integers(1, 6), st.integers(0, 3), st.integers(1, 7))
+def test_constant_labels_stay_constant(seed, height, width, radius, topk):
+    frames, share = normal(seed, 4, height, width, 5), torch.tensor([0.5, 0.2, 0.3], dtype=torch.float64)
+    labels = share.expand(height, width, 3)
+    propagator = Propagator(frames[0], labels, n_last_frames=2, topk=topk, radius=radius)
+    for frame in frames[1:]:
+        torch.testing.assert_close(propagator.step(frame), labels)
+
+
+@quick
+@given(seeds, st.integers(1, 6), st.integers(1, 6), st.integers(1, 9))
+def test_an_image_finds_each_of_its_token_centres(seed, cells, layers, stride):
+    grid = normal(seed, layers, cells, cells, 16)
+    centre = (torch.arange(cells, dtype=torch.float64) + 0.5) * stride
+    points = torch.stack(torch.meshgrid(centre, centre, indexing="xy"), -1).view(-1, 2)
+    found = match(sample_points(grid, points, stride), prepare_target(grid, cells * stride))
+    # beyond the outermost centres the features are those of the border
+    inside = found.clamp(centre[0], centre[-1])
+    assert (inside - points).abs().max() <= 0.5
+    if stride % 2:
+        assert (inside == points).all()
+
+
+@quick
+@given(
+    st.lists(st.floats(0, 300), min_size=1, max_size=20), st.floats(0, 200), st.floats(0, 1), st.floats(0, 1)
+)
+def test_pck_grows_with_alpha(distances, length, one, two):
+    low, high = sorted((one, two))
+    distance = np.array(distances)
+    assert (pck(distance, length, low) <= pck(distance, length, high)).all()
+    assert not pck(distance, length, 0.0).any()

@@ -1,0 +1,463 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from tasks.metrics import draws as drawing
+from tasks.metrics import resampling
+from tasks.metrics.clustering import ari, nmi, purity
+from tasks.metrics.draws import draws, halves
+from tasks.metrics.resampling import Partitions, Ratios
+from tasks.metrics.uncertainty import choose, differences, intervals
+
+INDICES = {"purity": purity, "NMI": nmi, "ARI": ari}
+
+
+def zeros(n):
+    return np.zeros(n, np.int64)
+
+
+def ratios(totals, counts=None, group=None, stratum=None):
+    totals = np.asarray(totals, float)
+    totals = totals[:, None] if totals.ndim == 1 else totals
+    n = len(totals)
+    counts = np.ones(n) if counts is None else np.asarray(counts, float)
+    return Ratios(totals, counts, *(zeros(n) if ids is None else np.asarray(ids) for ids in (group, stratum)))
+
+
+def grouped(seed=0, scores=4):
+    """Units with several items each, units without any, groups across strata, a group that never counts."""
+    g = np.random.default_rng(seed)
+    counts = g.integers(0, 4, 60)
+    group, stratum = g.integers(5, size=60), g.integers(3, size=60)
+    counts[group == 3] = 0
+    return Ratios(g.random((60, scores)) * counts[:, None], counts.astype(float), group, stratum)
+
+
+def partitions(index="purity", scores=3, seed=0, starts=4, units=30):
+    g = np.random.default_rng(seed)
+    unit = np.concatenate([np.arange(units), g.integers(units, size=70)])
+    labels = g.integers(6, size=len(unit))
+    noise = g.random((scores, starts, len(unit))) < 0.4
+    clusters = np.where(noise, g.integers(5, size=noise.shape), labels % 5)
+    return Partitions(labels, clusters, index, unit, np.arange(units) % 2)
+
+
+def by_hand(measured, weights):
+    """Scores of one row of whole-number weights by loops."""
+    result = []
+    for score in range(measured.scores):
+        means = []
+        for group in sorted(set(measured.group)):
+            members = np.flatnonzero(measured.group == group)
+            total = sum(weights[u] * measured.totals[u, score] for u in members)
+            count = sum(weights[u] * measured.counts[u] for u in members)
+            if count:
+                means.append(total / count)
+        result.append(np.mean(means) if means else np.nan)
+    return result
+
+
+def test_ratios_equal_loops():
+    measured = grouped()
+    weights = np.random.default_rng(1).integers(0, 3, (20, 60)).astype(float)
+    weights[0] = 0
+    expected = [by_hand(measured, row) for row in weights]
+    assert np.isnan(expected[0]).all()
+    np.testing.assert_allclose(measured.evaluate(weights), expected, rtol=1e-12)
+    np.testing.assert_allclose(measured.evaluate(), [by_hand(measured, np.ones(60))], rtol=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(sorted(INDICES)), st.integers(1, 4), st.integers(1, 4))
+def test_partitions_equal_those_of_repeated_items(seed, index, classes, clusters):
+    g = np.random.default_rng(seed)
+    labels, unit = g.integers(classes, size=12), g.integers(5, size=12)
+    starts = g.integers(clusters, size=(2, 3, 12))
+    measured = Partitions(labels, starts, index, unit, zeros(6))
+    weights = g.integers(0, 3, (4, 6))
+    found = measured.evaluate(weights.astype(float))
+    for row, scores in zip(weights, found, strict=True):
+        items = np.repeat(np.arange(12), row[unit])
+        for score, value in enumerate(scores):
+            if not len(items):
+                assert np.isnan(value)
+                continue
+            expected = INDICES[index](labels[items], starts[score, 0, items])
+            assert value == pytest.approx(expected, abs=1e-10)
+    assert measured.evaluate()[0, 1] == pytest.approx(INDICES[index](labels, starts[1, 0]), abs=1e-10)
+
+
+def test_blocks_of_tables_and_the_scale_of_weights_do_not_matter(monkeypatch):
+    measured = {index: partitions(index) for index in INDICES}
+    whole = {index: one.resample(50, 3) for index, one in measured.items()}
+    monkeypatch.setattr(resampling, "CELLS", 1000)
+    for index, one in measured.items():
+        np.testing.assert_allclose(one.resample(50, 3), whole[index], rtol=1e-12)
+        if index != "ARI":  # which counts pairs of items
+            np.testing.assert_allclose(one.evaluate(np.full((1, 30), 2.5)), one.evaluate(), rtol=1e-12)
+
+
+def test_draws_are_bootstrap_samples_of_each_stratum(monkeypatch):
+    monkeypatch.setattr(drawing, "WEIGHTS", 40 * 300)
+    monkeypatch.setattr(drawing, "BLOCK", 150)
+    stratum = np.array([0] * 7 + [2] + [1] * 12 + [0] * 10 + [5] * 10)
+    blocks = [(start, weights.copy()) for start, weights in draws(stratum, 2000, 0)]
+    assert [start for start, _ in blocks] == list(range(0, 2000, 300))
+    weights = np.concatenate([block for _, block in blocks])
+    assert weights.shape == (2000, 40)
+    for name in set(stratum):
+        part = weights[:, stratum == name]
+        n = part.shape[1]
+        assert (part.sum(axis=1) == n).all()
+        np.testing.assert_allclose(part.mean(axis=0), 1, atol=4 * np.sqrt(1 / 2000))
+        if n > 1:  # counts of a multinomial: variance 1 - 1/n, covariance -1/n
+            spread = np.cov(part.T)
+            np.testing.assert_allclose(spread, np.eye(n) - 1 / n, atol=0.15)
+    again = np.concatenate([block.copy() for _, block in draws(stratum, 2000, 0)])
+    assert (again == weights).all()
+    assert (np.concatenate([block.copy() for _, block in draws(stratum, 2000, 1)]) != weights).any()
+
+
+def simulated(measured, resamples, seed):
+    """Resampled scores by drawing units one by one."""
+    g = np.random.default_rng(seed)
+    strata = [np.flatnonzero(measured.stratum == name) for name in set(measured.stratum)]
+    rows = np.zeros((resamples, len(measured.stratum)))
+    for row in rows:
+        for members in strata:
+            for unit in g.choice(members, len(members)):
+                row[unit] += 1
+    return measured.evaluate(rows)
+
+
+@pytest.mark.parametrize(
+    "measured",
+    [
+        grouped(scores=2),
+        ratios(np.random.default_rng(0).random(600) < 0.3),
+        ratios(np.arange(4000) % 2, stratum=np.arange(4000) % 4 // 2, group=np.arange(4000) % 4 // 2),
+    ],
+    ids=["groups across strata", "binary", "binary in strata"],
+)
+def test_resamples_equal_a_direct_simulation(measured):
+    ours, plain = measured.resample(4000, 1), simulated(measured, 300, 2)
+    error = plain.std(axis=0) / np.sqrt(300)
+    np.testing.assert_array_less(np.abs(ours.mean(axis=0) - plain.mean(axis=0)), 4 * error + 1e-9)
+    np.testing.assert_allclose(ours.std(axis=0), plain.std(axis=0), rtol=0.2, atol=1e-9)
+
+
+def test_spread_of_a_mean_is_its_standard_error_whether_rows_or_units_are_drawn(monkeypatch):
+    hits = np.random.default_rng(0).random(2000) < 0.8
+    error = np.sqrt(hits.mean() * (1 - hits.mean()) / 2000)
+    by_rows = ratios(hits).resample(20_000)
+    monkeypatch.setattr(resampling, "UNITS_PER_ROW", 10**9)
+    by_units = ratios(hits).resample(4000)
+    assert (by_rows[:4000] != by_units).any()
+    assert by_rows.std() == pytest.approx(error, rel=0.02)
+    assert by_units.std() == pytest.approx(error, rel=0.05)
+    assert stats.ks_2samp(by_rows[:, 0], by_units[:, 0]).pvalue > 0.001
+
+
+def test_percentiles_agree_with_scipy():
+    values = np.random.default_rng(0).exponential(size=400)
+    ours = intervals(ratios(values), resamples=20_000)
+    theirs = stats.bootstrap((values,), np.mean, n_resamples=5000, method="percentile", rng=1, batch=1000)
+    width = theirs.confidence_interval.high - theirs.confidence_interval.low
+    assert ours.low[0] == pytest.approx(theirs.confidence_interval.low, abs=0.06 * width)
+    assert ours.high[0] == pytest.approx(theirs.confidence_interval.high, abs=0.06 * width)
+
+
+def test_few_units_are_expanded_to_students_interval():
+    values = np.random.default_rng(3).normal(size=8)
+    found = intervals(ratios(values), level=0.9, resamples=50_000)
+    error = values.std(ddof=1) / np.sqrt(8)
+    half = stats.t.ppf(0.95, 7) * error
+    assert (found.high - found.low)[0] / 2 == pytest.approx(half, rel=0.06)
+
+
+@pytest.mark.parametrize(
+    "measured", [grouped(), partitions(), partitions("NMI"), ratios(np.eye(2000)[:, :3])]
+)
+def test_a_score_does_not_depend_on_those_beside_it(measured):
+    order = [2, 0, 1]
+    if isinstance(measured, Ratios):
+        moved = replace(measured, totals=measured.totals[:, order])
+        alone = replace(measured, totals=measured.totals[:, [1]])
+    else:
+        moved = replace(measured, starts=measured.starts[order])
+        alone = replace(measured, starts=measured.starts[[1]])
+    base = measured.resample(200, 5)
+    np.testing.assert_array_equal(base, measured.resample(200, 5))
+    np.testing.assert_allclose(moved.resample(200, 5), base[:, order], rtol=1e-12)
+    np.testing.assert_allclose(alone.resample(200, 5), base[:, [1]], rtol=1e-12)
+    assert (measured.resample(200, 6) != base).any()
+    found, there = differences(measured, 0, resamples=200), differences(moved, 1, resamples=200)
+    np.testing.assert_allclose(there.low, found.low[order], atol=1e-12)
+    np.testing.assert_allclose(there.p, found.p[order])
+
+
+def test_starts_are_resampled_and_the_best_drawn_one_counts():
+    labels = np.arange(40) % 2
+    # one unit holds everything, so that only the starts vary
+    starts = np.stack([np.where(np.arange(40) < 2 * wrong, 0, labels) for wrong in (2, 4, 6)])
+    measured = Partitions(labels, starts[None], "purity", zeros(40), zeros(1))
+    values = measured.resample(3000)[:, 0]
+    scores = [purity(labels, start) for start in starts]
+    assert measured.evaluate()[0, 0] == scores[0]
+    shares = [(np.isclose(values, score)).mean() for score in scores]
+    np.testing.assert_allclose(shares, [19 / 27, 7 / 27, 1 / 27], atol=0.03)
+
+
+def test_paired_differences_are_narrower_and_find_what_unpaired_ones_do_not():
+    g = np.random.default_rng(0)
+    base = g.random(300)
+    measured = ratios(np.stack([base, base + 0.02 + 0.01 * g.normal(size=300)], axis=1))
+    apart = intervals(measured, resamples=2000)
+    found = differences(measured, 0, resamples=2000)
+    assert found.high[1] - found.low[1] < 0.1 * (apart.high[1] - apart.low[1])
+    assert apart.low[1] < apart.high[0]
+    assert found.tied.tolist() == [True, False]
+    assert found.value[1] == pytest.approx((measured.totals[:, 1] - base).mean())
+    assert found.p.tolist() == pytest.approx([1, 0], abs=0.002)
+    back = differences(measured, 1, resamples=2000)
+    assert (back.value[0], back.low[0]) == (-found.value[1], -found.high[1])
+
+
+def test_p_follows_the_paired_t_test():
+    g = np.random.default_rng(2)
+    for n in (8, 30, 200):
+        layers = g.normal(size=(n, 1)) + g.normal(size=(n, 5)) * 0.4 + np.array([0, 0, 0.1, 0.2, 0.3])
+        found = differences(ratios(layers), 0, resamples=20_000)
+        for layer in range(1, 5):
+            expected = stats.ttest_rel(layers[:, layer], layers[:, 0]).pvalue
+            assert found.p[layer] == pytest.approx(expected, abs=0.03), (n, layer)
+
+
+@pytest.mark.parametrize("index", sorted(INDICES))
+def test_differences_of_partitions_are_paired(index):
+    measured = partitions(index)
+    same = replace(measured, starts=measured.starts[[0, 0, 1]])
+    same.starts[1] = 4 - same.starts[0]  # other names of the same clusters
+    found = differences(same, 0, resamples=200)
+    assert (found.value[:2] == 0).all()
+    assert (found.low[:2] == 0).all()
+    assert (found.high[:2] == 0).all()
+    assert (found.p[:2] == 1).all()
+    assert found.tied[:2].all()
+    resampled = same.resample(200)
+    centred = resampled[:, 2] - resampled[:, 0]
+    spread = np.quantile(centred, [0.02, 0.98])
+    assert found.low[2] < found.value[2] < found.high[2]
+    assert found.high[2] - found.low[2] == pytest.approx(spread[1] - spread[0], rel=0.15)
+
+
+def test_constant_scores_have_no_width():
+    counts = np.random.default_rng(0).integers(1, 7, 50)
+    measured = ratios(np.stack([0.7 * counts, 0.1 * counts + 0.6 * counts], axis=1), counts)
+    found = intervals(measured, resamples=100)
+    assert (found.low == found.high).all()
+    np.testing.assert_allclose(found.low, 0.7)
+    paired = differences(measured, 0, resamples=100)
+    assert paired.value.tolist() == paired.low.tolist() == paired.high.tolist() == [0, 0]
+    assert paired.tied.all()
+    assert (paired.p == 1).all()
+
+
+@pytest.mark.parametrize(
+    "measured",
+    [
+        ratios(np.zeros((0, 2)), group=zeros(0), stratum=zeros(0)),
+        ratios(np.zeros((5, 2)), np.zeros(5)),
+        ratios(np.array([[1.0, 0], [0, 0]]), [1, 0]),
+        ratios(np.eye(3)[:, :2], stratum=[0, 1, 2]),
+        Partitions(zeros(0), np.zeros((2, 1, 0), np.int64), "ARI", zeros(0), zeros(3)),
+        Partitions(zeros(4), np.zeros((2, 1, 4), np.int64), "purity", zeros(4), zeros(1)),
+    ],
+    ids=["no unit", "no count", "one unit", "strata of one", "no item", "one image"],
+)
+def test_without_degrees_of_freedom_there_is_no_interval(measured):
+    found = intervals(measured, resamples=20)
+    assert np.isnan(found.low).all()
+    assert np.isnan(found.high).all()
+    paired = differences(measured, 1, resamples=20)
+    assert not paired.tied.any()
+    assert np.isnan(paired.low).all()
+    assert (np.isnan(paired.p) | ((paired.p == 1) & (paired.value == 0))).all()
+
+
+def test_units_without_counts_change_neither_score_nor_freedom():
+    values = np.random.default_rng(0).random(12)
+    plain = ratios(values)
+    padded = ratios(np.append(values, np.zeros(30)), np.append(np.ones(12), np.zeros(30)))
+    assert padded.evaluate() == plain.evaluate()
+    ours, theirs = intervals(padded, resamples=20_000), intervals(plain, resamples=20_000)
+    # a random number of units that count: a little wider
+    assert 1 < (ours.high - ours.low)[0] / (theirs.high - theirs.low)[0] < 1.15
+
+
+def test_halves_are_fixed_stratified_and_fair():
+    stratum = np.array([0, 1, 1, 2, 2, 2, 3, 3, 3, 3])
+    mask = halves(stratum, 4000)
+    assert (mask == halves(stratum, 4000)).all()
+    assert (mask != halves(stratum, 4000, seed=1)).any()
+    for name, sizes in {0: {0, 1}, 1: {1}, 2: {1, 2}, 3: {2}}.items():
+        assert set(mask[:, stratum == name].sum(axis=1).tolist()) == sizes
+    np.testing.assert_allclose(mask.mean(axis=0), 0.5, atol=0.03)
+    # different units of a stratum of four are together in a third of the splits
+    assert (mask[:, 6] == mask[:, 7]).mean() == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_choice_equals_a_loop_over_splits():
+    measured, candidates = grouped(3, scores=5), [4, 1, 2]
+    found = choose(measured, candidates, splits=30, seed=2)
+    picks, values, first, second = [], [], [], []
+    for half in halves(measured.stratum, 30, 2):
+        first.append(by_hand(measured, half.astype(float)))
+        second.append(by_hand(measured, (~half).astype(float)))
+    middle = (np.mean(first, axis=0) + np.mean(second, axis=0)) / 2
+    full = by_hand(measured, np.ones(60))
+    for one, other in zip(first, second, strict=True):
+        layer = max(sorted(candidates), key=lambda name, one=one: one[name])
+        picks.append(layer)
+        values.append(full[layer] + other[layer] - middle[layer])
+    assert found.score == pytest.approx(np.mean(values))
+    assert found.best == max(candidates, key=lambda name: full[name])
+    assert found.optimism == pytest.approx(full[found.best] - np.mean(values))
+    for layer in range(5):
+        mine = [value for pick, value in zip(picks, values, strict=True) if pick == layer]
+        if layer not in candidates:
+            assert np.isnan(found.chosen[layer])
+        else:
+            assert found.chosen[layer] == len(mine) / 30
+        if mine:
+            assert found.held_out[layer] == pytest.approx(np.mean(mine))
+        else:
+            assert np.isnan(found.held_out[layer])
+
+
+def test_equal_layers_show_the_bias_of_the_maximum():
+    bias, honest = [], []
+    for seed in range(150):
+        measured = ratios(np.random.default_rng(seed).normal(size=(80, 6)))
+        found = choose(measured, splits=40)
+        bias.append(measured.evaluate().max())  # the true scores are 0
+        honest.append(found.score)
+    expected = 1.267 / np.sqrt(80)  # mean of the largest of six normals
+    error = 4 * np.std(honest) / np.sqrt(150)
+    assert np.mean(bias) == pytest.approx(expected, abs=0.02)
+    assert np.mean(honest) == pytest.approx(0, abs=error)
+    assert error < expected / 3
+
+
+@pytest.mark.parametrize("index", sorted(INDICES))
+def test_one_far_better_layer_is_chosen_without_optimism(index):
+    measured = partitions(index)
+    measured.starts[2] = measured.labels % 5
+    found = choose(measured)
+    assert found.best == 2
+    assert found.chosen.tolist() == [0, 0, 1]
+    # sizes are comparable: halves of a partition score higher than the whole
+    assert found.optimism == pytest.approx(0, abs=0.03)
+    means = ratios(np.random.default_rng(0).normal(size=(100, 3)) + np.array([0, 9, 0]))
+    found = choose(means)
+    assert found.chosen.tolist() == [0, 1, 0]
+    assert found.optimism == pytest.approx(0, abs=0.05)
+    assert found.held_out[1] == pytest.approx(found.score)
+
+
+def test_equal_scores_choose_the_lower_layer():
+    column = np.random.default_rng(0).random(301)
+    found = choose(ratios(np.stack([column * 0.5] + [column] * 12, axis=1)))
+    assert found.best == 1
+    assert found.chosen.tolist() == [0, 1] + [0] * 11
+
+
+def test_nothing_is_chosen_where_a_half_cannot_count():
+    for measured in (ratios(np.ones((0, 2))), ratios(np.ones((4, 2)), [1, 0, 0, 0])):
+        found = choose(measured)
+        assert np.isnan([found.score, found.optimism, *found.chosen, *found.held_out]).all()
+        assert found.best == 0
+
+
+def covered(make, truth, simulations=300, resamples=400):
+    """Share of simulated samples whose interval holds the truth."""
+    found = [
+        intervals(make(np.random.default_rng(s)), seed=s, resamples=resamples) for s in range(simulations)
+    ]
+    return np.mean([interval.low[0] <= truth <= interval.high[0] for interval in found])
+
+
+def binary(g):
+    return ratios(g.random(200) < 0.7)
+
+
+def videos(n):
+    def make(g):
+        objects = g.integers(1, 6, n)
+        return ratios([g.normal(g.normal(0.6, 0.15), 0.1, k).sum() for k in objects], objects)
+
+    return make
+
+
+def categories(g):
+    group, keypoints = np.repeat(np.arange(6), 20), g.integers(3, 15, 120)
+    hits = g.binomial(keypoints, g.beta(0.8 + 0.4 * group, 3.2 - 0.4 * group))
+    return ratios(hits, keypoints, group, group)
+
+
+@pytest.mark.parametrize(
+    ("make", "truth"),
+    [(binary, 0.7), (videos(30), 0.6), (videos(8), 0.6), (categories, 0.45)],
+    ids=["binary", "30 videos", "8 videos", "categories"],
+)
+def test_intervals_of_means_cover_at_their_level(make, truth):
+    assert covered(make, truth) == pytest.approx(0.95, abs=0.038)  # three standard errors
+
+
+@pytest.mark.parametrize(("index", "classes"), [("purity", 12), ("ARI", 12), ("NMI", 4)])
+def test_intervals_of_partitions_cover_at_their_level(index, classes):
+    def make(g):
+        labels = g.integers(classes, size=240)
+        clusters = np.where(g.random(240) < 0.4, g.integers(classes, size=240), labels)
+        return Partitions(labels, clusters[None, None], index, np.arange(240), zeros(240))
+
+    truth = np.mean([make(np.random.default_rng(10**6 + s)).evaluate() for s in range(1000)])
+    assert covered(make, truth) == pytest.approx(0.95, abs=0.038)
+
+
+def test_p_holds_its_level_for_few_units():
+    p = [
+        differences(ratios(np.random.default_rng(s).normal(size=(8, 2))), 0, resamples=400).p[1]
+        for s in range(400)
+    ]
+    assert np.mean(np.array(p) < 0.05) == pytest.approx(0.05, abs=0.033)
+    assert stats.kstest(p, "uniform").pvalue > 0.001
+
+
+def test_refuses_wrong_input():
+    measured, clustered = grouped(), partitions()
+    one = np.ones(3)
+    for action, word in [
+        (lambda: Ratios(one, one, zeros(3), zeros(3)), "units scores"),
+        (lambda: Ratios(one[:, None], one, zeros(2), zeros(3)), "three arrays"),
+        (lambda: ratios([1, np.nan]), "finite"),
+        (lambda: ratios([1, 1], [1, -1]), "negative"),
+        (lambda: ratios([1, 1], stratum=[0, -1]), "whole numbers from 0"),
+        (lambda: replace(clustered, index="AMI"), "'AMI'"),
+        (lambda: replace(clustered, starts=clustered.starts[0]), "scores starts items"),
+        (lambda: replace(clustered, stratum=zeros(3)), "not among the 3"),
+        (lambda: measured.evaluate(one), "weights"),
+        (lambda: clustered.evaluate(np.ones((1, 31))), "weights"),
+        (lambda: measured.resample(0), "at least one resample"),
+        (lambda: intervals(measured, level=95), "between 0 and 1"),
+        (lambda: differences(measured, 4), "reference below 4"),
+        (lambda: choose(measured, []), "candidates"),
+        (lambda: choose(measured, [4]), "candidates"),
+        (lambda: choose(measured, splits=0), "a split"),
+    ]:
+        with pytest.raises(ValueError, match=word):
+            action()

@@ -1,0 +1,69 @@
+"""The committed page of conformance says what the comparisons say now."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import conformance
+from tests.conformance import AGREEMENTS, PAGE, Findings, outdated, render
+from tests.tasks.metrics import golden
+
+Measured = list[Findings]
+
+
+@pytest.fixture(scope="module")
+def measured() -> Measured:
+    return conformance.measure()
+
+
+def changed(measured: Measured, **facts: Any) -> Measured:
+    """The findings with other facts of one: the last frame's soft labels, with a tolerance of 2e-5."""
+    *others, last = measured[3]["radius_12"]
+    scorer = measured[3] | {"radius_12": [*others, replace(last, **facts)]}
+    return [*measured[:3], scorer, *measured[4:]]
+
+
+def test_the_committed_page_is_current(measured: Measured) -> None:
+    assert outdated(PAGE.read_text(encoding="utf-8"), measured) == ""
+
+
+def test_rounding_does_not_change_the_page_but_a_larger_difference_does(measured: Measured) -> None:
+    page = render(measured)
+    assert "| `radius_12` | soft labels of the last frame | official | 2e-05 | below 1e-05 |" in page
+    assert outdated(page, changed(measured, difference=0.0)) == ""
+    assert outdated(page, changed(measured, difference=9e-6)) == ""
+    assert "the page says below 1e-05" in outdated(page, changed(measured, difference=1.5e-5))
+
+
+def test_other_words_are_out_of_date(measured: Measured) -> None:
+    assert "text differs" in outdated(render(measured), changed(measured, what="something else"))
+    assert "text differs" in outdated("", measured)
+
+
+def test_every_case_is_compared_or_needs_what_is_not_here() -> None:
+    for agreement in AGREEMENTS:
+        for name, case in golden.cases(agreement.file).items():
+            assert name in agreement.recipes or case["builder"].startswith("stored_")
+        assert set(agreement.recipes) <= set(golden.cases(agreement.file))
+
+
+def test_a_difference_beyond_the_tolerance_never_reaches_the_page(measured: Measured) -> None:
+    with pytest.raises(SystemExit, match="soft labels of the last frame"):
+        render(changed(measured, difference=float("nan")))
+
+
+def test_command_writes_and_checks(
+    measured: Measured,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(conformance, "measure", lambda: measured)
+    monkeypatch.setattr(conformance, "PAGE", tmp_path / "docs" / "conformance.md")
+    assert conformance.main(["--check"]) == 1
+    assert "run python -m tests.conformance" in capsys.readouterr().err
+    assert conformance.main([]) == 0
+    assert conformance.main(["--check"]) == 0
+    assert conformance.main(["--wrong"]) == 2
