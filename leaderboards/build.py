@@ -17,19 +17,20 @@ def tables_folder() -> Path:
     return Path(__file__).parent / "tables"
 
 
-def write_pages(records: pd.DataFrame, folder: Path) -> list[Path]:
+def write_pages(records: pd.DataFrame, folder: Path, items: Path | None = None) -> list[Path]:
     """Write ``<suite>.md`` and ``<suite>.csv`` for each suite; a reader sees all of a file or none.
 
     Args:
         records: Columns of `Record`.
         folder: Made where it does not exist.
+        items: The per-item measurements of the records' run, by which backbones are compared.
 
     Returns:
         The files written, in order.
     """
     written = []
     for suite in _suites(records):
-        for ending, text in (("csv", tidy_text(records, suite)), ("md", render_page(records, suite))):
+        for ending, text in (("csv", tidy_text(records, suite)), ("md", render_page(records, suite, items))):
             path = folder / f"{file_name(suite)}.{ending}"
             _write_text(text, path)
             written.append(path)
@@ -40,7 +41,8 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
     """What differs between the committed files of the records' suites and the records.
 
     Rows that are missing or new, values beyond the tolerance, counts and partial data; not dates, versions,
-    devices or which layer is best.
+    devices or which layer is best. Of intervals, only whether they are there; they move with the scores, and
+    how often a layer is chosen and what is tied move more than the scores do.
 
     Returns:
         One sentence a difference; none where the committed files are current.

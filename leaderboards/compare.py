@@ -84,14 +84,20 @@ def _changes(both: Sequence[tuple[Row, Row]], limit: float) -> list[str]:
             f"{_rows(len(moved))} moved by more than {limit:g}, most {_place(old)}: "
             f"committed {float(old['value']):g}, now {float(new['value']):g}"
         )
-    gone = [old for old, new in both if old["value"] and not new["value"]]
-    back = [old for old, new in both if new["value"] and not old["value"]]
-    for rows, words in ((back, "empty, now scored"), (gone, "scored, now empty")):
-        changes += [f"{_rows(len(rows))} {words}, first {_place(rows[0])}"] if rows else []
+    changes += _turned(both, "value", "empty", "scored")
+    changes += _turned(scored, "ci_low", "without an interval", "with an interval")
     for column in ("n", "partial"):
         other = [(old[column], new[column]) for old, new in both if old[column] != new[column]]
         changes += [f"{column} was {other[0][0]}, is {other[0][1]}"] if other else []
     return changes
+
+
+def _turned(both: Sequence[tuple[Row, Row]], column: str, empty: str, filled: str) -> list[str]:
+    """Rows in which a column was filled or emptied; words for both states."""
+    back = [old for old, new in both if new[column] and not old[column]]
+    gone = [old for old, new in both if old[column] and not new[column]]
+    turns = ((back, f"{empty}, now {filled}"), (gone, f"{filled}, now {empty}"))
+    return [f"{_rows(len(rows))} {words}, first {_place(rows[0])}" for rows, words in turns if rows]
 
 
 def _distance(pair: tuple[Row, Row]) -> float:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 COMPARISON_TASK = "cka"
 
+TIED = "≈"
+"""Mark of a score that the data cannot tell from the best one."""
+
 
 @dataclass(frozen=True, slots=True)
 class TaskDisplay:
@@ -141,20 +144,33 @@ def fixed(value: float, decimals: int) -> str:
     return "" if math.isnan(value) else f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
-def score_text(value: float) -> str:
-    """A score as tables show it: percent with one decimal."""
-    return fixed(value, 1)
+def score_text(value: float, spread: float = math.nan) -> str:
+    """A score as tables show it: percent with one decimal, and its spread where that is known."""
+    return _with_spread(value, spread, 1)
 
 
-def similarity_text(value: float) -> str:
-    """A CKA as tables show it: three decimals."""
-    return fixed(value, 3)
+def similarity_text(value: float, spread: float = math.nan) -> str:
+    """A CKA as tables show it: three decimals, and its spread where that is known."""
+    return _with_spread(value, spread, 3)
 
 
-def floor_text(mean: float, deviation: float) -> str:
-    """The random floor as tables show it: mean ± s.d., or the mean of a single draw."""
-    spread = score_text(deviation)
-    return f"{score_text(mean)} ± {spread}" if spread else score_text(mean)
+def signed_text(value: float) -> str:
+    """A difference of scores as tables show it: one decimal and a sign, ``0.0`` where it rounds to that."""
+    text = fixed(value, 1)
+    return f"+{text}" if text not in ("", "0.0") and value > 0 else text
+
+
+def _with_spread(value: float, spread: float, decimals: int) -> str:
+    """``value ± spread``, without the spread where there is none, "" without a value."""
+    text, around = fixed(value, decimals), fixed(spread, decimals)
+    return f"{text} ± {around}" if text and around else text
+
+
+def marked(text: str, *, best: bool, tied: bool) -> str:
+    """A cell's text in bold where it is the best, followed by `TIED` where it cannot be told from that."""
+    if best:
+        return f"**{text}**"
+    return f"{text} {TIED}" if tied else text
 
 
 def ranges_text(numbers: list[int]) -> str:

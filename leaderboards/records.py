@@ -1,7 +1,7 @@
 """Records: one number each, kept as parquet files that are written atomically."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 
 import pandas as pd
@@ -94,6 +94,7 @@ class Record:
 
 
 COLUMNS = tuple(field.name for field in fields(Record))
+DEFAULTS = {field.name: field.default for field in fields(Record) if field.default is not MISSING}
 
 
 def to_frame(records: Sequence[Record]) -> pd.DataFrame:
@@ -121,4 +122,14 @@ def read_records(folders: Iterable[Path]) -> pd.DataFrame:
     frames = [read_frame(path) for path in paths if not path.name.startswith(".")]
     if not frames:
         raise InputError("expected records (*.parquet) but found none; `python -m benchmark run` writes them")
-    return pd.concat(frames, ignore_index=True)[list(COLUMNS)]
+    return _with_all_columns(pd.concat(frames, ignore_index=True))
+
+
+def _with_all_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """Records of an older version have no value for what came later."""
+    for column, usual in DEFAULTS.items():
+        if column not in frame:
+            frame[column] = usual
+        elif frame[column].dtype == object and isinstance(usual, bool):
+            frame[column] = [usual if pd.isna(value) else bool(value) for value in frame[column]]
+    return frame[list(COLUMNS)]

@@ -1,16 +1,21 @@
 """A suite's page: records to Markdown, the same text for the same records in any order."""
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import pandas as pd
 
 from leaderboards.display import (
     COMPARISON_TASK,
     GLOBAL_AVERAGE,
     file_name,
+    fixed,
     pooling_name,
     pooling_rank,
     task_display,
 )
 from leaderboards.gaps import empty_cells
+from leaderboards.honest import SHOWN_SHARE, choice_table, honest_table
 from leaderboards.markdown import bullets, paragraph, plain, table
 from leaderboards.provenance import backbones_table, datasets_table, join, run_sentence, units_text
 from leaderboards.selection import (
@@ -27,43 +32,30 @@ from leaderboards.selection import (
 from leaderboards.similarity import Comparison, cka_table, comparisons_of, most_similar
 from leaderboards.tables import floor_sentence, layer_table, main_table, metrics_table
 from leaderboards.tidy import digest, tidy_text
+from leaderboards.ties import Ties, column_ties
+from leaderboards.wording import (
+    CHOICES,
+    CKA_NOTE,
+    HONEST,
+    NO_ITEMS,
+    OPTIMISM,
+    UNTESTED,
+    UNTRAINED_NOTE,
+    floor_note,
+    layers_note,
+    reading,
+)
 
-READING = """\
-Each row is a backbone: a pretrained vision network that is used as it is, without any further training.
-Each column is a task that is solved with nothing but its features. The features of **every layer** were
-scored; a cell shows the best layer's score and which layer that is: `61.2 (9/12)` is 61.2 %, reached by the
-features after block 9 of 12. Higher is better, 100 is perfect, and the best backbone of each column is in
-**bold**. An empty cell is a missing score, not a zero; the last section says why it is missing."""
-
-OPTIMISM = """\
-The best layer is chosen on the same data that its score is reported on, so the scores are a little
-optimistic, most of all where the data are few."""
-
-UNTRAINED_NOTE = """\
-An untrained backbone has the usual blocks but random weights: what the architecture gives without any
-learning."""
-
-FLOOR_NOTE = """\
-The random floor is what features of pure noise reach: the mean ± standard deviation over independent
-draws. A score near it says that the features hold nothing the task can use."""
-
-LAYERS_NOTE = """\
-Layer k is the output of block k, before any final norm. The bold score of each row is the one in the table
-above. `final` is the last block's output after the network's final norm; it is shown for comparison and
-takes no part in the choice of the best layer. Cells beyond a backbone's last block, and `final` where it has
-no such norm, are empty by nature."""
-
-CKA_NOTE = """\
-CKA compares two layers, of one backbone or of two, by asking whether they find the same images alike: 1 is
-the same up to rotation and scale, 0 is unrelated. It says how similar features are, not how good."""
+ColumnTies = Mapping[tuple[str, str, str, str], Ties]
 
 
-def render_page(records: pd.DataFrame, suite: str) -> str:
+def render_page(records: pd.DataFrame, suite: str, items: Path | None = None) -> str:
     """The page of one suite.
 
     Args:
         records: Columns of `Record`; other suites are left out.
         suite: Name of the suite.
+        items: Folder of the per-item measurements, by which backbones are compared; None for no comparison.
 
     Returns:
         Markdown that ends with a line break.
@@ -72,31 +64,63 @@ def render_page(records: pd.DataFrame, suite: str) -> str:
     blocks = [f"# Leaderboard: {suite}"]
     columns = columns_of(own)
     if columns:
-        blocks += [READING, *_main(score_rows(own), columns), *_layers(score_rows(own), columns)]
+        scores = score_rows(own)
+        ties = column_ties(scores, items) if items is not None else {}
+        blocks += [*_main(scores, columns, ties), *_layers(scores, columns)]
     if comparisons_of(own):
         blocks += _similarity(own)
     blocks += [*_provenance(own, suite), *_gaps(own)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _main(records: pd.DataFrame, columns: tuple[Column, ...]) -> list[str]:
+def _main(records: pd.DataFrame, columns: tuple[Column, ...], ties: ColumnTies) -> list[str]:
     """The leaderboard with what is needed to read it."""
+    intervals, honest = _intervals(records), honest_table(records)
     asked = [task_display(name) for name in dict.fromkeys(column.task for column in columns)]
     legend = [
         {"task": task.name, "the question": task.asks, "the score, in percent": task.measures}
         for task in asked
     ]
     return [
+        reading(intervals=intervals, ties=_compared(ties)),
         "## The best layer of each backbone",
-        table(main_table(records), left=2),
+        table(main_table(records, ties), left=2),
         _partial_note(records, columns),
-        FLOOR_NOTE if (records["family"] == FLOOR).any() else "",
+        _tie_note(records, columns, ties),
+        OPTIMISM if honest.empty else HONEST,
+        "" if honest.empty else table(honest, left=2),
+        floor_note(intervals=intervals) if (records["family"] == FLOOR).any() else "",
         UNTRAINED_NOTE if any(not one.trained and not one.floor for one in backbones_of(records)) else "",
-        OPTIMISM,
         "What the columns ask:",
         table(pd.DataFrame(legend), left=3),
         _pooling_note(records, columns),
     ]
+
+
+def _intervals(records: pd.DataFrame) -> bool:
+    """Whether any score of a backbone has an interval."""
+    return bool(records.loc[records["family"] != FLOOR, "ci_low"].notna().any())
+
+
+def _tie_note(records: pd.DataFrame, columns: tuple[Column, ...], ties: ColumnTies) -> str:
+    """Which backbones were not compared, "" where all were or nothing says how sure a score is."""
+    labels = {backbone.name: backbone.label for backbone in backbones_of(records) if not backbone.floor}
+    if len(labels) < 2 or not _intervals(records):
+        return ""
+    untested = {column.heading: ties[column.key].untested for column in columns if column.key in ties}
+    if not ties or (any(untested.values()) and not _compared(ties)):
+        return NO_ITEMS
+    names = [
+        f"{plain(heading)} ({', '.join(label for name, label in labels.items() if name in lacking)})"
+        for heading, lacking in untested.items()
+        if lacking
+    ]
+    return UNTESTED.format(names="; ".join(names)) if names else ""
+
+
+def _compared(ties: ColumnTies) -> bool:
+    """Whether any backbone was compared with the best of its column."""
+    return any(one.tied or one.apart for one in ties.values())
 
 
 def _partial_note(records: pd.DataFrame, columns: tuple[Column, ...]) -> str:
@@ -140,10 +164,13 @@ def _pooling_note(records: pd.DataFrame, columns: tuple[Column, ...]) -> str:
 
 def _layers(records: pd.DataFrame, columns: tuple[Column, ...]) -> list[str]:
     """For each column its scores of every layer, in each pooling, and its task's other metrics."""
-    blocks = ["## Every layer", LAYERS_NOTE]
-    for column in columns:
+    tables = [choice_table(column.rows(records), column) for column in columns]
+    least = "" if all(chosen.empty for chosen in tables) else f"{fixed(100 * SHOWN_SHARE, 0)} %"
+    blocks = ["## Every layer", layers_note(intervals=_intervals(records), least=least)]
+    for column, chosen in zip(columns, tables, strict=True):
         rows = column.rows(records)
         blocks += [f"### {_title(column)}", *_layer_block(rows, column, None)]
+        blocks += [] if chosen.empty else [CHOICES, table(chosen)]
         for pooling in secondary_poolings(rows, column):
             blocks += _layer_block(rows, column, pooling)
         metrics = metrics_table(rows, column)

@@ -61,6 +61,11 @@ class Column:
     heading: str
     partial: bool
 
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Its values of `COLUMN`."""
+        return (self.task, self.dataset, self.protocol, self.metric)
+
     def rows(self, records: pd.DataFrame) -> pd.DataFrame:
         """The records of its task, dataset and protocol, all metrics."""
         same = (records["task"] == self.task) & (records["dataset"] == self.dataset)
@@ -171,6 +176,25 @@ def secondary_poolings(rows: pd.DataFrame, column: Column) -> tuple[str, ...]:
     shown = column.rows(rows)
     shown = shown[(shown["metric"] == column.metric) & ~shown["primary"].astype(bool)]
     return tuple(sorted({str(pooling) for pooling in shown["pooling"]}, key=pooling_rank))
+
+
+def candidates(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of blocks from 1 on that have a value."""
+    return rows[(rows["tap"] == "block") & (rows["layer"] >= 1) & rows["value"].notna()]
+
+
+def best_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """The best row of each backbone, column and metric; the lower layer of equal ones; no random floor."""
+    rows = candidates(rows)
+    rows = rows[rows["family"] != FLOOR].sort_values(
+        ["value", "layer", "pooling"], ascending=[False, True, True], kind="stable"
+    )
+    return rows.drop_duplicates(["backbone", *COLUMN])
+
+
+def half_widths(rows: pd.DataFrame) -> "pd.Series[float]":
+    """Half the width of each row's 95 % interval; NaN where it has none."""
+    return (rows["ci_high"] - rows["ci_low"]) / 2
 
 
 def pooled(rows: pd.DataFrame, column: Column, pooling: str | None = None) -> pd.DataFrame:

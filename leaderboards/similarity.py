@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from leaderboards.display import pooling_rank, similarity_text
-from leaderboards.selection import Backbone, backbones_of, pair_rows
+from leaderboards.selection import Backbone, backbones_of, half_widths, pair_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,15 @@ def last_blocks(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def cka_table(records: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
-    """CKA of each backbone's last block with each other's, symmetric, as text."""
+    """CKA of each backbone's last block with each other's, symmetric, as text; ± is half an interval."""
     rows = comparison.rows(last_blocks(records))
     names = {*rows["backbone"], *rows["other"]}
     backbones = [backbone for backbone in backbones_of(records) if backbone.name in names]
     cells: dict[tuple[str, str], str] = {}
-    for first, second, value in rows[["backbone", "other", "value"]].itertuples(index=False, name=None):
-        cells[first, second] = cells[second, first] = similarity_text(float(value))
+    fields = rows[["backbone", "other", "value"]].assign(spread=half_widths(rows))
+    for first, second, value, spread in fields.itertuples(index=False, name=None):
+        text = similarity_text(value) if first == second else similarity_text(value, spread)
+        cells[first, second] = cells[second, first] = text
     table = pd.DataFrame({"": [backbone.label for backbone in backbones]})
     for backbone in backbones:
         table[backbone.label] = [cells.get((row.name, backbone.name), "") for row in backbones]
@@ -79,7 +81,10 @@ def most_similar(records: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
             "block": _blocks(known, rows["backbone"], rows["layer"]),
             "other backbone": [known[name].label for name in rows["other"]],
             "its block": _blocks(known, rows["other"], rows["other_layer"]),
-            "CKA": [similarity_text(float(value)) for value in rows["value"]],
+            "CKA": [
+                similarity_text(value, spread)
+                for value, spread in zip(rows["value"], half_widths(rows), strict=True)
+            ],
         }
     )
 

@@ -1,24 +1,31 @@
 """Records to tables of scores: pure functions from data frame to data frame."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import mean, stdev
 
 import pandas as pd
 
-from leaderboards.display import GLOBAL_AVERAGE, floor_text, metric_rank, score_text
+from leaderboards.display import GLOBAL_AVERAGE, marked, metric_rank, score_text
 from leaderboards.selection import (
     COLUMN,
     FLOOR,
     Backbone,
     Column,
     backbones_of,
+    best_rows,
+    candidates,
     columns_of,
+    half_widths,
     pooled,
     primary_poolings,
     score_rows,
 )
+from leaderboards.ties import Ties
 
-BEST = ["backbone", "family", "trained", *COLUMN, "pooling", "layer", "depth", "value", "n", "partial"]
+BEST = [
+    *("backbone", "family", "trained", *COLUMN, "pooling", "layer", "depth"),
+    *("value", "ci_low", "ci_high", "n", "partial"),
+]
 
 
 def best_layers(records: pd.DataFrame) -> pd.DataFrame:
@@ -35,13 +42,14 @@ def best_layers(records: pd.DataFrame) -> pd.DataFrame:
         Columns `BEST`, in the order of the tables.
     """
     rows = score_rows(records)
-    best = _best(rows[rows["primary"].astype(bool) & (rows["metric"] != "")])
+    best = best_rows(rows[rows["primary"].astype(bool) & (rows["metric"] != "")])
     ranks = {backbone.name: rank for rank, backbone in enumerate(backbones_of(records))}
-    places = {_key(column): place for place, column in enumerate(columns_of(records))}
+    places = {column.key: place for place, column in enumerate(columns_of(records))}
     order = [
-        (ranks[str(backbone)], places[key])
-        for backbone, *rest in best[["backbone", *COLUMN]].itertuples(index=False, name=None)
-        for key in [tuple(rest)]
+        (ranks[str(backbone)], places[task, dataset, protocol, metric])
+        for backbone, task, dataset, protocol, metric in best[["backbone", *COLUMN]].itertuples(
+            index=False, name=None
+        )
     ]
     positions = sorted(range(len(best)), key=lambda position: order[position])
     return best.iloc[positions].reset_index(drop=True)[BEST]
@@ -56,23 +64,47 @@ def floor_scores(records: pd.DataFrame) -> pd.DataFrame:
     return _floors(score_rows(records))
 
 
-def main_table(records: pd.DataFrame) -> pd.DataFrame:
-    """The leaderboard as text: backbones by columns, cells ``score (layer/depth)``, each column's best bold.
+def main_table(
+    records: pd.DataFrame, ties: Mapping[tuple[str, str, str, str], Ties] | None = None
+) -> pd.DataFrame:
+    """The leaderboard as text: backbones by columns, cells ``score ± half interval (layer/depth)``.
 
-    The random floor's row is last, its cells are ``mean ± s.d.``, and it is never bold.
+    Each column's best is bold, and what is tied with it marked. The random floor's row is last, its cells
+    are ``mean ± s.d.``, and it is never bold.
+
+    Args:
+        records: Columns of `Record`, in any order.
+        ties: For the `Column.key` of each column, what is tied with its best.
     """
-    backbones, columns = backbones_of(records), columns_of(records)
     best, floors = best_layers(records), floor_scores(records)
     floors = floors[floors["primary"].astype(bool)]
+    ties = ties or {}
+
+    def cells(column: Column) -> dict[str, str]:
+        return _floor_cells(floors, column) | _best_cells(best, column, ties.get(column.key, Ties()))
+
+    return board(records, backbones_of(records), cells)
+
+
+def board(
+    records: pd.DataFrame, backbones: Sequence[Backbone], cells: Callable[[Column], Mapping[str, str]]
+) -> pd.DataFrame:
+    """A table of the leaderboard's columns.
+
+    Args:
+        records: Columns of `Record`, in any order.
+        backbones: Its rows.
+        cells: For a column, the text of each backbone that has one, by name.
+    """
     table = pd.DataFrame(
         {
             "family": [_family(backbone) for backbone in backbones],
             "backbone": [backbone.label for backbone in backbones],
         }
     )
-    for column in columns:
-        cells = _floor_cells(floors, column) | _best_cells(best, column)
-        table[column.heading] = [cells.get(backbone.name, "") for backbone in backbones]
+    for column in columns_of(records):
+        texts = cells(column)
+        table[column.heading] = [texts.get(backbone.name, "") for backbone in backbones]
     return table
 
 
@@ -86,7 +118,8 @@ def layer_table(records: pd.DataFrame, column: Column, pooling: str | None = Non
 
     Returns:
         A row a backbone without the random floor, columns ``1``..greatest depth and, where there is one,
-        ``final``. Each row's best block is bold: the layer that the leaderboard shows.
+        ``final``. Each row's best block is bold: the layer that the leaderboard shows; layers that are tied
+        with it are marked.
     """
     rows = score_rows(records)
     shown = pooled(rows, column, pooling)
@@ -94,18 +127,15 @@ def layer_table(records: pd.DataFrame, column: Column, pooling: str | None = Non
     backbones = [backbone for backbone in backbones_of(records) if backbone.name in set(shown["backbone"])]
     heads = [str(layer) for layer in range(1, 1 + max((backbone.depth for backbone in backbones), default=0))]
     heads += ["final"] if (shown["tap"] == "final").any() else []
-    cells = {
-        (str(name), "final" if tap == "final" else str(layer)): score_text(float(value))
-        for name, layer, tap, value in shown[["backbone", "layer", "tap", "value"]].itertuples(
-            index=False, name=None
-        )
-    }
-    for name, layer in _best(shown)[["backbone", "layer"]].itertuples(index=False, name=None):
-        cells[name, str(layer)] = f"**{cells[name, str(layer)]}**"
-    labels = _labels(backbones, primary_poolings(rows, column), pooling)
+    best = {(str(row["backbone"]), str(row["layer"])) for _, row in best_rows(shown).iterrows()}
+    cells: dict[tuple[str, str], str] = {}
+    fields = shown[["backbone", "layer", "tap", "value", "tied"]].assign(spread=half_widths(shown))
+    for name, layer, tap, value, tied, spread in fields.itertuples(index=False, name=None):
+        place = (str(name), "final" if tap == "final" else str(layer))
+        cells[place] = marked(score_text(value, spread), best=place in best, tied=bool(tied))
     body = [[cells.get((backbone.name, head), "") for head in heads] for backbone in backbones]
     table = pd.DataFrame(body, columns=heads, index=range(len(backbones)), dtype=object)
-    table.insert(0, "backbone", labels)
+    table.insert(0, "backbone", _labels(backbones, primary_poolings(rows, column), pooling))
     return table
 
 
@@ -120,11 +150,11 @@ def metrics_table(records: pd.DataFrame, column: Column) -> pd.DataFrame:
     if len(metrics) < 2:
         return pd.DataFrame()
     backbones = [backbone for backbone in backbones_of(records) if backbone.name in set(rows["backbone"])]
-    best, floors = _best(rows), _floors(rows)
+    best, floors = best_rows(rows), _floors(rows)
     table = pd.DataFrame({"backbone": [backbone.label for backbone in backbones]})
     for metric in sorted(metrics, key=lambda name: metric_rank(column.task, name)):
         one = Column(column.task, column.dataset, column.protocol, metric, metric, column.partial)
-        cells = _floor_cells(floors, one) | _best_cells(best, one)
+        cells = _floor_cells(floors, one) | _best_cells(best, one, Ties())
         table[metric] = [cells.get(backbone.name, "") for backbone in backbones]
     return table
 
@@ -138,7 +168,7 @@ def floor_sentence(records: pd.DataFrame, column: Column, pooling: str | None = 
     floors = floors[floors["metric"] == column.metric]
     labels = {backbone.name: backbone.label for backbone in backbones_of(records)}
     return " ".join(
-        f"R{labels[row['backbone']][1:]}: {floor_text(row['mean'], row['deviation'])} "
+        f"R{labels[row['backbone']][1:]}: {score_text(row['mean'], row['deviation'])} "
         f"({row['draws']} {'draw' if row['draws'] == 1 else 'draws'})."
         for _, row in floors.iterrows()
     )
@@ -149,7 +179,7 @@ def _floors(rows: pd.DataFrame) -> pd.DataFrame:
     keys = ["backbone", *COLUMN, "pooling", "primary"]
     draws: dict[tuple[str | bool, ...], list[float]] = {}
     rows = rows[rows["family"] == FLOOR]
-    rows = _candidates(rows) if len(rows) else rows
+    rows = candidates(rows) if len(rows) else rows
     for *key, value in rows[[*keys, "value"]].itertuples(index=False, name=None):
         draws.setdefault(tuple(key), []).append(float(value))
     body = [
@@ -159,42 +189,24 @@ def _floors(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(body, columns=[*keys, "mean", "deviation", "draws"])
 
 
-def _candidates(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of blocks from 1 on that have a value."""
-    return rows[(rows["tap"] == "block") & (rows["layer"] >= 1) & rows["value"].notna()]
-
-
-def _best(rows: pd.DataFrame) -> pd.DataFrame:
-    """The best row of each backbone, column and metric; the lower layer of equal ones; no random floor."""
-    rows = _candidates(rows)
-    rows = rows[rows["family"] != FLOOR].sort_values(
-        ["value", "layer", "pooling"], ascending=[False, True, True], kind="stable"
-    )
-    return rows.drop_duplicates(["backbone", *COLUMN])
-
-
-def _key(column: Column) -> tuple[str, ...]:
-    """A column's values of `COLUMN`."""
-    return (column.task, column.dataset, column.protocol, column.metric)
-
-
-def _best_cells(best: pd.DataFrame, column: Column) -> dict[str, str]:
-    """For each backbone its cell ``score (layer/depth)``; those that reach the column's best value bold."""
+def _best_cells(best: pd.DataFrame, column: Column, ties: Ties) -> dict[str, str]:
+    """For each backbone its cell; the column's best bold and those tied with it marked."""
     rows = column.rows(best)
     rows = rows[rows["metric"] == column.metric]
-    top = rows["value"].max()
+    top, spreads = rows["value"].max(), half_widths(rows)
     cells = {}
-    for _, row in rows.iterrows():
-        text = f"{score_text(float(row['value']))} ({row['layer']}/{row['depth']})"
-        cells[str(row["backbone"])] = f"**{text}**" if row["value"] == top else text
+    for (_, row), spread in zip(rows.iterrows(), spreads, strict=True):
+        name = str(row["backbone"])
+        text = f"{score_text(float(row['value']), spread)} ({row['layer']}/{row['depth']})"
+        cells[name] = marked(text, best=row["value"] == top, tied=name in ties.tied)
     return cells
 
 
 def _floor_cells(floors: pd.DataFrame, column: Column) -> dict[str, str]:
-    """For each random floor its cell ``mean ± s.d.``."""
+    """For each random floor its cell ``mean ± s.d.``, or the mean of a single draw."""
     rows = column.rows(floors)
     rows = rows[rows["metric"] == column.metric]
-    return {str(row["backbone"]): floor_text(row["mean"], row["deviation"]) for _, row in rows.iterrows()}
+    return {str(row["backbone"]): score_text(row["mean"], row["deviation"]) for _, row in rows.iterrows()}
 
 
 def _family(backbone: Backbone) -> str:

@@ -19,15 +19,21 @@ KEY = [
     *("backbone", "task", "dataset", "protocol", "pooling", "metric"),
     *("layer", "tap", "other", "other_layer", "other_tap"),
 ]
-TIDY = ["backbone", "family", "trained", *KEY[1:], "value", "n", "partial", "best"]
-"""Columns of the CSV; the ``other`` ones are empty for scores, ``value`` is where there is no score."""
+UNCERTAIN = ["ci_low", "ci_high", "chosen", "held_out"]
+TIDY = [
+    *("backbone", "family", "trained", *KEY[1:], "value", "ci_low", "ci_high"),
+    *("n", "partial", "best", "tied", "chosen", "held_out"),
+]
+"""Columns of the CSV. The ``other`` ones are empty for scores, ``value`` is where there is no score, and what
+says how sure a number is (`leaderboards.records.Record`) is where that is not known."""
 
 
 def tidy_frame(records: pd.DataFrame, suite: str) -> pd.DataFrame:
     """The numbers of one suite as text, columns `TIDY`, in the order of the page.
 
     Primary scores of every layer, the random floor's draws too, and the CKA of the last blocks of each two
-    backbones; ``best`` marks the layer that the leaderboard shows.
+    backbones; ``best`` marks the layer that the leaderboard shows, ``tied`` those that cannot be told from
+    their backbone's best one.
     """
     own = newest(records[records["suite"] == suite])
     scores = score_rows(own)
@@ -88,6 +94,7 @@ def _text(rows: pd.DataFrame, families: dict[str, str]) -> pd.DataFrame:
     pairs = rows["other"] != ""
     text = pd.DataFrame({column: rows[column].astype(str) for column in TIDY})
     text["family"] = rows["backbone"].map(families)
-    text["value"] = [fixed(float(value), DECIMALS) for value in rows["value"]]
+    for column in ("value", *UNCERTAIN):
+        text[column] = [fixed(float(value), DECIMALS) for value in rows[column]]
     text["other_layer"] = text["other_layer"].where(pairs, "")
     return text

@@ -1,12 +1,13 @@
 """Plausible records without a run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from leaderboards.records import Record, to_frame
+from tasks.base import Items, Over, Statistic
 
 NAN = float("nan")
 
@@ -77,6 +78,42 @@ def pair(first: str, layer: int, second: str, other_layer: int, value: float, **
         "family": {"mini-dino": "DINO", "mini-clip": "CLIP", "mini-mae": "MAE"}.get(first, "other"),
     }
     return record(**(usual | changes))
+
+
+def unsure(
+    records: Sequence[Record],
+    half: float = 0.8,
+    chosen: Mapping[int, float] | None = None,
+    loss: float = 0.5,
+    tied: Sequence[int] = (),
+) -> list[Record]:
+    """The same records with intervals of one width and, of the blocks, how often each was chosen.
+
+    A layer's held-out score is its score less the loss; shares are of blocks, ties of layers with any tap.
+    """
+    found = []
+    for one in records:
+        share = (chosen or {}).get(one.layer, 0.0) if chosen and one.tap == "block" else NAN
+        found.append(
+            replace(
+                one,
+                ci_low=one.value - half,
+                ci_high=one.value + half,
+                chosen=share,
+                held_out=one.value - loss if share > 0 else NAN,
+                tied=one.layer in tied,
+            )
+        )
+    return found
+
+
+def measured(
+    values: Sequence[float], metric: str = "top-1", over: Over = "items", prefix: str = "image "
+) -> Items:
+    """Items of one layer and metric, one value each."""
+    keys = tuple(f"{prefix}{place}" for place in range(len(values)))
+    columns = {metric: np.array(values, np.float64)}
+    return Items("images", keys, keys, ("",) * len(keys), columns, {metric: Statistic(metric, over)})
 
 
 def frame(*groups: Iterable[Record]) -> pd.DataFrame:

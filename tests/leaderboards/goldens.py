@@ -1,11 +1,16 @@
 """Records of the stored pages; ``python -m tests.leaderboards.goldens`` writes the pages anew, to be read."""
 
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from leaderboards.files import scored_path, task_key
+from leaderboards.items import write_items
 from leaderboards.render import render_page
-from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record
+from tests.leaderboards.builder import NAN, floor, frame, layers, measured, pair, record, unsure
 
 EXPECTED = Path(__file__).parent / "expected"
 
@@ -41,7 +46,75 @@ def broken() -> pd.DataFrame:
     return frame([record(metric="", value=NAN, reason="the archive is damaged; download it again.", n=0)])
 
 
-PAGES = {"several": several, "single": single, "broken": broken}
+def uncertain() -> pd.DataFrame:
+    """Three backbones and the floor on two tasks and CKA, with intervals, chosen layers and ties."""
+    return frame(_unsure_knn(), _unsure_davis(), _unsure_cka())
+
+
+PAGES = {"several": several, "single": single, "broken": broken, "uncertain": uncertain}
+
+
+def page(name: str) -> str:
+    """A page of `PAGES`; the uncertain one with measurements by which its backbones are compared."""
+    records = PAGES[name]()
+    if name != "uncertain":
+        return render_page(records, "mini")
+    with tempfile.TemporaryDirectory() as folder:
+        write_measured(Path(folder))
+        return render_page(records, "mini", Path(folder))
+
+
+def write_measured(folder: Path) -> None:
+    """Items of the k-NN scores of `uncertain`: 100 images; the first two backbones disagree on some."""
+    random = np.random.default_rng(0)
+    hits = {"mini-clip": _hits(70), "mini-dino": np.roll(_hits(68), 1), "mini-mae": _hits(21)}
+    order = random.permutation(100)
+    for backbone, values in hits.items():
+        write_knn(folder, backbone, 100.0 * values[order])
+
+
+def write_knn(folder: Path, backbone: str, values: Sequence[float], layer: int = 2, prefix: str = "") -> None:
+    """Items of one layer of a backbone's k-NN scores."""
+    path = folder / scored_path(task_key("knn", "mini-imagenet", "standard"), backbone)
+    write_items({(layer, "block", "cls"): measured(values, prefix=prefix)}, path)
+
+
+def _hits(count: int) -> np.ndarray:
+    """So many ones of 100, then zeros."""
+    return (np.arange(100) < count).astype(float)
+
+
+def _unsure_knn():
+    common = {"n": 100}
+    return [
+        *unsure(layers([45.0, 70.0, 66.0], 71.0, **CLIP, **common), 9.0, {2: 0.9, 3: 0.1}, 0.5, [3]),
+        *unsure(layers([44.0, 60.0, 59.0], 58.0, **CLIP, **SECOND, **common), 9.5, {2: 1.0}, 0.5, [3]),
+        *unsure(layers([60.0, 79.0, 85.0], **CLIP, **TOP5, **common), 7.5, {3: 1.0}),
+        *unsure(layers([30.0, 68.0, 67.5], 64.0, **common), 9.0, {2: 0.52, 3: 0.48}, 1.25, [3]),
+        *unsure(layers([50.0, 80.0, 81.0], **TOP5, **common), 8.0, {3: 1.0}),
+        *unsure(
+            layers([20.0, 21.0, 19.0], 19.5, **MAE, **common), 8.0, {1: 0.37, 2: 0.6, 3: 0.03}, -0.5, [1]
+        ),
+        *floor([9.0, 10.0, 11.0], **common),
+        *floor([48.0, 50.0, 52.0], **TOP5, **common),
+    ]
+
+
+def _unsure_davis():
+    return [
+        *unsure(layers([40.0, NAN, 55.5], **DAVIS), 3.25, {3: 1.0}, 0.0),
+        *layers([50.0, 51.0, 50.0], **DAVIS, **CLIP),
+    ]
+
+
+def _unsure_cka():
+    pairs = [
+        pair("mini-dino", 3, "mini-dino", 3, 1.0),
+        pair("mini-clip", 3, "mini-clip", 3, 1.0),
+        pair("mini-dino", 3, "mini-clip", 3, 0.4321),
+        pair("mini-dino", 2, "mini-clip", 1, 0.75),
+    ]
+    return unsure(pairs, 0.0123)
 
 
 def _knn():
@@ -96,5 +169,5 @@ def _cka():
 
 if __name__ == "__main__":
     EXPECTED.mkdir(exist_ok=True)
-    for name, build in PAGES.items():
-        (EXPECTED / f"{name}.md").write_text(render_page(build(), "mini"), encoding="utf-8")
+    for name in PAGES:
+        (EXPECTED / f"{name}.md").write_text(page(name), encoding="utf-8")

@@ -7,9 +7,9 @@ from leaderboards.build import check_pages, tables_folder, write_pages
 from leaderboards.compare import Tolerance
 from leaderboards.display import file_name
 from leaderboards.records import to_frame
-from leaderboards.tidy import TIDY, read_tidy
-from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record
-from tests.leaderboards.goldens import several
+from leaderboards.tidy import TIDY, read_tidy, tidy_frame
+from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure
+from tests.leaderboards.goldens import several, uncertain, write_measured
 
 NAME = "mini.csv: mini-dino, knn on mini-imagenet (standard): "
 
@@ -64,14 +64,32 @@ def test_the_csv_has_one_row_a_layer_with_four_decimals(committed):
     comparison = "mini-clip,CLIP,True,cka,mini-imagenet,standard,cls,CKA"
     assert lines == [
         ",".join(TIDY),
-        f"mini-dino,DINO,True,{start},1,block,,,,10.0000,400,False,False",
-        f"mini-dino,DINO,True,{start},2,block,,,,30.0000,400,False,True",
-        f"mini-dino,DINO,True,{start},3,block,,,,20.0000,400,False,False",
-        f"random,random,False,{start},1,block,,,,1.0000,400,False,False",
-        f"random,random,False,{start},2,block,,,,2.0000,400,False,False",
-        f"{comparison},3,block,mini-clip,3,block,1.0000,4,False,False",
-        f"{comparison},3,block,mini-dino,3,block,0.5000,4,False,False",
+        f"mini-dino,DINO,True,{start},1,block,,,,10.0000,,,400,False,False,False,,",
+        f"mini-dino,DINO,True,{start},2,block,,,,30.0000,,,400,False,True,False,,",
+        f"mini-dino,DINO,True,{start},3,block,,,,20.0000,,,400,False,False,False,,",
+        f"random,random,False,{start},1,block,,,,1.0000,,,400,False,False,False,,",
+        f"random,random,False,{start},2,block,,,,2.0000,,,400,False,False,False,,",
+        f"{comparison},3,block,mini-clip,3,block,1.0000,,,4,False,False,False,,",
+        f"{comparison},3,block,mini-dino,3,block,0.5000,,,4,False,False,False,,",
     ]
+
+
+def test_the_csv_says_how_sure_a_score_is():
+    records = frame(unsure(layers([10.0, 30.0]), half=1.5, chosen={2: 1.0}, tied=[1]))
+    columns = ["ci_low", "ci_high", "tied", "chosen", "held_out"]
+    assert tidy_frame(records, "mini")[columns].to_numpy().tolist() == [
+        ["8.5000", "11.5000", "True", "0.0000", ""],
+        ["28.5000", "31.5000", "False", "1.0000", "29.5000"],
+    ]
+
+
+def test_backbones_are_compared_by_the_items_of_the_run(tmp_path):
+    write_measured(tmp_path / "items")
+    write_pages(uncertain(), tmp_path / "with", tmp_path / "items")
+    write_pages(uncertain(), tmp_path / "without")
+    texts = [(tmp_path / name / "mini.md").read_text() for name in ("with", "without")]
+    assert ["68.0 ± 9.0 (2/3) ≈" in text for text in texts] == [True, False]
+    assert check_pages(uncertain(), tmp_path / "without") == check_pages(uncertain(), tmp_path / "with") == []
 
 
 def test_the_csv_of_many_tasks_is_in_the_order_of_the_page(tmp_path):
@@ -94,6 +112,21 @@ def test_a_value_beyond_the_tolerance_is_named(committed):
         NAME + "2 rows moved by more than 0.5, most layer 3, cls: committed 20, now 17.5"
     ]
     assert check_pages(small(values=(10.0, 31.0, 17.5)), committed, Tolerance(score=3.0)) == []
+
+
+def test_of_intervals_only_whether_they_are_there_is_compared(tmp_path):
+    narrow = frame(unsure(layers([1.0, 2.0]), 3.0, {1: 1.0}))
+    wide = frame(unsure(layers([1.0, 2.0]), 9.0, {2: 1.0}, tied=[1]))
+    bare = frame(layers([1.0, 2.0]))
+    write_pages(narrow, tmp_path)
+    assert check_pages(wide, tmp_path) == []
+    assert check_pages(bare, tmp_path) == [
+        NAME + "2 rows with an interval, now without an interval, first layer 1, cls"
+    ]
+    write_pages(bare, tmp_path)
+    assert check_pages(wide, tmp_path) == [
+        NAME + "2 rows without an interval, now with an interval, first layer 1, cls"
+    ]
 
 
 def test_cka_has_its_own_tolerance(committed):

@@ -1,6 +1,6 @@
 from leaderboards.selection import backbones_of, pair_rows
 from leaderboards.similarity import Comparison, cka_table, comparisons_of, most_similar
-from tests.leaderboards.builder import NAN, frame, pair
+from tests.leaderboards.builder import NAN, frame, pair, unsure
 
 CLS = Comparison("mini-imagenet", "standard", "cls")
 DINO, CLIP, MAE = "mini-dino", "mini-clip", "mini-mae"
@@ -24,6 +24,13 @@ def test_the_table_of_last_blocks_is_symmetric():
     table = cka_table(records, CLS)
     assert table.to_numpy().tolist() == [[CLIP, "1.000", "0.250"], [DINO, "0.250", "1.000"]]
     assert list(table.columns) == ["", CLIP, DINO]
+
+
+def test_an_interval_stands_beside_its_comparison_but_not_beside_a_layer_with_itself():
+    sure = [pair(DINO, 3, DINO, 3, 1.0), pair(CLIP, 3, CLIP, 3, 1.0), pair(DINO, 3, CLIP, 3, 0.25)]
+    records = frame(unsure(sure, half=0.0104))
+    assert cka_table(records, CLS)[DINO].tolist() == ["0.250 ± 0.010", "1.000"]
+    assert most_similar(records, CLS)["CKA"].tolist() == ["0.250 ± 0.010"]
 
 
 def test_a_missing_comparison_is_an_empty_cell():

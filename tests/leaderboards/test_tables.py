@@ -2,8 +2,17 @@ import pandas as pd
 import pytest
 
 from leaderboards.selection import backbones_of, columns_of, score_rows
-from leaderboards.tables import BEST, best_layers, floor_scores, floor_sentence, layer_table, main_table
-from tests.leaderboards.builder import NAN, floor, frame, layers, record
+from leaderboards.tables import (
+    BEST,
+    best_layers,
+    floor_scores,
+    floor_sentence,
+    layer_table,
+    main_table,
+    metrics_table,
+)
+from leaderboards.ties import Ties
+from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from zoo.spec import FAMILIES
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
@@ -101,6 +110,42 @@ def test_columns_name_the_dataset_or_protocol_only_where_there_are_several():
         "retrieval mAP medium, rparis6k †",
         "zebra stripes",
     ]
+
+
+def test_a_cell_has_half_the_width_of_its_interval_where_there_is_one():
+    records = frame(unsure(layers([5.0, 6.0]), half=0.83), layers([4.0, 3.0], **CLIP))
+    assert main_table(records)["knn top-1"].tolist() == ["4.0 (1/2)", "**6.0 ± 0.8 (2/2)**"]
+    assert main_table(frame(unsure(layers([5.0]), half=0.0)))["knn top-1"].tolist() == ["**5.0 ± 0.0 (1/1)**"]
+
+
+def test_a_lopsided_interval_is_as_wide_as_it_is():
+    assert cell(frame([record(ci_low=48.0, ci_high=51.0, depth=1)]), "mini-dino", "knn top-1") == (
+        "**50.0 ± 1.5 (1/1)**"
+    )
+
+
+def test_backbones_that_are_tied_with_the_best_are_marked():
+    records = frame(layers([5.0]), layers([4.0], **CLIP), layers([3.0], backbone="mini-fs", family="FS"))
+    ties = {columns_of(records)[0].key: Ties(tied=frozenset({"mini-clip"}), apart=frozenset({"mini-fs"}))}
+    assert main_table(records, ties)["knn top-1"].tolist() == ["3.0 (1/1)", "4.0 (1/1) ≈", "**5.0 (1/1)**"]
+
+
+def test_layers_that_are_tied_with_the_best_are_marked():
+    records = frame(unsure(layers([4.5, 5.0, 1.0], 5.5), half=1.25, tied=[1]))
+    assert layer_table(records, columns_of(records)[0]).to_numpy().tolist() == [
+        ["mini-dino", "4.5 ± 1.2 ≈", "**5.0 ± 1.2**", "1.0 ± 1.2", "5.5 ± 1.2"]
+    ]
+
+
+def test_all_metrics_have_intervals():
+    records = frame(
+        unsure(layers([4.0, 5.0]), half=0.5),
+        unsure(layers([8.0, 7.0], metric="top-5", primary=False), half=0.25),
+        floor([1.0, 2.0]),
+    )
+    table = metrics_table(records, columns_of(records)[0])
+    assert table["top-1"].tolist() == ["**5.0 ± 0.5 (2/2)**", "1.5 ± 0.7"]
+    assert table["top-5"].tolist() == ["**8.0 ± 0.2 (1/2)**", ""]
 
 
 def test_every_layer_is_shown_and_the_best_block_is_bold():

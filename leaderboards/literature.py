@@ -1,0 +1,257 @@
+"""Published numbers that a run can be compared with: the tables below ``published/``, one file a source."""
+
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+from leaderboards.display import POOLINGS, task_display
+from tasks.registry import TASKS
+from zoo.errors import InputError
+from zoo.spec import Tap
+
+PublishedProtocol = Literal["standard", "paper", "none"]
+Rule = Literal["best", "layer", "last", "final", "draws"]
+Printed = Literal["percent", "fraction"]
+
+INPUT_SIZE = 224
+"""Side in pixels of the backbones' input in every source, as records tell it (views scale with it)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where numbers were published.
+
+    Attributes:
+        key: Short name, that of its file.
+        citation: The publication.
+    """
+
+    key: str
+    citation: str
+
+
+SOURCES: tuple[Source, ...] = (
+    Source(
+        "teaching-matters",
+        "Walmer et al., Teaching Matters: Investigating the Role of Supervision in Vision Transformers, "
+        "CVPR 2023, arXiv:2212.03862",
+    ),
+    Source("dino-readme", "facebookresearch/dino, README"),
+    Source(
+        "dino",
+        "Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021, "
+        "arXiv:2104.14294",
+    ),
+    Source("dinov2-readme", "facebookresearch/dinov2, README"),
+    Source("revisitop-readme", "filipradenovic/revisitop, README"),
+    Source("spair-others", "results on SPair-71k as third parties tell them"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """One published number, and what a run must be to be compared with it.
+
+    Attributes:
+        source: Key of its `Source`.
+        table: Where in the source it stands.
+        backbone: Our name of the backbone, whether or not the registry has it.
+        task: Our name of the task; of a task that we lack where nothing is comparable.
+        dataset: Our name of the dataset.
+        protocol: The protocol of a comparable run; ``none`` where there is none.
+        metric: Our name of the metric.
+        pooling: ``cls``, ``mean`` or ``grid``.
+        tap: ``block`` or ``final``.
+        rule: Whose score it is: the ``best`` block's, that of the block ``layer``, of the ``last`` block, of
+            the ``final`` norm, or the mean over the random floor's ``draws``.
+        layer: The block of the rule ``layer``, or the best one, counted from 1; None where not published.
+        chosen_decimals: Decimals to which the source rounded percents before it chose the best block; None
+            where it chose on what it computed.
+        value: Percent.
+        decimals: Decimals of the percent that were printed.
+        printed: As what the source printed it.
+        second_hand: Whether it was read from a third party's transcription.
+        not_comparable: Why no run of ours can be compared with it; "" where one can.
+        conditions: How it was measured, as far as the protocol does not say so, or differs.
+    """
+
+    source: str
+    table: str
+    backbone: str
+    task: str
+    dataset: str
+    protocol: PublishedProtocol
+    metric: str
+    pooling: str
+    tap: Tap
+    rule: Rule
+    layer: int | None
+    chosen_decimals: int | None
+    value: float
+    decimals: int
+    printed: Printed
+    second_hand: bool
+    not_comparable: str
+    conditions: str
+
+    @property
+    def comparable(self) -> bool:
+        """Whether a run of ours can be compared with it."""
+        return not self.not_comparable
+
+    @property
+    def half_unit(self) -> float:
+        """Half a unit of the last printed digit, in percent: how far off the printed number may be."""
+        return 0.5 * 10.0**-self.decimals
+
+
+COLUMNS = tuple(field.name for field in fields(Published))
+"""Columns of a file, in order."""
+
+UNIQUE = ("table", "backbone", "task", "dataset", "protocol", "metric", "pooling", "rule", "conditions")
+"""What no two numbers of a source have in common."""
+
+
+def published_folder() -> Path:
+    """Where the tables are."""
+    return Path(__file__).parent / "published"
+
+
+@cache
+def all_published() -> tuple[Published, ...]:
+    """Every published number, in the order of `SOURCES` and of the files."""
+    return tuple(
+        one for source in SOURCES for one in read_published(published_folder() / f"{source.key}.csv")
+    )
+
+
+def published_for(
+    backbone: str, task: str, dataset: str, protocol: str, metric: str
+) -> tuple[Published, ...]:
+    """The published numbers that a score of a backbone, task, dataset, protocol and metric stands beside."""
+    asked = (backbone, task, dataset, protocol, metric)
+    return tuple(
+        one
+        for one in all_published()
+        if one.comparable and (one.backbone, one.task, one.dataset, one.protocol, one.metric) == asked
+    )
+
+
+def read_published(path: Path) -> tuple[Published, ...]:
+    """The numbers of one source.
+
+    Args:
+        path: A CSV file with the columns `COLUMNS`, called after its source.
+
+    Raises:
+        InputError: It cannot be read, or a row says something that cannot be.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            rows = list(reader)
+    except (OSError, ValueError, csv.Error) as error:
+        raise InputError(f"cannot read the published numbers in {path}: {error}") from error
+    if tuple(reader.fieldnames or ()) != COLUMNS:
+        raise InputError(f"expected the columns {', '.join(COLUMNS)} in {path}")
+    found: list[Published] = []
+    lines: dict[tuple[object, ...], int] = {}
+    for line, row in enumerate(rows, start=2):
+        where = f"{path}, line {line}"
+        one = _parse(row, where)
+        if one.source != path.stem:
+            raise InputError(f"{where}: expected the source {path.stem} of the file's name, not {one.source}")
+        first = lines.setdefault(tuple(getattr(one, column) for column in UNIQUE), line)
+        if first != line:
+            raise InputError(f"{where}: says the same as line {first}; keep one of them")
+        found.append(one)
+    return tuple(found)
+
+
+def _parse(row: Mapping[str, str], where: str) -> Published:
+    """One row, checked."""
+    if any(not isinstance(text, str) for text in row.values()) or set(row) != set(COLUMNS):
+        raise InputError(f"{where}: expected {len(COLUMNS)} cells")
+    empty = [name for name in (*UNIQUE, "value") if not row[name].strip()]
+    if empty:
+        raise InputError(f"{where}: {', '.join(empty)} may not be empty")
+    decimals = _whole(row, "decimals", where)
+    one = Published(
+        source=_one_of(row, "source", tuple(source.key for source in SOURCES), where),
+        table=row["table"],
+        backbone=row["backbone"],
+        task=row["task"],
+        dataset=row["dataset"],
+        protocol=cast("PublishedProtocol", _one_of(row, "protocol", get_args(PublishedProtocol), where)),
+        metric=row["metric"],
+        pooling=_one_of(row, "pooling", tuple(POOLINGS), where),
+        tap=cast("Tap", _one_of(row, "tap", get_args(Tap), where)),
+        rule=cast("Rule", _one_of(row, "rule", get_args(Rule), where)),
+        layer=_whole(row, "layer", where),
+        chosen_decimals=_whole(row, "chosen_decimals", where),
+        value=_percent(row["value"], decimals, where),
+        decimals=decimals or 0,
+        printed=cast("Printed", _one_of(row, "printed", get_args(Printed), where)),
+        second_hand=_one_of(row, "second_hand", ("yes", "no"), where) == "yes",
+        not_comparable=row["not_comparable"],
+        conditions=row["conditions"],
+    )
+    _require_comparable(one, where)
+    _require_layer(one, where)
+    return one
+
+
+def _require_comparable(one: Published, where: str) -> None:
+    """Raise InputError unless a protocol, a task and a metric of ours are named where a run is comparable."""
+    if (one.protocol == "none") == one.comparable:
+        raise InputError(
+            f"{where}: expected a protocol, or the protocol none and the reason in not_comparable; found the "
+            f"protocol {one.protocol} and the reason {one.not_comparable!r}"
+        )
+    known = [task.name for task in TASKS]
+    if one.comparable and one.task not in known:
+        raise InputError(f"{where}: there is no task {one.task!r}; known tasks: {', '.join(known)}")
+    metrics = task_display(one.task).metrics
+    if one.comparable and one.metric not in metrics:
+        raise InputError(f"{where}: {one.task} has no metric {one.metric!r}; it has {', '.join(metrics)}")
+
+
+def _require_layer(one: Published, where: str) -> None:
+    """Raise InputError unless tap and layer fit the rule."""
+    if (one.tap == "final") != (one.rule == "final"):
+        raise InputError(f"{where}: tap and rule are both final or neither is; found {one.tap}, {one.rule}")
+    if one.rule == "layer" and one.layer is None:
+        raise InputError(f"{where}: the rule layer needs the number of the block in the column layer")
+    if one.rule not in ("best", "layer") and one.layer is not None:
+        raise InputError(f"{where}: the rule {one.rule} takes no layer; found {one.layer}")
+
+
+def _one_of(row: Mapping[str, str], column: str, choices: tuple[str, ...], where: str) -> str:
+    """A cell that is one of some words."""
+    if row[column] not in choices:
+        raise InputError(f"{where}: {column} must be one of {', '.join(choices)}, not {row[column]!r}")
+    return row[column]
+
+
+def _whole(row: Mapping[str, str], column: str, where: str) -> int | None:
+    """A cell that is a whole number, None where it is empty."""
+    text = row[column]
+    if not text:
+        return None
+    if not re.fullmatch(r"[0-9]{1,3}", text):
+        raise InputError(f"{where}: {column} must be a whole number or empty, not {text!r}")
+    return int(text)
+
+
+def _percent(text: str, decimals: int | None, where: str) -> float:
+    """A percentage with exactly so many decimals."""
+    digits = re.fullmatch(r"[0-9]+(?:\.([0-9]+))?", text)
+    if digits is None or not 0 <= float(text) <= 100:
+        raise InputError(f"{where}: the value must be a percentage from 0 to 100, not {text!r}")
+    if len(digits[1] or "") != decimals:
+        raise InputError(f"{where}: the value {text} has not the decimals that are given: {decimals}")
+    return float(text)

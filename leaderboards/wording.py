@@ -1,0 +1,103 @@
+"""What a page says to a newcomer around its tables."""
+
+from textwrap import fill
+
+WIDTH = 105
+
+ROWS_AND_COLUMNS = """\
+Each row is a backbone: a pretrained vision network that is used as it is, without any further training.
+Each column is a task that is solved with nothing but its features. The features of **every layer** were
+scored; a cell shows the best layer's score and which layer that is: {cell}, reached by the features after
+block 9 of 12. {sure}Higher is better, 100 is perfect, and the best backbone of each column is in **bold**.
+{tied}An empty cell is a missing score, not a zero; the last section says why it is missing."""
+
+CERTAIN_CELL = "`61.2 (9/12)` is 61.2 %"
+UNCERTAIN_CELL = "`61.2 ± 0.8 (9/12)` is 61.2 %"
+
+INTERVAL = """\
+Other test images of the same kind would give a somewhat different score: ± is half the width of its 95 %
+interval. """
+
+COLUMN_TIES = """\
+`≈` marks a backbone that the data cannot tell from the best of its column, by a test on the same images. """
+
+NO_ITEMS = """\
+Which backbones are tied is not marked: the measurements of single images, by which two backbones are
+compared, were not there when this page was written."""
+
+UNTESTED = """\
+Not compared with the best of the column, for want of measurements of the same images: {names}."""
+
+HONEST = """\
+**The same with an honest choice of the layer.** The layer above is the best on the very data that its score
+is taken on, so luck helps it. Here it is chosen on one random half of the data and scored on the other half:
+the mean over 100 such splits and, in brackets, what that took off the score above."""
+
+OPTIMISM = """\
+The best layer is chosen on the same data that its score is reported on, so the scores are a little
+optimistic, most of all where the data are few."""
+
+UNTRAINED_NOTE = """\
+An untrained backbone has the usual blocks but random weights: what the architecture gives without any
+learning."""
+
+FLOOR_NOTE = """\
+The random floor is what features of pure noise reach: the mean ± standard deviation over independent
+draws{unlike}. A score near it says that the features hold nothing the task can use."""
+
+UNLIKE_INTERVALS = " (here ± is not half an interval)"
+
+LAYERS_NOTE = """\
+Layer k is the output of block k, before any final norm. The bold score of each row is the one in the table
+above. {tied}{choices}`final` is the last block's output after the network's final norm; it is shown for
+comparison and takes no part in the choice of the best layer. Cells beyond a backbone's last block, and
+`final` where it has no such norm, are empty by nature."""
+
+LAYER_TIES = """\
+`≈` marks scores of the row that a paired test cannot tell from it. """
+
+CHOICES_NOTE = """\
+A short table follows the first: the honest score, how much lower it is (optimism), and on what share of
+the random halves each block was chosen (from {least} on). """
+
+CHOICES = "Which block is chosen on random halves of the data:"
+
+CKA_NOTE = """\
+CKA compares two layers, of one backbone or of two, by asking whether they find the same images alike: 1 is
+the same up to rotation and scale, 0 is unrelated. It says how similar features are, not how good."""
+
+
+def reading(*, intervals: bool, ties: bool) -> str:
+    """How to read the leaderboard.
+
+    Args:
+        intervals: Whether scores have them.
+        ties: Whether backbones were compared with the best of their column.
+    """
+    text = ROWS_AND_COLUMNS.format(
+        cell=UNCERTAIN_CELL if intervals else CERTAIN_CELL,
+        sure=INTERVAL if intervals else "",
+        tied=COLUMN_TIES if ties else "",
+    )
+    return _wrapped(text)
+
+
+def floor_note(*, intervals: bool) -> str:
+    """What the random floor is, told apart from intervals where there are some."""
+    return _wrapped(FLOOR_NOTE.format(unlike=UNLIKE_INTERVALS if intervals else ""))
+
+
+def layers_note(*, intervals: bool, least: str) -> str:
+    """How to read the tables of every layer.
+
+    Args:
+        intervals: Whether scores have them, and layers were compared.
+        least: From which share on blocks are listed that were chosen; "" where none was chosen.
+    """
+    choices = CHOICES_NOTE.format(least=least) if least else ""
+    return _wrapped(LAYERS_NOTE.format(tied=LAYER_TIES if intervals else "", choices=choices))
+
+
+def _wrapped(text: str) -> str:
+    """A paragraph in lines of at most `WIDTH`."""
+    return fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,272 @@
+"""The published tables, checked against sums that were taken from the sources on their own."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from leaderboards.literature import (
+    COLUMNS,
+    SOURCES,
+    all_published,
+    published_folder,
+    published_for,
+    read_published,
+)
+from tasks.datasets.davis import DavisEntry
+from tasks.datasets.imagenet import ImageNetEntry
+from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
+from tasks.datasets.spair import SpairEntry
+from zoo.errors import InputError
+from zoo.registry import all_specs
+
+COUNTS = {
+    "teaching-matters": 1 + 20 + 20 * 12 + 24 + 12,
+    "dino-readme": 5,
+    "dino": 3 * 4 + 4 * 3 + 1,
+    "dinov2-readme": 8,
+    "revisitop-readme": 6,
+    "spair-others": 2,
+}
+
+ROWS = {
+    "fs-s32": (447.56, 122),
+    "fs-s16": (538.02, 121),
+    "fs-b32": (460.71, 123),
+    "fs-b16": (584.32, 120),
+    "fs-b8": (629.96, 124),
+    "fs-l16": (575.69, 229),
+    "clip-b32": (461.62, 123),
+    "clip-b16": (563.31, 121),
+    "clip-l14": (588.30, 235),
+    "dino-s16": (533.64, 132),
+    "dino-s8-300ep": (572.26, 132),
+    "dino-b16": (533.39, 130),
+    "dino-b8": (597.81, 122),
+    "moco-s16": (477.26, 131),
+    "moco-b16": (490.88, 132),
+    "mae-b16": (359.19, 132),
+    "mae-l16": (414.97, 255),
+    "mae-h14": (438.53, 314),
+    "beit-b16": (322.63, 101),
+    "beit-l16": (392.81, 200),
+}
+"""For each row of Table 5 of Teaching Matters the sums of its percents and of its best layers."""
+
+SUMS = {
+    ("imagenet", "top-1", "cls", 2): (1395.73, 285),
+    ("imagenet", "top-5", "cls", 2): (1709.51, 285),
+    ("roxford5k", "mAP medium", "cls", 0): (648, 284),
+    ("roxford5k", "mAP hard", "cls", 0): (199, 289),
+    ("rparis6k", "mAP medium", "cls", 0): (1116, 283),
+    ("rparis6k", "mAP hard", "cls", 0): (634, 285),
+    ("davis-2017-val", "J", "grid", 0): (1138, 243),
+    ("davis-2017-val", "F", "grid", 0): (1173, 247),
+    ("davis-2017-val", "J&F", "grid", 0): (1154, 246),
+    ("spair-71k-test", "PCK@0.1", "grid", 2): (547.54, 222),
+    ("spair-71k-test", "PCK@0.05", "grid", 2): (252.57, 219),
+    ("spair-71k-test", "PCK@0.01", "grid", 2): (15.51, 211),
+}
+"""The same for its columns, with the dataset, the pooling and the decimals of the percents."""
+
+NOT_ENTRIES = {"sup-s16", "sup-s8", "resnet101-gem"}
+"""Backbones without weights to load."""
+
+ENTRIES_TO_COME = {"moco-s16", "dino-s8-300ep", "dino-resnet50"} | {
+    f"dinov2-{size}14{end}" for size in "sblg" for end in ("", "-reg")
+}
+
+
+def of(source, table):
+    return [one for one in all_published() if (one.source, one.table) == (source, table)]
+
+
+def values(source, table, metric, backbone):
+    return [one.value for one in of(source, table) if (one.metric, one.backbone) == (metric, backbone)]
+
+
+def test_every_source_has_its_numbers_and_every_file_its_source():
+    found = [one.source for one in all_published()]
+    assert {source.key: found.count(source.key) for source in SOURCES} == COUNTS
+    assert {path.stem for path in published_folder().iterdir()} == set(COUNTS)
+
+
+@pytest.mark.parametrize("backbone", ROWS)
+def test_the_rows_of_the_main_table_add_up(backbone):
+    cells = [one for one in of("teaching-matters", "Table 5") if one.backbone == backbone]
+    total, layers = ROWS[backbone]
+    assert sum(one.value for one in cells) == pytest.approx(total)
+    assert sum(one.layer for one in cells) == layers
+
+
+@pytest.mark.parametrize("column", SUMS)
+def test_the_columns_of_the_main_table_add_up(column):
+    cells = [
+        one
+        for one in of("teaching-matters", "Table 5")
+        if (one.dataset, one.metric, one.pooling, one.decimals) == column
+    ]
+    total, layers = SUMS[column]
+    assert [one.backbone for one in cells] == list(ROWS)
+    assert sum(one.value for one in cells) == pytest.approx(total)
+    assert sum(one.layer for one in cells) == layers
+    assert {one.printed for one in cells} == {"percent" if column[3] else "fraction"}
+
+
+def test_the_main_table_is_of_the_best_blocks_and_the_paper_protocol():
+    cells = of("teaching-matters", "Table 5")
+    assert {(one.protocol, one.rule, one.tap) for one in cells} == {("paper", "best", "block")}
+    assert {one.task for one in cells if one.chosen_decimals == 1} == {"davis"}
+    assert {one.chosen_decimals for one in cells if one.task != "davis"} == {None}
+
+
+def test_the_other_tables_of_teaching_matters():
+    assert values("teaching-matters", "Table 1", "PCK@0.1", "mae-b16") == [22.74]
+    assert values("teaching-matters", "Table 5", "PCK@0.1", "mae-b16") == [22.65]
+    squares = of("teaching-matters", "Table 4")
+    assert [one.backbone for one in squares] == list(ROWS)
+    assert sum(one.value for one in squares) == 677
+    assert values("teaching-matters", "Table 4", "J&F", "mae-h14") == [36]
+    probes = of("teaching-matters", "Table 6")
+    sums = [sum(one.value for one in probes[start : start + 6]) for start in range(0, 24, 6)]
+    assert sums == pytest.approx([356.17, 316.50, 414.92, 398.22])
+    assert [one.pooling for one in probes] == ["cls"] * 6 + ["mean"] * 6 + ["cls"] * 6 + ["mean"] * 6
+    assert {(one.rule, one.layer) for one in probes if one.backbone == "beit-b16"} == {("layer", 8)}
+    assert values("teaching-matters", "Table 6", "top-1", "dino-b16") == [73.03, 37.37, 76.39, 68.09]
+    floor = of("teaching-matters", "random baseline")
+    assert [one.value for one in floor] == [0.1, 0.49, 2, 1, 4, 3, 3, 8, 6, 1.32, 0.34, 0.02]
+
+
+def test_the_numbers_of_others():
+    def row(source, metric):
+        return [one.value for one in all_published() if (one.source, one.metric) == (source, metric)]
+
+    assert row("dino-readme", "top-1") == [74.5, 78.3, 76.1, 77.4, 67.5]
+    assert row("dinov2-readme", "top-1") == [79.0, 82.1, 83.5, 83.5, 79.1, 82.0, 83.8, 83.7]
+    assert row("dino", "mAP medium") == [41.8, 63.1, 35.4, 55.9, 33.5, 63.0]
+    assert row("dino", "mAP hard") == [13.7, 34.4, 11.1, 27.5, 8.9, 37.2]
+    assert row("dino", "J&F") == [61.8, 62.3, 69.9, 71.4, 66.0]
+    assert row("dino", "J") == [60.2, 60.7, 66.6, 67.9]
+    assert row("dino", "F") == [63.4, 63.9, 73.1, 74.9]
+    assert row("revisitop-readme", "mAP easy") == [84.81, 92.12]
+    assert row("revisitop-readme", "mAP medium") == [64.67, 77.2]
+    assert row("revisitop-readme", "mAP hard") == [38.47, 56.32]
+    assert row("spair-others", "PCK@0.1") == [33.3, 55.6]
+
+
+def test_second_hand_numbers_are_marked():
+    assert {one.source for one in all_published() if one.second_hand} == {"dino", "spair-others"}
+    assert all(one.second_hand for one in all_published() if one.source == "dino")
+
+
+def test_names_are_those_of_records():
+    known = {spec.name for spec in all_specs()} | ENTRIES_TO_COME
+    assert {one.backbone for one in all_published()} <= known | NOT_ENTRIES
+    assert {one.backbone for one in all_published() if one.comparable} <= known
+    assert {(one.task, one.dataset) for one in all_published() if one.comparable} == {
+        ("knn", ImageNetEntry().name),
+        ("retrieval", ROXFORD5K.name),
+        ("retrieval", RPARIS6K.name),
+        ("davis", DavisEntry().name),
+        ("spair", SpairEntry().name),
+    }
+
+
+def test_the_published_layers_exist():
+    depths = {spec.name: spec.depth for spec in all_specs()}
+    layers = [(one.layer, depths[one.backbone]) for one in all_published() if one.backbone in depths]
+    assert all(1 <= layer <= depth for layer, depth in layers if layer is not None)
+
+
+def test_what_a_score_stands_beside():
+    (found,) = published_for("dino-b16", "knn", "imagenet", "standard", "top-1")
+    assert (found.source, found.value, found.rule, found.half_unit) == ("dino-readme", 76.1, "final", 0.05)
+    found = published_for("mae-b16", "spair", "spair-71k-test", "paper", "PCK@0.1")
+    assert [one.value for one in found] == [22.74, 22.65]
+    assert published_for("fs-b16", "davis", "davis-2017-val", "none", "J&F") == ()
+
+
+GOOD = {
+    "source": "dino",
+    "table": "Table 9",
+    "backbone": "dino-b16",
+    "task": "knn",
+    "dataset": "imagenet",
+    "protocol": "standard",
+    "metric": "top-1",
+    "pooling": "cls",
+    "tap": "block",
+    "rule": "best",
+    "layer": "12",
+    "chosen_decimals": "",
+    "value": "76.10",
+    "decimals": "2",
+    "printed": "percent",
+    "second_hand": "no",
+    "not_comparable": "",
+    "conditions": "as ours",
+}
+
+
+def write(folder: Path, *rows: dict[str, str], columns: tuple[str, ...] = COLUMNS) -> Path:
+    path = folder / "dino.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_a_row_is_read_with_its_precision(tmp_path):
+    (one,) = read_published(write(tmp_path, GOOD))
+    assert (one.value, one.decimals, one.half_unit, one.layer) == (76.1, 2, pytest.approx(0.005), 12)
+    assert one.comparable
+    assert not replace(one, not_comparable="other data").comparable
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"source": "dinov2-readme"}, "expected the source dino of the file's name, not dinov2-readme"),
+        ({"source": "blog"}, "source must be one of teaching-matters, "),
+        ({"backbone": " "}, "backbone may not be empty"),
+        ({"conditions": "", "table": ""}, "table, conditions may not be empty"),
+        ({"task": "knm"}, "there is no task 'knm'"),
+        ({"metric": "top-2"}, "knn has no metric 'top-2'; it has top-1, top-5"),
+        ({"protocol": "mine"}, "protocol must be one of standard, paper, none, not 'mine'"),
+        ({"protocol": "none"}, "found the protocol none and the reason ''"),
+        ({"not_comparable": "other data"}, "found the protocol standard and the reason 'other data'"),
+        ({"pooling": "max"}, "pooling must be one of cls, mean, grid"),
+        ({"rule": "first"}, "rule must be one of best, layer, last, final, draws"),
+        ({"rule": "final", "layer": ""}, "tap and rule are both final or neither is; found block, final"),
+        ({"tap": "final"}, "found final, best"),
+        ({"rule": "layer", "layer": ""}, "the rule layer needs the number of the block"),
+        ({"rule": "last"}, "the rule last takes no layer; found 12"),
+        ({"layer": "twelve"}, "layer must be a whole number or empty, not 'twelve'"),
+        ({"value": "76.1"}, "the value 76.1 has not the decimals that are given: 2"),
+        ({"value": "nan"}, "a percentage from 0 to 100, not 'nan'"),
+        ({"value": "176.10"}, "a percentage from 0 to 100, not '176.10'"),
+        ({"printed": "ratio"}, "printed must be one of percent, fraction"),
+        ({"second_hand": ""}, "second_hand must be one of yes, no, not ''"),
+    ],
+)
+def test_a_wrong_row_is_named(tmp_path, changes, words):
+    path = write(tmp_path, GOOD | {"table": "Table 8"}, GOOD | changes)
+    with pytest.raises(InputError) as caught:
+        read_published(path)
+    assert str(caught.value).startswith(f"{path}, line 3: ")
+    assert words in str(caught.value)
+
+
+def test_a_wrong_file_is_named(tmp_path):
+    with pytest.raises(InputError, match="line 3: says the same as line 2"):
+        read_published(write(tmp_path, GOOD, GOOD | {"value": "76.20"}))
+    with pytest.raises(InputError, match="expected the columns source, table"):
+        read_published(write(tmp_path, GOOD, columns=COLUMNS[1:]))
+    with pytest.raises(InputError, match="cannot read the published numbers"):
+        read_published(tmp_path / "dinov2-readme.csv")
+    path = write(tmp_path, GOOD)
+    path.write_text(path.read_text() + "dino,Table 9\n")
+    with pytest.raises(InputError, match=f"line 3: expected {len(COLUMNS)} cells"):
+        read_published(path)
