@@ -2,8 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -19,6 +19,7 @@ from benchmark.suites import MINI, STANDARD, Suite, find_suite
 from leaderboards.build import write_pages
 from leaderboards.records import read_records
 from tasks.mini import MINI_VERSION, is_complete, write_mini_datasets
+from tasks.protocols import find_protocol
 from tasks.registry import find_tasks
 from zoo.errors import InputError
 from zoo.registry import find
@@ -38,6 +39,8 @@ class RunRequest:
         images: The user's own images: a folder of class folders, or ``hf:`` and a dataset.
         limit: Smaller data, for trying things out.
         floor: Whether the random floor is run, too.
+        protocol: Name of the protocol; the suite's if None.
+        weights: Files or directories that replace the repositories of backbones, by name.
     """
 
     config: RunConfig
@@ -48,6 +51,8 @@ class RunRequest:
     images: str | None = None
     limit: int | None = None
     floor: bool = True
+    protocol: str | None = None
+    weights: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,8 @@ def run(
     layers: str = "all",
     limit: int | None = None,
     floor: bool = True,
+    protocol: str | None = None,
+    weights: Mapping[str, str | Path] | None = None,
 ) -> pd.DataFrame:
     """Run backbones through tasks and give the records of this output folder's suite.
 
@@ -118,6 +125,8 @@ def run(
         images=images,
         limit=limit,
         floor=floor,
+        protocol=protocol,
+        weights={name: Path(path) for name, path in (weights or {}).items()},
     )
     summary = carry_out(request, Silent())
     frame = summary.records
@@ -133,6 +142,7 @@ def default_workers() -> int:
 def carry_out(request: RunRequest, report: Reporter) -> RunSummary:
     """Find, plan, run, and write the pages; raises InputError before any work where the request is wrong."""
     suite = choose_suite(request)
+    protocol = find_protocol(request.protocol or suite.protocol)
     tasks = find_tasks(request.tasks)
     device = find_device(request.config.device)
     for folder, what in ((request.config.output, "--output"), (request.config.cache, "--cache")):
@@ -143,13 +153,14 @@ def carry_out(request: RunRequest, report: Reporter) -> RunSummary:
         data = mini_data(request.config, report)
     elif data is not None and not data.is_dir():
         raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
-    location = DataLocation(suite.catalogue, data, request.images, request.limit)
+    location = DataLocation(suite.catalogue, data, request.images, request.limit, protocol)
     bound = Binder(location).bind(tasks, named=bool(request.tasks))
     plan = make_plan(specs, bound.tasks)
     name = suite.name if request.images is None else f"images-{bound.tasks[0].dataset}"
     result = execute(plan, name, request.config, device, report)
     records = _records(request.config.output, name)
-    pages = tuple(write_pages(records, request.config.output / "tables")) if len(records) else ()
+    output = request.config.output
+    pages = tuple(write_pages(records, output / "tables", output / "items")) if len(records) else ()
     return RunSummary(plan, bound, result, records, pages)
 
 
@@ -176,10 +187,29 @@ def choose_suite(request: RunRequest) -> Suite:
 def find_backbones(request: RunRequest, suite: Suite) -> tuple[BackboneSpec, ...]:
     """The backbones asked for, and the random floor of their input size."""
     specs = find(request.backbones or suite.backbones, cache_dir=request.config.cache)
+    specs = tuple(with_weights(specs, request.weights))
     if not request.floor or any(spec.family == "random" for spec in specs):
         return specs
     small = all(spec.input_size == 64 for spec in specs)
     return (*specs, *find(["mini-random" if small else "random"]))
+
+
+def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> list[BackboneSpec]:
+    """Backbones whose files are replaced; raises InputError for a name or a path that is not there."""
+    names = [spec.name for spec in specs]
+    for name, path in weights.items():
+        if name not in names:
+            raise InputError(f"--weights names {name!r}, which is not run; it runs {', '.join(names)}")
+        if not path.exists():
+            raise InputError(f"expected the weights of {name} at {path}, which does not exist")
+    return [_with_weights(spec, weights.get(spec.name)) for spec in specs]
+
+
+def _with_weights(spec: BackboneSpec, path: Path | None) -> BackboneSpec:
+    """A backbone with files of its own: a directory in Hugging Face format, or a file in timm's layout."""
+    if path is None:
+        return spec
+    return replace(spec, repository=str(path), checkpoint="timm" if path.is_file() else spec.checkpoint)
 
 
 def find_device(name: str) -> torch.device:

@@ -10,14 +10,15 @@ import torch
 
 from benchmark.config import RunConfig, select_layers
 from benchmark.plan import BackbonePlan, BoundTask, Pass
-from benchmark.recording import Context, file_name, is_current, safe_name
+from benchmark.recording import Context, file_name, is_current
 from benchmark.store import ShardStore
+from leaderboards.files import safe_name
 from tasks.base import digest
 from zoo.errors import InputError
 from zoo.identity import Identity
 from zoo.spec import Layer
 
-FORMAT = 1
+FORMAT = 2
 """Changes when stored features, measurements or scores would for the same input."""
 
 VECTORS = "vectors"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.limits import limit_classes, limit_keypoints, limit_regions, limit_retrieval, limit_videos
-from benchmark.plan import BoundTask
+from benchmark.plan import BoundTask, Problem
 from benchmark.suites import Catalogue
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
@@ -25,6 +25,7 @@ from tasks.datasets.spair import read_spair
 from tasks.keypoints import KeypointProblem
 from tasks.knn import KnnProblem
 from tasks.propagation import PropagationProblem
+from tasks.protocols import STANDARD, Protocol
 from tasks.registry import TaskEntry
 from tasks.retrieval import RetrievalProblem
 from tasks.sources import ClassificationSources, classification_sources
@@ -43,12 +44,14 @@ class DataLocation:
         data: Folder that holds them; None for the user's own images.
         images: Folder of class folders, or ``hf:`` dataset, that replaces them all.
         limit: At most so many images a class, videos, pairs a category, images with regions, queries.
+        protocol: Numbers of the tasks.
     """
 
     catalogue: Catalogue
     data: Path | None
     images: str | None = None
     limit: int | None = None
+    protocol: Protocol = STANDARD
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ class Binder:
 
     def __init__(self, location: DataLocation) -> None:
         self._at = location
+        self._rules = location.protocol
 
     def bind(self, tasks: Sequence[TaskEntry], *, named: bool) -> Bound:
         """Join tasks with data.
@@ -149,7 +153,7 @@ class Binder:
             data = read_imagenet(at.data, entry)
         data = limit_classes(data, at.limit) if at.limit else data
         probe = probe_subset(data, wnids, per_class)
-        where = classification_sources(data, probe.indices)
+        where = classification_sources(data, probe.indices, self._rules.images, self._rules.batches)
         labels = data.train.labels[where.probe_order]
         return _ProbedClasses(data, where, labels, probe.coverage)
 
@@ -157,37 +161,48 @@ class Binder:
         probed = self._probed
         name = probed.data.name
         if task.name == "knn":
-            problem = KnnProblem(probed.data, probed.where)
-            return BoundTask(task, problem, name, "train, val", probed.data.coverage)
+            problem = KnnProblem(probed.data, probed.where, self._rules.knn)
+            return self._bound(task, problem, name, "train, val", probed.data.coverage)
         notes = (*probed.data.coverage.notes, *probed.coverage.notes)
         coverage = replace(probed.coverage, notes=notes)
         if task.name == "cka":
-            return BoundTask(task, CkaProblem(probed.where), name, "train-probe", coverage)
-        clusters = ImageClusterProblem(probed.where, probed.labels)
-        return BoundTask(task, clusters, name, "train-probe", coverage)
+            similarity = CkaProblem(probed.where, self._rules.cka)
+            return self._bound(task, similarity, name, "train-probe", coverage)
+        clusters = ImageClusterProblem(probed.where, probed.labels, self._rules.clusters)
+        return self._bound(task, clusters, name, "train-probe", coverage)
 
     def _retrieval(self, task: TaskEntry, entry: RevisitedEntry, folder: Path) -> BoundTask:
         data = read_revisited(folder, entry)
         data = limit_retrieval(data, self._at.limit) if self._at.limit else data
-        return BoundTask(task, RetrievalProblem(data), data.name, "database, queries", data.coverage)
+        problem = RetrievalProblem(data, self._rules.retrieval)
+        return self._bound(task, problem, data.name, "database, queries", data.coverage)
 
     def _videos(self, task: TaskEntry, folder: Path) -> BoundTask:
         data = read_davis(folder, self._at.catalogue.videos)
         data = limit_videos(data, self._at.limit) if self._at.limit else data
-        return BoundTask(task, PropagationProblem(data), data.name, "val", data.coverage)
+        problem = PropagationProblem(data, self._rules.propagation)
+        return self._bound(task, problem, data.name, "val", data.coverage)
 
     def _keypoints(self, task: TaskEntry, folder: Path) -> BoundTask:
         data = read_spair(folder, self._at.catalogue.keypoints)
         data = limit_keypoints(data, self._at.limit) if self._at.limit else data
-        return BoundTask(task, KeypointProblem(data), data.name, "test", data.coverage)
+        coverage = data.coverage
+        if coverage.partial and self._rules.keypoints.draw is not None:
+            note = "pairs drawn from what is there, which are others than those drawn from all"
+            coverage = replace(coverage, notes=(*coverage.notes, note))
+        problem = KeypointProblem(data, self._rules.keypoints)
+        return self._bound(task, problem, data.name, "test", coverage)
 
     def _objects(self, task: TaskEntry, folder: Path) -> BoundTask:
-        data = read_coco(folder, self._at.catalogue.objects)
+        entry = self._at.catalogue.objects
+        data = read_coco(folder, replace(entry, first=entry.first - self._rules.objects_left_out))
         return self._regions(task, data, self._at.catalogue.object_clusters, "objects", "val")
 
     def _parts(self, task: TaskEntry, folder: Path) -> BoundTask:
         data = read_partimagenet(folder, self._at.catalogue.parts)
-        return self._regions(task, data, self._at.catalogue.part_clusters, "parts", "train, val, test")
+        catalogue = self._at.catalogue
+        k = catalogue.object_clusters if self._rules.parts_as_objects else catalogue.part_clusters
+        return self._regions(task, data, k, "parts", "train, val, test")
 
     def _regions(self, task: TaskEntry, data: Regions, k: int, unit: str, split: str) -> BoundTask:
         data = limit_regions(data, self._at.limit) if self._at.limit else data
@@ -196,4 +211,10 @@ class Binder:
         if coverage.partial and present < k:
             note = f"k-means with k = {present}, the categories present, instead of {k}"
             coverage, k = replace(coverage, notes=(*coverage.notes, note)), present
-        return BoundTask(task, RegionClusterProblem(data, k, unit), data.name, split, coverage)
+        problem = RegionClusterProblem(data, k, unit, self._rules.clusters)
+        return self._bound(task, problem, data.name, split, coverage)
+
+    def _bound(
+        self, task: TaskEntry, problem: Problem, dataset: str, split: str, coverage: Coverage
+    ) -> BoundTask:
+        return BoundTask(task, problem, dataset, split, coverage, self._rules.name)

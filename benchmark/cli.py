@@ -11,6 +11,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmark.cli_reproduce import reproduce_command
+from benchmark.cli_score import SEVERAL as OF_SCORERS
+from benchmark.cli_score import score_app
 from benchmark.config import RunConfig, default_cache
 from benchmark.engine import WorkerDiedError
 from zoo.errors import InputError
@@ -23,7 +26,6 @@ app = typer.Typer(
     help="Which frozen vision backbone, and which of its layers, is best for which task?",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-score_app = typer.Typer(no_args_is_help=True, help="Official scores of predictions made by any code.")
 app.add_typer(score_app, name="score")
 
 
@@ -101,6 +103,18 @@ def run_command(
         ),
     ] = None,
     floor: Annotated[bool, typer.Option(help="Run the random floor, too.")] = True,
+    protocol: Annotated[
+        str | None,
+        typer.Option(help="standard, or paper: as the code of Teaching Matters.", show_default="the suite's"),
+    ] = None,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--weights",
+            help="NAME=PATH: a backbone's own directory in Hugging Face format, or file in timm's layout "
+            "(.safetensors, .pth); several may follow.",
+        ),
+    ] = None,
 ) -> None:
     """Run every layer of backbones through tasks and write leaderboards.
 
@@ -129,6 +143,8 @@ def run_command(
         images=images,
         limit=limit,
         floor=floor,
+        protocol=protocol,
+        weights=parse_weights(weights or []),
     )
     report = Terminal()
     try:
@@ -198,7 +214,7 @@ def leaderboard_command(
 
     records = read_records([output / "records"])
     if not check:
-        for path in write_pages(records, tables or output / "tables"):
+        for path in write_pages(records, tables or output / "tables", output / "items"):
             typer.echo(path)
         return
     differences = check_pages(records, tables or tables_folder())
@@ -209,27 +225,20 @@ def leaderboard_command(
     raise typer.Exit(1 if differences else 0)
 
 
-@score_app.command("davis")
-def score_davis_command(
-    ground_truth: Annotated[Path, typer.Option(help="DAVIS root, or a folder of <sequence>/*.png.")],
-    predictions: Annotated[Path, typer.Option(help="Folder of <sequence>/*.png.")],
-    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
-) -> None:
-    """J and F of predicted masks by the rules of the DAVIS-2017 evaluation (semi-supervised)."""
-    from benchmark.score_davis import score_davis
+app.command("reproduce")(reproduce_command)
 
-    result = score_davis(ground_truth, predictions)
-    if as_json:
-        typer.echo(json.dumps(result, indent=2))
-        return
-    table = Table(box=None, pad_edge=False)
-    rows = {**result["objects"], "all objects": result["all"]}
-    columns = list(result["all"])
-    for column in ("object", *columns):
-        table.add_column(column, justify="left" if column == "object" else "right")
-    for name, values in rows.items():
-        table.add_row(name, *(f"{values[c]:.4f}" if c in values else "" for c in columns))
-    Console().print(table)
+
+def parse_weights(texts: list[str]) -> dict[str, Path]:
+    """Paths by backbone of an option; raises InputError for anything but NAME=PATH."""
+    found = {}
+    for text in texts:
+        name, sign, path = text.partition("=")
+        if not (name and sign and path):
+            raise InputError(
+                f"--weights takes NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar; found {text!r}"
+            )
+        found[name] = Path(path)
+    return found
 
 
 def parse_poolings(text: str) -> tuple[str, ...]:
@@ -242,7 +251,9 @@ def parse_poolings(text: str) -> tuple[str, ...]:
 
 def spread(arguments: list[str]) -> list[str]:
     """Repeat an option for each of its values: ``--tasks a b`` becomes ``--tasks a --tasks b``."""
-    several = {"--backbones", "-b", "--tasks", "-t"}
+    several = {"--backbones", "-b", "--tasks", "-t", "--weights", "--source"}
+    if arguments[:1] == ["score"]:
+        several = {option for command, option in OF_SCORERS if command in arguments[1:2]}
     result: list[str] = []
     option = ""
     for argument in arguments:

@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from benchmark.scoring import VectorReader
 from benchmark.store import ShardStore
-from tasks.base import Source
-from tasks.cka import SMALLEST_BATCH, CkaProblem
-from tasks.metrics.similarity import CkaAccumulator, centred_gram
+from tasks.cka import CkaProblem
+from tasks.metrics.similarity import CkaAccumulator
 from zoo.spec import Layer
+
+PATCHES = ("patch", "all")
+"""Poolings that need the stored Gram matrices of the patches."""
 
 
 @dataclass(frozen=True)
@@ -26,47 +28,65 @@ class Compared:
 
     def offers(self, pooling: str) -> bool:
         """Whether it has features of that pooling."""
-        return pooling == "patch" or pooling in self.vectors.poolings()
+        vectors = _vectors(pooling)
+        return vectors is None or vectors in self.vectors.poolings()
 
 
 def compare(
     problem: CkaProblem, backbones: Sequence[Compared], pooling: str, device: torch.device
-) -> NDArray[np.float64]:
-    """CKA matrix over all layers of the backbones, in order.
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """CKA over all layers of the backbones, in order, and its standard errors over the images.
 
     NaN where a layer does not vary over the images, or was not finite in any of the batches.
     """
-    accumulator = CkaAccumulator()
-    stacks = [_grams(problem.source, one, pooling, device) for one in backbones]
+    accumulator = CkaAccumulator(errors=True)
+    stacks = [_grams(problem, one, pooling, device) for one in backbones]
     for grams in zip(*stacks, strict=True):
         accumulator.add(torch.cat(grams))
-    return accumulator.matrix().value.cpu().numpy()
+    return accumulator.matrix().value.cpu().numpy(), accumulator.standard_error().cpu().numpy()
 
 
-def _grams(source: Source, backbone: Compared, pooling: str, device: torch.device) -> Iterator[torch.Tensor]:
+def _grams(
+    problem: CkaProblem, backbone: Compared, pooling: str, device: torch.device
+) -> Iterator[torch.Tensor]:
     """U-centred Gram matrices [layers images images] of every batch with enough readable images.
 
     A layer that could not be measured is NaN, which stays in its own rows and columns of the result.
     """
-    shown = backbone.vectors.shown
-    pooled = [] if pooling == "patch" else [backbone.vectors.read(one, pooling) for one in backbone.layers]
+    shown, reader = backbone.vectors.shown, backbone.vectors
+    vectors = _vectors(pooling)
+    pooled = [] if vectors is None else [reader.read(layer, vectors) for layer in backbone.layers]
     start = 0
-    for batch, group in enumerate(source.groups):
-        rows = start + np.flatnonzero(shown[start : start + len(group.samples)])
+    for number, group in enumerate(problem.source.groups):
+        positions = np.flatnonzero(shown[start : start + len(group.samples)])
+        batches = problem.batches(positions.tolist())
+        stored = _stored(backbone, number, [len(rows) for rows in batches]) if pooling in PATCHES else None
+        for batch, rows in enumerate(batches):
+            images = start + positions[rows]
+            parts = [torch.from_numpy(stored[batch]).to(device)] if stored else []
+            if pooled:
+                values = (torch.from_numpy(layer[images]).to(device) for layer in pooled)
+                parts.append(torch.stack([_gram(problem, one) for one in values]))
+            yield problem.centred(torch.stack(parts).sum(0))  # inner products add over tokens
         start += len(group.samples)
-        if len(rows) < SMALLEST_BATCH:
-            continue
-        if pooling == "patch":
-            arrays = backbone.grams.arrays(batch)
-            missing = np.full((len(rows), len(rows)), np.nan, np.float32)
-            stored = [arrays.get(f"{batch}/{layer}/gram", missing) for layer in backbone.layers]
-            yield torch.from_numpy(np.stack(stored)).to(device)
-        else:
-            yield torch.stack([_gram(torch.from_numpy(layer[rows]).to(device)) for layer in pooled])
 
 
-def _gram(features: torch.Tensor) -> torch.Tensor:
-    """U-centred Gram matrix in float32; NaN for features that are not finite."""
+def _vectors(pooling: str) -> str | None:
+    """The stored vectors that a pooling takes; None for the patches alone."""
+    return {"patch": None, "all": "cls"}.get(pooling, pooling)
+
+
+def _stored(backbone: Compared, group: int, sizes: Sequence[int]) -> list[NDArray[np.float32]]:
+    """Gram matrices [layers images images] of the patches for each batch of a group."""
+    arrays = backbone.grams.arrays(group)
+    missing = np.full(sum(size**2 for size in sizes), np.nan, np.float32)
+    flat = np.stack([arrays.get(f"{group}/{layer}/gram", missing) for layer in backbone.layers])
+    parts = np.split(flat, np.cumsum([size**2 for size in sizes])[:-1], axis=1)
+    return [part.reshape(len(flat), size, size) for part, size in zip(parts, sizes, strict=True)]
+
+
+def _gram(problem: CkaProblem, features: torch.Tensor) -> torch.Tensor:
+    """Gram matrix in float32; NaN for features that are not finite."""
     if not features.isfinite().all():
         return torch.full((len(features), len(features)), torch.nan, device=features.device)
-    return centred_gram(features).float()
+    return problem.gram(features).float()

@@ -18,9 +18,12 @@ from benchmark.recording import Scored, base_fields, file_name, is_current
 from benchmark.scores import readers_of
 from leaderboards.records import COLUMNS, write_frame
 from tasks.base import digest
-from tasks.cka import POOLINGS, CkaProblem
+from tasks.cka import CkaProblem
 
 Pair = tuple[BackboneRun, BackboneRun]
+
+NORMAL = 1.959964
+"""Standard errors to each side of a 95 % interval."""
 
 
 def stale_comparisons(runs: Sequence[BackboneRun], tasks: Sequence[BoundTask]) -> list[BoundTask]:
@@ -35,7 +38,7 @@ def compare_all(runs: Sequence[BackboneRun], tasks: Sequence[BoundTask], report:
         ready = [run for run in runs if not any(f.key in (task.key, "") for f in run.failures)]
         if not ready:
             continue
-        with report.bar(f"comparing {len(ready)} backbones", len(POOLINGS), "poolings") as advance:
+        with report.bar(f"comparing {len(ready)} backbones", 1, "tasks") as advance:
             try:
                 _compare(_sorted(ready), task, advance)
             except Exception as error:
@@ -52,15 +55,16 @@ def _compare(runs: Sequence[BackboneRun], task: BoundTask, advance: Advance) -> 
     compared = [_compared(run, task) for run in runs]
     unreadable = int((~compared[0].vectors.shown).sum())
     images = len(task.problem.source.samples) - unreadable
-    for pooling in POOLINGS:
+    for pooling in task.problem.rule.poolings:
         chosen = [(run, one) for run, one in zip(runs, compared, strict=True) if one.offers(pooling)]
         if chosen:
-            matrix = compare(task.problem, [one for _, one in chosen], pooling, runs[0].device)
-            for pair, block in _blocks(chosen, matrix):
+            both = compare(task.problem, [one for _, one in chosen], pooling, runs[0].device)
+            values, errors = (_blocks(chosen, matrix) for matrix in both)
+            for (pair, block), (_, error) in zip(values, errors, strict=True):
                 shared = base_fields(pair[0].context, _scored(pair, task, unreadable, begin))
                 key = pair[0].plan.spec.name, pair[1].plan.spec.name
-                frames.setdefault(key, []).append(_frame(shared, pair, pooling, block, images))
-        advance(1)
+                frames.setdefault(key, []).append(_frame(shared, pair, pooling, block, error, images))
+        advance(1 / len(task.problem.rule.poolings))
     for pair in _pairs(runs):
         key = pair[0].plan.spec.name, pair[1].plan.spec.name
         if key in frames and not _current(pair, task):
@@ -92,9 +96,15 @@ def _blocks(
 
 
 def _frame(
-    shared: dict[str, object], pair: Pair, pooling: str, block: NDArray[np.float64], images: int
+    shared: dict[str, object],
+    pair: Pair,
+    pooling: str,
+    block: NDArray[np.float64],
+    error: NDArray[np.float64],
+    images: int,
 ) -> pd.DataFrame:
     """Records of all layers of one backbone against all layers of another, in bulk."""
+    margin = NORMAL * error.ravel()
     rows, columns = (index.ravel() for index in np.indices(block.shape))
     first = [pair[0].layers[row] for row in rows]
     second = [pair[1].layers[column] for column in columns]
@@ -107,7 +117,10 @@ def _frame(
         "n": images,
         "unit": "images",
         "other": pair[1].plan.spec.name,
-        **dict.fromkeys(("ci_low", "ci_high", "chosen", "held_out"), float("nan")),
+        "ci_low": block.ravel() - margin,
+        "ci_high": block.ravel() + margin,
+        "chosen": float("nan"),
+        "held_out": float("nan"),
         "tied": False,
     }
     frame = pd.DataFrame(

@@ -35,7 +35,7 @@ def _backbones() -> list[Row]:
             "input": spec.input_size,
             "trained": spec.trained,
             "licence": spec.licence,
-            "repository": spec.repository,
+            "repository": spec.repository or "none: give --weights",
             "revision": spec.revision or "resolved when loaded",
         }
         for spec in all_specs()

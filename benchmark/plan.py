@@ -4,12 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from leaderboards.files import task_key
 from tasks.base import DenseProblem, MeasuredProblem, Source, VectorProblem
 from tasks.cka import CkaProblem
 from tasks.datasets.base import Coverage
 from tasks.registry import TaskEntry
 from zoo.preprocess import View
 from zoo.spec import BackboneSpec
+
+Problem = VectorProblem | DenseProblem | CkaProblem
+"""A task with its data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +30,7 @@ class BoundTask:
     """
 
     task: TaskEntry
-    problem: VectorProblem | DenseProblem | CkaProblem
+    problem: Problem
     dataset: str
     split: str
     coverage: Coverage
@@ -41,7 +45,7 @@ class BoundTask:
     @property
     def key(self) -> str:
         """Name of its files."""
-        return f"{self.task.name}.{self.dataset}.{self.protocol}"
+        return task_key(self.task.name, self.dataset, self.protocol)
 
     @property
     def vector_sources(self) -> tuple[Source, ...]:

@@ -1,4 +1,4 @@
-"""Outcomes as records and item tables, and where their files are."""
+"""Outcomes as records, and where their files are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import pandas as pd
 from pyarrow import ArrowException
 from pyarrow.parquet import read_table
 
+from benchmark.assessment import Assessments, place_of
 from benchmark.plan import BoundTask
 from benchmark.scoring import LayerOutcome
+from leaderboards.files import scored_path
 from leaderboards.records import Record
 from zoo.spec import BackboneSpec
 
@@ -65,12 +66,7 @@ class Scored:
 
 def file_name(task: BoundTask, *backbones: str) -> Path:
     """Path of a records or items file below its folder."""
-    return Path("--".join(safe_name(name) for name in backbones)) / f"{task.key}.parquet"
-
-
-def safe_name(name: str) -> str:
-    """A backbone's name as a file name; Hub ids and paths contain slashes."""
-    return name.strip("/").replace("/", "__").replace("\\", "__")
+    return scored_path(task.key, *backbones)
 
 
 def is_current(path: Path, fingerprint: str) -> bool:
@@ -108,7 +104,12 @@ def base_fields(context: Context, scored: Scored) -> dict[str, object]:
     }
 
 
-def to_records(context: Context, scored: Scored, outcomes: Sequence[LayerOutcome]) -> list[Record]:
+def to_records(
+    context: Context,
+    scored: Scored,
+    outcomes: Sequence[LayerOutcome],
+    assessed: Assessments,
+) -> list[Record]:
     """One record a metric, layer and pooling; a layer without a score has one empty record with a reason."""
     shared = base_fields(context, scored)
     primary = scored.task.task.metric
@@ -124,28 +125,17 @@ def to_records(context: Context, scored: Scored, outcomes: Sequence[LayerOutcome
                 "n": score.n,
                 "unit": score.unit,
             }
+            if found := assessed.get((place_of(one), score.metric)):
+                fields |= {
+                    "ci_low": found.low,
+                    "ci_high": found.high,
+                    "chosen": found.chosen,
+                    "held_out": found.held_out,
+                    "tied": found.tied,
+                }
             records.append(Record(**shared, **where, **fields))  # type: ignore[arg-type]
         if not any(score.metric == primary for score in one.outcome.scores):
             reason = one.outcome.empty or f"no {scored.task.task.metric} could be computed"
             fields = {"metric": primary, "primary": shown, "value": float("nan"), "n": 0, "unit": ""}
             records.append(Record(**shared, **where, **fields, reason=reason))  # type: ignore[arg-type]
     return records
-
-
-def to_items(outcomes: Sequence[LayerOutcome]) -> pd.DataFrame:
-    """Per-item measurements: one row an item, layer and pooling; one column a metric."""
-    frames = []
-    for one in outcomes:
-        items = one.outcome.items
-        if items is not None:
-            head = {
-                "layer": one.layer.index,
-                "tap": one.layer.tap,
-                "pooling": one.pooling,
-                "unit": items.unit,
-                "key": items.keys,
-                "stratum": items.strata,
-            }
-            values = {metric: array.astype("float32") for metric, array in items.values.items()}
-            frames.append(pd.DataFrame({**head, **values}))
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()

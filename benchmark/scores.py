@@ -4,11 +4,13 @@ from time import perf_counter
 
 import pandas as pd
 
+from benchmark.assessment import Assessments, assess_outcomes, measured
 from benchmark.backbone_run import VECTORS, BackboneRun
 from benchmark.loading import shard_count
 from benchmark.plan import BoundTask
-from benchmark.recording import Scored, file_name, to_items, to_records
+from benchmark.recording import Scored, file_name, to_records
 from benchmark.scoring import LayerOutcome, VectorReader, score_measurements, score_vectors
+from leaderboards.items import write_items
 from leaderboards.records import to_frame, write_frame
 
 
@@ -16,9 +18,13 @@ def score_task(run: BackboneRun, task: BoundTask) -> pd.DataFrame:
     """Score a task on every layer from its stored features and write its records and items."""
     begin = perf_counter()
     outcomes, unreadable = _outcomes(run, task)
+    spec = run.plan.spec
+    assessed: Assessments = {}
+    if spec.family != "random":  # its layers are draws, whose spread is the uncertainty
+        assessed = assess_outcomes(outcomes, task.task.metric)
     scored = Scored(task, run.fingerprint(task), unreadable, perf_counter() - begin)
-    frame = to_frame(to_records(run.context, scored, outcomes))
-    write_frame(to_items(outcomes), run.config.output / "items" / file_name(task, run.plan.spec.name))
+    frame = to_frame(to_records(run.context, scored, outcomes, assessed))
+    write_items(measured(outcomes), run.config.output / "items" / file_name(task, spec.name))
     write_frame(frame, run.records_path(task))
     return frame
 

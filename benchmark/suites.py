@@ -48,6 +48,7 @@ class Suite:
         backbones: Default backbones.
         floor: The random floor that closes its tables.
         catalogue: Its datasets.
+        protocol: Name of the protocol that it runs by default.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Suite:
     backbones: tuple[str, ...]
     floor: str
     catalogue: Catalogue
+    protocol: str = "standard"
 
 
 MINI = Suite(
@@ -92,24 +94,42 @@ MINI = Suite(
     ),
 )
 
+REAL = Catalogue(
+    classification=ImageNetEntry(),
+    retrieval=(ROXFORD5K, RPARIS6K),
+    videos=DavisEntry(),
+    keypoints=SpairEntry(),
+    objects=CocoEntry(),
+    object_clusters=80,
+    parts=PartImageNetEntry(),
+    part_clusters=40,
+)
+
 STANDARD = Suite(
     name="standard",
     title="the real datasets below --data, one base-size backbone of each family",
     backbones=("fs-b16", "clip-b16", "dino-b16", "moco-b16", "mae-b16", "beit-b16", "resnet50"),
     floor="random",
-    catalogue=Catalogue(
-        classification=ImageNetEntry(),
-        retrieval=(ROXFORD5K, RPARIS6K),
-        videos=DavisEntry(),
-        keypoints=SpairEntry(),
-        objects=CocoEntry(),
-        object_clusters=80,
-        parts=PartImageNetEntry(),
-        part_clusters=40,
-    ),
+    catalogue=REAL,
 )
 
-SUITES = (MINI, STANDARD)
+PAPER = Suite(
+    name="paper",
+    title="the real datasets below --data, the 20 ViTs of Teaching Matters by its released code's protocol",
+    backbones=(
+        *("fs-s32", "fs-s16", "fs-b32", "fs-b16", "fs-b8", "fs-l16"),
+        *("clip-b32", "clip-b16", "clip-l14"),
+        *("dino-s16", "dino-s8-300ep", "dino-b16", "dino-b8"),
+        *("moco-s16", "moco-b16"),
+        *("mae-b16", "mae-l16", "mae-h14"),
+        *("beit-b16", "beit-l16"),
+    ),
+    floor="random",
+    catalogue=REAL,
+    protocol="paper",
+)
+
+SUITES = (MINI, STANDARD, PAPER)
 
 
 def find_suite(name: str) -> Suite:

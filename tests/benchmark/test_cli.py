@@ -6,19 +6,21 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from benchmark.cli import spread
 from leaderboards.records import read_frame, write_frame
-from tasks.datasets.davis_masks import read_mask, write_mask
 from tests import fakes
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import command, environment
 
 Capture = pytest.CaptureFixture[str]
 
-COMMANDS = ((), ("run",), ("list",), ("check",), ("leaderboard",), ("score",), ("score", "davis"))
+SCORERS = ("knn", "retrieval", "davis", "spair", "clustering", "cka")
+COMMANDS = (
+    *((), ("run",), ("list",), ("check",), ("leaderboard",), ("score",)),
+    *(("score", name) for name in SCORERS),
+)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +31,15 @@ COMMANDS = ((), ("run",), ("list",), ("check",), ("leaderboard",), ("score",), (
         (["run", "-b", "x", "y", "--limit", "3"], ["run", "-b", "x", "-b", "y", "--limit", "3"]),
         (["run", "-b", "x", "-b", "y", "z"], ["run", "-b", "x", "-b", "y", "-b", "z"]),
         (["list", "tasks"], ["list", "tasks"]),
+        (
+            ["score", "cka", "--features", "a", "b", "--json"],
+            ["score", "cka", "--features", "a", "--features", "b", "--json"],
+        ),
+        (
+            ["score", "knn", "--features", "a", "--k", "1", "2"],
+            ["score", "knn", "--features", "a", "--k", "1", "--k", "2"],
+        ),
+        (["score", "clustering", "--k", "1", "2"], ["score", "clustering", "--k", "1", "2"]),
     ],
 )
 def test_an_option_takes_several_values(given: list[str], meant: list[str]) -> None:
@@ -103,26 +114,6 @@ def test_leaderboard_writes_and_checks(capsys: Capture, again: Path) -> None:
     assert said.code == 1
     assert "mini-fs, knn on imagenet (standard)" in said.out
     assert "found none" in command(capsys, "leaderboard", "-o", again / "empty").error
-
-
-def test_score_davis(capsys: Capture, data: Path, tmp_path: Path) -> None:
-    masks = tmp_path / "masks"
-    for path in (data / "DAVIS" / "Annotations" / "480p").glob("*/*.png"):
-        mask = read_mask(path)
-        (masks / path.parent.name).mkdir(parents=True, exist_ok=True)
-        write_mask(masks / path.parent.name / path.name, np.where(mask == 255, 0, mask).astype(np.uint8))
-    said = command(
-        capsys, "score", "davis", "--ground-truth", data / "DAVIS", "--predictions", masks, "--json"
-    )
-    assert said.code == 0
-    scores = json.loads(said.out)
-    assert scores["all"]["J&F-Mean"] == 1
-    assert set(scores["objects"]) == {f"sequence-{s}_{n}" for s in (0, 1) for n in (1, 2)}
-    said = command(capsys, "score", "davis", "--ground-truth", data / "DAVIS", "--predictions", masks)
-    assert "all objects" in said.out
-    nowhere = tmp_path / "none"
-    said = command(capsys, "score", "davis", "--ground-truth", data / "DAVIS", "--predictions", nowhere)
-    assert str(nowhere) in said.error
 
 
 @pytest.mark.parametrize("split", [True, False])

@@ -5,12 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmark.assessment import assess_outcomes, measured
 from benchmark.binding import Binder, DataLocation
 from benchmark.plan import Plan, make_plan
-from benchmark.recording import Context, Scored, is_current, safe_name, to_items, to_records
+from benchmark.recording import Context, Scored, is_current, to_records
 from benchmark.scoring import LayerOutcome
 from benchmark.suites import STANDARD
-from tasks.base import Items, Outcome, Score
+from leaderboards.files import safe_name
+from tasks.base import Items, Outcome, Score, Statistic
 from tasks.registry import find_tasks
 from zoo.registry import find
 from zoo.spec import Layer
@@ -77,21 +79,23 @@ def test_a_layer_without_a_score_has_an_empty_record_with_its_reason(data: Path)
     found = plan(data, "knn").backbones[0]
     scored = Scored(found.tasks[0], "print", 2, 1.5)
     context = Context("standard", found.spec, "seed-0", "float32", "cpu")
-    items = Items("images", ("a", "b"), ("", ""), {"top-1": np.array([1.0, 0.0])})
+    values, statistics = {"top-1": np.array([100.0, 0.0])}, {"top-1": Statistic("top-1")}
+    items = Items("images", ("a", "b"), ("a", "b"), ("", ""), values, statistics)
     outcomes = [
         LayerOutcome(Layer(1), "cls", Outcome((Score("top-1", 50.0, 2, "images"),), items)),
         LayerOutcome(Layer(1), "mean", Outcome((), empty="features are not finite")),
     ]
-    first, second = to_records(context, scored, outcomes)
+    first, second = to_records(context, scored, outcomes, assess_outcomes(outcomes, "top-1"))
     assert (first.value, first.primary, first.reason, first.n) == (50.0, True, "", 2)
     assert np.isnan(second.value)
     assert (second.primary, second.reason) == (False, "features are not finite")
     assert first.partial
     assert first.coverage.endswith("2 unreadable images left out")
-    table = to_items(outcomes)
-    assert table["key"].tolist() == ["a", "b"]
-    assert table["top-1"].tolist() == [1.0, 0.0]
-    assert to_items(outcomes[1:]).empty
+    assert first.ci_low < 50 < first.ci_high
+    assert first.chosen == 1
+    assert not first.tied
+    assert np.isnan([second.ci_low, second.chosen, second.held_out]).all()
+    assert measured(outcomes) == {(1, "block", "cls"): items}
 
 
 def test_names_of_files_and_damaged_ones(tmp_path: Path) -> None:

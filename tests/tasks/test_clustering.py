@@ -1,6 +1,7 @@
 """Clustering against regions that are averaged cell by cell and k-means in the dataset's order."""
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,12 @@ from torch import Tensor
 
 from benchmark.collect import DenseCollector
 from benchmark.loading import Batch, batches
-from tasks.base import Outcome
+from tasks.base import Group, Items, Outcome, Statistic
 from tasks.clustering import VIEW, ClusterRule, ImageClusterProblem, RegionClusterProblem, region_weights
 from tasks.datasets.base import Coverage, RegionImage, Regions
 from tasks.datasets.coco import CocoEntry, read_coco
 from tasks.datasets.coco_format import CocoRegion
-from tasks.sources import classification_sources
+from tasks.sources import Batches, classification_sources
 from tests.benchmark.doubles import CountingBackbone, MemorySample
 from tests.fakes import write_fake_coco
 from tests.tasks.test_sources import classification
@@ -75,6 +76,12 @@ def obvious_mean(mask: Mask, grid: Tensor) -> NDArray[np.float64] | None:
     return mean
 
 
+def inertia(features: NDArray[np.float64], clusters: NDArray[np.float64]) -> float:
+    """Sum of squared distances from the mean of each cluster."""
+    parts = [features[clusters == cluster] for cluster in np.unique(clusters)]
+    return float(sum(((part - part.mean(axis=0)) ** 2).sum() for part in parts))
+
+
 def obvious_purity(labels: NDArray[np.int64], clusters: NDArray[np.int64]) -> float:
     most = [
         max(np.sum(labels[clusters == c] == y) for y in set(labels.tolist())) for c in set(clusters.tolist())
@@ -103,8 +110,27 @@ def check(
     ]
     assert {score.metric: score.value / 100 for score in outcome.scores} == pytest.approx(expected)
     assert outcome.items is not None
-    assert outcome.items.values["label"].tolist() == labels.tolist()
-    assert outcome.items.values["cluster"].tolist() == clusters.tolist()
+    check_items(outcome.items, features, labels, clusters, rule, unit)
+
+
+def check_items(
+    items: Items,
+    features: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    clusters: NDArray[np.int64],
+    rule: ClusterRule,
+    unit: str,
+) -> None:
+    """Labels and the partitions of all starts, best first; the scores are those of the first."""
+    starts = [f"start {number + 1}" for number in range(rule.n_init)]
+    assert list(items.values) == ["label", *starts]
+    assert items.values["label"].tolist() == labels.tolist()
+    assert items.values["start 1"].tolist() == clusters.tolist()
+    found = [inertia(features, items.values[start]) for start in starts]
+    assert all(one <= two * (1 + 1e-3) for one, two in pairwise(found))
+    assert items.statistics == {name: Statistic(name, "partition") for name in ("purity", "NMI", "ARI")}
+    assert items.unit == unit
+    assert set(items.strata) == {""}
 
 
 @pytest.mark.parametrize("grid", [(4, 4), (7, 3), (28, 37), (60, 80)])
@@ -176,6 +202,7 @@ def test_regions_are_weighted_means_and_the_vanished_are_left_out() -> None:
         check(outcome, mean[covered].double().numpy(), np.array(labels), 3, QUICK, "objects")
         assert outcome.items is not None
         assert outcome.items.keys == tuple(keys)
+        assert outcome.items.clusters == tuple(key.split("#")[0] for key in keys)  # its image
         if layer == Layer(1):
             assert 0 < vanished < 48
             assert "image0#3" not in keys
@@ -271,7 +298,9 @@ def image_problem(seed: int, batch: int = 7) -> tuple[ImageClusterProblem, NDArr
     """Images of four classes of which every second is a probe image; their features in dataset order."""
     rng = np.random.default_rng(seed)
     train = np.sort(rng.integers(0, 4, 80))
-    where = classification_sources(classification(train, train[:3]), np.arange(0, 80, 2), batch=batch)
+    where = classification_sources(
+        classification(train, train[:3]), np.arange(0, 80, 2), batches=Batches(batch)
+    )
     features = rng.normal(size=(4, 6))[train[::2]] + rng.normal(size=(40, 6))
     return ImageClusterProblem(where, train[where.probe_order], QUICK), features.astype(np.float32)
 
@@ -288,11 +317,13 @@ def test_images_are_clustered_in_the_order_of_the_dataset() -> None:
     check(outcome, features.astype(np.float64), train[::2], 4, QUICK, "images")
     assert outcome.items is not None
     assert outcome.items.keys == tuple(f"train/{index:05d}" for index in range(0, 80, 2))
+    assert outcome.items.clusters == outcome.items.keys  # an image is sampled by itself
 
 
 def test_the_order_of_the_batches_does_not_matter() -> None:
     task, features = image_problem(1)
-    groups = task.where.probe.groups
+    samples = task.where.probe.samples
+    groups = tuple(Group(str(start), samples[start : start + 7]) for start in range(0, 40, 7))
     order = np.concatenate([task.where.probe_order[start : start + 7] for start in range(35, -1, -7)])
     where = replace(task.where, probe=replace(task.where.probe, groups=groups[::-1]), probe_order=order)
     labels = np.concatenate([task.labels[start : start + 7] for start in range(35, -1, -7)])
@@ -302,7 +333,8 @@ def test_the_order_of_the_batches_does_not_matter() -> None:
     assert first.items is not None
     assert second.items is not None
     assert first.items.keys == second.items.keys
-    assert (first.items.values["cluster"] == second.items.values["cluster"]).all()
+    assert (first.items.values["start 1"] == second.items.values["start 1"]).all()
+    assert (first.items.values["start 2"] == second.items.values["start 2"]).all()
 
 
 def test_images_that_could_not_be_read_are_left_out() -> None:
@@ -316,6 +348,7 @@ def test_images_that_could_not_be_read_are_left_out() -> None:
     assert outcome.items is not None
     assert "train/00000" not in outcome.items.keys
     assert "train/00002" in outcome.items.keys
+    assert outcome.items.clusters == outcome.items.keys
 
 
 @pytest.mark.parametrize(
@@ -329,7 +362,7 @@ def test_images_that_cannot_be_scored_give_the_reason(value: float, reason: str)
 
 
 def test_standard_numbers() -> None:
-    assert ClusterRule() == ClusterRule(n_init=10, seed=0)
+    assert ClusterRule() == ClusterRule(n_init=10, seed=0, view=Tiles(short=448, tile=224))
 
 
 def test_identity_of_images_follows_labels_and_numbers() -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import grid_sample, interpolate, normalize
 
+from tasks.base import Statistic
 from tasks.datasets.base import Coverage, KeypointPair, Keypoints
 from tasks.datasets.spair import SpairEntry, read_spair
 from tasks.keypoints import VIEW, KeypointProblem, KeypointRule
@@ -189,7 +190,8 @@ def test_scores_are_means_over_categories_pairs_and_keypoints() -> None:
     # pairs keep the order of the data within a category: the dog with one keypoint comes first
     box = [np.array([0.04]), np.array([0.2, 0.099, 0.1])]
     image = [np.array([0.02]), np.array([0.09, 0.04, 0.001])]
-    left = [{"error_box": b, "error_image": i} for b, i in zip(box, image, strict=True)]
+    varies = np.array([True])
+    left = [{"error_box": b, "error_image": i, "varies": varies} for b, i in zip(box, image, strict=True)]
     outcome = task.score(left)
     scores = {score.metric: score for score in outcome.scores}
     assert outcome.scores[0].metric == "PCK@0.1"
@@ -213,7 +215,16 @@ def test_scores_are_means_over_categories_pairs_and_keypoints() -> None:
     assert outcome.items is not None
     assert outcome.items.strata == ("cat", "dog", "dog", "dog")
     assert outcome.items.keys == ("000000:cat#0", "000001:dog#0", "000000:dog#0", "000000:dog#1")
+    assert outcome.items.clusters == ("000000:cat", "000001:dog", "000000:dog", "000000:dog")
     assert outcome.items.values["PCK@0.1"].tolist() == [100, 0, 100, 0]
+    assert outcome.items.values["PCK@0.05 image size"].tolist() == [100, 0, 100, 100]
+    statistics: dict[str, Statistic] = {}
+    for metric in ("PCK@0.1", "PCK@0.05", "PCK@0.01"):
+        statistics[metric] = Statistic(metric, "strata")
+        statistics[f"{metric} per image"] = Statistic(metric, "clusters")
+        statistics[f"{metric} per keypoint"] = Statistic(metric, "items")
+        statistics[f"{metric} image size"] = Statistic(f"{metric} image size", "strata")
+    assert outcome.items.statistics == statistics == {m: outcome.items.statistics[m] for m in scores}
 
 
 @pytest.mark.parametrize("view", [VIEW_64, VIEW])

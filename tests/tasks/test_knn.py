@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tasks.base import Outcome
+from tasks.base import Outcome, Statistic
 from tasks.knn import KnnProblem, KnnRule
-from tasks.sources import classification_sources
+from tasks.sources import Batches, classification_sources
 from tests.tasks.test_sources import classification
 
 Floats = NDArray[np.float32]
@@ -17,7 +17,7 @@ SMALL = KnnRule(k=5, others=(1, 12, 1000))
 
 def problem(train: NDArray[np.int64], val: NDArray[np.int64], probe: list[int], rule: KnnRule) -> KnnProblem:
     data = classification(train, val)
-    return KnnProblem(data, classification_sources(data, np.array(probe), batch=7), rule)
+    return KnnProblem(data, classification_sources(data, np.array(probe), batches=Batches(7)), rule)
 
 
 def by_source(task: KnnProblem, bank: Floats, queries: Floats) -> dict[str, Floats]:
@@ -47,7 +47,7 @@ def ranked_classes(bank: Floats, labels: NDArray[np.int64], query: Floats, k: in
 
 
 def expected(task: KnnProblem, bank: Floats, queries: Floats) -> dict[str, list[float]]:
-    """Hits of every query that could be read, for every metric."""
+    """Percent right of every query that could be read, for every metric: 0 or 100."""
     stored, asked = ~np.isnan(bank).any(axis=1), ~np.isnan(queries).any(axis=1)
     labels, truth = task.data.train.labels[stored], task.data.val.labels[asked]
     hits: dict[str, list[float]] = {}
@@ -56,7 +56,7 @@ def expected(task: KnnProblem, bank: Floats, queries: Floats) -> dict[str, list[
         for query, label in zip(queries[asked], truth, strict=True):
             ranked = ranked_classes(bank[stored], labels, query, k)
             for top in (1, 5):
-                hits.setdefault(f"top-{top}{suffix}", []).append(float(label in ranked[:top]))
+                hits.setdefault(f"top-{top}{suffix}", []).append(100.0 * (label in ranked[:top]))
     return hits
 
 
@@ -64,9 +64,13 @@ def check(outcome: Outcome, hits: dict[str, list[float]]) -> None:
     assert not outcome.empty
     assert outcome.items is not None
     assert list(outcome.items.values) == [score.metric for score in outcome.scores] == list(hits)
+    assert outcome.items.statistics == {metric: Statistic(metric, "items") for metric in hits}
+    assert outcome.items.unit == "images"
+    assert outcome.items.clusters == outcome.items.keys  # an image is sampled by itself
+    assert set(outcome.items.strata) == {""}
     for score in outcome.scores:
         assert outcome.items.values[score.metric].tolist() == hits[score.metric], score.metric
-        assert score.value == pytest.approx(100 * np.mean(hits[score.metric]))
+        assert score.value == pytest.approx(np.mean(hits[score.metric]))
         assert (score.n, score.unit) == (len(hits[score.metric]), "images")
 
 
@@ -89,7 +93,6 @@ def test_scores_equal_the_obvious_search(seed: int) -> None:
     assert 20 < outcome.scores[0].value < 95
     assert outcome.items is not None
     assert outcome.items.keys == tuple(sample.key for sample in task.data.val.samples)
-    assert outcome.items.strata == tuple(f"n{label:08d}" for label in task.data.val.labels)
 
 
 @pytest.mark.parametrize("probe", [[], list(range(3)), list(range(90))])
@@ -120,10 +123,10 @@ def test_ties_go_to_the_image_that_comes_first_in_the_dataset() -> None:
     outcome = task.score(by_source(task, bank, queries))
     assert outcome.items is not None
     values = outcome.items.values
-    assert values["top-1"].tolist() == [1, 0, 0]  # image 0 alone, not the first of the probe source
-    assert values["top-1 k=3"].tolist() == [0, 1, 0]
-    assert values["top-1 k=6"].tolist() == [0, 0, 1]
-    assert values["top-5"].tolist() == [1, 0, 0]  # a class without a neighbour never counts
+    assert values["top-1"].tolist() == [100, 0, 0]  # image 0 alone, not the first of the probe source
+    assert values["top-1 k=3"].tolist() == [0, 100, 0]
+    assert values["top-1 k=6"].tolist() == [0, 0, 100]
+    assert values["top-5"].tolist() == [100, 0, 0]  # a class without a neighbour never counts
     check(outcome, expected(task, bank, queries))
 
 

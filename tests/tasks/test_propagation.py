@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from tasks.base import Group
+from tasks.base import Group, Statistic
 from tasks.datasets.base import Coverage, Video, Videos
 from tasks.datasets.davis import DavisEntry, read_davis
 from tasks.datasets.davis_masks import read_mask, write_mask
@@ -20,7 +20,7 @@ from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_davis
 from tests.tasks.metrics.test_propagation import Obvious
 from tests.tasks.metrics.test_segmentation import obvious_f
-from zoo.preprocess import WholeFrame
+from zoo.preprocess import View, WholeFrame
 from zoo.spec import Layer
 
 VIEW_32 = VIEW.scaled(32, 8)
@@ -47,11 +47,11 @@ def random_grids(video: Video, seed: int) -> Tensor:
 
 
 def measured(
-    task: PropagationProblem, number: int, layers: dict[Layer, Tensor], batch: int
+    task: PropagationProblem, number: int, layers: dict[Layer, Tensor], batch: int, view: View = VIEW_32
 ) -> dict[Layer, dict[str, NDArray[np.float64]]]:
     """What the pass leaves behind: batches in order, the layers of each in turn."""
     group: Group = task.source.groups[number]
-    measurer = task.measure(group, VIEW_32)
+    measurer = task.measure(group, view)
     for start in range(0, len(group.samples), batch):
         positions = range(len(group.samples))[start : start + batch]
         for layer, grids in layers.items():
@@ -166,7 +166,8 @@ def test_scores_are_means_over_objects_not_over_videos() -> None:
     sizes = {"a": 1, "b": 3}
     videos = tuple(Video(name, (), (), (9, 9)) for name in sizes)
     rng = np.random.default_rng(0)
-    left = [{"J": rng.random((n, 5)), "F": rng.random((n, 5))} for n in sizes.values()]
+    varies = np.array([True])
+    left = [{"J": rng.random((n, 5)), "F": rng.random((n, 5)), "varies": varies} for n in sizes.values()]
     outcome = PropagationProblem(Videos("double", videos, Coverage(()))).score(left)
     j, f = (100 * np.mean([row.mean() for one in left for row in one[name]]) for name in "JF")
     assert [(s.metric, s.n, s.unit) for s in outcome.scores] == [
@@ -175,7 +176,9 @@ def test_scores_are_means_over_objects_not_over_videos() -> None:
     assert [score.value for score in outcome.scores] == pytest.approx([(j + f) / 2, j, f])
     assert outcome.items is not None
     assert outcome.items.keys == ("a_1", "b_1", "b_2", "b_3")
-    assert outcome.items.strata == ("a", "b", "b", "b")
+    assert outcome.items.clusters == ("a", "b", "b", "b")  # videos were sampled, not objects
+    assert outcome.items.strata == ("",) * 4
+    assert outcome.items.statistics == {name: Statistic(name, "items") for name in ("J&F", "J", "F")}
     for metric in ("J&F", "J", "F"):
         scores = {score.metric: score.value for score in outcome.scores}
         assert outcome.items.values[metric].mean() == pytest.approx(scores[metric])
@@ -294,7 +297,7 @@ def test_every_video_is_a_group_in_order(davis: Videos) -> None:
     assert [group.samples for group in source.groups] == [video.frames for video in davis.videos]
     assert source.groups_per_shard == 1
     assert VIEW.scaled(64, 16).short == 144  # 480 * 64 / 224, to the nearest multiple of 16
-    assert PropagationRule() == PropagationRule(7, 5, 12, 0.1, True)
+    assert PropagationRule() == PropagationRule(7, 5, 12, 0.1, True, WholeFrame(480), None)
 
 
 def test_identity_follows_masks_and_numbers(davis: Videos) -> None:

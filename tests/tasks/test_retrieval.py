@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from benchmark.loading import Batch, batches
+from tasks.base import Statistic
 from tasks.datasets.base import Coverage, Retrieval
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.retrieval import VIEW, RetrievalProblem
@@ -90,6 +91,10 @@ def test_scores_equal_the_obvious_ranking(seed: int) -> None:
     )
     outcome = task.score(vectors(task, database, queries))
     assert outcome.items is not None
+    metrics = [f"{what} {name}" for name in NAMES for what in ("mAP", "mP@1", "mP@5", "mP@10")]
+    assert outcome.items.statistics == {metric: Statistic(metric, "items") for metric in metrics}
+    assert outcome.items.keys == outcome.items.clusters == tuple(f"q{number}" for number in range(8))
+    assert (outcome.items.unit, set(outcome.items.strata)) == ("queries", {""})
     scores = {score.metric: score for score in outcome.scores}
     for difficulty in NAMES:
         found: dict[str, list[float]] = {}

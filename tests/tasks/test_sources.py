@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tasks.datasets.base import Classification, ClassImages, Coverage
 from tasks.datasets.folder import read_folder
 from tasks.datasets.imagenet import probe_subset
-from tasks.sources import CHUNK, VIEW, classification_sources
+from tasks.sources import CHUNK, VIEW, Batches, classification_sources
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_imagenet
 from tests.tasks.datasets.helpers import copy_shuffled, keys
@@ -58,6 +58,25 @@ def test_batches_are_of_256_drawn_once_with_seed_0() -> None:
     assert where.probe.groups_per_shard == 1
 
 
+def test_batches_without_a_seed_keep_the_order_of_the_dataset() -> None:
+    data = classification(labels(700), labels(10))
+    probe = np.random.default_rng(2).choice(700, 600, replace=False)
+    where = classification_sources(data, probe, batches=Batches(8, seed=None))
+    assert (where.probe_order == np.sort(probe)).all()
+    assert where.batches == Batches(8, None)
+    # small batches go through a backbone 256 images at a time
+    assert [len(group.samples) for group in where.probe.groups] == [256, 256, 88]
+
+
+@pytest.mark.parametrize(("size", "groups"), [(100, [200, 200, 200]), (7, [252, 252, 96]), (300, [300, 300])])
+def test_a_group_holds_whole_batches(size: int, groups: list[int]) -> None:
+    where = classification_sources(
+        classification(labels(600), labels(2)), np.arange(600), batches=Batches(size)
+    )
+    assert [len(group.samples) for group in where.probe.groups] == groups
+    assert where.probe.joint
+
+
 def test_batches_do_not_depend_on_the_order_of_the_probe_list() -> None:
     data = classification(labels(900), labels(10))
     probe = np.random.default_rng(1).choice(900, 500, replace=False)
@@ -73,7 +92,7 @@ def test_sources_do_not_depend_on_the_order_of_the_files(tmp_path: Path) -> None
     found = []
     for folder in "ab":
         data = read_folder(tmp_path / folder / "imagenet")
-        where = classification_sources(data, probe_subset(data, None, 5).indices, batch=6)
+        where = classification_sources(data, probe_subset(data, None, 5).indices, batches=Batches(6))
         assert where.rest is not None
         found.append([keys(source.samples) for source in (where.probe, where.rest, where.val)])
     assert found[0] == found[1]

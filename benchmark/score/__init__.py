@@ -1,0 +1,1 @@
+"""Scorers on their own, for features or predictions that were exported by any code."""

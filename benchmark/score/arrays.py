@@ -1,0 +1,172 @@
+"""Arrays from files of other people's code, with errors that are sentences. Nothing is unpickled."""
+
+import zipfile
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.checks import unusable
+from tasks.datasets.files import some
+from zoo.errors import InputError
+
+Array = NDArray[np.generic]
+Floats = NDArray[np.float32] | NDArray[np.float64]
+
+PICKLED = "save numbers or text, not Python objects (np.asarray(values) with a plain dtype)"
+
+
+def read_archive(path: Path, names: Iterable[str]) -> dict[str, Array]:
+    """Those arrays of an .npz archive.
+
+    Raises:
+        InputError: A missing or damaged file, no archive, a missing array or one of Python objects.
+    """
+    wanted = tuple(names)
+    with _open(path) as stream:
+        content = _load(stream, path)
+        if not isinstance(content, np.lib.npyio.NpzFile):
+            raise InputError(
+                f"expected an .npz archive with {', '.join(wanted)} at {path}, found a single array; "
+                "write it with np.savez"
+            )
+        missing = [name for name in wanted if name not in content.files]
+        if missing:
+            raise InputError(
+                f"expected the arrays {', '.join(wanted)} in {path}, found no {' and no '.join(missing)} "
+                f"among {some(content.files, 12) or 'nothing'}; write them with np.savez under these names"
+            )
+        return {name: _member(content, name, path) for name in wanted}
+
+
+def read_array(path: Path, mapped: bool = False) -> Array:
+    """The array of an .npy file, on request left on the disk.
+
+    Raises:
+        InputError: A missing or damaged file, an archive, or an array of Python objects.
+    """
+    with _open(path) as stream:
+        if mapped and stream.read(len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX:
+            return _map(path)
+        stream.seek(0)
+        content = _load(stream, path)
+        if isinstance(content, np.lib.npyio.NpzFile):
+            raise InputError(
+                f"expected one array (.npy) at {path}, found an archive of "
+                f"{some(content.files, 12) or 'nothing'}; write it with np.save"
+            )
+        return content
+
+
+def as_floats(array: Array, where: str, shape: str, wide: bool = False) -> Floats:
+    """Features, float32 or, as they are or on request, float64, checked to be numbers of the stated shape.
+
+    Args:
+        array: Whole or real numbers of any size.
+        where: Name of the array and its file, for errors.
+        shape: Names of the axes in brackets, such as ``[n dim]``; "..." stands for one axis or more.
+        wide: Whether to return float64.
+
+    Raises:
+        InputError: Another shape or type, no number, or a value that is NaN, infinite or beyond float32.
+    """
+    axes = shape.strip("[]").split()
+    free = "..." in axes
+    if array.ndim < len(axes) if free else array.ndim != len(axes):
+        raise InputError(f"expected {where} to have the shape {shape}, found {_shape(array)}")
+    if array.dtype.kind not in "fiu":
+        raise InputError(
+            f"expected numbers as {where}, found the type {array.dtype}; export float32 "
+            "(np.asarray(features, dtype=np.float32))"
+        )
+    if not array.size:
+        raise InputError(f"expected at least one number in {where}, found the shape {_shape(array)}")
+    dtype = np.dtype(np.float64 if wide or array.dtype == np.float64 else np.float32)
+    with np.errstate(over="ignore"):  # what overflows is found here
+        values: Floats = array.astype(dtype, copy=False)
+        finite = np.isfinite(values.astype(np.float32, copy=False)).reshape(len(values), -1).all(axis=1)
+    if not finite.all():
+        raise InputError(
+            f"expected finite numbers within float32 in {where}, found NaN, infinite or larger values in "
+            f"{np.count_nonzero(~finite):,} of {len(values):,} rows, first in row {finite.argmin()}; export "
+            "them again"
+        )
+    return values
+
+
+def as_features(array: Array, where: str, constant: bool = True) -> Floats:
+    """Features [n dim] that tell items apart; raises InputError.
+
+    Args:
+        array: One row an item.
+        where: Name of the array and its file, for errors.
+        constant: Whether features that are the same for all items are refused, too.
+    """
+    values = as_floats(array, where, "[n dim]")
+    if reason := unusable(values, constant=constant):  # type: ignore[arg-type]
+        raise InputError(f"expected features that tell items apart as {where}, but the {reason}")
+    return values
+
+
+def as_labels(array: Array, where: str, items: int, text: bool = False) -> Array:
+    """One label an item: [items] whole numbers or, on request, text; raises InputError."""
+    kinds, what = ("biuUS", "whole numbers or text") if text else ("biu", "whole numbers")
+    if array.dtype.kind not in kinds:
+        raise InputError(
+            f"expected {what} as {where}, found the type {array.dtype}; "
+            "save them with np.asarray(labels) of that type"
+        )
+    if array.shape != (items,):
+        raise InputError(
+            f"expected one label for each of {items:,} rows of features as {where}, found {_shape(array)}"
+        )
+    return array
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise InputError(f"expected a file of numpy (.npy or .npz) at {path}: {error.strerror}") from error
+
+
+def _load(stream: BinaryIO, path: Path) -> Array | np.lib.npyio.NpzFile:
+    try:
+        content: Array | np.lib.npyio.NpzFile = np.load(stream, allow_pickle=False)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise _unreadable(path, error) from error
+    return content
+
+
+def _map(path: Path) -> Array:
+    try:
+        array: Array = np.lib.format.open_memmap(path, mode="r")
+    except (OSError, ValueError, EOFError) as error:
+        raise _unreadable(path, error) from error
+    return array
+
+
+def _member(content: np.lib.npyio.NpzFile, name: str, path: Path) -> Array:
+    try:
+        array: Array = content[name]
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise _unreadable(path, error, name) from error
+    return array
+
+
+def _unreadable(path: Path, error: Exception, name: str = "") -> InputError:
+    of = f"array {name} of {path}" if name else str(path)
+    if "pickle" in str(error).lower() or "object" in str(error).lower():
+        return InputError(
+            f"expected plain numbers or text in {of}, found Python objects or no file of numpy; {PICKLED}"
+        )
+    return InputError(
+        f"expected a file of numpy (.npy or .npz), but {of} is damaged: {error}; export it again"
+    )
+
+
+def _shape(array: Array) -> str:
+    return f"[{' '.join(str(length) for length in array.shape)}]"

@@ -1,0 +1,49 @@
+"""Scorers as a user calls them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.benchmark.runs import Said, command
+
+Scores = Callable[..., Any]
+Says = Callable[..., Said]
+
+
+@pytest.fixture
+def says(capsys: pytest.CaptureFixture[str]) -> Says:
+    """What ``score`` says to a command line."""
+    return lambda *arguments: command(capsys, "score", *arguments)
+
+
+@pytest.fixture
+def scores(says: Says) -> Scores:
+    """The JSON object of ``score``, after the table was printed, too."""
+
+    def score(*arguments: object) -> Any:
+        table = says(*arguments)
+        assert table.code == 0, table.err
+        assert "protocol: " in table.out
+        said = says(*arguments, "--json")
+        assert said.code == 0, said.err
+        found = json.loads(said.out, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
+        assert found["command"] == f"score {arguments[0]}"
+        assert {"protocol", "parameters", "n", "unit", "scale", "scores", "details"} <= set(found)
+        return found
+
+    return score
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Callable[..., Path]:
+    """Writes arrays into an .npz file."""
+
+    def write(name: str = "given.npz", **arrays: object) -> Path:
+        np.savez(tmp_path / name, **arrays)  # type: ignore[arg-type]
+        return tmp_path / name
+
+    return write
