@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -17,7 +16,7 @@ from benchmark.engine import LocalEngine, ProcessEngine, WorkerDiedError
 from benchmark.progress import Reporter, Silent
 from benchmark.runner import choose_engine
 from tests.benchmark.conftest import BACKBONES, Whole
-from tests.benchmark.runs import QUICK, assert_same_records, environment, run
+from tests.benchmark.runs import QUICK, assert_same_records, environment
 from tests.zoo.reduced import reduce
 from zoo.registry import find
 
@@ -102,28 +101,3 @@ def test_only_small_backbones_on_a_processor_run_side_by_side(tmp_path: Path) ->
     assert chosen(64, 1, 2, "cpu") is LocalEngine
     assert chosen(64, 2, 1, "cpu") is LocalEngine
     assert chosen(64, 2, 2, "cuda") is LocalEngine
-
-
-@pytest.mark.parametrize(("batch_size", "workers"), [(1, 4), (7, 1)])
-def test_batch_size_and_threads_do_not_change_scores(
-    weights: Callable[[], Path], whole: Whole, data: Path, batch_size: int, workers: int
-) -> None:
-    place = weights()
-    expected = whole.records[whole.records["backbone"] == "mini-fs"]
-    expected = expected[expected["other"].isin(["", "mini-fs"])]
-    records = run(place, ["mini-fs"], data=data, batch_size=batch_size, workers=workers)
-    assert_same_records(records, expected)
-
-
-def test_the_order_in_which_files_were_made_does_not_matter(
-    weights: Callable[[], Path], whole: Whole, data: Path, tmp_path: Path
-) -> None:
-    expected = whole.records[whole.records["backbone"] == "mini-resnet"]
-    expected = expected[expected["other"].isin(["", "mini-resnet"])]
-    for path in sorted(data.rglob("*"), reverse=True):
-        if path.is_file():
-            copy = tmp_path / "other" / path.relative_to(data)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, copy)
-    records = run(weights(), ["mini-resnet"], data=tmp_path / "other", layers="1")
-    assert_same_records(records, expected, numbers_only=True)

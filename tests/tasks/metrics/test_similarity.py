@@ -87,3 +87,46 @@ def test_refuses_wrong_input():
     ]:
         with pytest.raises(ValueError, match=word):
             call()
+
+
+def drawn(generator, n):
+    """Two representations of a shared signal, and an unrelated third, of n samples."""
+    mixing = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(1))
+    signal = torch.randn(n, 3, generator=generator)
+    related = [
+        signal @ mix + noise * torch.randn(n, 8, generator=generator)
+        for mix, noise in zip(mixing, (0.7, 1.0), strict=True)
+    ]
+    return [*related, torch.randn(n, 5, generator=generator)]
+
+
+def accumulated(features, batch):
+    accumulator = CkaAccumulator(errors=True)
+    for start in range(0, len(features[0]), batch):
+        accumulator.add(torch.stack([centred_gram(values[start : start + batch]) for values in features]))
+    return accumulator
+
+
+@pytest.mark.parametrize(("n", "batch"), [(100, 100), (192, 64), (128, 8)])
+def test_the_standard_error_is_the_spread_over_fresh_samples(n, batch):
+    generator = torch.Generator().manual_seed(5)
+    runs = [accumulated(drawn(generator, n), batch) for _ in range(200)]
+    values = torch.stack([run.matrix().value for run in runs])
+    errors = torch.stack([run.standard_error() for run in runs])
+    held = ((values - values.mean(0)).abs() <= 1.96 * errors).double().mean(0)
+    assert 0.88 <= held[0, 1] <= 0.97  # related representations: close to the nominal 95 %
+    assert (held[2, :2] >= 0.94).all()  # unrelated ones vary less than that: the error is on the safe side
+    assert 0.8 < errors[:, 0, 1].mean() / values[:, 0, 1].std() < 1.1
+    assert (errors.diagonal(dim1=1, dim2=2) == 0).all()
+    assert torch.equal(errors, errors.mT)
+
+
+def test_standard_errors_are_there_only_if_asked_for_and_where_cka_is():
+    features = [*drawn(torch.Generator().manual_seed(0), 32), torch.ones(32, 2)]
+    error = accumulated(features, 16).standard_error()
+    assert torch.isnan(error[3]).all()
+    assert torch.isfinite(error[:3, :3]).all()
+    without = CkaAccumulator()
+    without.add(torch.stack([centred_gram(values) for values in features]))
+    with pytest.raises(ValueError, match="keeps errors"):
+        without.standard_error()

@@ -1,0 +1,85 @@
+"""Numbers depend on the data and the weights: not on batches, threads, orders or file systems."""
+
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark import runner
+from benchmark.engine import LocalEngine
+from tests.benchmark.conftest import BACKBONES, Whole
+from tests.benchmark.runs import assert_same_records, run
+
+
+class Backwards(LocalEngine):
+    """Takes the backbones in the opposite order, as a faster device might."""
+
+    def map(self, function, jobs, report):  # type: ignore[no-untyped-def]
+        return super().map(function, jobs[::-1], report)[::-1]
+
+
+@pytest.fixture
+def shuffled_listings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every folder lists its files in another order each time, as some file systems do."""
+    draw, listdir, scandir = random.Random(0), os.listdir, os.scandir
+
+    class Scanned:
+        def __init__(self, path: Any = ".") -> None:
+            with scandir(path) as found:
+                self._entries = list(found)
+            draw.shuffle(self._entries)
+
+        def __enter__(self) -> Iterator[os.DirEntry[str]]:
+            return iter(self._entries)
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def __iter__(self) -> Iterator[os.DirEntry[str]]:
+            return iter(self._entries)
+
+    def listed(path: Any = ".") -> list[Any]:
+        names = listdir(path)
+        draw.shuffle(names)
+        return names
+
+    monkeypatch.setattr(os, "listdir", listed)
+    monkeypatch.setattr(os, "scandir", Scanned)
+
+
+def copied_backwards(data: Path, folder: Path) -> Path:
+    """The same files, made in the opposite order and at other times."""
+    for path in sorted(data.rglob("*"), reverse=True):
+        if path.is_file():
+            copy = folder / path.relative_to(data)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+    return folder
+
+
+@pytest.mark.parametrize(("batch_size", "workers"), [(1, 4), (7, 1), (1000, 2)])
+def test_batches_threads_and_the_order_of_backbones(
+    weights: Callable[[], Path],
+    whole: Whole,
+    data: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    batch_size: int,
+    workers: int,
+) -> None:
+    monkeypatch.setattr(runner, "choose_engine", lambda *_: Backwards())
+    records = run(weights(), BACKBONES[::-1], data=data, batch_size=batch_size, workers=workers)
+    assert_same_records(records, whole.records)
+
+
+@pytest.mark.usefixtures("shuffled_listings")
+def test_the_order_of_files_and_listings(
+    weights: Callable[[], Path], whole: Whole, data: Path, tmp_path: Path
+) -> None:
+    other = copied_backwards(data, tmp_path / "other")
+    assert len({tuple(os.listdir(data)) for _ in range(20)}) > 1
+    records = run(weights(), BACKBONES, data=other, batch_size=5)
+    assert_same_records(records, whole.records, numbers_only=True)

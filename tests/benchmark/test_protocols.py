@@ -1,0 +1,85 @@
+"""A run by the paper's protocol, beside one by the standard protocol."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmark.api import RunRequest, find_backbones
+from benchmark.config import RunConfig
+from benchmark.suites import PAPER
+from tests.benchmark.conftest import Whole
+from tests.benchmark.runs import command, run
+from zoo.errors import InputError
+from zoo.registry import find
+
+
+def test_both_protocols_stand_side_by_side(again: Path, data: Path, whole: Whole) -> None:
+    records = run(again, ["mini-fs"], data=data, protocol="paper", layers="1")
+    assert not records.attrs["failures"]
+    paper = records[records["protocol"] == "paper"]
+    standard = records[records["protocol"] == "standard"]
+    assert len(standard) == len(whole.records)
+    assert set(paper["task"]) == set(standard["task"])
+    assert set(paper[paper["task"] == "cka"]["pooling"]) == {"cls", "patch", "all"}
+    keypoints = paper[(paper["task"] == "spair") & (paper["metric"] == "PCK@0.1 per image")]
+    assert keypoints["n"].iloc[0] % 20 == 0
+    assert paper["ci_low"][paper["task"] != "cka"].notna().any()
+    davis = paper[(paper["task"] == "davis") & (paper["metric"] == "J&F")]["value"]
+    assert (davis - davis.round(1)).abs().max() < 1e-9
+    page = (again / "out" / "tables" / "standard.md").read_text()
+    assert "knn top-1 (paper)" in page
+    assert "knn top-1 (standard)" in page
+
+
+def test_the_paper_suite_has_its_20_vision_transformers_and_needs_two_files(
+    again: Path, data: Path, tmp_path: Path
+) -> None:
+    specs = find(PAPER.backbones)
+    assert len(specs) == 20
+    assert sum(spec.depth for spec in specs) == 308
+    without = [spec for spec in specs if not spec.repository]
+    assert [spec.name for spec in without] == ["dino-s8-300ep", "moco-s16"]
+    records = run(again, ["moco-s16"], "knn", data=data, protocol="paper")
+    (failure,) = records.attrs["failures"]
+    assert "--weights moco-s16=FILE" in failure
+    assert "vit-s-300ep.pth.tar" in failure
+
+
+def requested(tmp_path: Path, weights: dict[str, Path]) -> RunRequest:
+    config = RunConfig(output=tmp_path, cache=tmp_path)
+    return RunRequest(config=config, backbones=("moco-s16",), floor=False, weights=weights)
+
+
+def test_weights_replace_the_repository_of_a_backbone(tmp_path: Path) -> None:
+    file = tmp_path / "vit-s.pth.tar"
+    torch.save({}, file)
+    (spec,) = find_backbones(requested(tmp_path, {"moco-s16": file}), PAPER)
+    assert (spec.name, spec.repository) == ("moco-s16", str(file))
+    (spec,) = find_backbones(requested(tmp_path, {"moco-s16": tmp_path}), PAPER)
+    assert spec.repository == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ({"moco-s16": Path("absent.pth")}, "expected the weights of moco-s16 at absent.pth"),
+        ({"dino-s16": Path()}, "--weights names 'dino-s16', which is not run; it runs moco-s16"),
+    ],
+)
+def test_weights_that_cannot_be_used(tmp_path: Path, weights: dict[str, Path], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        find_backbones(requested(tmp_path, weights), PAPER)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--protocol", "papers"), "there is no protocol 'papers'; did you mean 'paper'?"),
+        (("--weights", "moco-s16"), "--weights takes NAME=PATH"),
+    ],
+)
+def test_wrong_options(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    assert words in command(capsys, "run", "-b", "mini-fs", "--output", tmp_path, *arguments).error
