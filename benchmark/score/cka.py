@@ -9,7 +9,14 @@ from torch import Tensor
 from benchmark.score.arrays import Array, as_floats, read_array
 from benchmark.score.options import Estimator
 from benchmark.score.report import Grid, Json, Report
-from tasks.metrics.similarity import ROUNDING, SMALLEST, CkaAccumulator, CkaMatrix, centred_gram, normalise
+from tasks.metrics.similarity import (
+    SMALLEST,
+    CkaAccumulator,
+    CkaMatrix,
+    centred_gram,
+    gram_matrix,
+    normalise,
+)
 from tasks.protocols import PAPER
 from zoo.errors import InputError
 
@@ -69,7 +76,7 @@ def _compare(
             _rows(array, path, start, start + size) for array, path in zip(arrays, features, strict=True)
         ]
         if estimator is Estimator.biased:
-            grams = torch.stack([_biased_gram(values) for values in batch]).flatten(1)
+            grams = torch.stack([gram_matrix(values) / (len(values) - 1) for values in batch]).flatten(1)
             biased += grams @ grams.T
         else:
             scaled = estimator is Estimator.paper
@@ -81,16 +88,6 @@ def _rows(array: Array, path: Path, start: int, stop: int) -> Tensor:
     """Samples of one representation: [rows dim] float64; raises InputError."""
     where = f"rows {start} to {min(stop, len(array)) - 1} of {path}"
     return torch.from_numpy(as_floats(array[start:stop], where, "[n ...]", wide=True).copy()).flatten(1)
-
-
-def _biased_gram(values: Tensor) -> Tensor:
-    """Gram matrix of centred features over n - 1, whose inner products are biased HSIC: [n n].
-
-    All zeros where only rounding varies.
-    """
-    centred = values - values.mean(0)
-    still = centred.abs().max() <= ROUNDING * torch.finfo(values.dtype).eps * values.abs().max()
-    return torch.where(still, 0.0, centred @ centred.T) / (len(values) - 1)
 
 
 def _check(arrays: Sequence[Array], features: Sequence[Path]) -> int:

@@ -18,7 +18,7 @@ from tasks.keypoints import VIEW, KeypointProblem, KeypointRule
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_spair
 from tests.tasks.metrics import golden
-from zoo.preprocess import Letterbox
+from zoo.preprocess import Letterbox, View
 from zoo.spec import Layer
 
 SIDE, STRIDE = 64, 16
@@ -64,7 +64,7 @@ def random_grids(seed: int, images: int = 6, width: int = 9) -> Tensor:
 
 
 def measured(
-    task: KeypointProblem, layers: dict[Layer, Tensor], batch: int, view: Letterbox = VIEW_64
+    task: KeypointProblem, layers: dict[Layer, Tensor], batch: int, view: View = VIEW_64
 ) -> dict[Layer, list[dict[str, Floats]]]:
     """What the pass leaves behind; grids are those of ``data.samples``."""
     found: dict[Layer, list[dict[str, Floats]]] = {layer: [] for layer in layers}

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor
-from torch.nn.functional import interpolate, normalize
 
 from benchmark.binding import Binder, DataLocation
 from benchmark.loading import Batch, batches
@@ -18,14 +15,14 @@ from benchmark.plan import BoundTask
 from benchmark.suites import REAL, Catalogue
 from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule, RegionClusterProblem
-from tasks.datasets.base import Coverage, KeypointPair, Keypoints, Videos
+from tasks.datasets.base import Videos
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
 from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.datasets.spair import SpairEntry
-from tasks.keypoints import KeypointProblem, KeypointRule, PairDraw
+from tasks.keypoints import KeypointRule, PairDraw
 from tasks.knn import KnnRule
 from tasks.propagation import PropagationProblem, PropagationRule
 from tasks.protocols import PAPER, PROTOCOLS, STANDARD, Protocol, find_protocol
@@ -33,18 +30,14 @@ from tasks.registry import TASKS
 from tasks.retrieval import RetrievalProblem, RetrievalRule
 from tasks.sources import Batches
 from tests import fakes
-from tests.benchmark.doubles import MemorySample
 from tests.tasks.metrics.test_propagation import Obvious
 from tests.tasks.metrics.test_segmentation import obvious_f
-from tests.tasks.test_keypoints import SIDE, letterboxed, measured, pair, random_grids, random_problem
 from tests.tasks.test_propagation import drawn, labels_of, obvious_decode
 from tests.tasks.test_propagation import measured as propagated
 from tests.zoo.test_preprocess import centre_square, shrunk
 from zoo.errors import InputError
 from zoo.preprocess import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Tiles, WholeFrame
 from zoo.spec import Layer
-
-Floats = NDArray[np.float64]
 
 NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the published code
     "images": (ResizeCrop(short=256, crop=224), ResizeCrop(short=224, crop=224)),
@@ -125,16 +118,20 @@ def looked_at(problem: Any) -> dict[str, Any]:
 def test_a_protocol_reaches_every_task(data: Path) -> None:
     rules = {"knn": "knn", "retrieval": "retrieval", "davis": "propagation", "spair": "keypoints"}
     rules |= {f"cluster-{what}": "clusters" for what in ("image", "object", "part")} | {"cka": "cka"}
-    found = {protocol.name: bound(data, protocol) for protocol in PROTOCOLS}
-    for protocol in PROTOCOLS:
+    own = replace(PAPER, name="own", knn=KnnRule(3, (1,), 0.2), clusters=ClusterRule(2, 5, Tiles(224, 224)))
+    protocols = (STANDARD, PAPER, own)
+    found = {protocol.name: bound(data, protocol) for protocol in protocols}
+    for protocol in protocols:
         for name, one in found[protocol.name].items():
             rule = getattr(protocol, rules[name])
-            assert one.problem.rule == rule  # type: ignore[union-attr]
+            problem: Any = one.problem
+            assert problem.rule == rule
             assert one.protocol == protocol.name
             assert not one.coverage.partial
             view = protocol.images if one.task.role == "classification" else rule.view
             assert {source.view for source in looked_at(one.problem).values()} == {view}
-        assert found[protocol.name]["cka"].problem.where.batches == protocol.batches  # type: ignore[union-attr]
+        similarity: Any = found[protocol.name]["cka"].problem
+        assert similarity.where.batches == protocol.batches
     for name, one in found["standard"].items():  # what the two store must not be mixed up
         other = found["paper"][name].problem
         assert (one.problem.identity, looked_at(one.problem)) != (other.identity, looked_at(other))
@@ -221,138 +218,3 @@ def test_propagation_by_tiles_loses_an_object_that_vanishes(
     assert [outcome.items.values[m].mean() for m in ("J&F", "J", "F")] == pytest.approx(
         [100 * v for v in exact]
     )
-
-
-PAIRS = {
-    "aeroplane": 690, "bicycle": 650, "bird": 702, "boat": 702, "bottle": 870, "bus": 644, "car": 564,
-    "cat": 600, "chair": 646, "cow": 640, "dog": 600, "horse": 600, "motorbike": 702, "person": 650,
-    "pottedplant": 862, "sheep": 664, "train": 756, "tvmonitor": 692,
-}  # fmt: skip
-
-
-def all_pairs() -> KeypointProblem:
-    """As many pairs as SPair-71k has, in no order, with one keypoint each."""
-    point = [np.zeros((1, 2))] * 2
-    pairs = [pair(n, 0, 1, category, point) for category, count in PAIRS.items() for n in range(count)]
-    order = np.random.default_rng(0).permutation(len(pairs))
-    samples = tuple(MemorySample(f"image{index}", 0) for index in range(2))
-    shuffled = tuple(pairs[index] for index in order)
-    return KeypointProblem(Keypoints("double", samples, shuffled, Coverage(())), PAPER.keypoints)
-
-
-def test_the_pairs_that_the_published_seed_draws() -> None:
-    task = all_pairs()
-    assert len(task.data.pairs) == 12_234
-    assert list(task.pairs) == list(PAIRS)
-    found = {name: [int(one.key[:6]) for one in pairs] for name, pairs in task.pairs.items()}
-    assert found["aeroplane"][:5] == [102, 435, 270, 106, 71]
-    assert found["bicycle"][:3] == [491, 413, 385]
-    assert found["tvmonitor"][:3] == [38, 476, 681]
-    assert {len(numbers) for numbers in found.values()} == {20}
-    keys = [one.key for pairs in task.pairs.values() for one in pairs]
-    assert (len(keys), len(set(keys))) == (360, 356)
-    hits = np.arange(20) % 5 == 0
-    errors = np.where(hits, 0.01, 0.5)
-    left = {"error_box": errors, "error_image": errors, "varies": np.array([True])}
-    items = task.score([left] * 18).items
-    assert items is not None
-    assert len(set(items.keys)) == len(set(items.clusters)) == 360  # a pair that came twice counts twice
-    assert sum(name.endswith(" (2)") for name in items.clusters) == 4
-
-
-def published(one: KeypointPair, grids: Tensor) -> tuple[Floats, float]:
-    """Pixels from the point found to the true one, and the longer side of the target's box, in the view."""
-    source, target = (
-        interpolate(
-            normalize(grids[image].double(), dim=-1).permute(2, 0, 1)[None],
-            size=(SIDE, SIDE),
-            mode="bilinear",
-            align_corners=False,
-        )[0]
-        for image in (one.source, one.target)
-    )
-    truth = letterboxed(one.target_points, one.target_size, SIDE)
-    distances = []
-    for (x, y), point in zip(letterboxed(one.source_points, one.source_size, SIDE), truth, strict=True):
-        column, row = min(int(x), SIDE - 1), min(round(float(y)), SIDE - 1)  # one is cut, the other rounded
-        products = torch.einsum("d,dyx->yx", source[:, row, column], target).flatten()
-        # ties, which the border repeats, go to the first pixel
-        best = int((products > products.max() - 1e-9).nonzero()[0])
-        distances.append(np.hypot(best % SIDE - point[0], best // SIDE - point[1]))
-    left, top, right, bottom = one.target_box
-    return np.array(distances), max(right - left, bottom - top) * SIDE / max(one.target_size)
-
-
-WHOLE = replace(PAPER.keypoints, draw=None)
-SEEN = PAPER.keypoints.view.scaled(SIDE, 16)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_matches_by_whole_pixels_equal_the_published_rule(seed: int) -> None:
-    task, grids = replace(random_problem(seed), rule=WHOLE), random_grids(seed)
-    left = measured(task, {Layer(0): grids}, 2, SEEN)[Layer(0)]
-    for pairs, errors in zip(task.pairs.values(), left, strict=True):
-        expected = np.concatenate([d / length for d, length in (published(one, grids) for one in pairs)])
-        np.testing.assert_allclose(errors["error_box"], expected, rtol=1e-6)
-
-
-def test_a_pair_that_is_drawn_twice_counts_twice() -> None:
-    rule = replace(WHOLE, draw=PairDraw(per_category=7, seed=5))
-    task, grids = replace(random_problem(1), rule=rule), random_grids(1)
-    left = measured(task, {Layer(0): grids}, 2, SEEN)[Layer(0)]
-    outcome, legacy = task.score(left), np.random.RandomState(5)
-    scores = {score.metric: score for score in outcome.scores}
-    for alpha in (0.1, 0.05, 0.01):
-        legacy.seed(5)
-        shares, images = [], []
-        for category in ("cat", "dog"):
-            names = sorted(one.key for one in task.data.pairs if one.category == category)
-            hits: list[bool] = []
-            for number in legacy.choice(len(names), 7):
-                (one,) = (p for p in task.data.pairs if p.key == names[number])
-                distances, length = published(one, grids)
-                hits.extend(distances < alpha * length)
-                images.append(np.mean(distances < alpha * length))
-            shares.append(np.mean(hits))
-        assert scores[f"PCK@{alpha:g}"].value == pytest.approx(100 * np.mean(shares))
-        assert scores[f"PCK@{alpha:g} per image"].value == pytest.approx(100 * np.mean(images))
-    assert scores["PCK@0.1"].value > 0
-    assert scores["PCK@0.1 per image"].n == 14
-
-
-def one_pair(points: Floats, size: tuple[int, int], **values: Any) -> KeypointProblem:
-    sizes = {"source_size": size, "target_size": size}
-    one = pair(1, 0, 1, "cat", [points, points], **(sizes | values))
-    samples = tuple(MemorySample(f"image{index}", 0, size) for index in range(2))
-    return KeypointProblem(Keypoints("double", samples, (one,), Coverage(())), WHOLE)
-
-
-@pytest.mark.parametrize("size", [(31, 77), (77, 31), (64, 64)])
-def test_a_point_that_rounds_to_a_pixel_outside_moves_to_the_last_one(size: tuple[int, int]) -> None:
-    edges, grids = np.array([size, (size[0], 0.0), (0.0, size[1])], np.float64), random_grids(7)
-    near = np.minimum(edges, np.array(size) - 1.01 * max(size) / SIDE)  # a pixel of the view inside
-    task = one_pair(edges, size, target_box=(0.0, 0.0, 20.0, 9.0))
-    (left,) = measured(task, {Layer(0): grids}, 2, SEEN)[Layer(0)]
-    distances, length = published(task.data.pairs[0], grids)
-    np.testing.assert_allclose(left["error_box"], distances / length, rtol=1e-6)
-    (inside,) = measured(
-        one_pair(near, size, target_points=edges, target_box=(0.0, 0.0, 20.0, 9.0)),
-        {Layer(0): grids}, 2, SEEN,
-    )[Layer(0)]  # fmt: skip
-    if size[0] == size[1]:
-        np.testing.assert_array_equal(left["error_box"], inside["error_box"])
-
-
-@pytest.mark.parametrize(("away", "hit"), [(2.999, 100), (3.0, 0), (3.001, 0)])
-def test_a_match_at_the_threshold_is_a_miss(away: float, hit: float) -> None:
-    grids, point = random_grids(2), np.array([[20.9, 33.4]])
-    box = (3.0, 7.0, 15.0, 37.0)  # 30 pixels high: a tenth is 3
-    origin = one_pair(point, (64, 64), target_points=np.zeros((1, 2)), target_box=box)
-    tokens = [normalize(grids[i].double(), dim=-1).permute(2, 0, 1)[None] for i in (0, 1)]
-    source, target = (interpolate(t, size=(SIDE, SIDE), mode="bilinear")[0] for t in tokens)
-    best = int(torch.einsum("d,dyx->yx", source[:, 33, 20], target).flatten().argmax())
-    truth = np.array([[best % SIDE + away, best // SIDE]], np.float64)
-    (one,) = origin.data.pairs
-    task = replace(origin, data=replace(origin.data, pairs=(replace(one, target_points=truth),)))
-    outcome = task.score(measured(task, {Layer(0): grids}, 2, SEEN)[Layer(0)])
-    assert outcome.scores[0].value == hit

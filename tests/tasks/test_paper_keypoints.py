@@ -1,0 +1,149 @@
+"""Keypoints by the paper's protocol: the pairs that it draws, and matching by the rule written out."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import interpolate, normalize
+
+from tasks.datasets.base import Coverage, KeypointPair, Keypoints
+from tasks.keypoints import KeypointProblem, PairDraw
+from tasks.protocols import PAPER
+from tests.benchmark.doubles import MemorySample
+from tests.tasks.test_keypoints import SIDE, letterboxed, measured, pair, random_grids, random_problem
+from zoo.spec import Layer
+
+Floats = NDArray[np.float64]
+
+PAIRS = {
+    "aeroplane": 690, "bicycle": 650, "bird": 702, "boat": 702, "bottle": 870, "bus": 644, "car": 564,
+    "cat": 600, "chair": 646, "cow": 640, "dog": 600, "horse": 600, "motorbike": 702, "person": 650,
+    "pottedplant": 862, "sheep": 664, "train": 756, "tvmonitor": 692,
+}  # fmt: skip
+
+
+def all_pairs() -> KeypointProblem:
+    """As many pairs as SPair-71k has, in no order, with one keypoint each."""
+    point = [np.zeros((1, 2))] * 2
+    pairs = [pair(n, 0, 1, category, point) for category, count in PAIRS.items() for n in range(count)]
+    order = np.random.default_rng(0).permutation(len(pairs))
+    samples = tuple(MemorySample(f"image{index}", 0) for index in range(2))
+    shuffled = tuple(pairs[index] for index in order)
+    return KeypointProblem(Keypoints("double", samples, shuffled, Coverage(())), PAPER.keypoints)
+
+
+def test_the_pairs_that_the_published_seed_draws() -> None:
+    task = all_pairs()
+    assert len(task.data.pairs) == 12_234
+    assert list(task.pairs) == list(PAIRS)
+    found = {name: [int(one.key[:6]) for one in pairs] for name, pairs in task.pairs.items()}
+    assert found["aeroplane"][:5] == [102, 435, 270, 106, 71]
+    assert found["bicycle"][:3] == [491, 413, 385]
+    assert found["tvmonitor"][:3] == [38, 476, 681]
+    assert {len(numbers) for numbers in found.values()} == {20}
+    keys = [one.key for pairs in task.pairs.values() for one in pairs]
+    assert (len(keys), len(set(keys))) == (360, 356)
+    hits = np.arange(20) % 5 == 0
+    errors = np.where(hits, 0.01, 0.5)
+    left = {"error_box": errors, "error_image": errors, "varies": np.array([True])}
+    items = task.score([left] * 18).items
+    assert items is not None
+    assert len(set(items.keys)) == len(set(items.clusters)) == 360  # a pair that came twice counts twice
+    assert sum(name.endswith(" (2)") for name in items.clusters) == 4
+
+
+def published(one: KeypointPair, grids: Tensor) -> tuple[Floats, float]:
+    """Pixels from the point found to the true one, and the longer side of the target's box, in the view."""
+    source, target = (
+        interpolate(
+            normalize(grids[image].double(), dim=-1).permute(2, 0, 1)[None],
+            size=(SIDE, SIDE),
+            mode="bilinear",
+            align_corners=False,
+        )[0]
+        for image in (one.source, one.target)
+    )
+    truth = letterboxed(one.target_points, one.target_size, SIDE)
+    distances = []
+    for (x, y), point in zip(letterboxed(one.source_points, one.source_size, SIDE), truth, strict=True):
+        column, row = min(int(x), SIDE - 1), min(round(float(y)), SIDE - 1)  # one is cut, the other rounded
+        products = torch.einsum("d,dyx->yx", source[:, row, column], target).flatten()
+        # ties, which the border repeats, go to the first pixel
+        best = int((products > products.max() - 1e-9).nonzero()[0])
+        distances.append(np.hypot(best % SIDE - point[0], best // SIDE - point[1]))
+    left, top, right, bottom = one.target_box
+    return np.array(distances), max(right - left, bottom - top) * SIDE / max(one.target_size)
+
+
+WHOLE = replace(PAPER.keypoints, draw=None)
+SEEN = PAPER.keypoints.view.scaled(SIDE, 16)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_matches_by_whole_pixels_equal_the_published_rule(seed: int) -> None:
+    task, grids = replace(random_problem(seed), rule=WHOLE), random_grids(seed)
+    left = measured(task, {Layer(0): grids}, 2, SEEN)[Layer(0)]
+    for pairs, errors in zip(task.pairs.values(), left, strict=True):
+        expected = np.concatenate([d / length for d, length in (published(one, grids) for one in pairs)])
+        np.testing.assert_allclose(errors["error_box"], expected, rtol=1e-6)
+
+
+def test_a_pair_that_is_drawn_twice_counts_twice() -> None:
+    rule = replace(WHOLE, alphas=(0.6, 0.4, 0.2), draw=PairDraw(per_category=7, seed=5))
+    task, grids = replace(random_problem(1), rule=rule), random_grids(1)
+    left = measured(task, {Layer(0): grids}, 2, SEEN)[Layer(0)]
+    outcome, legacy = task.score(left), np.random.RandomState(5)
+    scores = {score.metric: score for score in outcome.scores}
+    for alpha in rule.alphas:
+        legacy.seed(5)
+        shares, images = [], []
+        for category in ("cat", "dog"):
+            names = sorted(one.key for one in task.data.pairs if one.category == category)
+            hits: list[bool] = []
+            for number in legacy.choice(len(names), 7):
+                (one,) = (p for p in task.data.pairs if p.key == names[number])
+                distances, length = published(one, grids)
+                hits.extend(distances < alpha * length)
+                images.append(np.mean(distances < alpha * length))
+            shares.append(np.mean(hits))
+        assert scores[f"PCK@{alpha:g}"].value == pytest.approx(100 * np.mean(shares))
+        assert scores[f"PCK@{alpha:g} per image"].value == pytest.approx(100 * np.mean(images))
+    assert len({one.key for pairs in task.pairs.values() for one in pairs}) < 14
+    assert 0 < scores["PCK@0.2"].value < scores["PCK@0.6"].value < 100
+    assert scores["PCK@0.2 per image"].n == 14
+
+
+def one_pair(points: Floats, size: tuple[int, int], **values: Any) -> KeypointProblem:
+    sizes = {"source_size": size, "target_size": size}
+    one = pair(1, 0, 1, "cat", [points, points], **(sizes | values))
+    samples = tuple(MemorySample(f"image{index}", 0, size) for index in range(2))
+    return KeypointProblem(Keypoints("double", samples, (one,), Coverage(())), WHOLE)
+
+
+@pytest.mark.parametrize("size", [(31, 77), (77, 31), (64, 64)])
+def test_a_point_that_rounds_to_a_pixel_outside_moves_to_the_last_one(size: tuple[int, int]) -> None:
+    edges, grids = np.array([size, (size[0], 0.0), (0.0, size[1])], np.float64), random_grids(7)
+    assert letterboxed(edges, size, SIDE).max() == SIDE  # one more than the last pixel
+    task = one_pair(edges, size)
+    (left,) = measured(task, {Layer(0): grids}, 2, SEEN)[Layer(0)]
+    distances, length = published(task.data.pairs[0], grids)
+    np.testing.assert_allclose(left["error_box"], distances / length, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("away", "hit"), [(2.999, 100), (3.0, 0), (3.001, 0)])
+def test_a_match_at_the_threshold_is_a_miss(away: float, hit: float) -> None:
+    grids, point = random_grids(2), np.array([[20.9, 33.4]])
+    box = (3.0, 7.0, 15.0, 37.0)  # 30 pixels high: a tenth is 3
+    origin = one_pair(point, (64, 64), target_points=np.zeros((1, 2)), target_box=box)
+    tokens = [normalize(grids[i].double(), dim=-1).permute(2, 0, 1)[None] for i in (0, 1)]
+    source, target = (interpolate(t, size=(SIDE, SIDE), mode="bilinear")[0] for t in tokens)
+    best = int(torch.einsum("d,dyx->yx", source[:, 33, 20], target).flatten().argmax())
+    truth = np.array([[best % SIDE + away, best // SIDE]], np.float64)
+    (one,) = origin.data.pairs
+    task = replace(origin, data=replace(origin.data, pairs=(replace(one, target_points=truth),)))
+    outcome = task.score(measured(task, {Layer(0): grids}, 2, SEEN)[Layer(0)])
+    assert outcome.scores[0].value == hit
