@@ -1,7 +1,6 @@
 """Suites: which backbones run on which datasets by default. Imports no torch."""
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
@@ -10,7 +9,7 @@ from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K, RevisitedEntry
 from tasks.datasets.spair import SpairEntry
 from tasks.mini import counts as mini
-from zoo.errors import InputError
+from zoo.errors import unknown
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,4 @@ def find_suite(name: str) -> Suite:
     for suite in SUITES:
         if suite.name == name:
             return suite
-    known = [suite.name for suite in SUITES]
-    close = get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known suites: {', '.join(known)}"
-    raise InputError(f"there is no suite {name!r}; {hint}")
+    raise unknown("suite", name, [suite.name for suite in SUITES])

@@ -6,7 +6,6 @@ be reproduced; where that code depends on the order of a folder listing, the ord
 """
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule
@@ -15,7 +14,7 @@ from tasks.knn import KnnRule
 from tasks.propagation import PropagationRule
 from tasks.retrieval import RetrievalRule
 from tasks.sources import Batches
-from zoo.errors import InputError
+from zoo.errors import unknown
 from zoo.preprocess import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Tiles, View, WholeFrame
 
 
@@ -118,7 +117,4 @@ def find_protocol(name: str) -> Protocol:
     for protocol in PROTOCOLS:
         if protocol.name == name:
             return protocol
-    known = [protocol.name for protocol in PROTOCOLS]
-    close = get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known protocols: {', '.join(known)}"
-    raise InputError(f"there is no protocol {name!r}; {hint}")
+    raise unknown("protocol", name, [protocol.name for protocol in PROTOCOLS])

@@ -1,10 +1,9 @@
 """The tasks: names, metrics and what each needs. Imports nothing heavy."""
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal
 
-from zoo.errors import InputError
+from zoo.errors import unknown
 
 Kind = Literal["vector", "dense", "comparison"]
 Role = Literal["classification", "retrieval", "videos", "keypoints", "objects", "parts"]
@@ -54,7 +53,5 @@ def find_tasks(names: tuple[str, ...]) -> tuple[TaskEntry, ...]:
     known = {task.name: task for task in TASKS}
     for name in names:
         if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known tasks: {', '.join(known)}"
-            raise InputError(f"there is no task {name!r}; {hint}")
+            raise unknown("task", name, known)
     return tuple(task for task in TASKS if not names or task.name in names)
