@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Items, Over, Statistic
+from tasks.base import Items, Over
 from tasks.metrics.resampling import Index, Measured, Partitions, Ratios
 from tasks.metrics.uncertainty import Differences, choose, differences, intervals
 
@@ -90,15 +90,14 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
 
 
 def _together(items: Items) -> list[list[str]]:
-    """Metrics that are resampled together: those over the same things, of the same items; a partition alone.
+    """Metrics that are resampled together: those over the same things, of the same items.
 
     Retrieval has queries without a positive of one difficulty, which count in the metrics of another.
     """
-    groups: dict[object, list[str]] = {}
+    groups: dict[tuple[Over, bytes], list[str]] = {}
     for metric, statistic in items.statistics.items():
-        key: object = metric
-        if statistic.over != "partition":
-            key = statistic.over, np.isnan(items.values[statistic.column]).tobytes()
+        column = items.values.get(statistic.column, np.zeros(0))  # indices of partitions have none
+        key = statistic.over, np.isnan(column).tobytes()
         groups.setdefault(key, []).append(metric)
     return list(groups.values())
 
@@ -129,8 +128,7 @@ def measure(items: Sequence[Items], *metrics: str) -> Measured:
 
     Args:
         items: Items of each layer.
-        metrics: Statistics over the same things; only one if it is an index of partitions, whose scores are
-            fractions.
+        metrics: Statistics over the same things; scores of partitions are fractions.
 
     Raises:
         ValueError: The layers do not have the same items.
@@ -144,7 +142,7 @@ def measure(items: Sequence[Items], *metrics: str) -> Measured:
     stratum[unit] = np.unique(np.asarray(first.strata, str), return_inverse=True)[1]
     (over,) = {statistic.over for statistic in statistics}
     if over == "partition":
-        return _partitions(items, statistics[0], unit, stratum)
+        return _partitions(items, [statistic.column for statistic in statistics], unit, stratum)
     columns = [one.values[statistic.column] for statistic in statistics for one in items]
     return _ratios(columns, over, unit, stratum)
 
@@ -166,13 +164,13 @@ def _ratios(columns: Sequence[Floats], over: Over, unit: Integers, stratum: Inte
 
 
 def _partitions(
-    items: Sequence[Items], statistic: Statistic, unit: Integers, stratum: Integers
+    items: Sequence[Items], wanted: Sequence[str], unit: Integers, stratum: Integers
 ) -> Partitions:
     names = [name for name in items[0].values if name.startswith("start ")]
     starts = np.stack([[one.values[name] for name in names] for one in items]).astype(np.int64)
     labels = np.unique(items[0].values["label"], return_inverse=True)[1]
-    index = next(one for one in get_args(Index) if one == statistic.column)
-    return Partitions(labels, starts, index, unit, stratum)
+    indices = tuple(index for name in wanted for index in get_args(Index) if index == name)
+    return Partitions(labels, starts, indices, unit, stratum)
 
 
 def _scale(items: Sequence[Items], metric: str) -> float:

@@ -128,10 +128,12 @@ class Ratios:
 class Partitions:
     """Several clusterings (layers) of the same items, each by k-means from several starts.
 
+    Its scores are every layer by the first index, then every layer by the next.
+
     Attributes:
         labels: [items] class of each item, from 0.
-        starts: [scores starts items] cluster of each item, from 0; the starts by inertia, best first.
-        index: Agreement of clusters and classes, as in ``tasks.metrics.clustering``, a fraction.
+        starts: [layers starts items] cluster of each item, from 0; the starts by inertia, best first.
+        indices: Agreements of clusters and classes, as in ``tasks.metrics.clustering``, fractions.
         unit: [items] int64 from 0: what an item is sampled with (its image).
         stratum: [units] int64 from 0.
 
@@ -141,7 +143,7 @@ class Partitions:
 
     labels: Integers
     starts: Integers
-    index: Index
+    indices: tuple[Index, ...]
     unit: Integers
     stratum: Integers
 
@@ -149,9 +151,9 @@ class Partitions:
         items = self.labels.shape
         if self.starts.ndim != 3 or self.starts.shape[2:] != items or self.unit.shape != items:
             found = f"{self.starts.shape}, {items} and {self.unit.shape}"
-            raise ValueError(f"expected starts [scores starts items], labels and unit [items], found {found}")
-        if not self.starts.shape[1] or self.index not in get_args(Index):
-            raise ValueError(f"expected at least one start and purity, NMI or ARI, found {self.index!r}")
+            raise ValueError(f"expected starts [layers starts items], labels and unit [items], found {found}")
+        if not self.starts.shape[1] or not self.indices or set(self.indices) - set(get_args(Index)):
+            raise ValueError(f"expected at least one start and purity, NMI or ARI, found {self.indices}")
         _check_ids(self.labels, self.starts, self.unit, self.stratum)
         if self.unit.max(initial=-1) >= len(self.stratum):
             raise ValueError(f"unit {self.unit.max()} is not among the {len(self.stratum)} of stratum")
@@ -159,7 +161,7 @@ class Partitions:
     @property
     def scores(self) -> int:
         """Number of scores."""
-        return int(self.starts.shape[0])
+        return len(self.starts) * len(self.indices)
 
     @cached_property
     def counts(self) -> Floats:
@@ -167,7 +169,7 @@ class Partitions:
         return np.bincount(self.unit, minlength=len(self.stratum)).astype(np.float64)
 
     def evaluate(self, weights: Floats | None = None) -> Floats:
-        """Index of the best start with weighted units: [R scores]. NaN where no item has a weight.
+        """Indices of the best start with weighted units: [R scores]. NaN where no item has a weight.
 
         Args:
             weights: [R units] >= 0; None for one row of ones.
@@ -176,7 +178,7 @@ class Partitions:
         return self._evaluate(weights, np.zeros(len(weights), np.int64))
 
     def resample(self, resamples: int = 1_000, seed: int = 0) -> Floats:
-        """Index of units drawn with replacement within their strata, and of starts drawn as well: [R scores].
+        """Indices of units drawn with replacement within their strata, and of starts drawn, too: [R scores].
 
         Of as many starts as there are, drawn with replacement, the best one counts, the same for all scores.
         The clusters themselves are not fitted again.
@@ -192,24 +194,26 @@ class Partitions:
         return result
 
     def _evaluate(self, weights: Floats, best: Integers) -> Floats:
-        """Index of the start ``best`` [R] of every score with weights [R units]: [R scores]."""
-        result = np.empty((len(weights), self.scores))
+        """Indices of the start ``best`` [R] of every layer with weights [R units]: [R scores]."""
+        result = np.empty((len(weights), len(self.indices), len(self.starts)))
         for start in np.unique(best):
             rows = np.flatnonzero(best == start)
             # a contingency table has no more cells in use than items
             for part in np.array_split(rows, max(1, -(-rows.size * self.labels.size // CELLS))):
                 columns = np.ascontiguousarray(weights[part].T)
                 classes = self._sums(self.labels) @ columns
-                for score in range(self.scores):
-                    result[part, score] = self._agreement(self.starts[score, start], classes, columns)
-        return result
+                for layer, clusters in enumerate(self.starts[:, start]):
+                    tables = self._tables(clusters, classes, columns)
+                    for number, index in enumerate(self.indices):
+                        result[part, number, layer] = agreement(index, tables)
+        return result.reshape(len(weights), -1)
 
-    def _agreement(self, clusters: Integers, classes: Floats, columns: Floats) -> Floats:
-        """Index of one partition with weights [units R] and their sums [classes R]: [R]."""
+    def _tables(self, clusters: Integers, classes: Floats, columns: Floats) -> Contingency:
+        """Tables of one partition with weights [units R] and their sums [classes R]."""
         width = self.labels.max(initial=0) + 1
         cells, cell = np.unique(clusters * width + self.labels, return_inverse=True)
         first = np.unique(cells // width, return_index=True)[1]
-        return agreement(self.index, Contingency(self._sums(cell) @ columns, first, classes))
+        return Contingency(self._sums(cell) @ columns, first, classes)
 
     def _sums(self, names: Integers) -> csr_array:
         """[names units] how many items of each unit have each name."""

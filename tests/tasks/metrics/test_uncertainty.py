@@ -43,7 +43,7 @@ def partitions(index="purity", scores=3, seed=0, starts=4, units=30):
     labels = g.integers(6, size=len(unit))
     noise = g.random((scores, starts, len(unit))) < 0.4
     clusters = np.where(noise, g.integers(5, size=noise.shape), labels % 5)
-    return Partitions(labels, clusters, index, unit, np.arange(units) % 2)
+    return Partitions(labels, clusters, (index,), unit, np.arange(units) % 2)
 
 
 def by_hand(measured, weights):
@@ -77,7 +77,7 @@ def test_partitions_equal_those_of_repeated_items(seed, index, classes, clusters
     g = np.random.default_rng(seed)
     labels, unit = g.integers(classes, size=12), g.integers(5, size=12)
     starts = g.integers(clusters, size=(2, 3, 12))
-    measured = Partitions(labels, starts, index, unit, zeros(6))
+    measured = Partitions(labels, starts, (index,), unit, zeros(6))
     weights = g.integers(0, 3, (4, 6))
     found = measured.evaluate(weights.astype(float))
     for row, scores in zip(weights, found, strict=True):
@@ -204,7 +204,7 @@ def test_starts_are_resampled_and_the_best_drawn_one_counts():
     labels = np.arange(40) % 2
     # one unit holds everything, so that only the starts vary
     starts = np.stack([np.where(np.arange(40) < 2 * wrong, 0, labels) for wrong in (2, 4, 6)])
-    measured = Partitions(labels, starts[None], "purity", zeros(40), zeros(1))
+    measured = Partitions(labels, starts[None], ("purity",), zeros(40), zeros(1))
     values = measured.resample(3000)[:, 0]
     scores = [purity(labels, start) for start in starts]
     assert measured.evaluate()[0, 0] == scores[0]
@@ -274,8 +274,8 @@ def test_constant_scores_have_no_width():
         ratios(np.zeros((5, 2)), np.zeros(5)),
         ratios(np.array([[1.0, 0], [0, 0]]), [1, 0]),
         ratios(np.eye(3)[:, :2], stratum=[0, 1, 2]),
-        Partitions(zeros(0), np.zeros((2, 1, 0), np.int64), "ARI", zeros(0), zeros(3)),
-        Partitions(zeros(4), np.zeros((2, 1, 4), np.int64), "purity", zeros(4), zeros(1)),
+        Partitions(zeros(0), np.zeros((2, 1, 0), np.int64), ("ARI",), zeros(0), zeros(3)),
+        Partitions(zeros(4), np.zeros((2, 1, 4), np.int64), ("purity",), zeros(4), zeros(1)),
     ],
     ids=["no unit", "no count", "one unit", "strata of one", "no item", "one image"],
 )
@@ -423,7 +423,7 @@ def test_intervals_of_partitions_cover_at_their_level(index, classes):
     def make(g):
         labels = g.integers(classes, size=240)
         clusters = np.where(g.random(240) < 0.4, g.integers(classes, size=240), labels)
-        return Partitions(labels, clusters[None, None], index, np.arange(240), zeros(240))
+        return Partitions(labels, clusters[None, None], (index,), np.arange(240), zeros(240))
 
     truth = np.mean([make(np.random.default_rng(10**6 + s)).evaluate() for s in range(1000)])
     assert covered(make, truth) == pytest.approx(0.95, abs=0.038)
@@ -447,8 +447,8 @@ def test_refuses_wrong_input():
         (lambda: ratios([1, np.nan]), "finite"),
         (lambda: ratios([1, 1], [1, -1]), "negative"),
         (lambda: ratios([1, 1], stratum=[0, -1]), "whole numbers from 0"),
-        (lambda: replace(clustered, index="AMI"), "'AMI'"),
-        (lambda: replace(clustered, starts=clustered.starts[0]), "scores starts items"),
+        (lambda: replace(clustered, indices=("purity", "AMI")), "'AMI'"),
+        (lambda: replace(clustered, starts=clustered.starts[0]), "layers starts items"),
         (lambda: replace(clustered, stratum=zeros(3)), "not among the 3"),
         (lambda: measured.evaluate(one), "weights"),
         (lambda: clustered.evaluate(np.ones((1, 31))), "weights"),
@@ -461,3 +461,11 @@ def test_refuses_wrong_input():
     ]:
         with pytest.raises(ValueError, match=word):
             action()
+
+
+def test_indices_of_partitions_share_their_tables():
+    together = replace(partitions(), indices=("purity", "NMI", "ARI"))
+    alone = [replace(together, indices=(index,)) for index in together.indices]
+    assert together.scores == 9
+    for score in (lambda one: one.evaluate(), lambda one: one.resample(20, seed=3)):
+        np.testing.assert_array_equal(score(together), np.concatenate([score(one) for one in alone], axis=1))
