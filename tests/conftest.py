@@ -1,8 +1,11 @@
-"""Settings of all tests: no network, and one torch thread in each of several test processes."""
+"""Settings of all tests: no network, and one thread for each of several test processes."""
 
 import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+if "PYTEST_XDIST_WORKER" in os.environ:  # libraries read these when they are imported
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 import torch
 
