@@ -11,7 +11,8 @@ import torch
 
 from benchmark.backbone_run import Failure
 from benchmark.binding import Binder, Bound, DataLocation
-from benchmark.config import Dtype, RunConfig, default_cache
+from benchmark.chosen import at_size, introduce
+from benchmark.config import Dtype, RunConfig, default_cache, parse_interpolation, parse_taps
 from benchmark.plan import Plan, make_plan
 from benchmark.progress import Reporter, Silent
 from benchmark.runner import RunResult, execute
@@ -23,7 +24,7 @@ from tasks.protocols import find_protocol
 from tasks.registry import find_tasks
 from zoo.errors import InputError
 from zoo.registry import find
-from zoo.spec import BackboneSpec
+from zoo.spec import BackboneSpec, CheckpointFormat, Interpolation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,7 @@ class RunRequest:
     Attributes:
         config: How to run it.
         suite: Name of the suite; chosen by ``data`` if None.
-        backbones: Names, patterns, Hub ids or directories; the suite's if empty.
+        backbones: Names, patterns, Hub ids, directories or Python functions; the suite's if empty.
         tasks: Names of tasks; all that the data allows if empty.
         data: Folder of the real datasets; the mini suite's rendered data if None.
         images: The user's own images: a folder of class folders, or ``hf:`` and a dataset.
@@ -41,6 +42,8 @@ class RunRequest:
         floor: Whether the random floor is run, too.
         protocol: Name of the protocol; the suite's if None.
         weights: Files or directories that replace the repositories of backbones, by name.
+        input_size: Side in pixels of the images that all backbones are shown; their own if None.
+        interpolation: Rule for their position embeddings, where they have absolute ones.
     """
 
     config: RunConfig
@@ -53,6 +56,8 @@ class RunRequest:
     floor: bool = True
     protocol: str | None = None
     weights: Mapping[str, Path] = field(default_factory=dict)
+    input_size: int | None = None
+    interpolation: Interpolation = "huggingface"
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,9 @@ def run(
     batch_size: int = 64,
     workers: int | None = None,
     layers: str = "all",
+    taps: Sequence[str] = ("block",),
+    input_size: int | None = None,
+    interpolation: str = "huggingface",
     limit: int | None = None,
     floor: bool = True,
     protocol: str | None = None,
@@ -115,6 +123,7 @@ def run(
         batch_size=batch_size,
         workers=workers or default_workers(),
         layers=layers,
+        taps=parse_taps(taps),
     )
     request = RunRequest(
         config=config,
@@ -127,6 +136,8 @@ def run(
         floor=floor,
         protocol=protocol,
         weights={name: Path(path) for name, path in (weights or {}).items()},
+        input_size=input_size,
+        interpolation=parse_interpolation(interpolation),
     )
     summary = carry_out(request, Silent())
     frame = summary.records
@@ -148,6 +159,7 @@ def carry_out(request: RunRequest, report: Reporter) -> RunSummary:
     for folder, what in ((request.config.output, "--output"), (request.config.cache, "--cache")):
         require_writable(folder, what)
     specs = find_backbones(request, suite)
+    introduce(specs, request.input_size, report, request.config.cache)
     data = request.data
     if data is None and request.images is None:
         data = mini_data(request.config, report)
@@ -188,10 +200,10 @@ def find_backbones(request: RunRequest, suite: Suite) -> tuple[BackboneSpec, ...
     """The backbones asked for, and the random floor of their input size."""
     specs = find(request.backbones or suite.backbones, cache_dir=request.config.cache)
     specs = tuple(with_weights(specs, request.weights))
-    if not request.floor or any(spec.family == "random" for spec in specs):
-        return specs
-    small = all(spec.input_size == 64 for spec in specs)
-    return (*specs, *find(["mini-random" if small else "random"]))
+    if request.floor and not any(spec.family == "random" for spec in specs):
+        small = all(spec.input_size == 64 for spec in specs)
+        specs = (*specs, *find(["mini-random" if small else "random"]))
+    return at_size(specs, request.input_size, request.interpolation)
 
 
 def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> list[BackboneSpec]:
@@ -206,10 +218,13 @@ def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> 
 
 
 def _with_weights(spec: BackboneSpec, path: Path | None) -> BackboneSpec:
-    """A backbone with files of its own: a directory in Hugging Face format, or a file in timm's layout."""
+    """A backbone with files of its own: a directory in Hugging Face format, or a file of the authors."""
     if path is None:
         return spec
-    return replace(spec, repository=str(path), checkpoint="timm" if path.is_file() else spec.checkpoint)
+    if spec.family == "random" or spec.checkpoint == "object":
+        raise InputError(f"--weights names {spec.name!r}, whose features come from no file")
+    checkpoint: CheckpointFormat = "original" if path.is_file() else "transformers"
+    return replace(spec, repository=str(path), revision=None, checkpoint=checkpoint, trained=True)
 
 
 def find_device(name: str) -> torch.device:

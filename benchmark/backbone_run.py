@@ -60,7 +60,17 @@ class BackboneRun:
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
         """Layers that are scored."""
-        return select_layers(self.config.layers, self.plan.spec)
+        return select_layers(self.config.layers, self.plan.spec, self.config.taps)
+
+    @property
+    def kept(self) -> frozenset[Layer]:
+        """Layers whose vectors are kept: all that the backbone has in the run's taps, for later runs too."""
+        every = select_layers("all", self.plan.spec, self.config.taps)
+        return frozenset(every) | (frozenset(self.plan.spec.layers) if self._reads_blocks else frozenset())
+
+    @property
+    def _reads_blocks(self) -> bool:
+        return "block" in self.config.taps or self.plan.spec.family == "random"
 
     @property
     def poolings(self) -> tuple[str, ...]:
@@ -76,15 +86,17 @@ class BackboneRun:
 
     def vectors_print(self, one: Pass) -> str:
         """Fingerprint of a source's vectors."""
-        config = self.config
-        return digest(
+        facts: tuple[object, ...] = (
             FORMAT,
             self.identity.fingerprint,
             self.signatures[one.source.name],
             one.view,
             self.poolings,
-            config.store_dtype,
+            self.config.store_dtype,
         )
+        if self.config.taps != ("block",) and self.plan.spec.family != "random":
+            facts = (*facts, self.config.taps)
+        return digest(*facts)
 
     def dense_print(self, one: Pass, task: BoundTask) -> str:
         """Fingerprint of a dense task's measurements."""

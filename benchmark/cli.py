@@ -1,7 +1,6 @@
 """The command line. Heavy libraries are imported by the commands that need them."""
 
 import errno
-import json
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -11,10 +10,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmark.cli_list import list_command
 from benchmark.cli_reproduce import reproduce_command
 from benchmark.cli_score import SEVERAL as OF_SCORERS
 from benchmark.cli_score import score_app
-from benchmark.config import RunConfig, default_cache
+from benchmark.config import RunConfig, default_cache, parse_interpolation, parse_taps
 from benchmark.engine import WorkerDiedError
 from zoo.errors import InputError
 
@@ -27,14 +27,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(score_app, name="score")
-
-
-class Listed(StrEnum):
-    """What `list` shows."""
-
-    backbones = "backbones"
-    tasks = "tasks"
-    suites = "suites"
 
 
 class DtypeName(StrEnum):
@@ -66,8 +58,8 @@ def run_command(
         typer.Option(
             "--backbones",
             "-b",
-            help="Names, patterns ('dino-*'), Hub ids (owner/name[@revision]) or directories; several values "
-            "may follow.",
+            help="Names, patterns ('dino-*'), Hub ids (owner/name[@revision]), directories, Python objects "
+            "(module:function); several values may follow.",
         ),
     ] = None,
     tasks: Annotated[
@@ -95,6 +87,16 @@ def run_command(
         int | None, typer.Option(min=1, help="Threads that decode and score.", show_default="processors")
     ] = None,
     layers: Annotated[str, typer.Option(help="all, or a list such as 4,8-12,final (0: the input).")] = "all",
+    taps: Annotated[
+        str, typer.Option(help="What to read of them, one or several: block,norm1,attention,norm2,mlp.")
+    ] = "block",
+    input_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Side of the images in pixels.", show_default="each backbone's own"),
+    ] = None,
+    interpolation: Annotated[
+        str, typer.Option(help="Rule for position embeddings at other sizes: huggingface or dino.")
+    ] = "huggingface",
     poolings: Annotated[str, typer.Option(help="Vectors to keep: cls, mean, or both.")] = "cls,mean",
     limit: Annotated[
         int | None,
@@ -111,7 +113,7 @@ def run_command(
         list[str] | None,
         typer.Option(
             "--weights",
-            help="NAME=PATH: a backbone's own directory in Hugging Face format, or file in timm's layout "
+            help="NAME=PATH: a backbone's own directory in Hugging Face format, or its authors' file "
             "(.safetensors, .pth); several may follow.",
         ),
     ] = None,
@@ -131,6 +133,7 @@ def run_command(
         batch_size=batch_size,
         workers=workers or default_workers(),
         layers=layers,
+        taps=parse_taps(part.strip() for part in taps.split(",")),
         poolings=parse_poolings(poolings),
         store_dtype=store_dtype.value,
     )
@@ -145,6 +148,8 @@ def run_command(
         floor=floor,
         protocol=protocol,
         weights=parse_weights(weights or []),
+        input_size=input_size,
+        interpolation=parse_interpolation(interpolation),
     )
     report = Terminal()
     try:
@@ -155,26 +160,6 @@ def run_command(
     from benchmark.summary import show
 
     raise typer.Exit(show(summary, report))
-
-
-@app.command("list")
-def list_command(
-    what: Annotated[Listed, typer.Argument(help="What to list.")],
-    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
-) -> None:
-    """List backbones, tasks or suites; --json has everything that is known of a backbone."""
-    from benchmark.listing import rows, shown
-
-    if as_json:
-        typer.echo(json.dumps(rows(what.value), indent=2))
-        return
-    listed = shown(what.value)
-    table = Table(box=None, pad_edge=False)
-    for column in listed[0]:
-        table.add_column(column, overflow="fold")
-    for row in listed:
-        table.add_row(*(str(value) for value in row.values()))
-    Console().print(table)
 
 
 @app.command("check")
@@ -225,6 +210,7 @@ def leaderboard_command(
     raise typer.Exit(1 if differences else 0)
 
 
+app.command("list")(list_command)
 app.command("reproduce")(reproduce_command)
 
 

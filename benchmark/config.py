@@ -1,12 +1,13 @@
 """What a run is told."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from zoo.errors import InputError
-from zoo.spec import BackboneSpec, Layer
+from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Interpolation, Layer, Tap
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 
@@ -29,6 +30,8 @@ class RunConfig:
         batch_size: Images of the backbone's input size in a batch.
         workers: Decoding threads, and scoring threads.
         layers: ``all`` (blocks 1..depth and ``final``), or a list such as ``4,8-12,final``.
+        taps: What is read of those blocks: ``block`` is their outputs (and ``final``), the others are
+            sublayers of blocks from 1 on (`zoo.spec.Layer`).
         poolings: Vectors that are kept.
         store_dtype: Dtype of stored vectors.
     """
@@ -40,17 +43,54 @@ class RunConfig:
     batch_size: int = 64
     workers: int = 2
     layers: str = "all"
+    taps: tuple[Tap, ...] = ("block",)
     poolings: tuple[str, ...] = ("cls", "mean")
     store_dtype: Literal["float32", "float16"] = "float32"
 
 
-def select_layers(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
-    """Layers of a backbone that an option asks for, in order; raises InputError where one does not exist.
+TAPS: tuple[Tap, ...] = ("block", *SUBLAYER_TAPS)
+"""Taps that can be asked for; ``final`` is asked for as a layer."""
+
+
+def parse_taps(texts: Iterable[str]) -> tuple[Tap, ...]:
+    """Taps of an option, each once in the order of `TAPS`; raises InputError for an unknown one."""
+    chosen = set(texts)
+    if not chosen or not chosen <= set(TAPS):
+        raise InputError(f"taps are {', '.join(TAPS)}; found {', '.join(sorted(chosen)) or 'none'}")
+    return tuple(tap for tap in TAPS if tap in chosen)
+
+
+def parse_interpolation(text: str) -> Interpolation:
+    """Rule of an option; raises InputError for an unknown one."""
+    for rule in get_args(Interpolation):
+        if rule == text:
+            return cast("Interpolation", rule)
+    raise InputError(f"--interpolation takes {' or '.join(get_args(Interpolation))}; found {text!r}")
+
+
+def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block",)) -> tuple[Layer, ...]:
+    """Layers of a backbone that options ask for, in order; raises InputError where one does not exist.
 
     Args:
         text: ``all``, or numbers, ranges and ``final`` separated by commas.
         spec: The backbone.
+        taps: What to read of them; of the random floor, whose layers are draws, always the draws.
     """
+    blocks = _select_blocks(text, spec)
+    inside = [tap for tap in taps if tap in SUBLAYER_TAPS]
+    if spec.family == "random" or not inside:
+        return blocks
+    if spec.heads is None:
+        raise InputError(f"{spec.name} has no {inside[0]} in its blocks: leave it or --taps out")
+    indices = {layer.index for layer in blocks if layer.tap == "block"} - {0}
+    layers = {Layer(index, tap) for index in indices for tap in inside}
+    if not layers:
+        raise InputError(f"layers {text!r} have no {inside[0]} in {spec.name}; blocks from 1 on have")
+    layers |= set(blocks) if "block" in taps else set()
+    return tuple(sorted(layers, key=lambda layer: layer.place))
+
+
+def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
     if text == "all":
         return tuple(layer for layer in spec.layers if layer.index > 0)
     chosen: set[Layer] = set()
@@ -70,7 +110,7 @@ def select_layers(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
                 raise InputError(f"{spec.name} has layers 0 to {spec.depth}, there is no layer {index}")
             chosen.add(Layer(index))
     if spec.family == "random":  # its layers are draws, and all of them are the floor
-        return select_layers("all", spec)
+        return _select_blocks("all", spec)
     if not chosen:
         raise InputError(f"layers {text!r} choose nothing of {spec.name}")
     return tuple(layer for layer in spec.layers if layer in chosen)

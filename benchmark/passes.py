@@ -26,7 +26,7 @@ def listeners_of(run: BackboneRun, one: Pass, tasks: Sequence[BoundTask]) -> lis
 
     if any(_scores_vectors(task, one) for task in tasks):
         dtype = torch.float16 if run.config.store_dtype == "float16" else torch.float32
-        collector = VectorCollector(one.source, frozenset(run.plan.spec.layers), run.poolings, dtype)
+        collector = VectorCollector(one.source, run.kept, run.poolings, dtype)
         add(VECTORS, collector, run.store(one, VECTORS, run.vectors_print(one)))
     for task in one.dense:
         if task in tasks and task.measured is not None:

@@ -9,7 +9,7 @@ from tasks.base import DenseProblem, MeasuredProblem, Source, VectorProblem
 from tasks.cka import CkaProblem
 from tasks.datasets.base import Coverage
 from tasks.registry import TaskEntry
-from zoo.preprocess import View
+from zoo.preprocess import Tiles, View, WholeFrame
 from zoo.spec import BackboneSpec
 
 Problem = VectorProblem | DenseProblem | CkaProblem
@@ -103,6 +103,14 @@ class Plan:
     comparisons: tuple[BoundTask, ...]
 
 
+def view_for(spec: BackboneSpec, view: View) -> View:
+    """A view at a backbone's input size; whole frames in tiles where it takes images of one size only."""
+    scaled = view.scaled(spec.input_size, spec.patch_size)
+    if spec.fixed_size and isinstance(scaled, WholeFrame):
+        return Tiles(max(scaled.short, spec.input_size), spec.input_size, spec.patch_size)
+    return scaled
+
+
 def make_plan(specs: Sequence[BackboneSpec], tasks: Sequence[BoundTask]) -> Plan:
     """Group the tasks by the sources that they look at: one pass for each source and backbone."""
     comparisons = tuple(task for task in tasks if task.task.kind == "comparison")
@@ -123,7 +131,7 @@ def make_plan(specs: Sequence[BackboneSpec], tasks: Sequence[BoundTask]) -> Plan
                 tuple(
                     Pass(
                         source,
-                        source.view.scaled(spec.input_size, spec.patch_size),
+                        view_for(spec, source.view),
                         tuple(dense.get(name, ())),
                     )
                     for name, source in sources.items()

@@ -57,7 +57,9 @@ def prepare(plan: Plan, suite: str, config: RunConfig, device: torch.device) -> 
     signatures = _signatures(plan)
     prepared: list[BackboneRun | Failure] = []
     for one in plan.backbones:
-        select_layers(config.layers, one.spec)  # a wrong layer is wrong usage, before anything is computed
+        select_layers(
+            config.layers, one.spec, config.taps
+        )  # a wrong layer is wrong usage, before anything is computed
         try:
             identity = identify(one.spec, dtype=getattr(torch, config.dtype), cache_dir=config.cache)
         except InputError as error:

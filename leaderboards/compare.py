@@ -108,5 +108,6 @@ def _distance(pair: tuple[Row, Row]) -> float:
 def _place(row: Row) -> str:
     """Where in a backbone a row belongs."""
     layer = "final" if row["tap"] == "final" else f"layer {row['layer']}"
+    layer += f" {row['tap']}" if row["tap"] not in ("block", "final") else ""
     other = f" with {row['other']} layer {row['other_layer']}" if row["other"] else ""
     return f"{layer}, {row['pooling']}{other}"

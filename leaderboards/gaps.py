@@ -7,6 +7,7 @@ import pandas as pd
 
 from leaderboards.display import pooling_name, ranges_text, task_rank
 from leaderboards.selection import Backbone, Column, backbones_of, columns_of, newest, primary_poolings
+from zoo.spec import SUBLAYER_TAPS
 
 Key = tuple[str, str, str, str, str, str, str]
 """Backbone, task, dataset, protocol, pooling that needs naming, other backbone, reason."""
@@ -61,6 +62,8 @@ def _sentence(key: Key, layers: set[tuple[int, str]], label: str) -> str:
     blocks = [layer for layer, tap in layers if tap == "block" and layer >= 0]
     named = [ranges_text(blocks)] if blocks else []
     named += ["final"] if any(tap == "final" for _, tap in layers) else []
+    inside = {one: [layer for layer, tap in layers if tap == one] for one in SUBLAYER_TAPS}
+    named += [f"{tap} of {ranges_text(found)}" for tap, found in inside.items() if found]
     where = f", {'layer' if len(layers) == 1 else 'layers'} {', '.join(named)}" if named else ""
     how = f", {pooling_name(pooling)}" if pooling else ""
     label += f" with {other}" if other else ""

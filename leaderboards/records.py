@@ -29,7 +29,8 @@ class Record:
         partial: Whether the dataset on disk differs from the official one.
         coverage: What was there of the dataset, in words.
         layer: 1..depth (0: what enters block 1).
-        tap: ``block`` or ``final`` (after the family's final norm).
+        tap: ``block``, ``final`` (after the family's final norm) or a sublayer of the block, see
+            `zoo.spec.Layer`.
         pooling: ``cls``, ``mean`` or ``grid`` (dense tasks).
         metric: Name of the metric.
         primary: Whether the leaderboard shows this metric and pooling of the task.

@@ -189,7 +189,7 @@ def _layer_block(records: pd.DataFrame, column: Column, pooling: str | None) -> 
     """One table of every layer with its caption, its floor and its mark."""
     rows = pooled(score_rows(records), column, pooling)
     rows = rows[rows["metric"] == column.metric]
-    scored = rows[rows["family"] != FLOOR]
+    scored = rows[(rows["family"] != FLOOR) & rows["tap"].isin(["block", "final"])]
     if scored.empty:
         return [floor_sentence(records, column, pooling)]
     names = sorted({str(name) for name in scored["pooling"]}, key=pooling_rank)
@@ -226,11 +226,13 @@ def _similarity(records: pd.DataFrame) -> list[str]:
 
 def _comparison(records: pd.DataFrame, comparison: Comparison, rows: pd.DataFrame) -> list[str]:
     """The table of last blocks and the list of most similar blocks in one pooling."""
-    similar = most_similar(records, comparison)
+    similar, lasts = most_similar(records, comparison), cka_table(records, comparison)
+    if lasts.empty:
+        return ["The last blocks were not compared, only other layers, whose numbers are in the records."]
     return [
         ", ".join(filter(None, ["The last block of each backbone against each other's", units_text(rows)]))
         + ":",
-        table(cka_table(records, comparison)),
+        table(lasts),
         _partial_line(rows),
         "The most similar blocks of each two backbones:" if len(similar) else "",
         table(similar) if len(similar) else "",

@@ -124,6 +124,7 @@ def layer_table(records: pd.DataFrame, column: Column, pooling: str | None = Non
     rows = score_rows(records)
     shown = pooled(rows, column, pooling)
     shown = shown[(shown["metric"] == column.metric) & (shown["family"] != FLOOR)]
+    shown = shown[shown["tap"].isin(["block", "final"])]
     backbones = [backbone for backbone in backbones_of(records) if backbone.name in set(shown["backbone"])]
     heads = [str(layer) for layer in range(1, 1 + max((backbone.depth for backbone in backbones), default=0))]
     heads += ["final"] if (shown["tap"] == "final").any() else []

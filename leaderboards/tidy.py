@@ -13,6 +13,7 @@ from leaderboards.selection import COLUMN, backbones_of, newest, score_rows
 from leaderboards.similarity import last_blocks
 from leaderboards.tables import best_layers
 from zoo.errors import InputError
+from zoo.spec import Layer
 
 DECIMALS = 4
 KEY = [
@@ -81,11 +82,12 @@ def _best(records: pd.DataFrame, rows: pd.DataFrame) -> list[bool]:
 
 def _rank(row: Mapping[Hashable, Any], ranks: dict[str, int]) -> tuple[object, ...]:
     """Sort key of a row: column, backbone, pooling, layer."""
-    task, other = str(row["task"]), str(row["other"])
+    task, other, tap = str(row["task"]), str(row["other"]), row["tap"]
+    layer = Layer(int(row["layer"]), tap)
     return (
         (task_rank(task), row["dataset"], row["protocol"] != "standard", row["protocol"]),
         (metric_rank(task, str(row["metric"])), ranks[str(row["backbone"])], ranks.get(other, -1)),
-        (pooling_rank(str(row["pooling"])), row["tap"] == "final", row["layer"]),
+        (pooling_rank(str(row["pooling"])), tap != "block", tap != "final", layer.place),
     )
 
 

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformers import (
+    Aimv2VisionModel,
     BeitForMaskedImageModeling,
     BeitModel,
+    BitModel,
     CLIPVisionModel,
     ConvNextModel,
     ConvNextV2Model,
@@ -13,12 +15,19 @@ from transformers import (
     DeiTModel,
     Dinov2Model,
     Dinov2WithRegistersModel,
+    DINOv3ConvNextModel,
     DINOv3ViTModel,
+    FocalNetModel,
     IJepaModel,
+    MetaClip2VisionModel,
+    MLCDVisionModel,
     PreTrainedModel,
     ResNetModel,
     SiglipVisionModel,
+    SwinModel,
+    Swinv2Model,
     ViTModel,
+    ViTMSNModel,
 )
 
 from zoo.normalisation import CLIP, HALF, IMAGENET, Normalisation
@@ -26,7 +35,9 @@ from zoo.spec import Family
 
 _HEADS = r"^(classifier|head|lm_head|pooler|.*\.pooler|cls_classifier|distillation_classifier)\."
 _OTHER_TOWER = r"^(text_model|text_projection|visual_projection|logit_scale|logit_bias)\b"
-_UNUSED_STATE = r"(^|\.)(position_ids|relative_position_index|mask_token|num_batches_tracked)$"
+_UNUSED_STATE = (
+    r"(^|\.)(position_ids|relative_position_index|relative_coords_table|mask_token|num_batches_tracked)$"
+)
 NEVER_NEEDED = (_HEADS, _UNUSED_STATE)
 """Patterns of keys that no feature depends on, whether a checkpoint has them or not."""
 
@@ -47,6 +58,7 @@ class Architecture:
         has_cls: Whether the first of them is a class token.
         interpolates: Whether position embeddings are fitted to the image only when the forward is asked to.
         convolutional: Whether blocks give feature maps [batch channels height width].
+        hierarchical: Whether blocks give tokens whose grid and width change from stage to stage.
         pooling_option: Whether the class takes ``add_pooling_layer``.
         unused: Patterns of keys that a checkpoint may have beside `NEVER_NEEDED`.
         family: Family of an unknown checkpoint of this type.
@@ -64,6 +76,7 @@ class Architecture:
     has_cls: bool = True
     interpolates: bool = False
     convolutional: bool = False
+    hierarchical: bool = False
     pooling_option: bool = False
     unused: tuple[str, ...] = ()
     family: Family = "other"
@@ -72,11 +85,24 @@ class Architecture:
 
 _CONV: dict[str, Any] = {
     "blocks": "encoder.stages.*.layers",
-    "final_norm": None,
     "prefix_tokens": 0,
     "has_cls": False,
     "convolutional": True,
 }
+_HIERARCHY: dict[str, Any] = {
+    "final_norm": "layernorm",
+    "prefix_tokens": 0,
+    "has_cls": False,
+    "hierarchical": True,
+    "pooling_option": True,
+}
+_CLIP: dict[str, Any] = {
+    "blocks": "encoder.layers",
+    "final_norm": "post_layernorm",
+    "unused": (_OTHER_TOWER,),
+    "normalisation": CLIP,
+}
+_POOLING_HEAD = r"^(vision_model\.)?head\."
 
 ARCHITECTURES: tuple[Architecture, ...] = (
     Architecture(
@@ -108,15 +134,12 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         family="MAE",
     ),
     Architecture(
-        model_type="clip_vision_model",
-        model=CLIPVisionModel,
-        blocks="encoder.layers",
-        final_norm="post_layernorm",
-        interpolates=True,
-        unused=(_OTHER_TOWER,),
-        family="CLIP",
-        normalisation=CLIP,
+        model_type="clip_vision_model", model=CLIPVisionModel, interpolates=True, family="CLIP", **_CLIP
     ),
+    Architecture(
+        model_type="metaclip_2_vision_model", model=MetaClip2VisionModel, interpolates=True, **_CLIP
+    ),
+    Architecture(model_type="mlcd_vision_model", model=MLCDVisionModel, **_CLIP),
     Architecture(
         model_type="siglip_vision_model",
         model=SiglipVisionModel,
@@ -125,8 +148,18 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         prefix_tokens=0,
         has_cls=False,
         interpolates=True,
-        unused=(r"^(vision_model\.)?head\.", _OTHER_TOWER),
+        unused=(_POOLING_HEAD, _OTHER_TOWER),
         normalisation=HALF,
+    ),
+    Architecture(
+        model_type="aimv2_vision_model",
+        model=Aimv2VisionModel,
+        blocks="encoder.layers",
+        final_norm="rms_norm",
+        prefix_tokens=0,
+        has_cls=False,
+        unused=(_POOLING_HEAD, _OTHER_TOWER),
+        normalisation=CLIP,
     ),
     Architecture(
         model_type="beit",
@@ -176,7 +209,30 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         interpolates=True,
         pooling_option=True,
     ),
-    Architecture(model_type="resnet", model=ResNetModel, family="ResNet", **_CONV),
-    Architecture(model_type="convnext", model=ConvNextModel, **_CONV),
-    Architecture(model_type="convnextv2", model=ConvNextV2Model, **_CONV),
+    Architecture(
+        model_type="vit_msn", model=ViTMSNModel, blocks="layers", final_norm="layernorm", interpolates=True
+    ),
+    Architecture(
+        model_type="swin", model=SwinModel, blocks="encoder.layers.*.blocks", interpolates=True, **_HIERARCHY
+    ),
+    Architecture(
+        model_type="swinv2",
+        model=Swinv2Model,
+        blocks="encoder.layers.*.blocks",
+        interpolates=True,
+        **_HIERARCHY,
+    ),
+    Architecture(model_type="focalnet", model=FocalNetModel, blocks="encoder.stages.*.layers", **_HIERARCHY),
+    Architecture(model_type="resnet", model=ResNetModel, final_norm=None, family="ResNet", **_CONV),
+    Architecture(
+        model_type="bit", model=BitModel, final_norm="norm", family="ResNet", normalisation=HALF, **_CONV
+    ),
+    Architecture(model_type="convnext", model=ConvNextModel, final_norm=None, **_CONV),
+    Architecture(model_type="convnextv2", model=ConvNextV2Model, final_norm=None, **_CONV),
+    Architecture(
+        model_type="dinov3_convnext",
+        model=DINOv3ConvNextModel,
+        final_norm="layer_norm",
+        **(_CONV | {"blocks": "model.stages.*.layers"}),
+    ),
 )

@@ -8,16 +8,21 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from zoo.attention import attention_layers, eager, watch_attention
 from zoo.errors import InputError
-from zoo.features import Backbone, LayerFeatures, Visitor
+from zoo.features import AttentionVisitor, Backbone, LayerFeatures, Visitor
 from zoo.hooks import Cells, cells_of, map_features, token_features, wanted_layers
 from zoo.identity import Identity, identify, identity_of, locate
 from zoo.network import Network, build_network
+from zoo.own import own_backbone
+from zoo.positions import use_dino_rule
 from zoo.precision import exact_float32
 from zoo.random_floor import RandomFloor
-from zoo.spec import BackboneSpec, Layer
+from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
+from zoo.sublayers import tap_module
 
 _Show = Callable[[Layer, Tensor], None]
+_Output = Tensor | tuple[Tensor, ...]
 
 
 def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_dir: Path) -> Backbone:
@@ -37,8 +42,12 @@ def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_
     if spec.family == "random":
         floor = identify(spec, dtype=dtype, cache_dir=cache_dir)
         return RandomFloor(spec, floor.revision, floor.fingerprint, device, dtype)
+    if spec.checkpoint == "object":
+        return own_backbone(spec, device, dtype)
     checkpoint = locate(spec, cache_dir)
     network = build_network(spec, checkpoint)
+    if spec.interpolation == "dino":
+        use_dino_rule(network.body, spec.patch_size)
     return HookedBackbone(spec, network, identity_of(spec, checkpoint.revision, dtype), device, dtype)
 
 
@@ -85,15 +94,43 @@ class HookedBackbone:
             shown.append(layer)
             visitor(self._split(layer, activation, len(pixels), cells))
 
-        options = {"interpolate_pos_encoding": True} if self._network.interpolates else {}
-        with torch.no_grad(), exact_float32(), ExitStack() as hooks:
+        with ExitStack() as hooks:
             for layer in wanted:
                 hooks.callback(self._watch(layer, show).remove)
-            self._network.body(self._normalise(pixels), **options)
+            self._forward(pixels)
         if tuple(shown) != wanted:
             raise InputError(
                 f"{self.spec.name}: the network showed {len(shown)} layers, the entry has {len(wanted)}."
             )
+
+    def visit_attention(
+        self, pixels: Tensor, visitor: AttentionVisitor, layers: Collection[Layer] | None = None
+    ) -> None:
+        """Run one forward and call ``visitor`` with the attention probabilities of each block, in order.
+
+        Only such a forward computes them; one block's are in memory at a time, 4 bytes (in float32) for each
+        image, head, query and key.
+
+        Args:
+            pixels: As in `visit`.
+            visitor: Called once for each layer; must copy what outlives the call.
+            layers: Layers with the tap ``attention``; those of all blocks if None.
+
+        Raises:
+            InputError: The pixels or a layer are wrong, or the network cannot show its probabilities.
+        """
+        cells = cells_of(self.spec, pixels)
+        wanted = attention_layers(self.spec, layers)
+        with eager(self.spec, self._network), ExitStack() as hooks:
+            for layer in wanted:
+                handle = watch_attention(self.spec, self._network, layer, cells, visitor)
+                hooks.callback(handle.remove)
+            self._forward(pixels)
+
+    def _forward(self, pixels: Tensor) -> None:
+        options = {"interpolate_pos_encoding": True} if self._network.interpolates else {}
+        with torch.no_grad(), exact_float32():
+            self._network.body(self._normalise(pixels), **options)
 
     def _normalise(self, pixels: Tensor) -> Tensor:
         """The network's input, [batch 3 height width], from uint8 pixels."""
@@ -108,6 +145,8 @@ class HookedBackbone:
     def _watch(self, layer: Layer, show: _Show) -> RemovableHandle:
         """Hook that shows a layer when the forward reaches it."""
         blocks, norm = self._network.blocks, self._network.final_norm
+        if layer.tap in SUBLAYER_TAPS:
+            return self._watch_inside(layer, show)
         if layer.index == 0:
 
             def before(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
@@ -115,9 +154,23 @@ class HookedBackbone:
 
             return blocks[0].register_forward_pre_hook(before)
 
-        def after(_: nn.Module, __: tuple[Tensor, ...], output: Tensor | tuple[Tensor, ...]) -> None:
-            activation = output if isinstance(output, Tensor) else output[0]
+        def after(_: nn.Module, __: tuple[Tensor, ...], output: _Output) -> None:
+            activation = _first(output)
             final = layer.tap == "final" and norm is not None
             show(layer, norm(activation) if final and norm is not None else activation)
 
         return blocks[layer.index - 1].register_forward_hook(after)
+
+    def _watch_inside(self, layer: Layer, show: _Show) -> RemovableHandle:
+        """Hook that shows what a sublayer of a block gives."""
+        block = self._network.blocks[layer.index - 1]
+        module, finish = tap_module(self.spec, self._network.sublayers, layer, block)
+
+        def after(_: nn.Module, __: tuple[Tensor, ...], output: _Output) -> None:
+            show(layer, finish(_first(output)))
+
+        return module.register_forward_hook(after)
+
+
+def _first(output: _Output) -> Tensor:
+    return output if isinstance(output, Tensor) else output[0]

@@ -4,6 +4,8 @@ import hashlib
 import json
 import pickle
 import warnings
+import zipfile
+from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -124,18 +126,39 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
 
 
 def _read_pickle(path: Path) -> dict[str, Tensor]:
+    is_zip = zipfile.is_zipfile(path)
+    if is_zip and _is_program(path):
+        raise InputError(
+            f"{path} is a TorchScript program, which is not run; if you trust it, export its weights with "
+            f"torch.save(torch.jit.load('{path.name}', map_location='cpu').state_dict(), 'weights.pth') and "
+            "give that file."
+        )
     try:
-        with warnings.catch_warnings(action="ignore", category=UserWarning):
-            content = torch.load(path, map_location="cpu", weights_only=True)
+        with (
+            warnings.catch_warnings(action="ignore", category=UserWarning),
+            torch.serialization.safe_globals([Namespace]),  # Options of a training: plain data.
+        ):
+            # Mapped, so that the weights are in memory once; what torch 1.5 and older wrote is no zip.
+            content = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
     except pickle.UnpicklingError as error:
         raise InputError(
             f"{path} is refused: it is damaged, or holds more than tensors and plain data and could run code."
         ) from error
     except (OSError, EOFError, RuntimeError, ValueError) as error:
-        raise InputError(f"{path} is not a readable file of weights ({error}); fetch it again.") from error
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{path} is not a readable file of weights ({reason}); fetch it again.") from error
     if not isinstance(content, dict):
         raise InputError(f"{path} should hold a dictionary of tensors, not a {type(content).__name__}.")
     return content
+
+
+def _is_program(path: Path) -> bool:
+    """Whether a zip holds a program of TorchScript, as OpenAI publishes CLIP: loading it would run it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.endswith("/constants.pkl") for name in archive.namelist())
+    except zipfile.BadZipFile:
+        return False
 
 
 def digest(paths: Iterable[Path]) -> str:

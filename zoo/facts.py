@@ -11,8 +11,16 @@ from zoo.architecture import ARCHITECTURES, Architecture
 from zoo.errors import InputError
 from zoo.spec import Stage
 
-_TOWERS = {"clip": "clip_vision_model", "siglip": "siglip_vision_model"}
+_TOWERS = {
+    "aimv2": "aimv2_vision_model",
+    "clip": "clip_vision_model",
+    "metaclip_2": "metaclip_2_vision_model",
+    "siglip": "siglip_vision_model",
+}
 """Types of image-text models, and the type of their vision towers."""
+
+_POOLED = {"siglip_vision_model": "vision_use_head", "aimv2_vision_model": "use_head"}
+"""Option of the types whose networks end in attention pooling, which is of no use here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,7 @@ def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTr
     kind = str(values.get("model_type"))
     classes = values.get("architectures") or ()
     if kind in _TOWERS:
-        kind, values = _TOWERS[kind], dict(values.get("vision_config") or {})
+        kind, values = _TOWERS[kind], dict(values.get("vision_config") or values)
     architecture = _select(kind, classes)
     if architecture is None:
         raise InputError(
@@ -68,8 +76,8 @@ def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTr
         return architecture, _encoder_of_mae(values)
     config_class = architecture.model.config_class or PreTrainedConfig
     config: PreTrainedConfig = config_class.from_dict(values)
-    if kind == "siglip_vision_model":
-        config.vision_use_head = False  # Attention pooling, of no use here.
+    if kind in _POOLED:
+        setattr(config, _POOLED[kind], False)
     return architecture, config
 
 
@@ -100,7 +108,9 @@ def _encoder_of_mae(values: dict[str, Any]) -> PreTrainedConfig:
 def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
     """What the configuration says about the backbone."""
     if architecture.convolutional:
-        return _convolutional_facts(config)
+        return _convolutional_facts(architecture, config)
+    if architecture.hierarchical:
+        return _hierarchical_facts(config)
     patch = _side(config.patch_size)
     pooled = architecture.mean_pooled and bool(config.use_mean_pooling)
     return Facts(
@@ -114,17 +124,42 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
     )
 
 
-def _convolutional_facts(config: PreTrainedConfig) -> Facts:
-    widths = [int(width) for width in config.hidden_sizes]
+def _convolutional_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
+    widths = [int(width) * int(getattr(config, "width_factor", 1)) for width in config.hidden_sizes]
     stem = int(getattr(config, "embedding_size", widths[0]))
     first = int(getattr(config, "patch_size", 4)) * (
         2 if getattr(config, "downsample_in_first_stage", False) else 1
     )
-    stages = tuple(
-        Stage(int(blocks), width, first * 2**index)
-        for index, (blocks, width) in enumerate(zip(config.depths, widths, strict=True))
+    is_normed = getattr(config, "layer_type", "preactivation") == "preactivation"
+    return Facts(
+        stages=_stages(config.depths, widths, first),
+        heads=None,
+        prefix_tokens=0,
+        has_cls=False,
+        has_final=architecture.final_norm is not None and is_normed,
+        stem_width=stem,
+        input_size=None,
     )
-    return Facts(stages, None, 0, has_cls=False, has_final=False, stem_width=stem, input_size=None)
+
+
+def _hierarchical_facts(config: PreTrainedConfig) -> Facts:
+    widths = [int(config.embed_dim) * 2**index for index in range(len(config.depths))]
+    heads = getattr(config, "num_heads", None)
+    return Facts(
+        stages=_stages(config.depths, widths, _side(config.patch_size)),
+        heads=int(heads[-1]) if heads else None,
+        prefix_tokens=0,
+        has_cls=False,
+        has_final=True,
+        stem_width=widths[0],
+        input_size=_side(config.image_size),
+    )
+
+
+def _stages(depths: Iterable[int], widths: Iterable[int], first: int) -> tuple[Stage, ...]:
+    """Stages whose stride doubles from the first on."""
+    pairs = enumerate(zip(depths, widths, strict=True))
+    return tuple(Stage(int(blocks), width, first * 2**index) for index, (blocks, width) in pairs)
 
 
 def _side(size: Any) -> int:

@@ -31,7 +31,26 @@ class LayerFeatures:
         return self.grid.float().mean(dim=(1, 2))
 
 
+@dataclass(frozen=True, slots=True)
+class AttentionMaps:
+    """Attention probabilities of one block for one batch of images.
+
+    Attributes:
+        layer: The block, with the tap ``attention``.
+        probabilities: [batch heads queries keys] in [0, 1], after any position bias and the soft-max; each
+            row of keys sums to 1. Tokens are the prefix tokens, then the patches in row-major order.
+        prefix_tokens: Tokens before the patches; the first is the class token where there is one.
+        cells: Rows and columns of the patches.
+    """
+
+    layer: Layer
+    probabilities: Tensor
+    prefix_tokens: int
+    cells: tuple[int, int]
+
+
 Visitor = Callable[[LayerFeatures], None]
+AttentionVisitor = Callable[[AttentionMaps], None]
 
 
 class Backbone(Protocol):

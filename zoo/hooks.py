@@ -21,11 +21,12 @@ def wanted_layers(spec: BackboneSpec, layers: Collection[Layer] | None) -> tuple
     """
     if layers is None:
         return spec.layers
-    unknown = [layer for layer in layers if layer not in spec.layers]
+    unknown = [layer for layer in layers if not spec.has(layer)]
     if unknown:
         names = ", ".join(str(layer) for layer in spec.layers)
-        raise InputError(f"{spec.name} has no layer {unknown[0]}; its layers are {names}.")
-    return tuple(layer for layer in spec.layers if layer in set(layers))
+        more = "" if spec.heads is None else ", and norm1, attention, norm2 and mlp of every block"
+        raise InputError(f"{spec.name} has no layer {unknown[0]}; its layers are {names}{more}.")
+    return tuple(sorted(set(layers), key=lambda layer: layer.place))
 
 
 def cells_of(spec: BackboneSpec, pixels: Tensor) -> Cells:
@@ -41,6 +42,11 @@ def cells_of(spec: BackboneSpec, pixels: Tensor) -> Cells:
             f"{pixels.dtype} {tuple(pixels.shape)}."
         )
     height, width = pixels.shape[2:]
+    if spec.fixed_size and (height, width) != (spec.input_size, spec.input_size):
+        raise InputError(
+            f"{spec.name} takes images of {spec.input_size} x {spec.input_size} px only, not {width} x "
+            f"{height} px; leave out the tasks that show others."
+        )
     if height % patch or width % patch:
         raise InputError(
             f"{spec.name} takes images whose sides are multiples of {patch} px, not {width} x {height} px."
@@ -56,8 +62,9 @@ def token_features(
     Raises:
         InputError: The tokens are not those that the entry promises.
     """
-    rows, columns = cells
-    width = spec.stage_of(layer).width
+    stage = spec.stage_of(layer)
+    rows, columns = cells = finer(spec, stage.stride, cells)
+    width = stage.width
     expected = (batch, spec.prefix_tokens + rows * columns, width)
     if tuple(tokens.shape) != expected:
         raise InputError(
@@ -67,6 +74,12 @@ def token_features(
         )
     grid = grid_of(tokens, spec.prefix_tokens, cells)
     return LayerFeatures(layer, tokens[:, 0] if spec.has_cls else None, grid)
+
+
+def finer(spec: BackboneSpec, stride: int, cells: Cells) -> Cells:
+    """Rows and columns of the grid of a stage, from those of the coarsest grid."""
+    factor = spec.patch_size // stride
+    return cells[0] * factor, cells[1] * factor
 
 
 def grid_of(tokens: Tensor, prefix: int, cells: Cells) -> Tensor:
@@ -81,8 +94,7 @@ def map_features(spec: BackboneSpec, layer: Layer, maps: Tensor, batch: int, cel
         InputError: The maps are not those that the entry promises.
     """
     stage = spec.stage_of(layer)
-    finer = spec.patch_size // stage.stride
-    expected = (batch, stage.width, cells[0] * finer, cells[1] * finer)
+    expected = (batch, stage.width, *finer(spec, stage.stride, cells))
     if tuple(maps.shape) != expected:
         raise InputError(
             f"{spec.name}: layer {layer} should be feature maps [batch channels height width] "

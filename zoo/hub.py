@@ -4,10 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from huggingface_hub import hf_hub_download
-from huggingface_hub.errors import (
+from huggingface_hub.errors import (  # type: ignore[attr-defined]
     EntryNotFoundError,
     GatedRepoError,
     HFValidationError,
+    HTTPError,  # Of whichever HTTP library it uses: a broken proxy raises one that is no OSError.
     LocalEntryNotFoundError,
     RepositoryNotFoundError,
     RevisionNotFoundError,
@@ -62,8 +63,9 @@ def _download(repository: str, revision: str | None, cache: Path) -> Path | None
         raise InputError(f"'{repository}' is no Hub id (owner/name) and no directory.") from error
     except EntryNotFoundError as error:
         raise InputError(f"{at} has no weights called {' or '.join(WEIGHT_FILES)}.") from error
-    except OSError as error:
-        raise InputError(f"{at} could not be downloaded: {error}") from error
+    except (OSError, HTTPError, RuntimeError) as error:
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise InputError(f"{at} could not be downloaded: {reason}") from error
 
 
 def _folder(repository: str, revision: str | None, cache: Path | None, *, offline: bool) -> Path | None:

@@ -10,6 +10,7 @@ from zoo import mini
 from zoo.checkpoint import Checkpoint, in_directory, single_file
 from zoo.errors import InputError
 from zoo.hub import fetch
+from zoo.own import make_own
 from zoo.random_floor import SEED
 from zoo.spec import BackboneSpec
 
@@ -38,13 +39,16 @@ def identify(spec: BackboneSpec, *, dtype: torch.dtype, cache_dir: Path) -> Iden
     """
     if spec.family == "random":
         return identity_of(spec, f"seed-{SEED}", dtype)
+    if spec.checkpoint == "object":
+        found = make_own(spec.repository)
+        return Identity(found.revision, found.fingerprint)
     return identity_of(spec, locate(spec, cache_dir).revision, dtype)
 
 
 def identity_of(spec: BackboneSpec, revision: str, dtype: torch.dtype) -> Identity:
     """Identity of a backbone whose revision is known."""
     is_hub = not revision.startswith(("sha256:", "seed-"))
-    facts = (
+    facts: tuple[object, ...] = (
         FORMAT,
         spec.repository if is_hub else spec.family,
         revision,
@@ -56,6 +60,8 @@ def identity_of(spec: BackboneSpec, revision: str, dtype: torch.dtype) -> Identi
         spec.mean,
         spec.std,
     )
+    if spec.interpolation != "huggingface":
+        facts = (*facts, spec.interpolation)
     return Identity(revision, hashlib.sha256(repr(facts).encode()).hexdigest()[:20])
 
 
@@ -77,6 +83,6 @@ def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
     local = Path(spec.repository)
     if local.is_dir():
         return in_directory(local)
-    if local.is_file() and spec.checkpoint == "timm":
+    if local.is_file():
         return single_file(local)
     return fetch(spec.repository, spec.revision, cache_dir)

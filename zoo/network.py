@@ -2,20 +2,22 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
+from zoo.adapters import MapNorm, adapt
 from zoo.architecture import ARCHITECTURES, NEVER_NEEDED, Architecture
 from zoo.checkpoint import Checkpoint, read_json, read_weights
-from zoo.convert import convert, unwrap
+from zoo.convert import convert, has_names_of_transformers, told_heads, unwrap
 from zoo.errors import InputError
 from zoo.facts import Facts, read_config, read_facts
 from zoo.quiet import quiet
 from zoo.spec import BackboneSpec
+from zoo.sublayers import SUBLAYERS, Sublayers
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Network:
         final_norm: Norm after the last block; None where there is none.
         interpolates: Whether the forward must be asked to fit position embeddings to the image.
         convolutional: Whether blocks give feature maps instead of tokens.
+        sublayers: Where the parts of a block are; None where it has none, or they are not known.
     """
 
     body: nn.Module
@@ -35,6 +38,7 @@ class Network:
     final_norm: nn.Module | None
     interpolates: bool
     convolutional: bool
+    sublayers: Sublayers | None
 
 
 def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
@@ -43,26 +47,59 @@ def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
     Raises:
         InputError: A file is damaged, a weight is missing or left over, or the entry says something else.
     """
-    if spec.checkpoint == "timm":
-        _check_timm_heads(spec, checkpoint)
-        config: PreTrainedConfig
-        architecture = next(entry for entry in ARCHITECTURES if entry.model_type == "vit")
-        config, tensors = convert(unwrap(read_weights(checkpoint.weights)), spec)
-        _check(spec, read_facts(architecture, config))
-    else:
-        if checkpoint.config is None:
-            raise InputError(f"{spec.name}: there is no config.json beside {checkpoint.weights[0]}.")
-        architecture, config = read_config(read_json(checkpoint.config), checkpoint.config)
-        _check(spec, read_facts(architecture, config))
-        tensors = read_weights(checkpoint.weights)
+    architecture, config, tensors = _read(spec, checkpoint)
     model = _fill(spec, architecture, config, tensors).requires_grad_(False).train(False)
+    blocks = tuple(_blocks(model, architecture.blocks))
+    adapt(model, blocks)
     return Network(
         body=model.get_submodule(architecture.body),
-        blocks=tuple(_blocks(model, architecture.blocks)),
-        final_norm=model.get_submodule(architecture.final_norm or "") if spec.has_final else None,
+        blocks=blocks,
+        final_norm=_final_norm(model, architecture) if spec.has_final else None,
         interpolates=architecture.interpolates,
         convolutional=architecture.convolutional,
+        sublayers=SUBLAYERS.get(architecture.model_type),
     )
+
+
+def _read(
+    spec: BackboneSpec, checkpoint: Checkpoint
+) -> tuple[Architecture, PreTrainedConfig, dict[str, Tensor]]:
+    """Architecture, configuration and tensors of a checkpoint, in agreement with its entry.
+
+    A configuration of transformers says what network the tensors belong to; elsewhere their names do.
+    """
+    values = {} if checkpoint.config is None else read_json(checkpoint.config)
+    tensors: dict[str, Tensor] = {}
+    if "model_type" not in values:
+        tensors = unwrap(read_weights(checkpoint.weights), spec)
+    if checkpoint.config is not None and (not tensors or has_names_of_transformers(tensors)):
+        architecture, config = read_config(values, checkpoint.config)
+        _check(spec, read_facts(architecture, config))
+        return architecture, config, read_weights(checkpoint.weights)
+    if has_names_of_transformers(tensors):
+        raise InputError(
+            f"{spec.name}: there is no config.json beside {checkpoint.weights[0]}, whose tensors have "
+            "names of transformers; give a directory that has both."
+        )
+    converted = convert(tensors, spec)
+    architecture = _architecture_of(converted.config)
+    facts = read_facts(architecture, converted.config)
+    _check(spec, replace(facts, heads=told_heads(values) or facts.heads), converted.side)
+    return architecture, converted.config, converted.tensors
+
+
+def _architecture_of(config: PreTrainedConfig) -> Architecture:
+    """The architecture of a converted network, which is never one of a class of checkpoints."""
+    return next(
+        entry
+        for entry in ARCHITECTURES
+        if entry.model_type == config.model_type and entry.checkpoint_class is None
+    )
+
+
+def _final_norm(model: nn.Module, architecture: Architecture) -> nn.Module:
+    norm = model.get_submodule(architecture.final_norm or "")
+    return MapNorm(norm) if architecture.convolutional and isinstance(norm, nn.LayerNorm) else norm
 
 
 def _blocks(model: nn.Module, path: str) -> Iterator[nn.Module]:
@@ -91,7 +128,7 @@ def _fill(
                 ignore_mismatched_sizes=True,
                 **options,
             )
-        except (RuntimeError, ValueError) as error:
+        except (RuntimeError, ValueError, LookupError) as error:
             raise InputError(f"{spec.name}: the weights of {spec.repository} do not load: {error}") from error
     model, report = loaded
     missing = _needed(report["missing_keys"], NEVER_NEEDED)
@@ -113,19 +150,25 @@ def _needed(keys: set[str], patterns: tuple[str, ...]) -> list[str]:
     return sorted(key for key in keys if not any(re.search(pattern, key) for pattern in patterns))
 
 
-def _check(spec: BackboneSpec, facts: Facts) -> None:
+def _check(spec: BackboneSpec, facts: Facts, side: int | None = None) -> None:
     """Compare an entry with what the checkpoint says.
+
+    Args:
+        spec: The entry.
+        facts: What the checkpoint says.
+        side: Side in pixels that its table of positions is for, where that must be the entry's.
 
     Raises:
         InputError: They differ.
     """
     pairs = {
-        "stages (blocks, width, stride)": (_numbers(spec), _numbers(facts)),
+        **_compared_stages(spec, facts),
         "attention heads": (spec.heads, facts.heads),
         "prefix tokens": (spec.prefix_tokens, facts.prefix_tokens),
         "a class token": (spec.has_cls, facts.has_cls),
         "a final norm": (spec.has_final, facts.has_final),
         "channels of the stem": (spec.stem_width or spec.stages[0].width, facts.stem_width),
+        "pixels a side of its positions": (spec.input_size, side or spec.input_size),
     }
     differences = [f"{what}: {found}, not {said}" for what, (said, found) in pairs.items() if said != found]
     if differences:
@@ -134,18 +177,17 @@ def _check(spec: BackboneSpec, facts: Facts) -> None:
         )
 
 
+def _compared_stages(spec: BackboneSpec, facts: Facts) -> dict[str, tuple[object, object]]:
+    """What the entry and the checkpoint say about blocks; number by number where both have one stage."""
+    if len(spec.stages) == len(facts.stages) == 1:
+        (said,), (found,) = spec.stages, facts.stages
+        return {
+            "blocks": (said.blocks, found.blocks),
+            "width": (said.width, found.width),
+            "patch size": (said.stride, found.stride),
+        }
+    return {"stages (blocks, width, stride)": (_numbers(spec), _numbers(facts))}
+
+
 def _numbers(holder: BackboneSpec | Facts) -> list[tuple[int, int, int]]:
     return [(stage.blocks, stage.width, stage.stride) for stage in holder.stages]
-
-
-def _check_timm_heads(spec: BackboneSpec, checkpoint: Checkpoint) -> None:
-    """Compare the heads with timm's configuration, where that names them: tensors of any number fit."""
-    if checkpoint.config is None:
-        return
-    values = read_json(checkpoint.config)
-    arguments = values.get("model_args")
-    heads = values.get("num_heads") or (arguments.get("num_heads") if isinstance(arguments, dict) else None)
-    if heads is not None and heads != spec.heads:
-        raise InputError(
-            f"{spec.name}: the checkpoint {spec.repository} has {heads} attention heads, not {spec.heads}."
-        )

@@ -1,12 +1,30 @@
 """All backbones by name, and what a user's pattern, Hub id or directory means. Imports nothing heavy."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from zoo.entries import beit, clip, dino, floor, fs, mae, mini, moco, resnet
+from zoo.entries import (
+    aimv2,
+    beit,
+    clip,
+    convnext,
+    dino,
+    dinov2,
+    dinov3,
+    floor,
+    fs,
+    mae,
+    masked,
+    mini,
+    moco,
+    resnet,
+    siglip,
+    swin,
+)
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec
 
@@ -34,11 +52,19 @@ _SPECS = join(
         mae.ENTRIES,
         beit.ENTRIES,
         resnet.ENTRIES,
+        dinov2.ENTRIES,
+        dinov3.ENTRIES,
+        siglip.ENTRIES,
+        aimv2.ENTRIES,
+        masked.ENTRIES,
+        convnext.ENTRIES,
+        swin.ENTRIES,
         floor.ENTRIES,
         mini.ENTRIES,
     )
 )
 _BY_NAME = {spec.name: spec for spec in _SPECS}
+_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def all_specs() -> tuple[BackboneSpec, ...]:
@@ -50,9 +76,9 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
     """The backbones that a user asked for.
 
     A pattern is a name, a name with ``*`` or ``?``, a Hub id (``facebook/dinov2-base``), a local directory in
-    Hugging Face format, or one of the first and third followed by ``@REVISION``. Facts about a backbone that
-    is not in the registry are read from its configuration, for which alone heavy libraries are imported and
-    the Hub is asked.
+    Hugging Face format, one of the first and third followed by ``@REVISION``, or ``module:function`` for a
+    Python object. Facts about a backbone that is not in the registry are read from its configuration or its
+    object, for which alone heavy libraries are imported and the Hub is asked.
 
     Args:
         patterns: What to look for.
@@ -62,7 +88,7 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
         Those of the registry in its order, then the others in the order given; none twice.
 
     Raises:
-        InputError: Something matches nothing.
+        InputError: Something matches nothing, or two backbones have one name.
     """
     wanted: set[str] = set()
     others: dict[str, BackboneSpec] = {}
@@ -74,8 +100,8 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
         spec = _outside(pattern, cache_dir)
         if _BY_NAME.get(spec.name) == spec:
             wanted.add(spec.name)
-        else:
-            others[spec.name] = spec
+        elif others.setdefault(spec.name, spec) != spec:
+            raise InputError(f"Two backbones are called '{spec.name}'; give one of them another name.")
     return (*(spec for spec in _SPECS if spec.name in wanted), *others.values())
 
 
@@ -91,6 +117,8 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
         InputError: The text is none of these.
     """
     is_directory = Path(text).is_dir()
+    if not is_directory and _REFERENCE.fullmatch(text):
+        return _own(text)
     repository, _, revision = (text, "", "") if is_directory else text.partition("@")
     known = _BY_NAME.get(repository) or next((s for s in _SPECS if s.repository == repository), None)
     if known is not None and known.checkpoint != "generated":
@@ -100,6 +128,16 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
     from zoo.infer import infer  # Brings torch and transformers along.
 
     return infer(repository, revision or None, cache_dir)
+
+
+def _own(reference: str) -> BackboneSpec:
+    """A backbone that a Python function gives; raises InputError also where its name is taken."""
+    from zoo.own import own_spec  # Brings torch along.
+
+    spec = own_spec(reference)
+    if spec.name in _BY_NAME:
+        raise InputError(f"{reference} gives a backbone of the name {spec.name!r}, which the registry has.")
+    return spec
 
 
 def _unknown(name: str) -> str:

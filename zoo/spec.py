@@ -1,10 +1,9 @@
 """The frozen description of a backbone and the names of its layers. Imports nothing heavy."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
-Family = Literal["FS", "CLIP", "DINO", "MoCo", "MAE", "BEiT", "ResNet", "other", "random"]
-FAMILIES: tuple[Family, ...] = (
+Family = Literal[
     "FS",
     "CLIP",
     "DINO",
@@ -12,13 +11,32 @@ FAMILIES: tuple[Family, ...] = (
     "MAE",
     "BEiT",
     "ResNet",
+    "DINOv2",
+    "DINOv3",
+    "SigLIP",
+    "AIMv2",
+    "data2vec",
+    "I-JEPA",
+    "iBOT",
+    "MSN",
+    "ConvNeXt",
+    "Swin",
     "other",
     "random",
-)
+]
+FAMILIES: tuple[Family, ...] = get_args(Family)
 
-Tap = Literal["block", "final"]
+Tap = Literal["block", "final", "norm1", "attention", "norm2", "mlp"]
 
-CheckpointFormat = Literal["transformers", "timm", "generated"]
+SUBLAYER_TAPS: tuple[Tap, ...] = ("norm1", "attention", "norm2", "mlp")
+"""Taps inside a block, in the order in which a forward reaches them."""
+
+_ORDER: tuple[Tap, ...] = (*SUBLAYER_TAPS, "block", "final")
+
+Interpolation = Literal["huggingface", "dino"]
+"""How absolute position embeddings are fitted to another grid: `zoo.positions`."""
+
+CheckpointFormat = Literal["transformers", "original", "generated", "object"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -28,13 +46,24 @@ class Layer:
     ``tap="block"``: the residual stream after block ``index`` (1..depth), before any final norm; index 0 is
     what enters block 1. ``tap="final"``: the last block's output after the family's final norm; its index is
     the depth. For a ResNet, blocks are its residual blocks and index 0 is the stem.
+
+    Inside a block of a transformer, 1..depth: ``norm1`` and ``norm2`` are the outputs of its two norms, which
+    are what its attention and its MLP see; ``attention`` and ``mlp`` are what these two add to the residual
+    stream, after LayerScale where there is one.
     """
 
     index: int
     tap: Tap = "block"
 
     def __str__(self) -> str:
-        return "final" if self.tap == "final" else str(self.index)
+        if self.tap == "final":
+            return "final"
+        return str(self.index) if self.tap == "block" else f"{self.index}.{self.tap}"
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Sort key: the order in which one forward reaches layers."""
+        return self.index, _ORDER.index(self.tap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +82,33 @@ class BackboneSpec:
     Attributes:
         name: Short unique name, such as ``dino-b16``.
         family: Group in the tables.
-        supervision: What it learned from, in a few words.
-        repository: Hub id, or a local directory in Hugging Face format, or a file of weights in timm's
-            layout; "" where no repository has them and the file must be given.
+        supervision: What it learned from, in a few words: labels, texts, images alone.
+        data: What it was trained on, in a few words.
+        parameters: Weights of the network as it is run, without heads and other towers; None where nobody has
+            counted them.
+        repository: Hub id, or a local directory in Hugging Face format, or a file of weights as the authors
+            publish it; "" where no repository has them and the file must be given.
         original: Where the authors' file is, for a backbone without a repository.
         revision: Pinned commit of the repository; None where it is not known, and then resolved and recorded
             when the backbone is loaded.
-        checkpoint: Format of the weights: ``transformers``, ``timm`` (a state dict with timm's key names) or
-            ``generated`` (no file: features or weights come from a seed).
+        checkpoint: Format of the weights: ``transformers``, ``original`` (a state dict under the names of the
+            original code, see `zoo.convert`), ``generated`` (no file: features or weights come from a seed)
+            or ``object`` (no file: ``repository`` names a Python function, see `zoo.own`).
         stages: Blocks with their widths and strides; a plain ViT has one stage.
-        heads: Attention heads; None for a ConvNet.
+        heads: Attention heads, of the last stage where stages differ; None for a ConvNet.
         prefix_tokens: Tokens before the patch tokens (class and registers); 0 for a ConvNet.
         has_cls: Whether the first prefix token is a class token.
         has_final: Whether a final norm exists, so that the layer ``final`` does.
         stem_width: Channels of layer 0; None where it equals the first stage's width.
         input_size: Side in pixels at which the backbone is evaluated; every view scales with it.
+        fixed_size: Whether it takes images of ``input_size`` x ``input_size`` only; those of networks of
+            transformers take all multiples of the patch size.
+        interpolation: Rule by which absolute position embeddings are fitted to another grid than that of the
+            training; says nothing where there are none.
         mean: Per-channel mean (RGB, pixels in [0, 1]) of the input normalisation.
         std: Per-channel standard deviation of the same.
         licence: SPDX id or name of the weights' licence.
+        gated: Whether the repository gives its files only to who has accepted its terms.
         paper: Reference of the training method.
         trained: False for seeded random weights; tables then call the backbone untrained.
     """
@@ -88,9 +126,14 @@ class BackboneSpec:
     has_final: bool
     stem_width: int | None = None
     input_size: int = 224
+    fixed_size: bool = False
+    interpolation: Interpolation = "huggingface"
     mean: tuple[float, float, float] = field(default=(0.5, 0.5, 0.5))
     std: tuple[float, float, float] = field(default=(0.5, 0.5, 0.5))
     licence: str = "unknown"
+    gated: bool = False
+    data: str = "unknown"
+    parameters: int | None = None
     paper: str = ""
     original: str = ""
     trained: bool = True
@@ -112,9 +155,15 @@ class BackboneSpec:
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """All layers from 0 on, in the order in which one forward reaches them."""
+        """All layers from 0 on, in the order in which one forward reaches them; no sublayers."""
         blocks = tuple(Layer(index) for index in range(self.depth + 1))
         return (*blocks, Layer(self.depth, "final")) if self.has_final else blocks
+
+    def has(self, layer: Layer) -> bool:
+        """Whether there is such a layer; a transformer is taken to have all sublayers."""
+        if layer.tap in SUBLAYER_TAPS:
+            return self.heads is not None and 1 <= layer.index <= self.depth
+        return layer in self.layers
 
     def stage_of(self, layer: Layer) -> Stage:
         """Stage that a layer belongs to; layer 0 has the first stage's stride and its own width."""

@@ -1,5 +1,6 @@
 """A run by the paper's protocol, beside one by the standard protocol."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,15 @@ def test_weights_replace_the_repository_of_a_backbone(tmp_path: Path) -> None:
     assert (spec.name, spec.repository) == ("moco-s16", str(file))
     (spec,) = find_backbones(requested(tmp_path, {"moco-s16": tmp_path}), PAPER)
     assert spec.repository == str(tmp_path)
+
+
+def test_weights_replace_generated_ones_too(tmp_path: Path) -> None:
+    request = replace(requested(tmp_path, {"mini-fs": tmp_path}), backbones=("mini-fs",))
+    (spec,) = find_backbones(request, PAPER)
+    assert (spec.repository, spec.checkpoint, spec.trained) == (str(tmp_path), "transformers", True)
+    request = replace(requested(tmp_path, {"random": tmp_path}), backbones=("random",))
+    with pytest.raises(InputError, match="'random', whose features come from no file"):
+        find_backbones(request, PAPER)
 
 
 @pytest.mark.parametrize(

@@ -96,19 +96,21 @@ def _normalised_conv(shapes: Shapes, conv: str, norm: str, channels: tuple[int, 
         shapes[f"{norm}.{part}"] = (channels[0],)
 
 
-def resnet_shapes(stem: int, stages: list[tuple[int, int]]) -> Shapes:
-    """torchvision's names of a bottleneck ResNet with stages of (blocks, width)."""
+def resnet_shapes(stem: int, stages: list[tuple[int, int]], *, basic: bool = False) -> Shapes:
+    """torchvision's names of a ResNet with stages of (blocks, width); its blocks are bottlenecks or basic."""
     shapes: Shapes = {}
     _normalised_conv(shapes, "conv1", "bn1", (stem, 3), 7)
     before = stem
     for number, (blocks, width) in enumerate(stages, start=1):
         for index in range(blocks):
             block, inner = f"layer{number}.{index}", width // 4
-            for part, (channels, kernel) in enumerate(
-                (((inner, before), 1), ((inner, inner), 3), ((width, inner), 1)), start=1
-            ):
+            kernels: tuple[tuple[tuple[int, int], int], ...]
+            kernels = (((inner, before), 1), ((inner, inner), 3), ((width, inner), 1))
+            if basic:
+                kernels = (((width, before), 3), ((width, width), 3))
+            for part, (channels, kernel) in enumerate(kernels, start=1):
                 _normalised_conv(shapes, f"{block}.conv{part}", f"{block}.bn{part}", channels, kernel)
-            if index == 0:
+            if index == 0 and not (basic and before == width):
                 _normalised_conv(shapes, f"{block}.downsample.0", f"{block}.downsample.1", (width, before), 1)
             before = width
     _affine(shapes, "fc", 5, before)

@@ -50,32 +50,47 @@ def _patches(weight: Tensor, bias: Tensor | None, images: Tensor) -> Tensor:
     return out if bias is None else out + bias
 
 
-def positions(embedding: Tensor, cells: Cells) -> Tensor:
-    """Position embeddings [1 + cells, width] for a grid of other size, resized bicubically."""
-    side = math.isqrt(len(embedding) - 1)
+def positions(embedding: Tensor, cells: Cells, prefix: int = 1) -> Tensor:
+    """Position embeddings [prefix + cells, width] for a grid of other size, resized bicubically."""
+    side = math.isqrt(len(embedding) - prefix)
     if cells == (side, side):
         return embedding
-    grid = embedding[1:].T.reshape(1, -1, side, side)
+    grid = embedding[prefix:].T.reshape(1, -1, side, side)
     grid = functional.interpolate(grid, size=cells, mode="bicubic", align_corners=False)
-    return torch.cat([embedding[:1], grid[0].flatten(1).T])
+    return torch.cat([embedding[:prefix], grid[0].flatten(1).T])
 
 
 def vit(tensors: Tensors, images: Tensor, heads: int, epsilon: float) -> list[Tensor]:
-    """Dosovitskiy et al. 2021: pre-norm blocks, exact GELU."""
+    """Dosovitskiy et al. 2021: pre-norm blocks, exact GELU.
+
+    A distilled DeiT (Touvron et al. 2021) has a second token, and DINOv2 (Oquab et al. 2024) scales what each
+    half of a block adds, has registers after the class token that have no position (Darcet et al. 2024), and
+    in its largest network a gated MLP.
+    """
     weight = tensors["patch_embed.proj.weight"]
     x = _patches(weight, tensors["patch_embed.proj.bias"], images)
-    x = torch.cat([tensors["cls_token"].expand(len(x), -1, -1), x], dim=1)
+    tokens = [tensors[name] for name in ("cls_token", "dist_token") if name in tensors]
+    x = torch.cat([*(token.expand(len(x), -1, -1) for token in tokens), x], dim=1)
     cells = (images.shape[2] // weight.shape[-1], images.shape[3] // weight.shape[-1])
-    x = x + positions(tensors["pos_embed"][0], cells)
+    x = x + positions(tensors["pos_embed"][0], cells, len(tokens))
+    if "register_tokens" in tensors:
+        x = torch.cat([x[:, :1], tensors["register_tokens"].expand(len(x), -1, -1), x[:, 1:]], dim=1)
     layers = [x]
     for index in range(sum(name.endswith("attn.proj.weight") for name in tensors)):
         block = f"blocks.{index}"
         qkv = _linear(tensors, f"{block}.attn.qkv", _norm(tensors, f"{block}.norm1", x, epsilon))
-        x = x + _linear(tensors, f"{block}.attn.proj", _attend(qkv, heads))
-        hidden = _gelu(_linear(tensors, f"{block}.mlp.fc1", _norm(tensors, f"{block}.norm2", x, epsilon)))
-        x = x + _linear(tensors, f"{block}.mlp.fc2", hidden)
+        one, two = (tensors.get(f"{block}.ls{half}.gamma", torch.ones(())) for half in (1, 2))
+        x = x + one * _linear(tensors, f"{block}.attn.proj", _attend(qkv, heads))
+        x = x + two * _mlp(tensors, f"{block}.mlp", _norm(tensors, f"{block}.norm2", x, epsilon))
         layers.append(x)
     return [*layers, _norm(tensors, "norm", x, epsilon)]
+
+
+def _mlp(tensors: Tensors, name: str, x: Tensor) -> Tensor:
+    if f"{name}.w12.weight" not in tensors:
+        return _linear(tensors, f"{name}.fc2", _gelu(_linear(tensors, f"{name}.fc1", x)))
+    gate, value = _linear(tensors, f"{name}.w12", x).chunk(2, dim=-1)
+    return _linear(tensors, f"{name}.w3", gate * torch.sigmoid(gate) * value)
 
 
 def clip(tensors: Tensors, images: Tensor, heads: int) -> list[Tensor]:
@@ -117,11 +132,16 @@ def relative_bias(table: Tensor, cells: Cells) -> Tensor:
 
 
 def beit(tensors: Tensors, images: Tensor, heads: int, epsilon: float) -> list[Tensor]:
-    """Bao et al. 2022: relative positions shared by all blocks, no bias of keys, layer scale."""
+    """Bao et al. 2022: relative positions of all blocks or each one's, no bias of keys, layer scale.
+
+    Networks that were fine-tuned have no final norm over all tokens.
+    """
     weight = tensors["patch_embed.proj.weight"]
     x = _patches(weight, tensors["patch_embed.proj.bias"], images)
     cells = (images.shape[2] // weight.shape[-1], images.shape[3] // weight.shape[-1])
-    bias = relative_bias(tensors["rel_pos_bias.relative_position_bias_table"], cells)
+    name = "relative_position_bias_table"
+    shared = f"rel_pos_bias.{name}" in tensors
+    bias = relative_bias(tensors[f"rel_pos_bias.{name}" if shared else f"blocks.0.attn.{name}"], cells)
     x = torch.cat([tensors["cls_token"].expand(len(x), -1, -1), x], dim=1)
     layers = [x]
     for index in range(sum(name.endswith("attn.proj.weight") for name in tensors)):
@@ -129,12 +149,14 @@ def beit(tensors: Tensors, images: Tensor, heads: int, epsilon: float) -> list[T
         q_bias, v_bias = tensors[f"{block}.attn.q_bias"], tensors[f"{block}.attn.v_bias"]
         qkv = _norm(tensors, f"{block}.norm1", x, epsilon) @ tensors[f"{block}.attn.qkv.weight"].T
         qkv = qkv + torch.cat([q_bias, torch.zeros_like(q_bias), v_bias])
+        if not shared:
+            bias = relative_bias(tensors[f"{block}.attn.{name}"], cells)
         mixed = _linear(tensors, f"{block}.attn.proj", _attend(qkv, heads, bias))
         x = x + tensors[f"{block}.gamma_1"] * mixed
         hidden = _gelu(_linear(tensors, f"{block}.mlp.fc1", _norm(tensors, f"{block}.norm2", x, epsilon)))
         x = x + tensors[f"{block}.gamma_2"] * _linear(tensors, f"{block}.mlp.fc2", hidden)
         layers.append(x)
-    return [*layers, _norm(tensors, "norm", x, epsilon)]
+    return [*layers, _norm(tensors, "norm", x, epsilon)] if "norm.weight" in tensors else layers
 
 
 def _conv_norm(tensors: Tensors, conv: str, norm: str, x: Tensor, stride: int = 1) -> Tensor:
@@ -146,18 +168,22 @@ def _conv_norm(tensors: Tensors, conv: str, norm: str, x: Tensor, stride: int = 
 
 
 def resnet(tensors: Tensors, images: Tensor) -> list[Tensor]:
-    """He et al. 2016, version 1.5: bottleneck blocks, the 3x3 convolution strides; gives feature maps."""
+    """He et al. 2016, version 1.5; gives feature maps.
+
+    Blocks have two 3x3 convolutions, of which the first strides, or three, of which the 3x3 one does.
+    """
     x = _conv_norm(tensors, "conv1", "bn1", images, 2).relu()
     x = functional.max_pool2d(x, 3, 2, 1)
     layers = [x]
     blocks = [name.removesuffix(".conv1.weight") for name in tensors if name.endswith(".conv1.weight")]
     for block in blocks:
-        is_first = f"{block}.downsample.0.weight" in tensors
-        stride = 2 if is_first and not block.startswith("layer1.") else 1
-        y = _conv_norm(tensors, f"{block}.conv1", f"{block}.bn1", x).relu()
-        y = _conv_norm(tensors, f"{block}.conv2", f"{block}.bn2", y, stride).relu()
-        y = _conv_norm(tensors, f"{block}.conv3", f"{block}.bn3", y)
-        if is_first:
+        is_bottleneck = f"{block}.conv3.weight" in tensors
+        stride = 2 if block.endswith(".0") and not block.startswith("layer1.") else 1
+        y = _conv_norm(tensors, f"{block}.conv1", f"{block}.bn1", x, 1 if is_bottleneck else stride).relu()
+        y = _conv_norm(tensors, f"{block}.conv2", f"{block}.bn2", y, stride if is_bottleneck else 1)
+        if is_bottleneck:
+            y = _conv_norm(tensors, f"{block}.conv3", f"{block}.bn3", y.relu())
+        if f"{block}.downsample.0.weight" in tensors:
             x = _conv_norm(tensors, f"{block}.downsample.0", f"{block}.downsample.1", x, stride)
         x = (x + y).relu()
         layers.append(x)

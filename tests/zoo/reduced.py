@@ -1,6 +1,7 @@
 """A small checkpoint on disk in the real format and layout of any entry of the registry."""
 
 import json
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from tests.zoo import layouts, originals
+from tests.zoo import hub_models, layouts, originals
 from tests.zoo.layouts import Tensors
 from zoo.spec import BackboneSpec, Stage
 
@@ -17,10 +18,16 @@ SIDE = 4
 
 HUB_EPSILON = 1e-6
 
+_PAPER = re.compile(r"(clip|dino|mae)-[sblh]\d+$|beit-[bl]16$")
+"""Names of the paper's entries whose repositories were written by transformers 4."""
+
 
 @dataclass(frozen=True)
 class Reduced:
-    """A reduced entry, its tensors under the original names, and where they lie."""
+    """A reduced entry, its tensors under the original names, and where they lie.
+
+    There are no tensors where tests know no original: of what only transformers' own format has.
+    """
 
     spec: BackboneSpec
     tensors: Tensors
@@ -28,44 +35,88 @@ class Reduced:
 
     def reference(self, images: Tensor) -> list[Tensor]:
         """Every layer by the original architecture, for normalised images."""
-        heads = self.spec.heads or 0
+        heads = self.spec.heads
+        if heads is None:
+            return originals.resnet(self.tensors, images)
         if self.spec.family == "CLIP":
             return originals.clip(self.tensors, images, heads)
         if self.spec.family == "BEiT":
             return originals.beit(self.tensors, images, heads, HUB_EPSILON)
-        if self.spec.family == "ResNet":
-            return originals.resnet(self.tensors, images)
         return originals.vit(self.tensors, images, heads, HUB_EPSILON)
 
 
 def reduce(spec: BackboneSpec, folder: Path, seed: int = 0) -> Reduced:
     """Write a reduced checkpoint of an entry into a directory."""
     folder.mkdir(parents=True, exist_ok=True)
-    if spec.family == "ResNet":
-        stages = tuple(Stage(min(s.blocks, 2), s.width // 16, s.stride) for s in spec.stages)
-        small = replace(spec, repository=str(folder), stages=stages, stem_width=8, input_size=64)
-        tensors = layouts.fill(layouts.resnet_shapes(8, [(s.blocks, s.width) for s in stages]), seed)
+    small = replace(shrunk(spec), repository=str(folder))
+    if spec.checkpoint == "original":
+        architecture = spec.repository.rpartition("/")[2].partition(".")[0]
+        return _original(small, architecture, folder, seed)
+    if spec.name not in ("resnet50", "resnet101", "resnet152") and not _PAPER.match(spec.name):
+        hub_models.write(small, folder, seed)
+        return Reduced(small, {}, folder)
+    if spec.heads is None:
+        tensors = layouts.fill(_resnet_shapes(small), seed)
         save_file(layouts.hub_resnet(tensors), folder / "model.safetensors")
         _write_config(
             folder,
             model_type="resnet",
             architectures=["ResNetForImageClassification"],
-            embedding_size=8,
-            hidden_sizes=[s.width for s in stages],
-            depths=[s.blocks for s in stages],
+            embedding_size=small.stem_width,
+            hidden_sizes=[s.width for s in small.stages],
+            depths=[s.blocks for s in small.stages],
         )
         return Reduced(small, tensors, folder)
-    heads, patch = spec.heads or 1, spec.patch_size
-    small = replace(
-        spec,
-        repository=str(folder),
-        stages=(Stage(3, 4 * heads, patch),),
-        input_size=SIDE * patch,
-    )
     return Reduced(small, _write_transformer(small, folder, seed), folder)
 
 
+def shrunk(spec: BackboneSpec) -> BackboneSpec:
+    """The entry with fewer blocks and channels, for small images; heads, patches and prefix tokens stay."""
+    if len(spec.stages) == 1:
+        heads, patch = spec.heads or 1, spec.patch_size
+        return replace(spec, stages=(Stage(3, 4 * heads, patch),), input_size=SIDE * patch)
+    factor = spec.width // (4 * spec.heads) if spec.heads else 16
+    stages = tuple(Stage(min(s.blocks, 2), s.width // factor, s.stride) for s in spec.stages)
+    stem = spec.stem_width and spec.stem_width // 8
+    return replace(spec, stages=stages, stem_width=stem, input_size=SIDE * spec.patch_size // 2)
+
+
+def _resnet_shapes(spec: BackboneSpec) -> layouts.Shapes:
+    return layouts.resnet_shapes(spec.stem_width or 0, [(s.blocks, s.width) for s in spec.stages])
+
+
+def _original(spec: BackboneSpec, architecture: str, folder: Path, seed: int) -> Reduced:
+    """A file as its authors publish it, or the repository on the Hub that holds a copy.
+
+    ``architecture`` is what the configuration of a repository of timm calls it.
+    """
+    if spec.heads is None:
+        shapes = _resnet_shapes(spec)
+        del shapes["fc.weight"], shapes["fc.bias"]
+    else:
+        shapes = layouts.vit_shapes(
+            spec.depth, spec.width, spec.patch_size, SIDE, 5 if spec.family == "FS" else 0
+        )
+    tensors = layouts.fill(shapes, seed)
+    if spec.family == "FS":
+        save_file(tensors, folder / "model.safetensors")
+        _write_config(folder, architecture=architecture, num_classes=5)
+        return Reduced(spec, tensors, folder)
+    content: dict[str, object] = {**tensors}
+    if spec.family == "MoCo":
+        encoder = {f"module.base_encoder.{name}": tensor for name, tensor in tensors.items()}
+        momentum = {f"module.momentum_encoder.{name}": -tensor for name, tensor in tensors.items()}
+        content = {"epoch": 300, "state_dict": encoder | momentum}
+    elif spec.family == "iBOT":
+        content = {"state_dict": content}
+    name = spec.original.rpartition("/")[2] or "pytorch_model.bin"
+    torch.save(content, folder / name)
+    repository = folder / name if spec.original else folder
+    return Reduced(replace(spec, repository=str(repository)), tensors, folder)
+
+
 def _write_transformer(spec: BackboneSpec, folder: Path, seed: int) -> Tensors:
+    """A repository of the paper's families, written by transformers 4."""
     depth, width, patch, heads = spec.depth, spec.width, spec.patch_size, spec.heads or 1
     shape = {
         "hidden_size": width,
@@ -96,14 +147,7 @@ def _write_transformer(spec: BackboneSpec, folder: Path, seed: int) -> Tensors:
         )
         return tensors
     tensors = layouts.fill(layouts.vit_shapes(depth, width, patch, SIDE), seed)
-    if spec.family == "FS":
-        save_file(tensors, folder / "model.safetensors")
-        _write_config(folder, architecture="vit_base_patch16_224", num_classes=5)
-    elif spec.family == "MoCo":
-        encoder = {f"module.base_encoder.{name}": tensor for name, tensor in tensors.items()}
-        momentum = {f"module.momentum_encoder.{name}": -tensor for name, tensor in tensors.items()}
-        torch.save({"epoch": 300, "state_dict": encoder | momentum}, folder / "pytorch_model.bin")
-    elif spec.family == "MAE":
+    if spec.family == "MAE":
         del tensors["head.weight"], tensors["head.bias"]
         save_file(layouts.hub_mae(tensors), folder / "model.safetensors")
         _write_config(folder, model_type="vit_mae", architectures=["ViTMAEForPreTraining"], **shape)

@@ -11,7 +11,10 @@ from tests.zoo.reduced import Reduced, normalised, pixels
 from zoo.features import LayerFeatures
 from zoo.spec import Layer
 
-NAMES = ("fs-b16", "clip-b16", "dino-s16", "moco-b16", "mae-b16", "beit-b16", "resnet50")
+NAMES = (
+    *("fs-b16", "clip-b16", "dino-s16", "moco-b16", "mae-b16", "beit-b16", "resnet50"),
+    *("dino-s8-300ep", "moco-s16", "ibot-b16", "dino-resnet50", "moco-resnet50"),
+)
 
 
 def flat(features: LayerFeatures) -> Tensor:

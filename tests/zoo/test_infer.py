@@ -57,6 +57,11 @@ def save(folder: Path, name: str, **options: object) -> transformers.PreTrainedM
         ("Data2VecVisionModel", {"use_relative_position_bias": True}, 1, True, False),
         ("BeitModel", {"use_mean_pooling": False}, 1, True, True),
         ("CLIPVisionModel", {}, 1, True, True),
+        ("MetaClip2VisionModel", {}, 1, True, True),
+        ("MLCDVisionModel", {}, 1, True, True),
+        ("ViTMSNModel", {}, 1, True, True),
+        ("Aimv2VisionModel", {}, 0, False, True),
+        ("Aimv2VisionModel", {"is_native": True}, 0, False, True),
     ],
 )
 def test_transformers(
@@ -83,7 +88,7 @@ def test_transformers(
         torch.testing.assert_close(
             layers[str(index)], out.hidden_states[index][:, prefix:], rtol=1e-4, atol=1e-4
         )
-    if has_final and name != "CLIPVisionModel":
+    if has_final and name not in ("CLIPVisionModel", "MetaClip2VisionModel", "MLCDVisionModel"):
         torch.testing.assert_close(layers["final"], out.last_hidden_state[:, prefix:], rtol=1e-4, atol=1e-4)
     backbone.visit(pixels(1, 3 * 14, 5 * 14), lambda _: None)
 
@@ -157,13 +162,25 @@ def test_bad_preprocessor(small: Callable[[str], Reduced]) -> None:
 
 
 def test_unknown_model_type_lists_the_supported_ones(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "swin"}')
+    (tmp_path / "config.json").write_text('{"model_type": "pvt"}')
     (tmp_path / "model.safetensors").write_bytes(b"")
-    with pytest.raises(InputError, match="'swin', which is not supported; supported are beit, clip, "):
+    with pytest.raises(InputError, match="'pvt', which is not supported; supported are aimv2, "):
         find([str(tmp_path)])
     assert {"vit", "deit", "vit_mae", "dinov2", "resnet", "siglip", "data2vec-vision"} <= set(
         supported_types()
     )
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_a_tower_inside_a_whole_model(nested: bool, tmp_path: Path, loader: Loader) -> None:
+    """Its configuration is a part of the whole's, or, of AIMv2's vision repositories, all there is."""
+    save(tmp_path, "Aimv2VisionModel", use_head=True)
+    values = json.loads((tmp_path / "config.json").read_text())
+    whole = {"model_type": "aimv2", "vision_config": values} if nested else values | {"model_type": "aimv2"}
+    (tmp_path / "config.json").write_text(json.dumps(whole))
+    spec = infer(str(tmp_path), None, None)
+    assert (spec.stages, spec.heads, spec.prefix_tokens) == ((Stage(2, 32, 14),), 4, 0)
+    loader(spec).visit(pixels(1, 56, 56), lambda _: None)
 
 
 def test_timm_directories_need_an_entry(small: Callable[[str], Reduced]) -> None:

@@ -18,7 +18,11 @@ pytestmark = [
     ),
 ]
 
-NAMES = ("fs-b16", "clip-b16", "dino-s16", "moco-b16", "mae-b16", "beit-b16", "resnet50")
+NAMES = (
+    *("fs-b16", "clip-b16", "dino-s16", "moco-b16", "mae-b16", "beit-b16", "resnet50"),
+    *("dinov2-s14", "dinov2-s14-reg", "siglip-b16", "aimv2-l14", "data2vec-b16", "msn-s16"),
+    *("bit-50", "convnext-t", "convnextv2-t", "swin-t", "swinv2-t"),
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -26,7 +30,8 @@ def test_a_real_checkpoint_shows_every_layer(name: str, tmp_path: Path) -> None:
     (spec,) = find([name])
     backbone = load(spec, device=torch.device("cpu"), dtype=torch.float32, cache_dir=tmp_path)
     seen: list[LayerFeatures] = []
-    pixels = torch.randint(0, 256, (2, 3, 224, 224), dtype=torch.uint8)
+    side = spec.input_size
+    pixels = torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8)
     backbone.visit(pixels, seen.append)  # checks widths, tokens and layers against the entry
     assert [features.layer for features in seen] == list(spec.layers)
     assert all(features.grid.isfinite().all() for features in seen)

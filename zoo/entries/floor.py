@@ -15,6 +15,8 @@ def floor(name: str, width: int, patch: int, input_size: int) -> BackboneSpec:
         name=name,
         family="random",
         supervision="none",
+        data="none",
+        parameters=0,
         repository="generated",
         checkpoint="generated",
         stages=(Stage(DRAWS, width, patch),),

@@ -7,13 +7,14 @@ from zoo.spec import BackboneSpec
 _MAE = ViTFamily(
     family="MAE",
     supervision="images of ImageNet-1k",
+    data="ImageNet-1k",
     normalisation=IMAGENET,
     licence="Apache-2.0 (original files: CC-BY-NC-4.0)",
     paper="He et al., Masked Autoencoders Are Scalable Vision Learners, CVPR 2022, arXiv:2111.06377",
 )
 
 ENTRIES: tuple[BackboneSpec, ...] = (
-    _MAE.entry("mae-b16", "facebook/vit-mae-base", BASE, 16),
-    _MAE.entry("mae-l16", "facebook/vit-mae-large", LARGE, 16),
-    _MAE.entry("mae-h14", "facebook/vit-mae-huge", HUGE, 14),
+    _MAE.entry("mae-b16", "facebook/vit-mae-base", BASE, 16, 85_798_656),
+    _MAE.entry("mae-l16", "facebook/vit-mae-large", LARGE, 16, 303_301_632),
+    _MAE.entry("mae-h14", "facebook/vit-mae-huge", HUGE, 14, 630_764_800),
 )

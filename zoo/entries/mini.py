@@ -12,11 +12,15 @@ SIDE = 64
 PATCH = 8
 
 
-def _vit(name: str, family: Family, normalisation: Normalisation) -> BackboneSpec:
+def _vit(
+    name: str, family: Family, normalisation: Normalisation, parameters: int = 1_367_136
+) -> BackboneSpec:
     return BackboneSpec(
         name=name,
         family=family,
         supervision="none",
+        data="none",
+        parameters=parameters,
         repository="generated",
         checkpoint="generated",
         stages=MINI.stages(PATCH),
@@ -36,6 +40,8 @@ _RESNET = BackboneSpec(
     name="mini-resnet",
     family="ResNet",
     supervision="none",
+    data="none",
+    parameters=408_864,
     repository="generated",
     checkpoint="generated",
     stages=(Stage(4, 64, 4), Stage(4, 128, 8), Stage(4, 256, 16)),
@@ -53,11 +59,11 @@ _RESNET = BackboneSpec(
 
 ENTRIES: tuple[BackboneSpec, ...] = (
     _vit("mini-fs", "FS", HALF),
-    _vit("mini-clip", "CLIP", CLIP),
+    _vit("mini-clip", "CLIP", CLIP, 1_367_232),
     _vit("mini-dino", "DINO", IMAGENET),
     _vit("mini-moco", "MoCo", IMAGENET),
     _vit("mini-mae", "MAE", IMAGENET),
-    _vit("mini-beit", "BEiT", HALF),
+    _vit("mini-beit", "BEiT", HALF, 1_362_828),
     _RESNET,
     floor("mini-random", MINI.width, PATCH, SIDE),
 )

@@ -1,4 +1,4 @@
-"""The sizes that Vision Transformers come in, and what the entries of a family share."""
+"""The sizes that networks come in, and what the entries of a family share."""
 
 from dataclasses import dataclass
 
@@ -34,30 +34,104 @@ MINI = Shape(12, 96, 3)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViTFamily:
-    """What the Vision Transformers of one family share: one class token, a final norm, and these facts."""
+    """What the Vision Transformers of one family share: the fields of `BackboneSpec` of the same names."""
 
     family: Family
     supervision: str
+    data: str
     normalisation: Normalisation
     licence: str
     paper: str
     checkpoint: CheckpointFormat = "transformers"
+    gated: bool = False
+    prefix_tokens: int = 1
+    has_cls: bool = True
+    input_size: int = 224
 
-    def entry(self, name: str, repository: str, shape: Shape, patch: int) -> BackboneSpec:
-        """One backbone of the family, at a patch size in pixels."""
+    def entry(
+        self,
+        name: str,
+        repository: str,
+        shape: Shape,
+        patch: int,
+        parameters: int,
+        revision: str | None = None,
+    ) -> BackboneSpec:
+        """One backbone of the family, at a patch size in pixels; it has a final norm over all tokens."""
         return BackboneSpec(
             name=name,
             family=self.family,
             supervision=self.supervision,
+            data=self.data,
+            parameters=parameters,
             repository=repository,
+            revision=revision,
             checkpoint=self.checkpoint,
             stages=shape.stages(patch),
             heads=shape.heads,
-            prefix_tokens=1,
-            has_cls=True,
+            prefix_tokens=self.prefix_tokens,
+            has_cls=self.has_cls,
             has_final=True,
+            input_size=self.input_size,
             mean=self.normalisation.mean,
             std=self.normalisation.std,
             licence=self.licence,
+            gated=self.gated,
+            paper=self.paper,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PyramidFamily:
+    """What networks of one family share whose grid gets coarser from stage to stage; no class token.
+
+    Attributes:
+        stride: Pixels a side of a cell of the first stage; it doubles from stage to stage.
+        stem_width: Channels of what enters block 1; None where they are the first stage's.
+    """
+
+    family: Family
+    supervision: str
+    data: str
+    normalisation: Normalisation
+    licence: str
+    paper: str
+    has_final: bool
+    checkpoint: CheckpointFormat = "transformers"
+    gated: bool = False
+    input_size: int = 224
+    stride: int = 4
+    stem_width: int | None = None
+
+    def entry(
+        self,
+        name: str,
+        repository: str,
+        blocks: tuple[int, ...],
+        widths: tuple[int, ...],
+        parameters: int,
+        heads: int | None = None,
+    ) -> BackboneSpec:
+        """One backbone of the family, from the blocks and widths of its stages."""
+        strides = [self.stride * 2**index for index in range(len(blocks))]
+        return BackboneSpec(
+            name=name,
+            family=self.family,
+            supervision=self.supervision,
+            data=self.data,
+            parameters=parameters,
+            repository=repository,
+            checkpoint=self.checkpoint,
+            stages=tuple(map(Stage, blocks, widths, strides)),
+            heads=heads,
+            prefix_tokens=0,
+            has_cls=False,
+            has_final=self.has_final,
+            stem_width=self.stem_width,
+            input_size=self.input_size,
+            mean=self.normalisation.mean,
+            std=self.normalisation.std,
+            licence=self.licence,
+            gated=self.gated,
             paper=self.paper,
         )

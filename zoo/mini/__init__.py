@@ -7,9 +7,11 @@ import hashlib
 import os
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from zoo.checkpoint import Checkpoint, in_directory
+from zoo.entries.mini import ENTRIES
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec
 
@@ -28,6 +30,7 @@ def checkpoint(spec: BackboneSpec, cache_dir: Path) -> Checkpoint:
     trained = Path(__file__).parent / spec.name
     if (trained / "model.safetensors").is_file():
         return in_directory(trained)
+    spec = _drawn(spec)
     recipe = _recipe(spec)
     folder = cache_dir / "generated" / f"{spec.name}-{recipe}"
     if not (folder / "model.safetensors").is_file():
@@ -38,6 +41,12 @@ def checkpoint(spec: BackboneSpec, cache_dir: Path) -> Checkpoint:
                 f"{folder} cannot be written: {error.strerror}; choose another --cache."
             ) from error
     return in_directory(folder, f"seed-{SEED}-{recipe}")
+
+
+def _drawn(spec: BackboneSpec) -> BackboneSpec:
+    """The spec by which weights are drawn: at the input size of its entry, whatever a run asks for."""
+    side = next((entry.input_size for entry in ENTRIES if entry.name == spec.name), spec.input_size)
+    return replace(spec, input_size=side)
 
 
 def _recipe(spec: BackboneSpec) -> str:

@@ -1,0 +1,216 @@
+"""Backbones outside the registry: Python objects, and what is said of those whose spec was inferred."""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+import torch
+
+from benchmark.api import RunRequest, carry_out
+from benchmark.config import RunConfig
+from benchmark.engine import LocalEngine, ProcessEngine
+from benchmark.plan import view_for
+from tests.benchmark.doubles import SPEC
+from tests.benchmark.own_worker import means
+from tests.benchmark.runs import command, run
+from tests.benchmark.test_engines import Heard
+from tests.zoo.reduced import reduce
+from tests.zoo.test_infer import save
+from zoo.errors import InputError
+from zoo.own import own_backbone
+from zoo.preprocess import ResizeCrop, Tiles, WholeFrame
+from zoo.registry import find
+
+PAGE = Path(__file__).parents[2] / "docs" / "own_backbones.md"
+
+
+def examples() -> list[str]:
+    """The Python on the page."""
+    return re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str, str], str]]:
+    """Writes the page's example, one text replaced, as a module; gives the reference of its class."""
+    monkeypatch.chdir(tmp_path)
+    example = examples()[0]
+    written: list[str] = []
+
+    def writer(name: str, old: str = "", new: str = "") -> str:
+        assert old in example
+        Path(f"{name}.py").write_text(example.replace(old, new, 1), encoding="utf-8")
+        written.append(name)
+        return f"{name}:Mixer"
+
+    yield writer
+    for name in written:
+        sys.modules.pop(name, None)
+
+
+def test_the_example_of_the_page_runs(write: Callable[..., str], tmp_path: Path, data: Path) -> None:
+    reference = write("own_first")
+    records = run(tmp_path, [reference], "knn", "davis", data=data, layers="all")
+    assert records.attrs["failures"] == []
+    assert set(records["backbone"]) == {"own-mixer"}
+    assert set(zip(records["layer"], records["tap"], strict=True)) == {
+        (1, "block"),
+        (2, "block"),
+        (3, "block"),
+    }
+    assert records[records["primary"]]["value"].notna().all()
+    assert set(records["revision"]) == {"1"}
+    assert records["pooling"].isin(["mean", "grid"]).all()
+    assert str(tmp_path) not in sys.path
+
+
+def test_the_attention_of_the_page_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(examples()[1], {})  # the page's own words
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 12
+    assert lines[0] == "1.attention torch.Size([1, 3, 65, 65])"
+
+
+def test_a_process_builds_its_own(write: Callable[..., str]) -> None:
+    (spec,) = find([write("own_a")])
+    heard = Heard()
+    beside = ProcessEngine(1, threads=1).map(means, [spec], heard)
+    assert beside == LocalEngine().map(means, [spec], heard)
+    assert len(beside[0]) == 4
+    assert heard.lines == ["own-mixer", "own-mixer"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "stride=16),)",
+            "stride=16), Stage(1, 2, 12))",
+            "has strides that do not divide the coarsest, 16 px",
+        ),
+        ("input_size=64", "input_size=60", "has an input size of 60 px, which is no multiple of 16 px"),
+        ('name="own-mixer"', 'name="my mixer"', "needs a name of letters, digits and"),
+        ('family="other"', 'family="Mixer"', "has the family 'Mixer'; take one of FS, CLIP"),
+        ("has_cls=False", "has_cls=True", "has a class token and 0 prefix tokens"),
+        ("blocks=3", "blocks=0", "needs stages with blocks, widths and strides from 1 on"),
+        ("input_size=64", "std=(0, 1, 1)", "needs a std above 0"),
+        ("    def visit(", "    def look(", "gives a Mixer without a method visit"),
+        ('revision = "1"', 'revision = ""', "should have an attribute revision of type str; found ''"),
+        ("torch.float32", '"float32"', "an attribute dtype of type dtype; found 'float32'"),
+        ("import hashlib", "import hash_lib", "cannot be imported: No module named 'hash_lib'"),
+        ("import hashlib", "1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
+        ("class Mixer", "class Other", "has no function Mixer"),
+        ("    def __init__(self):", "    def __init__(self, x):", r"failed: TypeError: .*missing 1 required"),
+        ("own-mixer", "dino-b16", "a backbone of the name 'dino-b16', which the registry has"),
+    ],
+)
+def test_a_wrong_object_is_one_sentence(write: Callable[..., str], old: str, new: str, message: str) -> None:
+    reference = write(f"own_wrong_{crc32((old + new).encode())}", old, new)
+    with pytest.raises(InputError, match=message):
+        find([reference])
+
+
+def test_a_missing_module_and_two_of_one_name(write: Callable[..., str]) -> None:
+    with pytest.raises(InputError, match=r"there is no module own_nowhere in .* or among those installed"):
+        find(["own_nowhere:Mixer"])
+    with pytest.raises(InputError, match="Two backbones are called 'own-mixer'"):
+        find([write("own_c"), write("own_d")])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "range(self.spec.depth + 1)",
+            "range(self.spec.depth)",
+            "does not show layer 3, which it was asked for",
+        ),
+        ("if layers is None or Layer(index) in layers", "if True", "shows layer 0 where 1 is expected"),
+        ("None, x))", "None, x[..., :8]))", "should be .*, 4, 4, 32.; it is .*, 4, 4, 8."),
+        ("None, x))", "x[:, 0, 0], x))", "cls .batch dim. of layer 1 should be None"),
+        ('torch.device("cpu"), torch.float32', 'torch.device("cpu"), torch.float16', "give --dtype float16"),
+        ('torch.device("cpu")', 'torch.device("meta")', "runs with device meta, the run with cpu"),
+    ],
+)
+def test_what_it_shows_is_compared_with_its_spec(
+    write: Callable[..., str], old: str, new: str, message: str
+) -> None:
+    (spec,) = find([write(f"own_shows_{crc32((old + new).encode())}", old, new)])
+    pixels = torch.zeros(2, 3, 64, 64, dtype=torch.uint8)
+    with pytest.raises(InputError, match=message):
+        own_backbone(spec, torch.device("cpu"), torch.float32).visit(pixels, lambda _: None, spec.layers[1:])
+
+
+def test_one_size_only(write: Callable[..., str], tmp_path: Path, data: Path) -> None:
+    reference = write("own_fixed", "input_size=64", "input_size=64, fixed_size=True")
+    (spec,) = find([reference])
+    assert view_for(spec, WholeFrame(480)) == Tiles(144, 64, 16)
+    assert view_for(spec, ResizeCrop()) == ResizeCrop(73, 64)
+    assert view_for(SPEC, WholeFrame(480)) == WholeFrame(72, 8)
+    records = run(tmp_path, [reference], "davis", "retrieval", data=data, layers="3")
+    assert set(records["task"]) == {"davis"}
+    assert records["value"].notna().all()
+    assert len(records.attrs["failures"]) == 2
+    assert all("takes images of 64 x 64 px only" in failure for failure in records.attrs["failures"])
+    with pytest.raises(InputError, match="own-mixer takes images of 64 px only, not 96"):
+        run(tmp_path, [reference], "davis", data=data, input_size=100)
+
+
+def test_what_was_inferred_is_said_in_one_line(write: Callable[..., str], tmp_path: Path, data: Path) -> None:
+    small = reduce(find(["dino-b16"])[0], tmp_path / "vit").folder
+    values = {"image_mean": [0.5, 0.25, 0.125], "image_std": [1, 1, 1], "size": 64}
+    (small / "preprocessor_config.json").write_text(json.dumps(values))
+    save(tmp_path / "conv", "ConvNextModel")
+    save(tmp_path / "plain", "Dinov2Model")
+    (tmp_path / "plain" / "preprocessor_config.json").write_text('{"do_normalize": false}')
+    config = RunConfig(output=tmp_path / "out", cache=tmp_path / "cache", layers="1", workers=1)
+    names = ("vit", "conv", "plain", write("own_said"), "mini-fs")
+    heard = Heard()
+    carry_out(
+        RunRequest(config=config, backbones=names, tasks=("knn",), data=data, floor=False, input_size=64),
+        heard,
+    )
+    found = [line for line in heard.lines if "mean (" in line]
+    assert found[0].startswith(
+        "vit: 3 blocks of width 48, 12 heads, 1 prefix token (a class token), patch size 16"
+    )
+    assert found[0].endswith(
+        "a final norm, from config.json (model type vit); images at 64 px; mean (0.5, 0.25, 0.125) and "
+        "std (1, 1, 1) from preprocessor_config.json"
+    )
+    assert (
+        "3 blocks of width 16/32, no attention, 0 prefix tokens (no class token), patch size 4/8 px"
+        in found[1]
+    )
+    assert found[1].endswith(
+        "from what is usual for the model type convnext, since no preprocessor_config.json"
+    )
+    assert found[2].endswith("from preprocessor_config.json, which does not normalise")
+    assert found[3].endswith("all from the spec that own_said:Mixer gives")
+    assert len(found) == 4
+
+
+def test_from_the_command_line(
+    write: Callable[..., str], tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [
+        "--data",
+        data,
+        "-o",
+        tmp_path / "out",
+        "--cache",
+        tmp_path / "cache",
+        "--workers",
+        1,
+        "--no-floor",
+    ]
+    said = command(capsys, "run", "-b", write("own_cli"), "-t", "knn", *options)
+    assert said.code == 0, said.err
+    assert len(said.lines("own-mixer: 3 blocks")) == 1
+    assert "no module own_absent" in command(capsys, "run", "-b", "own_absent:f", *options).error

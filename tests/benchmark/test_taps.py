@@ -1,0 +1,133 @@
+"""Runs that read the inside of blocks, and runs at other input sizes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.api import RunRequest, carry_out
+from benchmark.config import RunConfig, select_layers
+from leaderboards.selection import columns_of
+from leaderboards.tables import best_layers, layer_table
+from tests.benchmark.conftest import Whole
+from tests.benchmark.doubles import SPEC
+from tests.benchmark.runs import Tally, command, files, run
+from tests.benchmark.test_engines import Heard
+from zoo.errors import InputError
+from zoo.spec import Layer
+
+TOKENS = replace(SPEC, heads=2)
+
+
+@pytest.mark.parametrize(
+    ("layers", "taps", "expected"),
+    [
+        ("all", ("block",), "1 2 3 final"),
+        ("all", ("norm1", "norm2"), "1.norm1 1.norm2 2.norm1 2.norm2 3.norm1 3.norm2"),
+        ("0-1,final", ("block", "attention", "mlp"), "0 1.attention 1.mlp 1 final"),
+    ],
+)
+def test_taps_of_layers(layers: str, taps: tuple[str, ...], expected: str) -> None:
+    chosen = select_layers(layers, TOKENS, taps)  # type: ignore[arg-type]
+    assert " ".join(map(str, chosen)) == expected
+
+
+def test_wrong_taps_are_one_sentence() -> None:
+    with pytest.raises(InputError, match="double has no norm1 in its blocks"):
+        select_layers("all", SPEC, ("norm1",))
+    with pytest.raises(InputError, match="layers '0,final' have no mlp"):
+        select_layers("0,final", TOKENS, ("mlp",))
+    floor = replace(SPEC, family="random", has_final=False)
+    assert select_layers("all", floor, ("norm1",)) == (Layer(1), Layer(2), Layer(3))
+
+
+def test_wrong_options_are_one_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    def error(*arguments: object) -> str:
+        return command(capsys, "run", "-b", "mini-dino", "mini-resnet", "-o", tmp_path, *arguments).error
+
+    assert "taps are block, norm1, attention, norm2, mlp; found head" in error("--taps", "head")
+    assert "--interpolation takes huggingface or dino; found 'timm'" in error("--interpolation", "timm")
+
+
+def test_depth_wise_cka(weights: Callable[[], Path], data: Path) -> None:
+    place = weights()
+    records = run(place, ["mini-fs"], "cka", data=data, layers="1-2", taps=["norm1", "norm2"])
+    rows = records[records["pooling"] == "mean"]
+    assert records.attrs["failures"] == []
+    order = [(1, "norm1"), (1, "norm2"), (2, "norm1"), (2, "norm2")]
+    places = list(zip(rows["layer"], rows["tap"], rows["other_layer"], rows["other_tap"], strict=True))
+    assert places == [(*first, *second) for first in order for second in order]
+    page = (place / "out" / "tables" / "standard.md").read_text()
+    assert "The last blocks were not compared" in page
+
+
+def test_leaderboards_choose_among_blocks_only(again: Path, data: Path, whole: Whole) -> None:
+    before = files(again / "cache")
+    records = run(
+        again, ["mini-fs"], "knn", "davis", data=data, layers="1,final", taps=["block", "norm1", "mlp"]
+    )
+    assert before.items() <= files(again / "cache").items()
+    own = records[(records["backbone"] == "mini-fs") & records["task"].isin(["knn", "davis"])]
+    assert set(zip(own["layer"], own["tap"], strict=True)) == {
+        (1, "block"),
+        (1, "norm1"),
+        (1, "mlp"),
+        (12, "final"),
+    }
+    assert (own["value"].notna() == (own["reason"] == "")).all()
+    assert own[own["primary"] & (own["tap"] == "mlp")]["value"].notna().all()
+    expected = best_layers(whole.records)
+    found = best_layers(records)
+    assert found["value"].tolist() == pytest.approx(expected["value"].tolist(), abs=1e-4)
+    for column in columns_of(records):
+        shown = layer_table(records, column)
+        assert shown.equals(layer_table(whole.records, column)), column
+    text = (again / "out" / "tables" / "standard.csv").read_text()
+    assert ",1,norm1," in text
+    with Tally().watching() as tally:
+        run(again, ["mini-fs"], "knn", "davis", data=data, layers="1,final", taps=["block", "norm1", "mlp"])
+    assert tally.loads == []
+
+
+def test_another_input_size(weights: Callable[[], Path], data: Path, whole: Whole) -> None:
+    place = weights()
+    records = run(place, ["mini-fs", "mini-resnet"], "knn", data=data, input_size=100)
+    assert records.groupby("backbone")["input_size"].unique().map(list).to_dict() == {
+        "mini-fs": [104],
+        "mini-resnet": [96],
+    }
+    before = whole.records[whole.records["task"] == "knn"]
+    assert set(records["revision"]) == set(before["revision"])
+    assert not set(records["fingerprint"]) & set(before["fingerprint"])
+
+
+def test_rounded_sizes_are_said(data: Path, weights: Callable[[], Path]) -> None:
+    place, heard = weights(), Heard()
+    config = RunConfig(output=place / "out", cache=place / "cache", layers="1", workers=1)
+    request = RunRequest(
+        config=config, backbones=("mini-fs",), tasks=("knn",), data=data, floor=False, input_size=67
+    )
+    carry_out(request, heard)
+    assert heard.lines == ["mini-fs: images at 64 px, the multiple of its patch size of 8 px nearest to 67"]
+
+
+def test_the_rule_of_interpolation_changes_scores_and_fingerprints(
+    weights: Callable[[], Path], data: Path
+) -> None:
+    place = weights()
+    frames = [
+        run(
+            place / rule,
+            ["mini-fs"],
+            "davis",
+            data=data,
+            layers="1",
+            interpolation=rule,
+            cache=place / "cache",
+        )
+        for rule in ("huggingface", "dino")
+    ]
+    assert len({frame["fingerprint"].iloc[0] for frame in frames}) == 2
+    assert np.isfinite([frame["value"].iloc[0] for frame in frames]).all()

@@ -1,0 +1,206 @@
+"""Networks of transformers as the repositories of entries hold them: class, configuration, names."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from transformers import PreTrainedConfig, PreTrainedModel
+
+from tests.zoo.layouts import fill
+from zoo.facts import read_config
+from zoo.quiet import quiet
+from zoo.spec import BackboneSpec
+
+Built = tuple[type[PreTrainedModel], PreTrainedConfig]
+
+_TEXT = {
+    "hidden_size": 8,
+    "intermediate_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "vocab_size": 16,
+}
+NATIVE_SIDES = {"DINOv2": 518}
+"""Sides in pixels of the training images, of families that are evaluated at others."""
+
+MINIMAL_WIDTH = 384
+"""Channels of the narrowest plain Vision Transformer of the registry; what is narrower is a reduced one."""
+
+_MLP = {"siglip-so400m14": 4304, "siglip2-so400m14": 4304, "aimv2-l14": 2816, "aimv2-h14": 4096}
+_MLP |= {"ijepa-g16-22k": 6144, "dinov3-7b16": 8192}
+
+
+def native_side(spec: BackboneSpec) -> int:
+    """Side in pixels of the images that an entry's network was trained on."""
+    return NATIVE_SIDES.get(spec.family, spec.input_size)
+
+
+def _shape(spec: BackboneSpec) -> dict[str, Any]:
+    """Sizes of a plain Vision Transformer; reduced ones have an MLP of the same proportion, more or less."""
+    full = _MLP.get(spec.name, 4 * spec.width)
+    return {
+        "hidden_size": spec.width,
+        "num_hidden_layers": spec.depth,
+        "num_attention_heads": spec.heads,
+        "intermediate_size": full if spec.width >= MINIMAL_WIDTH else 4 * spec.width,
+        "image_size": native_side(spec),
+        "patch_size": spec.patch_size,
+    }
+
+
+def _clip(spec: BackboneSpec) -> Built:
+    act = "gelu" if spec.name.startswith("openclip") else "quick_gelu"
+    name = "MetaClip2" if spec.name.startswith("metaclip2") else "CLIP"
+    return _towers(spec, name, hidden_act=act)
+
+
+def _towers(spec: BackboneSpec, name: str, **vision: object) -> Built:
+    config = getattr(transformers, f"{name}Config")
+    shape = _shape(spec) | vision
+    text = _TEXT | {"projection_size": 8} if name == "Siglip" else _TEXT
+    return getattr(transformers, f"{name}Model"), config(vision_config=shape, text_config=text)
+
+
+def _siglip(spec: BackboneSpec) -> Built:
+    return _towers(spec, "Siglip")
+
+
+def _named(name: str, config: str | None = None, **options: object) -> Callable[[BackboneSpec], Built]:
+    """A Vision Transformer of a class, with options of its configuration."""
+
+    def build(spec: BackboneSpec) -> Built:
+        model = getattr(transformers, name)
+        config_class = getattr(transformers, config) if config else model.config_class
+        return model, config_class(**(_shape(spec) | options))
+
+    return build
+
+
+def _fs(spec: BackboneSpec) -> Built:
+    if spec.prefix_tokens == 2:
+        return _named("DeiTForImageClassificationWithTeacher")(spec)
+    return _named("ViTForImageClassification")(spec)
+
+
+def _beit(spec: BackboneSpec) -> Built:
+    if spec.has_final:
+        shared = {"use_shared_relative_position_bias": True, "use_mask_token": True, "vocab_size": 16}
+        return _named("BeitForMaskedImageModeling", **shared)(spec)
+    per_block = {"use_relative_position_bias": True, "use_mean_pooling": True}
+    return _named("BeitForImageClassification", **per_block)(spec)
+
+
+def _dinov2(spec: BackboneSpec) -> Built:
+    name = "Dinov2Model" if spec.prefix_tokens == 1 else "Dinov2WithRegistersModel"
+    return _named(name, use_swiglu_ffn=spec.heads == 24)(spec)
+
+
+def _dinov3(spec: BackboneSpec) -> Built:
+    if spec.heads is None:
+        return _convnet("DINOv3ConvNextModel")(spec)
+    gated = spec.name.endswith("plus") or spec.heads == 32
+    options: dict[str, object] = {"num_register_tokens": 4, "use_gated_mlp": gated}
+    if gated:
+        options["hidden_act"] = "silu"
+    if spec.heads == 32:
+        options |= {"query_bias": False, "value_bias": False}
+    return _named("DINOv3ViTModel", **options)(spec)
+
+
+def _convnet(name: str, **options: object) -> Callable[[BackboneSpec], Built]:
+    def build(spec: BackboneSpec) -> Built:
+        sizes: dict[str, Any] = {
+            "hidden_sizes": [stage.width for stage in spec.stages],
+            "depths": [stage.blocks for stage in spec.stages],
+            "num_stages": len(spec.stages),
+        }
+        if spec.stem_width:
+            sizes["embedding_size"] = spec.stem_width
+        if name.startswith(("Bit", "DINOv3", "ResNet")):
+            del sizes["num_stages"]
+        if name.startswith("Bit"):
+            sizes["num_groups"] = min(32, (spec.stem_width or 8) // 4)
+        model = getattr(transformers, name)
+        return model, model.config_class(**(sizes | options))
+
+    return build
+
+
+def _resnet(spec: BackboneSpec) -> Built:
+    return _convnet("BitForImageClassification" if spec.has_final else "ResNetForImageClassification")(spec)
+
+
+def _convnext(spec: BackboneSpec) -> Built:
+    name = "ConvNextV2" if spec.name.startswith("convnextv2") else "ConvNext"
+    return _convnet(f"{name}ForImageClassification")(spec)
+
+
+def _swin(spec: BackboneSpec) -> Built:
+    name = "Swinv2" if spec.name.startswith("swinv2") else "Swin"
+    model = getattr(transformers, f"{name}ForImageClassification")
+    cells = spec.input_size // spec.patch_size
+    return model, model.config_class(
+        embed_dim=spec.stages[0].width,
+        depths=[stage.blocks for stage in spec.stages],
+        num_heads=[(spec.heads or 0) * stage.width // spec.width for stage in spec.stages],
+        window_size=cells,
+        image_size=spec.input_size,
+    )
+
+
+_BUILDERS: dict[str, Callable[[BackboneSpec], Built]] = {
+    "FS": _fs,
+    "CLIP": _clip,
+    "DINO": _named("ViTModel"),
+    "MAE": _named("ViTMAEForPreTraining", decoder_hidden_size=16, decoder_num_hidden_layers=1),
+    "BEiT": _beit,
+    "ResNet": _resnet,
+    "DINOv2": _dinov2,
+    "DINOv3": _dinov3,
+    "SigLIP": _siglip,
+    "AIMv2": _named("Aimv2VisionModel"),
+    "data2vec": _named("Data2VecVisionModel", use_shared_relative_position_bias=True, use_mean_pooling=False),
+    "I-JEPA": _named("IJepaModel"),
+    "MSN": _named("ViTMSNModel"),
+    "ConvNeXt": _convnext,
+    "Swin": _swin,
+}
+
+
+def of(spec: BackboneSpec) -> Built:
+    """Class and configuration of what an entry's repository holds, or of its original in transformers."""
+    if spec.checkpoint == "original":
+        model, config = _named("ViTModel")(spec) if spec.heads else _resnet(spec)
+    else:
+        model, config = _BUILDERS[spec.family](spec)
+    config.architectures = [model.__name__]
+    return model, config
+
+
+def write(spec: BackboneSpec, folder: Path, seed: int) -> None:
+    """Write a seeded checkpoint of an entry as transformers saves one for the Hub."""
+    with quiet():
+        model_class, config = of(spec)
+        model_class(config).save_pretrained(folder)
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    floats = {name: tuple(t.shape) for name, t in tensors.items() if t.is_floating_point()}
+    save_file(tensors | fill(floats, seed), path, metadata={"format": "pt"})
+
+
+def counted(spec: BackboneSpec) -> int:
+    """Weights of the network of an entry as it is run, at its full size."""
+    with quiet():
+        values = json.loads(of(spec)[1].to_json_string(use_diff=False))
+    architecture, config = read_config(values, Path("config.json"))
+    options = {"add_pooling_layer": False} if architecture.pooling_option else {}
+    with torch.device("meta"):
+        model = architecture.model(config, **options)
+    parts = [model.get_submodule(architecture.body)]
+    if spec.has_final:
+        parts.append(model.get_submodule(architecture.final_norm or ""))
+    return sum({id(weight): weight.numel() for part in parts for weight in part.parameters()}.values())

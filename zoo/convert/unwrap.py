@@ -1,0 +1,59 @@
+"""The backbone's tensors inside a checkpoint of any training."""
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from zoo.errors import InputError
+from zoo.spec import BackboneSpec
+
+_WRAPPERS = ("teacher", "state_dict", "model")
+_QUERY = "module.base_encoder."
+_PARTS = (_QUERY, "module.", "backbone.", "visual.")
+"""Prefixes of the backbone: MoCo-v3's query encoder, parallel training, DINO's, CLIP's vision tower."""
+
+_MOMENTUM = "module.momentum_encoder."
+
+
+def unwrap(content: Mapping[str, object], spec: BackboneSpec) -> dict[str, Tensor]:
+    """Tensors of the backbone in a checkpoint, under the names of its own code.
+
+    Training checkpoints keep them under ``state_dict``, ``model`` or ``teacher``, and beside other networks:
+    of DINO and iBOT this is the teacher, of MoCo-v3 the query encoder, of CLIP the vision tower.
+
+    Args:
+        content: What the file holds.
+        spec: Entry, for errors.
+
+    Raises:
+        InputError: Of the networks that were trained together, the one whose features are meant is missing.
+    """
+    content = _innermost(content)
+    if isinstance(content.get("student"), Mapping):
+        raise InputError(
+            f"{spec.name}: {spec.repository} holds a student without its teacher, whose features are meant; "
+            "give the teacher's file."
+        )
+    tensors = {str(name): value for name, value in content.items() if isinstance(value, Tensor)}
+    if any(name.startswith(_MOMENTUM) for name in tensors) and not _part(tensors, _QUERY):
+        raise InputError(
+            f"{spec.name}: {spec.repository} holds the momentum encoder only; the features meant are "
+            f"those of the query encoder, under {_QUERY}*."
+        )
+    for prefix in _PARTS:
+        tensors = _part(tensors, prefix) or tensors
+    return tensors
+
+
+def _innermost(content: Mapping[str, object]) -> Mapping[str, object]:
+    """The dictionary of tensors inside those of the training."""
+    for name in _WRAPPERS:
+        inner = content.get(name)
+        if isinstance(inner, Mapping):
+            return _innermost(inner)
+    return content
+
+
+def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Tensors below a prefix, without it."""
+    return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}

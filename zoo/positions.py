@@ -1,0 +1,67 @@
+"""How absolute position embeddings are fitted to images of another size than those of the training.
+
+Two rules are in use; both resize the training grid bicubically and leave a grid of the training's size alone.
+``huggingface`` tells the resizing the size of the new grid, so that the edges of both grids line up. ``dino``
+tells it a scale, (cells + 0.1) / training cells, as the authors of DINO do so that rounding never loses a
+cell; the source points shift a little, and features differ by up to about 1 %.
+Relative and rotary positions have rules of their own, which neither changes.
+"""
+
+from functools import partial
+from math import isqrt
+
+import torch
+from torch import Tensor, nn
+
+OFFSET = 0.1
+"""What DINO adds to the number of cells before it divides; ``vision_transformer.py`` of its repository."""
+
+
+def dino_positions(table: Tensor, cells: tuple[int, int]) -> Tensor:
+    """Position embeddings of a grid by DINO's rule.
+
+    Args:
+        table: Those of the training, [1 tokens dim]: prefix tokens, then a square grid in row-major order.
+        cells: Rows and columns of the grid that is wanted.
+
+    Returns:
+        [1 prefix + rows * columns, dim], in the table's dtype; resized in float32.
+    """
+    side = isqrt(table.shape[1])
+    if cells == (side, side):
+        return table
+    prefix = table.shape[1] - side * side
+    grid = table[:, prefix:].reshape(1, side, side, -1).permute(0, 3, 1, 2)
+    scale = [(count + OFFSET) / side for count in cells]
+    fitted = nn.functional.interpolate(grid.float(), scale_factor=scale, mode="bicubic")
+    rows = fitted.to(table.dtype).flatten(2).transpose(1, 2)
+    return torch.cat([table[:, :prefix], rows], dim=1)
+
+
+def use_dino_rule(body: nn.Module, patch: int) -> None:
+    """Make a network fit its absolute position embeddings by DINO's rule; one that has none stays as it is.
+
+    Args:
+        body: A network of transformers.
+        patch: Its patch size in pixels.
+    """
+    embeddings = getattr(body, "embeddings", None)
+    if embeddings is not None and _table(embeddings) is not None:
+        embeddings.interpolate_pos_encoding = partial(_fitted, embeddings, patch)
+
+
+def _table(embeddings: nn.Module) -> nn.Parameter | None:
+    """Position embeddings of the training, [1 tokens dim] or [tokens dim]."""
+    found = getattr(embeddings, "position_embeddings", None)
+    holder = getattr(embeddings, "position_embedding", None)
+    if isinstance(holder, nn.Embedding):
+        found = holder.weight
+    return found if isinstance(found, nn.Parameter) else None
+
+
+def _fitted(embeddings: nn.Module, patch: int, tokens: Tensor, height: int, width: int) -> Tensor:
+    """Stands in for the method of transformers, which is told the tokens and the image's sides in pixels."""
+    del tokens
+    table = _table(embeddings)
+    assert table is not None
+    return dino_positions(table.view(1, -1, table.shape[-1]), (height // patch, width // patch))
