@@ -237,7 +237,7 @@ def parse_poolings(text: str) -> tuple[str, ...]:
 
 def spread(arguments: list[str]) -> list[str]:
     """Repeat an option for each of its values: ``--tasks a b`` becomes ``--tasks a --tasks b``."""
-    several = {"--backbones", "-b", "--tasks", "-t", "--weights", "--source"}
+    several = {"--backbones", "-b", "--tasks", "-t", "--weights", "--source", "--family"}
     if arguments[:1] == ["score"]:
         several = {option for command, option in OF_SCORERS if command in arguments[1:2]}
     result: list[str] = []

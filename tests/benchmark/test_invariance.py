@@ -61,7 +61,7 @@ def copied_backwards(data: Path, folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("batch_size", "workers"), [(1, 4), (7, 1), (1000, 2)])
+@pytest.mark.parametrize(("batch_size", "workers"), [(1, 4), (1000, 1)])
 def test_batches_threads_and_the_order_of_backbones(
     weights: Callable[[], Path],
     whole: Whole,
