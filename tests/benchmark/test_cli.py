@@ -31,7 +31,10 @@ COMMANDS = (
         (["run", "-b", "x", "y", "--limit", "3"], ["run", "-b", "x", "-b", "y", "--limit", "3"]),
         (["run", "-b", "x", "-b", "y", "z"], ["run", "-b", "x", "-b", "y", "-b", "z"]),
         (["list", "tasks"], ["list", "tasks"]),
-        (["list", "backbones", "--family", "a", "b"], ["list", "backbones", "--family", "a", "--family", "b"]),
+        (
+            ["list", "backbones", "--family", "a", "b"],
+            ["list", "backbones", "--family", "a", "--family", "b"],
+        ),
         (
             ["score", "cka", "--features", "a", "b", "--json"],
             ["score", "cka", "--features", "a", "--features", "b", "--json"],
