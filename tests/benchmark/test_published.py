@@ -15,6 +15,8 @@ from leaderboards.reproduce import reproduce
 TOLERANCE = {"knn": 0.5, "davis": 1.5}
 """Points of a score that other decoders, resizers and interpolations of position embeddings may make."""
 
+NAMES = ("dino-s16", "dino-s8", "dino-b16", "dino-b8", "dinov2-s14", "dinov2-b14")
+
 
 pytestmark = [
     pytest.mark.network,
