@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmark.cli_list import list_command
+from benchmark.cli_pretrain import pretrain_command
 from benchmark.cli_reproduce import reproduce_command
 from benchmark.cli_score import SEVERAL as OF_SCORERS
 from benchmark.cli_score import score_app
@@ -212,6 +213,7 @@ def leaderboard_command(
 
 app.command("list")(list_command)
 app.command("reproduce")(reproduce_command)
+app.command("pretrain")(pretrain_command)
 
 
 def parse_weights(texts: list[str]) -> dict[str, Path]:

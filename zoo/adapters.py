@@ -1,16 +1,23 @@
 """Small changes to networks of transformers whose forward would not do for images of every size."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from math import isqrt
 from typing import Any
 
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from zoo.skips import WITHOUT_SKIP, remove_skips
 
-def adapt(model: PreTrainedModel, blocks: Iterable[Any]) -> None:
-    """Change what a network of transformers needs so that it takes images of any size, in any order."""
+
+def adapt(model: PreTrainedModel, blocks: Sequence[Any]) -> None:
+    """Change what a network of transformers needs so that it takes images of any size, in any order.
+
+    Blocks that were trained without their skip connections lose them here, too.
+    """
     config = model.config
+    for number in getattr(config, WITHOUT_SKIP, ()):
+        remove_skips(blocks[number - 1])
     if config.model_type == "swin":
         for block in blocks:
             fix_windows(block, int(config.window_size), int(block.shift_size))

@@ -1,0 +1,153 @@
+"""Training images with labels and captions, and the seeded draws that everything in a training comes from."""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from zoo.errors import InputError
+
+_KEPT = 8 * 1024**3
+"""Bytes of images that may stay on a GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """A batch.
+
+    Attributes:
+        images: uint8 [batch 3 height width].
+        labels: int64 [batch].
+        captions: One for each image.
+    """
+
+    images: Tensor
+    labels: Tensor
+    captions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """Images to train on; the arrays may be memory-mapped.
+
+    Attributes:
+        images: uint8 [images 3 height width].
+        labels: int64 [images], from 0.
+        captions: One for each image.
+    """
+
+    images: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    captions: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Raise InputError where the parts do not fit together."""
+        if self.images.ndim != 4 or self.images.shape[1] != 3 or self.images.dtype != np.uint8:
+            raise InputError(
+                "training images must be uint8 [images 3 height width]; found "
+                f"{self.images.dtype} {list(self.images.shape)}"
+            )
+        if not len(self.images) == len(self.labels) == len(self.captions) > 0:
+            raise InputError(
+                f"every training image needs a label and a caption; found {len(self.images)} images, "
+                f"{len(self.labels)} labels and {len(self.captions)} captions"
+            )
+        if int(self.labels.min()) < 0:
+            raise InputError(f"labels count from 0; found {int(self.labels.min())}")
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    @property
+    def classes(self) -> int:
+        """Number of classes: the largest label and one."""
+        return int(self.labels.max()) + 1
+
+    def take(self, indices: NDArray[np.int64]) -> Examples:
+        """A batch of those images, copied."""
+        return Examples(
+            torch.from_numpy(np.asarray(self.images[indices])),
+            torch.from_numpy(np.asarray(self.labels[indices])),
+            tuple(self.captions[index] for index in indices),
+        )
+
+    def part(self, share: float, seed: int) -> "Pictures":
+        """A seeded share of the images of every class, at least one of each.
+
+        Raises:
+            InputError: The share is not above 0 and at most 1.
+        """
+        require_share(share)
+        if share == 1:
+            return self
+        order = torch.randperm(len(self), generator=seeded("part", seed)).numpy()
+        kept: list[NDArray[np.int64]] = []
+        for label in np.unique(self.labels):
+            of_class = order[self.labels[order] == label]
+            kept.append(of_class[: max(1, round(share * len(of_class)))])
+        indices = np.sort(np.concatenate(kept))
+        return Pictures(
+            np.asarray(self.images[indices]),
+            self.labels[indices],
+            tuple(self.captions[index] for index in indices),
+        )
+
+
+class Feed:
+    """Gives the batches of a training on its device; on a GPU the images are kept there if they are few."""
+
+    def __init__(self, data: Pictures, device: torch.device) -> None:
+        self._data, self._device = data, device
+        kept = device.type == "cuda" and data.images.nbytes <= _KEPT
+        self._images = torch.from_numpy(np.array(data.images)).to(device) if kept else None
+
+    def batch(self, indices: NDArray[np.int64]) -> Examples:
+        """Those images on the device."""
+        if self._images is None:
+            batch = self._data.take(indices)
+            images = batch.images.to(self._device)
+            return Examples(images, batch.labels.to(self._device), batch.captions)
+        labels = torch.from_numpy(self._data.labels[indices]).to(self._device)
+        captions = tuple(self._data.captions[index] for index in indices)
+        return Examples(self._images[torch.from_numpy(indices).to(self._device)], labels, captions)
+
+
+def seeded(*words: object, device: torch.device | str = "cpu") -> torch.Generator:
+    """A generator whose state follows from those words alone."""
+    digest = hashlib.blake2b(repr(words).encode(), digest_size=7).digest()
+    return torch.Generator(device).manual_seed(int.from_bytes(digest, "big"))
+
+
+def require_share(share: float) -> None:
+    """Raise InputError where a share is not above 0 and at most 1."""
+    if not 0 < share <= 1:
+        raise InputError(f"the fraction of the images must be above 0 and at most 1; found {share:g}")
+
+
+def require_batch(batch_size: int, count: int) -> None:
+    """Raise InputError where so many images make no batch."""
+    if not 0 < batch_size <= count:
+        raise InputError(
+            f"a batch of {batch_size} cannot be drawn from {count} training images; "
+            "choose a batch size from 1 to their number"
+        )
+
+
+class Order:
+    """Which images each step takes: every epoch another permutation, without an incomplete last batch."""
+
+    def __init__(self, count: int, batch_size: int, seed: int) -> None:
+        require_batch(batch_size, count)
+        self._count, self._batch, self._seed = count, batch_size, seed
+        self._epoch, self._permutation = -1, np.empty(0, np.int64)
+
+    def indices(self, step: int) -> NDArray[np.int64]:
+        """Indices of the images of a step (from 0), [batch]."""
+        epoch, place = divmod(step, self._count // self._batch)
+        if epoch != self._epoch:
+            generator = seeded("order", self._seed, epoch)
+            self._epoch, self._permutation = epoch, torch.randperm(self._count, generator=generator).numpy()
+        return self._permutation[place * self._batch : (place + 1) * self._batch]

@@ -1,0 +1,122 @@
+"""A trained backbone as a directory in Hugging Face format, with a card that says how it was made."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import save
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from zoo.atomic import whole_file
+from zoo.errors import InputError
+from zoo.spec import BackboneSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """What a model card says.
+
+    Attributes:
+        name: Of the backbone.
+        objective: The method.
+        supervision: What it learned from.
+        paper: Where the method is from.
+        data: What the images are.
+        steps: Updates.
+        batch_size: Images in each.
+        images: Different training images.
+        seed: Of weights, order and draws.
+        device: Where it was trained, in words.
+        version: Of the package.
+        commit: Of its repository; None where that is not known.
+        command: That trains it again.
+        recipe: All numbers of the objective, in words.
+        licence: SPDX id of the weights' licence.
+        history: Rows of the training, the last of which is shown.
+    """
+
+    name: str
+    objective: str
+    supervision: str
+    paper: str
+    data: str
+    steps: int
+    batch_size: int
+    images: int
+    seed: int
+    device: str
+    version: str
+    commit: str | None
+    command: str
+    recipe: str
+    licence: str
+    history: Sequence[Mapping[str, float]]
+
+
+def export(backbone: PreTrainedModel, spec: BackboneSpec, card: Card, folder: Path) -> None:
+    """Write ``config.json``, float16 weights, the input normalisation, the history and the model card.
+
+    Raises:
+        InputError: A weight is not finite in float16.
+    """
+    tensors = {name: _half(name, tensor) for name, tensor in backbone.state_dict().items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    with whole_file(folder / "model.safetensors") as draft:
+        draft.write_bytes(save(tensors, metadata={"format": "pt"}))
+    config = backbone.config.to_dict() | {"architectures": [type(backbone).__name__], "dtype": "float16"}
+    side = spec.input_size
+    preprocessor = {
+        "do_normalize": True,
+        "image_mean": list(spec.mean),
+        "image_std": list(spec.std),
+        "size": {"height": side, "width": side},
+    }
+    _write(folder / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
+    _write(folder / "preprocessor_config.json", json.dumps(preprocessor, indent=2) + "\n")
+    _write(folder / "history.json", json.dumps(list(card.history), indent=0) + "\n")
+    _write(folder / "README.md", text(card))
+
+
+def _half(name: str, tensor: Tensor) -> Tensor:
+    if not tensor.is_floating_point():
+        return tensor.detach().cpu().contiguous()
+    half = tensor.detach().to("cpu", torch.float16).contiguous()
+    if not bool(torch.isfinite(half).all()):
+        raise InputError(f"the weight {name} does not fit into float16; train with a smaller learning rate")
+    return half
+
+
+def _write(path: Path, content: str) -> None:
+    with whole_file(path) as draft:
+        draft.write_text(content, encoding="utf-8")
+
+
+def text(card: Card) -> str:
+    """The model card, in Markdown."""
+    epochs = card.steps * card.batch_size / card.images
+    rows = [
+        ("objective", f"{card.objective} ({card.paper})"),
+        ("learned from", card.supervision),
+        ("data", card.data),
+        ("steps", f"{card.steps:,}"),
+        ("batch", f"{card.batch_size:,}"),
+        ("images seen", f"{card.steps * card.batch_size:,} ({epochs:.1f} epochs of {card.images:,})"),
+        ("seed", str(card.seed)),
+        ("device", card.device),
+        ("package", f"layerboard {card.version}, commit {card.commit or 'not known'}"),
+        ("weights", "float16"),
+    ]
+    if card.history:
+        rows += [(f"last {name}", f"{value:.4g}") for name, value in card.history[-1].items()]
+    table = "\n".join(f"| {name} | {value} |" for name, value in rows)
+    return (
+        f"---\nlicense: {card.licence.lower()}\nlibrary_name: transformers\n---\n\n# {card.name}\n\n"
+        "A small backbone of layerboard's mini suite, trained on rendered images. It shows how families "
+        "differ layer by layer; it is of no use for photographs.\n\n"
+        f"| | |\n|---|---|\n{table}\n\nMade by\n\n```bash\n{card.command}\n```\n\n"
+        f"Numbers of the objective:\n\n```\n{card.recipe}\n```\n\n"
+        "`history.json` has the losses and the collapse checks of the whole training.\n"
+    )

@@ -1,0 +1,79 @@
+"""The seven objectives by name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from zoo.errors import InputError
+from zoo.pretrain import beit, clip, dino, fs, mae, moco, resnet
+from zoo.pretrain.data import Pictures
+from zoo.pretrain.objective import Objective
+from zoo.spec import BackboneSpec
+
+Make = Callable[[BackboneSpec, Any, Pictures, int], Objective]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """An objective with its numbers.
+
+    Attributes:
+        name: What it is asked for by; the backbone is ``mini-<name>``.
+        recipe: Its numbers; every method's are of its own type.
+        make: Gives the objective of an entry with fresh weights, from recipe, images and seed.
+        supervision: What it learns from.
+        paper: Where it is from.
+    """
+
+    name: str
+    recipe: Any
+    make: Make
+    supervision: str
+    paper: str
+
+    def objective(self, spec: BackboneSpec, data: Pictures, seed: int) -> Objective:
+        """The objective of an entry with fresh weights; the process's random state stays as it is.
+
+        Raises:
+            InputError: The data or the recipe does not fit.
+        """
+        with torch.random.fork_rng(devices=[]):
+            return self.make(spec, self.recipe, data, seed)
+
+    def tuned(self, **changes: Any) -> "Method":
+        """The method with other numbers in its recipe.
+
+        Raises:
+            InputError: Its recipe has no such number.
+        """
+        for name in changes:
+            if not hasattr(self.recipe, name):
+                raise InputError(
+                    f"{self.name} has no option {name.replace('_', '-')!r}; leave it out, or train fs"
+                )
+        return replace(self, recipe=replace(self.recipe, **changes))
+
+
+METHODS: tuple[Method, ...] = (
+    Method("fs", fs.RECIPE, fs.make, "class labels", "Dosovitskiy et al., ICLR 2021, arXiv:2010.11929"),
+    Method("clip", clip.RECIPE, clip.make, "captions", "Radford et al., ICML 2021, arXiv:2103.00020"),
+    Method("dino", dino.RECIPE, dino.make, "images alone", "Caron et al., ICCV 2021, arXiv:2104.14294"),
+    Method("moco", moco.RECIPE, moco.make, "images alone", "Chen et al., ICCV 2021, arXiv:2104.02057"),
+    Method("mae", mae.RECIPE, mae.make, "images alone", "He et al., CVPR 2022, arXiv:2111.06377"),
+    Method("beit", beit.RECIPE, beit.make, "images alone", "Bao et al., ICLR 2022, arXiv:2106.08254"),
+    Method("resnet", resnet.RECIPE, resnet.make, "class labels", "He et al., CVPR 2016, arXiv:1512.03385"),
+)
+
+
+def method(name: str) -> Method:
+    """The method of that name.
+
+    Raises:
+        InputError: There is none.
+    """
+    for one in METHODS:
+        if one.name == name:
+            return one
+    raise InputError(f"no objective is called {name!r}; there are {', '.join(one.name for one in METHODS)}")

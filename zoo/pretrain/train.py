@@ -1,0 +1,172 @@
+"""The training loop: any objective, any images, and checkpoints from which it goes on exactly."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import torch
+
+from zoo.errors import InputError
+from zoo.pretrain.data import Feed, Order, Pictures, seeded
+from zoo.pretrain.objective import Moment, Objective, Outcome
+from zoo.pretrain.optimise import make_optimiser, set_numbers
+from zoo.pretrain.state import State, load_state, save_state
+
+Row = dict[str, float]
+"""Numbers of one step by name, ``step`` among them (from 1)."""
+
+Probe = Callable[[Objective], Row]
+
+CPU = torch.device("cpu")
+
+COLLAPSED = 0.02
+"""Spread of the features under which they are nearly the same for all images; at random it is about 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Options of a training that are not the objective's.
+
+    Attributes:
+        steps: Updates in all.
+        batch_size: Images in a step.
+        seed: Of the order of the images and of every draw.
+        device: Where it runs; on CUDA the forward is in bfloat16 where that is safe (autocast).
+        log_every: Steps from one row of the history to the next.
+        checkpoint_every: Steps from one checkpoint to the next.
+        probe_every: Steps from one probe to the next; 0 for none but at the end.
+    """
+
+    steps: int
+    batch_size: int
+    seed: int = 0
+    device: torch.device = CPU
+    log_every: int = 50
+    checkpoint_every: int = 500
+    probe_every: int = 0
+
+
+class Watcher(Protocol):
+    """Hears how a training goes."""
+
+    def stepped(self, step: int) -> None:
+        """So many steps are done; after a checkpoint was found, the first call says how many were."""
+        ...
+
+    def noted(self, row: Row) -> None:
+        """The history has one more row."""
+        ...
+
+
+def train(
+    objective: Objective,
+    data: Pictures,
+    plan: Plan,
+    checkpoint: Path,
+    watcher: Watcher,
+    *,
+    identity: str,
+    resume: bool = True,
+    probe: Probe | None = None,
+) -> list[Row]:
+    """Train an objective in place.
+
+    All draws of a step come from a generator that is seeded by the plan's seed and the step, so the number of
+    steps is all the random state there is, and a training that was interrupted goes on exactly.
+
+    Args:
+        objective: With fresh weights, on any device.
+        data: What to train on.
+        plan: Steps, batch, seed, device.
+        checkpoint: File that is written every so often, and read if it is there and ``resume``.
+        watcher: Told every step.
+        identity: What the training is, in words; a checkpoint of another is refused.
+        resume: Go on from the checkpoint.
+        probe: Gives numbers about the features, which go into the history; never trains anything.
+
+    Returns:
+        The history: ``step``, ``loss``, ``rate`` and the objective's metrics every ``log_every`` steps and at
+        the end, and what the probe says (in the row of its step).
+
+    Raises:
+        InputError: The plan does not fit the data, the checkpoint is another's, or the loss is not finite.
+    """
+    order = Order(len(data), plan.batch_size, plan.seed)
+    objective.to(plan.device).train()
+    feed = Feed(data, plan.device)
+    optimiser = make_optimiser(objective, objective.optimisation)
+    state = load_state(checkpoint, identity, plan.device) if resume else None
+    step, history = (0, []) if state is None else (state.step, state.history)
+    if state is not None:
+        objective.load_state_dict(state.objective)
+        optimiser.load_state_dict(state.optimiser)
+    watcher.stepped(step)
+    while step < plan.steps:
+        generator = seeded("step", plan.seed, step, device=plan.device)
+        moment = Moment(step, plan.steps, generator)
+        batch = feed.batch(order.indices(step))
+        with torch.autocast(plan.device.type, torch.bfloat16, enabled=plan.device.type == "cuda"):
+            outcome = objective(batch, moment)
+        _update(objective, optimiser, outcome, moment, plan)
+        step += 1
+        watcher.stepped(step)
+        if step % plan.log_every == 0 or step == plan.steps:
+            row = _row(outcome, step, optimiser)
+            if probe is not None and _is_due(step, plan):
+                row |= _probed(objective, probe)
+            history.append(row)
+            watcher.noted(row)
+        if step % plan.checkpoint_every == 0 or step == plan.steps:
+            saved = State(step, objective.state_dict(), optimiser.state_dict(), history)
+            save_state(checkpoint, identity, saved)
+    return history
+
+
+def _update(
+    objective: Objective, optimiser: torch.optim.Optimizer, outcome: Outcome, moment: Moment, plan: Plan
+) -> None:
+    how = objective.optimisation
+    rate = how.rate(moment.step, plan.steps, plan.batch_size)
+    set_numbers(optimiser, rate, how.decay(moment.step, plan.steps))
+    optimiser.zero_grad(set_to_none=True)
+    outcome.loss.backward()  # type: ignore[no-untyped-call]  # missing in torch's stubs
+    if how.clip is not None:
+        torch.nn.utils.clip_grad_norm_(objective.parameters(), how.clip)
+    objective.before_update(moment)
+    optimiser.step()
+    objective.after_update(moment)
+
+
+def _row(outcome: Outcome, step: int, optimiser: torch.optim.Optimizer) -> Row:
+    """Numbers of a step; raises InputError where the loss is not finite."""
+    loss = float(outcome.loss.detach())
+    if not math.isfinite(loss):
+        raise InputError(f"the training diverged: the loss is {loss} at step {step}; choose a smaller rate")
+    metrics = {name: float(value) for name, value in outcome.metrics.items()}
+    return {"step": step, "loss": loss, "rate": float(optimiser.param_groups[0]["lr"]), **metrics}
+
+
+def _is_due(step: int, plan: Plan) -> bool:
+    return step == plan.steps or (plan.probe_every > 0 and step % plan.probe_every < plan.log_every)
+
+
+def _probed(objective: Objective, probe: Probe) -> Row:
+    objective.eval()
+    try:
+        return probe(objective)
+    finally:
+        objective.train()
+
+
+def warning(row: Row) -> str | None:
+    """What a row tells of a collapse, in a sentence; None if nothing."""
+    step = int(row["step"])
+    if row["spread"] < COLLAPSED:
+        return f"step {step}: features are nearly the same for all images (spread {row['spread']:.3f})"
+    if "used" in row and row["used"] < 0.1:
+        return f"step {step}: the teacher gives nearly all images one prototype"
+    if "entropy" in row and row["entropy"] > 0.999:
+        return f"step {step}: the teacher cannot tell prototypes apart"
+    return None
