@@ -60,7 +60,7 @@ class Suite:
 
 MINI = Suite(
     name="mini",
-    title="embedded: rendered data, seven small backbones, no network; about two minutes on two cores",
+    title="embedded: rendered data, seven small backbones, no network; two to three minutes on two cores",
     backbones=("mini-fs", "mini-clip", "mini-dino", "mini-moco", "mini-mae", "mini-beit", "mini-resnet"),
     floor="mini-random",
     catalogue=Catalogue(
