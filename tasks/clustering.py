@@ -27,7 +27,7 @@ from tasks.base import (
 )
 from tasks.checks import unusable
 from tasks.datasets.base import RegionImage, Regions
-from tasks.metrics.clustering import ari, kmeans_starts, nmi, purity
+from tasks.metrics.clustering import AGREEMENTS, kmeans_starts
 from tasks.sources import ClassificationSources
 from zoo.preprocess import Tiles, View
 from zoo.spec import Layer
@@ -68,13 +68,13 @@ def cluster_scores(
     if k == 1 or k == len(features):
         return Outcome((), empty=f"{len(features)} {unit} in {k} clusters say nothing about the features")
     starts = kmeans_starts(features, k, seed=rule.seed, n_init=rule.n_init)
-    measured = {"purity": purity, "NMI": nmi, "ARI": ari}
     scores = tuple(
-        Score(name, 100.0 * metric(labels, starts[0]), len(labels), unit) for name, metric in measured.items()
+        Score(name, 100.0 * metric(labels, starts[0]), len(labels), unit)
+        for name, metric in AGREEMENTS.items()
     )
     values = {"label": labels.astype(np.float64)}
     values |= {f"start {rank}": found.astype(np.float64) for rank, found in enumerate(starts, start=1)}
-    statistics = {name: Statistic(name, "partition") for name in measured}
+    statistics = {name: Statistic(name, "partition") for name in AGREEMENTS}
     items = Items(unit, tuple(keys), tuple(images), ("",) * len(keys), values, statistics)
     return Outcome(scores, items)
 

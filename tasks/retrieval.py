@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tasks.base import Device, Group, Items, Outcome, Score, Source, Statistic, digest
 from tasks.checks import unusable
 from tasks.datasets.base import FileSample, Retrieval
-from tasks.metrics.ranking import Difficulty, rank, revisited
+from tasks.metrics.ranking import Difficulty, cosine, rank, revisited
 from zoo.preprocess import FitLongSide, View
 
 VIEW = FitLongSide(long=224)
@@ -63,7 +63,7 @@ class RetrievalProblem:
         database, queries = (vectors[source.name] for source in self.sources)
         if reason := unusable(database) or unusable(queries, constant=False):
             return Outcome((), empty=reason)
-        ranks = rank(_unit(database) @ _unit(queries).T)
+        ranks = rank(cosine(database, queries))
         scores: list[Score] = []
         values: dict[str, NDArray[np.float64]] = {}
         for difficulty in DIFFICULTIES:
@@ -88,8 +88,3 @@ def _chunked(name: str, samples: tuple[FileSample, ...], view: View) -> Source:
     return Source(
         name, tuple(Group(f"{start:08d}", samples[start : start + CHUNK]) for start in starts), view
     )
-
-
-def _unit(features: NDArray[np.float32]) -> NDArray[np.float32]:
-    norms = np.linalg.norm(features, axis=1, keepdims=True)
-    return np.asarray(features / np.maximum(norms, 1e-12), dtype=np.float32)

@@ -7,10 +7,8 @@ from numpy.typing import NDArray
 
 from benchmark.score.arrays import Array, as_features, as_labels, read_archive
 from benchmark.score.report import Grid, Json, Report
-from tasks.metrics.clustering import ari, kmeans, nmi, purity
+from tasks.metrics.clustering import AGREEMENTS, kmeans
 from zoo.errors import InputError
-
-MEASURES = {"purity": purity, "NMI": nmi, "ARI": ari}
 
 
 def score_features(features: Path, k: int | None, seed: int, n_init: int) -> Report:
@@ -54,7 +52,7 @@ def score_assignments(assignments: Path) -> Report:
 
 def _report(labels: Array, clusters: Array, parameters: dict[str, Json]) -> Report:
     classes, groups = _numbered(labels), _numbered(clusters)
-    scores = {name: 100.0 * measure(classes, groups) for name, measure in MEASURES.items()}
+    scores = {name: 100.0 * measure(classes, groups) for name, measure in AGREEMENTS.items()}
     return Report(
         command="clustering",
         protocol="standard",

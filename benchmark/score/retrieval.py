@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from benchmark.score.arrays import Floats, as_features, as_floats, read_archive, read_array
 from benchmark.score.report import Grid, Json, Report
 from tasks.datasets.revisitop import Query, read_ground_truth
-from tasks.metrics.ranking import CUTOFFS, Difficulty, RetrievalScores, rank, revisited
+from tasks.metrics.ranking import CUTOFFS, Difficulty, RetrievalScores, cosine, rank, revisited
 from zoo.errors import InputError
 
 DIFFICULTIES: tuple[Difficulty, ...] = ("easy", "medium", "hard")
@@ -34,7 +34,7 @@ def score_features(features: Path, ground_truth: Path) -> Report:
             f"expected database and queries of one width in {features}, found {database.shape[1]} and "
             f"{queries.shape[1]}"
         )
-    similarity = _unit(database) @ _unit(queries).T
+    similarity = cosine(database, queries)
     return _report(similarity, features, ground_truth, {"features": str(features)})
 
 
@@ -114,9 +114,3 @@ def _means(result: RetrievalScores) -> dict[str, float | None]:
 
 def _percent(fraction: float) -> float | None:
     return None if np.isnan(fraction) else 100.0 * float(fraction)
-
-
-def _unit(features: Floats) -> NDArray[np.float64]:
-    """Rows of length 1, float64; zero rows stay zero."""
-    wide = features.astype(np.float64)
-    return np.asarray(wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12))

@@ -103,6 +103,10 @@ def ari(classes: Integers, clusters: Integers) -> float:
     return float(adjusted_rand_score(classes, clusters))
 
 
+AGREEMENTS = {"purity": purity, "NMI": nmi, "ARI": ari}
+"""Agreements of clusters with classes by name, the primary one first."""
+
+
 def _check(classes: Integers, clusters: Integers) -> None:
     if classes.ndim != 1 or classes.shape != clusters.shape or not classes.size:
         found = f"{classes.shape} and {clusters.shape}"

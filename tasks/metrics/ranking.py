@@ -12,6 +12,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 CUTOFFS = (1, 5, 10)
+SHORTEST = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,20 @@ class RetrievalScores:
     def mean_precision(self, k: int) -> float:
         """mP@k; NaN where no query counts."""
         return _mean(self.precision[k])
+
+
+def cosine(database: NDArray[np.floating], queries: NDArray[np.floating]) -> Floats:
+    """Cosine of every database vector with every query: [database queries]; 0 with a vector of zeros.
+
+    Args:
+        database: [database dim].
+        queries: [queries dim].
+    """
+    units = []
+    for vectors in (database, queries):
+        wide = vectors.astype(np.float64)
+        units.append(wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), SHORTEST))
+    return np.asarray(units[0] @ units[1].T)
 
 
 def rank(similarity: NDArray[np.floating]) -> Integers:
