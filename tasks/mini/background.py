@@ -8,10 +8,15 @@ from PIL import Image
 from tasks.mini.affine import Affine, rotation
 from tasks.mini.canvas import Canvas, Owner
 from tasks.mini.colours import Colour, draw_colour, draw_unlike, mixed
+from tasks.mini.habits import draw_ground
 from tasks.mini.identity import Material
 from tasks.mini.lighting import Light
 from tasks.mini.shapes import Capsule, Ellipse, Field, Polygon, Ring, Shape, clamp
 from tasks.mini.textures import Texture, draw_texture, pattern
+
+
+_PLAIN = 0.5
+"""Share of backgrounds that have no pattern; of the rest, every eighth has none either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +76,19 @@ def _fill(
     return filled
 
 
-def draw_backdrop(rng: np.random.Generator, size: tuple[int, int], unlike: Colour) -> Backdrop:
-    """A random background of that (width, height) whose main colour is not ``unlike``."""
-    main = draw_unlike(rng, unlike, 0.35, draw_colour)
+def draw_backdrop(
+    rng: np.random.Generator, size: tuple[int, int], unlike: Colour, ground: str | None = None
+) -> Backdrop:
+    """A random background of that (width, height) whose main colour is not ``unlike``.
+
+    ``ground`` names the colours that are usual there.
+    """
+    main = draw_unlike(rng, unlike, 0.35, lambda rng: draw_ground(rng, ground))
     other = draw_unlike(rng, unlike, 0.25, draw_colour)
     # Neighbouring shades are commoner than two contrasting colours.
     blend = rng.uniform(0.15, 0.85)
     other = mixed(main, other, float(blend))
-    texture = draw_texture(rng, (12, 110))
+    texture = draw_texture(rng, (12, 110), plain=_PLAIN)
     pixels = _fill(rng, size, (main, other), texture)
     if rng.uniform() < 0.4:
         pixels = _add_horizon(rng, size, pixels, unlike)
@@ -89,7 +99,7 @@ def _add_horizon(rng: np.random.Generator, size: tuple[int, int], sky: Field, un
     """Ground below a slanted, wavy line."""
     width, height = size
     pair = (draw_unlike(rng, unlike, 0.3, draw_colour), draw_colour(rng))
-    ground = _fill(rng, size, pair, draw_texture(rng, (15, 110)))
+    ground = _fill(rng, size, pair, draw_texture(rng, (15, 110), plain=_PLAIN))
     x = np.arange(width, dtype=np.float32)
     wave = np.sin(x * np.float32(rng.uniform(0.02, 0.12)) + np.float32(rng.uniform(0, 6)))
     line = height * rng.uniform(0.35, 0.75) + (x - width / 2) * rng.uniform(-0.15, 0.15)

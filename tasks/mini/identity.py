@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tasks.mini.colours import Colour, draw_colour, draw_dark, draw_light, draw_unlike
+from tasks.mini.habits import HABITS, Habit, draw_coat, draw_kind
 from tasks.mini.parts import Part, Slot, Template
 from tasks.mini.templates import TEMPLATES
 from tasks.mini.textures import Texture, draw_texture
@@ -50,16 +51,16 @@ class Identity:
         return self.stretch[part.kind]
 
 
-def draw_materials(rng: np.random.Generator) -> tuple[Material, ...]:
-    """Random materials for all slots; colours and textures know nothing of the class."""
-    main = draw_colour(rng)
+def draw_materials(rng: np.random.Generator, habit: Habit) -> tuple[Material, ...]:
+    """Random materials for all slots; main colours and textures keep to the habit more often than not."""
+    main, kind = draw_coat(rng, habit), draw_kind(rng, habit)
     second = draw_unlike(rng, main, 0.25, draw_colour)
     accent = draw_unlike(rng, main, 0.35, draw_colour)
     gloss = float(rng.uniform(0, 0.5))
     patterned = draw_unlike(rng, main, 0.3, draw_colour if rng.uniform() < 0.7 else draw_dark)
     return (
-        Material(main, patterned, draw_texture(rng, (14, 55)), gloss),
-        Material(second, draw_unlike(rng, second, 0.3, draw_colour), draw_texture(rng, (14, 55)), gloss),
+        Material(main, patterned, draw_texture(rng, (14, 55), kind), gloss),
+        Material(second, draw_unlike(rng, second, 0.3, draw_colour), draw_texture(rng, (14, 55), kind), gloss),
         Material(accent, accent, gloss=gloss),
         Material(draw_dark(rng), (0.1, 0.1, 0.1), gloss=gloss),
         Material(draw_light(rng), (0.9, 0.9, 0.9), gloss=gloss),
@@ -76,7 +77,9 @@ def draw_identity(
         kind: (float(a), float(a if kind in _ROUND else b))
         for kind, a, b in zip(kinds, along, across, strict=True)
     }
-    return Identity(class_index, stretch, draw_materials(rng) if materials is None else materials)
+    if materials is None:
+        materials = draw_materials(rng, HABITS[TEMPLATES[class_index].name])
+    return Identity(class_index, stretch, materials)
 
 
 def material_of(identity: Identity, part: Part) -> Material:

@@ -6,6 +6,7 @@ import numpy as np
 
 from tasks.mini.background import Backdrop, Prop, draw_backdrop, draw_pole, draw_prop
 from tasks.mini.figure import Figure, draw_angles, draw_camera, figure_bounds, moved, placed
+from tasks.mini.habits import HABITS
 from tasks.mini.identity import Identity
 from tasks.mini.lighting import draw_light
 from tasks.mini.scene import Rendering, Scene, render
@@ -28,15 +29,15 @@ class Variation:
         most_shown: Share that they leave at most.
     """
 
-    fill: tuple[float, float] = (0.6, 0.98)
-    drift: float = 1.1
-    turn: float = 1.0
-    squeeze: float = 0.3
-    pose: float = 1.0
-    light: float = 0.8
-    clutter: tuple[int, int] = (1, 6)
-    occluders: tuple[int, int] = (0, 2)
-    least_shown: float = 0.72
+    fill: tuple[float, float] = (0.7, 1.0)
+    drift: float = 1.0
+    turn: float = 0.6
+    squeeze: float = 0.2
+    pose: float = 0.8
+    light: float = 0.6
+    clutter: tuple[int, int] = (0, 3)
+    occluders: tuple[int, int] = (0, 1)
+    least_shown: float = 0.8
     most_shown: float = 1.0
 
 
@@ -74,7 +75,8 @@ def draw_still(
 
     Occluders are drawn at most five times, until what they leave is within the variation's limits.
     """
-    backdrop = draw_backdrop(rng, size, identity.materials[0].colour)
+    ground = HABITS[identity.template.name].ground
+    backdrop = draw_backdrop(rng, size, identity.materials[0].colour, ground)
     clutter = _draw_clutter(rng, size, variation.clutter)
     figure = draw_figure(rng, identity, size, variation)
     light = draw_light(rng, variation.light)

@@ -102,11 +102,21 @@ def pattern(texture: Texture, u: Field, v: Field, pixels: float) -> Field:
     return clamp(np.float32(0.5) + wave * np.float32(sharpness), 0, 1) * np.float32(texture.amount)
 
 
-def draw_texture(rng: np.random.Generator, frequency: tuple[float, float]) -> Texture:
-    """A random texture with a frequency between those two, log-uniform."""
+def draw_texture(
+    rng: np.random.Generator, frequency: tuple[float, float], kind: str | None = None, plain: float = 0.0
+) -> Texture:
+    """A random texture.
+
+    Args:
+        rng: Where numbers come from.
+        frequency: Lowest and highest, log-uniform.
+        kind: Name in ``TEXTURES``; drawn if None.
+        plain: Probability of none, before a kind is drawn.
+    """
     low, high = np.log(frequency)
+    drawn = "plain" if rng.uniform() < plain else TEXTURES[rng.integers(len(TEXTURES))]
     return Texture(
-        kind=TEXTURES[rng.integers(len(TEXTURES))],
+        kind=kind or drawn,
         frequency=float(np.exp(rng.uniform(low, high))),
         angle=float(rng.uniform(0, np.pi)),
         phase=float(rng.uniform(0, 2 * np.pi)),

@@ -47,7 +47,7 @@ class Recipe:
 
 RECIPE = Recipe(
     optimisation=Optimisation(learning_rate=1e-3, weight_decay=0.2, betas=(0.9, 0.98)),
-    view=View(side=64, scale=(0.6, 1.0)),
+    view=View(side=48, scale=(0.6, 1.0)),
     text_width=96,
     text_depth=3,
     text_heads=3,

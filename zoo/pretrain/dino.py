@@ -57,14 +57,14 @@ class Recipe:
     frozen: float
 
 
-_LARGE = View(side=64, scale=(0.4, 1.0), flip=0.5, jitter=0.8, grey=0.2, blur=1.0)
+_LARGE = View(side=48, scale=(0.4, 1.0), flip=0.5, jitter=0.8, grey=0.2, blur=0.5)
 
 RECIPE = Recipe(
     optimisation=Optimisation(learning_rate=1e-3, weight_decay=0.04, final_weight_decay=0.4, clip=3.0),
     first=_LARGE,
     second=replace(_LARGE, blur=0.1, solarise=0.2),
-    small=replace(_LARGE, side=32, scale=(0.1, 0.4), blur=0.5),
-    small_views=6,
+    small=replace(_LARGE, side=24, scale=(0.1, 0.4)),
+    small_views=4,
     hidden=512,
     bottleneck=128,
     outputs=1024,

@@ -41,8 +41,8 @@ class Recipe:
 
 
 RECIPE = Recipe(
-    optimisation=Optimisation(learning_rate=1e-3, weight_decay=0.05),
-    view=View(side=64, scale=(0.35, 1.0), flip=0.5, jitter=0.5),
+    optimisation=Optimisation(learning_rate=2e-3, weight_decay=0.05),
+    view=View(side=48, scale=(0.5, 1.0), flip=0.5),
     pooling="cls",
     no_skip=None,
 )

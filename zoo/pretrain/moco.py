@@ -43,7 +43,7 @@ class Recipe:
     momentum: float
 
 
-_FIRST = View(side=64, scale=(0.2, 1.0), flip=0.5, jitter=0.8, grey=0.2, blur=1.0)
+_FIRST = View(side=48, scale=(0.3, 1.0), flip=0.5, jitter=0.8, grey=0.2, blur=0.5)
 
 RECIPE = Recipe(
     optimisation=Optimisation(learning_rate=1e-3, weight_decay=0.1),

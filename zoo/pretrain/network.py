@@ -70,7 +70,8 @@ def tokens(model: Any, images: Tensor) -> Tensor:
         images: Normalised, [batch 3 side side], of any side that is a multiple of the patch size.
     """
     is_beit = isinstance(model, BeitForMaskedImageModeling)
-    options = {"interpolate_pos_encoding": True} if isinstance(model, ViTModel) else {}
+    # BEiT's positions are relative and follow the side by themselves.
+    options = {} if is_beit else {"interpolate_pos_encoding": True}
     output = (model.beit if is_beit else model)(images, **options)
     hidden: Tensor = output.last_hidden_state
     if isinstance(model, ViTModel):

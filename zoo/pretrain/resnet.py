@@ -29,7 +29,7 @@ RECIPE = Recipe(
     optimisation=Optimisation(
         kind="sgd", learning_rate=0.1, betas=(0.9, 0.0), weight_decay=1e-4, warmup=0.05, clip=None
     ),
-    view=View(side=64, scale=(0.35, 1.0), flip=0.5, jitter=0.5),
+    view=View(side=48, scale=(0.5, 1.0), flip=0.5),
 )
 
 

@@ -15,7 +15,7 @@ from tasks.mini.templates import TEMPLATES, class_index
 from tasks.mini.writers.base import Note, Writer, draw_size, save_jpeg, save_json
 
 SIZES = ((112, 112), (128, 96), (96, 128), (120, 104))
-_VIEW = Variation((0.75, 0.98), 0.9, 1.0, 0.25, 1.0, 0.6, (1, 5), (0, 1), 0.8)
+_VIEW = Variation((0.75, 0.98), 0.9, 0.7, 0.2, 0.9, 0.6, (0, 4), (0, 1), 0.8)
 _UNIT = 8
 _LEAST_AREA = 16
 """Parts of which fewer pixels are seen are not annotated."""

@@ -18,7 +18,7 @@ from tasks.mini.writers.base import Note, Writer, draw_size, save_jpeg, save_jso
 
 CATEGORIES = ("bicycle", "butterfly", "car", "chair", "dog", "horse", "plane", "songbird")
 SIZES = ((112, 112), (120, 96), (96, 120), (112, 88), (88, 112))
-_VIEW = Variation((0.65, 0.97), 1.0, 1.0, 0.25, 0.9, 0.6, (1, 5), (0, 1), 0.8)
+_VIEW = Variation((0.7, 0.98), 1.0, 0.7, 0.2, 0.9, 0.6, (0, 4), (0, 1), 0.8)
 _SLOTS = 30
 """Keypoint slots of an image annotation; unused ones are null."""
 
