@@ -43,10 +43,10 @@ class Recipe:
     momentum: float
 
 
-_FIRST = View(side=48, scale=(0.3, 1.0), flip=0.5, jitter=0.8, grey=0.2, blur=0.5)
+_FIRST = View(side=48, scale=(0.3, 1.0), flip=0.5, jitter=0.8, hue=0.05, grey=0.1, blur=0.3)
 
 RECIPE = Recipe(
-    optimisation=Optimisation(learning_rate=1e-3, weight_decay=0.1),
+    optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.1),
     first=_FIRST,
     second=replace(_FIRST, blur=0.1, solarise=0.2),
     hidden=512,
