@@ -48,7 +48,7 @@ class Recipe:
 
 RECIPE = Recipe(
     optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.05, clip=3.0),
-    view=View(side=64, scale=(0.3, 1.0), flip=0.5, jitter=0.5),
+    view=View(side=64, scale=(0.4, 1.0), flip=0.5, jitter=0.5),
     masked=0.4,
     least=4,
     aspect=0.3,

@@ -46,7 +46,7 @@ class Recipe:
 
 
 RECIPE = Recipe(
-    optimisation=Optimisation(learning_rate=1e-3, weight_decay=0.2, betas=(0.9, 0.98)),
+    optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.2, betas=(0.9, 0.98)),
     view=View(side=48, scale=(0.6, 1.0)),
     text_width=96,
     text_depth=3,

@@ -57,7 +57,7 @@ class Recipe:
     frozen: float
 
 
-_LARGE = View(side=48, scale=(0.4, 1.0), flip=0.5, jitter=0.8, grey=0.2, blur=0.5)
+_LARGE = View(side=48, scale=(0.4, 1.0), flip=0.5, jitter=0.8, hue=0.05, grey=0.1, blur=0.3)
 
 RECIPE = Recipe(
     optimisation=Optimisation(learning_rate=1e-3, weight_decay=0.04, final_weight_decay=0.4, clip=3.0),
@@ -67,7 +67,7 @@ RECIPE = Recipe(
     small_views=4,
     hidden=512,
     bottleneck=128,
-    outputs=1024,
+    outputs=256,
     student_temperature=0.1,
     teacher_temperature=(0.03, 0.04),
     teacher_warmup=0.3,

@@ -42,7 +42,7 @@ class Recipe:
 
 RECIPE = Recipe(
     optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.05, betas=(0.9, 0.95)),
-    view=View(side=64, scale=(0.2, 1.0), flip=0.5),
+    view=View(side=64, scale=(0.4, 1.0), flip=0.5),
     masked=0.75,
     width=64,
     depth=2,
