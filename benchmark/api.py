@@ -189,9 +189,11 @@ def choose_suite(request: RunRequest) -> Suite:
         raise InputError("--data and --images exclude each other: the one replaces the other")
     real = request.data is not None or request.images is not None
     suite = find_suite(request.suite) if request.suite else (STANDARD if real else MINI)
-    if suite is MINI and real:
-        raise InputError("the mini suite brings its own data; leave --suite out to use --data or --images")
-    if suite is not MINI and not real:
+    if suite.embedded and real:
+        raise InputError(
+            f"the suite {suite.name!r} brings its own data; leave --suite out to use --data or --images"
+        )
+    if not suite.embedded and not real:
         raise InputError(f"the suite {suite.name!r} needs the real datasets; give --data DIR")
     return suite
 

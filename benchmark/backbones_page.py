@@ -35,10 +35,16 @@ _COLUMNS = ("name", "blocks", "input", "grid", "prefix", "final", "weights", "re
 
 def page() -> str:
     """The whole page, Markdown."""
-    trained = [spec for spec in all_specs() if spec.checkpoint != "generated"]
-    generated = [f"`{spec.name}`" for spec in all_specs() if spec.checkpoint == "generated"]
+    own = ("packaged", "generated")
+    trained = [spec for spec in all_specs() if spec.checkpoint not in own]
+    packaged, generated = (
+        ", ".join(f"`{spec.name}`" for spec in all_specs() if spec.checkpoint == kind) for kind in own
+    )
     families = [_family(name, list(specs)) for name, specs in groupby(trained, lambda spec: spec.family)]
-    last = f"## Generated\n\n{', '.join(generated)}: the random floors and the mini suite, without a file.\n"
+    last = (
+        f"## With the package\n\n{packaged}: the mini suite, trained on rendered images; each has a card in "
+        f"[zoo/mini](../zoo/mini).\n\n{generated}: untrained networks and random floors, from a seed.\n"
+    )
     text = f"{len(trained)} backbones in {len(families)} families.\n"
     return "\n".join((_HEAD, text, *families, last))
 

@@ -146,6 +146,8 @@ def facts(spec: BackboneSpec) -> Row:
 
 def revision_policy(spec: BackboneSpec) -> str:
     """Which version of the weights is taken."""
+    if spec.checkpoint == "packaged":
+        return "comes with the package"
     if spec.checkpoint == "generated":
         return "comes from a seed"
     if not spec.repository:

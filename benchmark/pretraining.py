@@ -123,6 +123,7 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
         InputError: Something that was asked for cannot be.
     """
     device = find_device(wish.device)
+    started_at = commit(Path(__file__).parent.parent)  # Hours later the checkout may be elsewhere.
     chosen = tuned(wish)
     spec = find([f"mini-{wish.objective}"])[0]
     _check(wish, spec)
@@ -152,7 +153,7 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
             resume=wish.resume,
             probe=probe,
         )
-    export(objective.backbone, spec, _card(wish, chosen, len(data), device, history), folder)
+    export(objective.backbone, spec, _card(wish, chosen, len(data), device, started_at, history), folder)
     if wish.install:
         install(folder, wish.name)
     return folder
@@ -242,7 +243,14 @@ def _watching(wish: Pretraining, report: Reporter) -> Iterator[_Watcher]:
         yield _Watcher(advance, report, wish.batch_size)
 
 
-def _card(wish: Pretraining, chosen: Method, images: int, device: torch.device, history: list[Row]) -> Card:
+def _card(
+    wish: Pretraining,
+    chosen: Method,
+    images: int,
+    device: torch.device,
+    started_at: str | None,
+    history: list[Row],
+) -> Card:
     return Card(
         name=wish.name,
         objective=wish.objective,
@@ -258,7 +266,7 @@ def _card(wish: Pretraining, chosen: Method, images: int, device: torch.device, 
         seed=wish.seed,
         device=_in_words(device),
         version=package_version(),
-        commit=commit(Path(__file__).parent.parent),
+        commit=started_at,
         command=wish.command,
         recipe=pformat(asdict(chosen.recipe), width=100),
         licence=LICENCE,

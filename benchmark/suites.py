@@ -1,6 +1,6 @@
 """Suites: which backbones run on which datasets by default. Imports no torch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
@@ -48,6 +48,7 @@ class Suite:
         floor: The random floor that closes its tables.
         catalogue: Its datasets.
         protocol: Name of the protocol that it runs by default.
+        embedded: Whether its datasets are rendered rather than read from ``--data``.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Suite:
     floor: str
     catalogue: Catalogue
     protocol: str = "standard"
+    embedded: bool = False
 
 
 MINI = Suite(
@@ -63,6 +65,7 @@ MINI = Suite(
     title="embedded: rendered data, seven small backbones, no network; two to three minutes on two cores",
     backbones=("mini-fs", "mini-clip", "mini-dino", "mini-moco", "mini-mae", "mini-beit", "mini-resnet"),
     floor="mini-random",
+    embedded=True,
     catalogue=Catalogue(
         classification=ImageNetEntry(
             name="mini-imagenet",
@@ -90,6 +93,16 @@ MINI = Suite(
             parts=mini.PART_CATEGORIES,
         ),
         part_clusters=mini.PART_CATEGORIES,
+    ),
+)
+
+MINI_INTERVENTIONS = replace(
+    MINI,
+    name="mini-interventions",
+    title="embedded: the mini suite's backbones beside untrained networks of the same shapes",
+    backbones=(
+        *MINI.backbones,
+        *("mini-fs-untrained", "mini-clip-untrained", "mini-beit-untrained", "mini-resnet-untrained"),
     ),
 )
 
@@ -128,7 +141,7 @@ PAPER = Suite(
     protocol="paper",
 )
 
-SUITES = (MINI, STANDARD, PAPER)
+SUITES = (MINI, MINI_INTERVENTIONS, STANDARD, PAPER)
 
 
 def find_suite(name: str) -> Suite:

@@ -41,7 +41,7 @@ class Backbone:
         """Its name in tables."""
         if self.floor:
             return "random floor" if self.name.endswith(FLOOR) else f"random floor ({self.name})"
-        return self.name if self.trained else f"{self.name} (untrained)"
+        return self.name if self.trained or "untrained" in self.name else f"{self.name} (untrained)"
 
     @property
     def rank(self) -> tuple[int, str]:

@@ -121,7 +121,7 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
         return _own(text)
     repository, _, revision = (text, "", "") if is_directory else text.partition("@")
     known = _BY_NAME.get(repository) or next((s for s in _SPECS if s.repository == repository), None)
-    if known is not None and known.checkpoint != "generated":
+    if known is not None and known.checkpoint not in ("packaged", "generated"):
         return replace(known, name=f"{known.name}@{revision}", revision=revision) if revision else known
     if not is_directory and "/" not in repository:
         raise InputError(_unknown(repository))

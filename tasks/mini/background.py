@@ -14,7 +14,6 @@ from tasks.mini.lighting import Light
 from tasks.mini.shapes import Capsule, Ellipse, Field, Polygon, Ring, Shape, clamp
 from tasks.mini.textures import Texture, draw_texture, pattern
 
-
 _PLAIN = 0.5
 """Share of backgrounds that have no pattern; of the rest, every eighth has none either."""
 

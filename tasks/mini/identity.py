@@ -60,7 +60,9 @@ def draw_materials(rng: np.random.Generator, habit: Habit) -> tuple[Material, ..
     patterned = draw_unlike(rng, main, 0.3, draw_colour if rng.uniform() < 0.7 else draw_dark)
     return (
         Material(main, patterned, draw_texture(rng, (14, 55), kind), gloss),
-        Material(second, draw_unlike(rng, second, 0.3, draw_colour), draw_texture(rng, (14, 55), kind), gloss),
+        Material(
+            second, draw_unlike(rng, second, 0.3, draw_colour), draw_texture(rng, (14, 55), kind), gloss
+        ),
         Material(accent, accent, gloss=gloss),
         Material(draw_dark(rng), (0.1, 0.1, 0.1), gloss=gloss),
         Material(draw_light(rng), (0.9, 0.9, 0.9), gloss=gloss),

@@ -1,4 +1,4 @@
-"""One tiny data folder, one set of generated weights, and one whole run that tests compare with."""
+"""One tiny data folder, and one whole run that tests compare with."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -61,14 +61,13 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
 
 
 @pytest.fixture
-def weights(whole: Whole, tmp_path: Path) -> Callable[[], Path]:
-    """Makes a place whose cache has the generated weights and nothing else."""
+def new_place(tmp_path: Path) -> Callable[[], Path]:
+    """Makes a place for a run that has nothing to go on from."""
     count = iter(range(100))
 
     def make() -> Path:
         place = tmp_path / f"place-{next(count)}"
-        (place / "cache").mkdir(parents=True)
-        shutil.copytree(whole.place / "cache" / "generated", place / "cache" / "generated")
+        place.mkdir()
         return place
 
     return make

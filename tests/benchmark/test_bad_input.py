@@ -48,7 +48,7 @@ def records(tmp_path: Path) -> pd.DataFrame:
         (["--data", "{data}", "--device", "cuda:77"], "'cuda:77' is not there"),
         (["--data", "{data}", "--poolings", "max"], "--poolings takes cls, mean or cls,mean"),
         (["--data", "{data}", "--suite", "minni"], "did you mean 'mini'?"),
-        (["--data", "{data}", "--suite", "mini"], "the mini suite brings its own data"),
+        (["--data", "{data}", "--suite", "mini"], "the suite 'mini' brings its own data"),
         (["--suite", "standard"], "needs the real datasets; give --data DIR"),
         (["--data", "{data}", "--images", "{data}"], "--data and --images exclude each other"),
         (["--data", "{data}", "-b", "owner/name"], "the Hub cannot be reached"),

@@ -33,11 +33,11 @@ print(json.dumps(frame.attrs["failures"]))
 
 
 def test_processes_give_what_one_process_gives_also_to_a_script_without_a_guard(
-    weights: Callable[[], Path], whole: Whole, data: Path, tmp_path: Path
+    new_place: Callable[[], Path], whole: Whole, data: Path, tmp_path: Path
 ) -> None:
     broken = reduce(find(["dino-b16"])[0], tmp_path / "broken").folder
     (broken / "model.safetensors").write_bytes(b"no weights")
-    place, tasks = weights(), ["knn", "davis", "cka"]
+    place, tasks = new_place(), ["knn", "davis", "cka"]
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(layers=QUICK, tasks=tasks))
     given = json.dumps([[*BACKBONES, str(broken)], str(data), str(place / "out"), str(place / "cache")])

@@ -63,7 +63,7 @@ def copied_backwards(data: Path, folder: Path) -> Path:
 
 @pytest.mark.parametrize(("batch_size", "workers"), [(1, 4), (1000, 1)])
 def test_batches_threads_and_the_order_of_backbones(
-    weights: Callable[[], Path],
+    new_place: Callable[[], Path],
     whole: Whole,
     data: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -71,15 +71,15 @@ def test_batches_threads_and_the_order_of_backbones(
     workers: int,
 ) -> None:
     monkeypatch.setattr(runner, "choose_engine", lambda *_: Backwards())
-    records = run(weights(), BACKBONES[::-1], data=data, batch_size=batch_size, workers=workers)
+    records = run(new_place(), BACKBONES[::-1], data=data, batch_size=batch_size, workers=workers)
     assert_same_records(records, whole.records)
 
 
 @pytest.mark.usefixtures("shuffled_listings")
 def test_the_order_of_files_and_listings(
-    weights: Callable[[], Path], whole: Whole, data: Path, tmp_path: Path
+    new_place: Callable[[], Path], whole: Whole, data: Path, tmp_path: Path
 ) -> None:
     other = copied_backwards(data, tmp_path / "other")
     assert len({tuple(os.listdir(data)) for _ in range(20)}) > 1
-    records = run(weights(), BACKBONES, data=other, batch_size=5)
+    records = run(new_place(), BACKBONES, data=other, batch_size=5)
     assert_same_records(records, whole.records, numbers_only=True)

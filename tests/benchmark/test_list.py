@@ -87,7 +87,8 @@ def test_one_backbone_for_machines(capsys: Capture) -> None:
         ("dinov3-7b16", ("gated: its terms must be accepted", "'hf auth login'", "6.7 G")),
         ("clip-b16", ("pinned: 57c216476eefef5ab752ec549e440a49ae4ae5f3",)),
         ("resnet50", ("none: vectors are averages over the grid", "3 blocks of 256 channels, 4 px a cell")),
-        ("mini-dino", ("comes from a seed", "(untrained)")),
+        ("mini-dino", ("comes with the package", "images alone", "rendered images")),
+        ("mini-fs-untrained", ("comes from a seed", "(untrained)")),
     ],
 )
 def test_how_a_backbone_is_had(name: str, texts: tuple[str, ...]) -> None:

@@ -40,10 +40,8 @@ def _job(place: Path, data: Path, shown: Path, dies: int = 0) -> tuple[list[str]
 def driven(whole: Whole, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs that were killed, each in its folder, and one folder that two runs filled at once."""
     base = tmp_path_factory.mktemp("driven")
-    weights = whole.place / "cache" / "generated"
     for name in (*DEATHS, "twice"):
         (base / name / "cache").mkdir(parents=True)
-        (base / name / "cache" / "generated").symlink_to(weights)
     together = [[_job(base / name, data, base / f"{name}.shown", dies)] for name, dies in DEATHS.items()]
     together.append([_job(base / "twice", data, base / f"{number}.shown") for number in (1, 2)])
     jobs = base / "jobs.json"

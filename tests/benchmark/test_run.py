@@ -84,7 +84,7 @@ def test_items_and_pages_are_written_and_nothing_else(whole: Whole) -> None:
     page = (out / "tables" / "standard.md").read_text()
     assert all(name in page for name in (*BACKBONES, *TASKS))
     assert sorted(path.name for path in out.iterdir()) == ["items", "records", "tables"]
-    assert sorted(path.name for path in (whole.place / "cache").iterdir()) == ["features", "generated"]
+    assert [path.name for path in (whole.place / "cache").iterdir()] == ["features"]
     assert not list(whole.place.rglob(".*"))
 
 
@@ -98,8 +98,8 @@ def test_a_second_run_computes_nothing(again: Path, data: Path, whole: Whole) ->
     assert_same_records(records, whole.records)
 
 
-def test_vectors_serve_later_tasks_and_layers(weights: Callable[[], Path], data: Path) -> None:
-    place = weights()
+def test_vectors_serve_later_tasks_and_layers(new_place: Callable[[], Path], data: Path) -> None:
+    place = new_place()
     run(place, ["mini-fs"], "knn", data=data, layers="1")
     with Tally().watching() as tally:
         records = run(place, ["mini-fs"], "cluster-image", "knn", data=data, layers="0-12,final")
@@ -195,12 +195,12 @@ def test_a_failing_backbone_does_not_stop_the_others(again: Path, data: Path, tm
 
 
 def test_a_bug_in_a_task_leaves_the_rest_done(
-    weights: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
+    new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def bug(*_: object) -> None:
         raise ZeroDivisionError("division by zero")
 
-    place = weights()
+    place = new_place()
     with monkeypatch.context() as patch:
         patch.setattr("tasks.knn.KnnProblem.score", bug)
         patch.setattr("tasks.cka._GramMeasurer.update", bug)
@@ -217,13 +217,13 @@ def test_a_bug_in_a_task_leaves_the_rest_done(
 
 
 def test_vectors_that_cannot_be_kept_fail_the_tasks_that_score_them(
-    weights: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
+    new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def bug(*_: object) -> None:
         raise RuntimeError("out of memory")
 
     monkeypatch.setattr("benchmark.collect.VectorCollector.see", bug)
-    records = run(weights(), ["mini-random"], data=data, layers="1")
+    records = run(new_place(), ["mini-random"], data=data, layers="1")
     assert set(records["task"]) == {"davis", "spair", "cluster-object", "cluster-part"}
     failed = [sentence.removeprefix("mini-random, ") for sentence in records.attrs["failures"]]
     assert set(failed) == {

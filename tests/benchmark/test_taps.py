@@ -51,8 +51,8 @@ def test_wrong_options_are_one_sentence(capsys: pytest.CaptureFixture[str], tmp_
     assert "--interpolation takes huggingface or dino; found 'timm'" in error("--interpolation", "timm")
 
 
-def test_depth_wise_cka(weights: Callable[[], Path], data: Path) -> None:
-    place = weights()
+def test_depth_wise_cka(new_place: Callable[[], Path], data: Path) -> None:
+    place = new_place()
     records = run(place, ["mini-fs"], "cka", data=data, layers="1-2", taps=["norm1", "norm2"])
     rows = records[records["pooling"] == "mean"]
     assert records.attrs["failures"] == []
@@ -91,8 +91,8 @@ def test_leaderboards_choose_among_blocks_only(again: Path, data: Path, whole: W
     assert tally.loads == []
 
 
-def test_another_input_size(weights: Callable[[], Path], data: Path, whole: Whole) -> None:
-    place = weights()
+def test_another_input_size(new_place: Callable[[], Path], data: Path, whole: Whole) -> None:
+    place = new_place()
     records = run(place, ["mini-fs", "mini-resnet"], "knn", data=data, input_size=100)
     assert records.groupby("backbone")["input_size"].unique().map(list).to_dict() == {
         "mini-fs": [104],
@@ -103,8 +103,8 @@ def test_another_input_size(weights: Callable[[], Path], data: Path, whole: Whol
     assert not set(records["fingerprint"]) & set(before["fingerprint"])
 
 
-def test_rounded_sizes_are_said(data: Path, weights: Callable[[], Path]) -> None:
-    place, heard = weights(), Heard()
+def test_rounded_sizes_are_said(data: Path, new_place: Callable[[], Path]) -> None:
+    place, heard = new_place(), Heard()
     config = RunConfig(output=place / "out", cache=place / "cache", layers="1", workers=1)
     request = RunRequest(
         config=config, backbones=("mini-fs",), tasks=("knn",), data=data, floor=False, input_size=67
@@ -114,9 +114,9 @@ def test_rounded_sizes_are_said(data: Path, weights: Callable[[], Path]) -> None
 
 
 def test_the_rule_of_interpolation_changes_scores_and_fingerprints(
-    weights: Callable[[], Path], data: Path
+    new_place: Callable[[], Path], data: Path
 ) -> None:
-    place = weights()
+    place = new_place()
     frames = [
         run(
             place / rule,

@@ -1,4 +1,4 @@
-"""The mini suite's seeded weights and the random floor."""
+"""The mini suites' weights, packaged and seeded, and the random floor."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from benchmark.suites import MINI
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import pixels
 from zoo import mini
@@ -19,10 +20,11 @@ from zoo.mini import weights
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Layer
 
-MODELS = tuple(spec for spec in find(["mini-*"]) if spec.family != "random")
+MODELS = tuple(spec for spec in find(["mini-*-untrained"]))
+PACKAGED = find(MINI.backbones)
 
 
-@pytest.mark.parametrize("spec", MODELS, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", [*PACKAGED, *MODELS], ids=lambda spec: spec.name)
 def test_layers_are_neither_dead_nor_copies(spec: BackboneSpec, loader: Loader) -> None:
     seen: list[Tensor] = []
     loader(spec).visit(pixels(4, 64, 64), lambda f: seen.append(f.grid.flatten(1, 2).clone()))
@@ -33,7 +35,7 @@ def test_layers_are_neither_dead_nor_copies(spec: BackboneSpec, loader: Loader) 
 
 
 def test_the_same_on_every_machine(tmp_path: Path) -> None:
-    (spec,) = find(["mini-dino"])
+    (spec,) = find(["mini-fs-untrained"])
     weights.write(spec, tmp_path, mini.SEED)
     weight = load_file(tmp_path / "model.safetensors")["layers.5.mlp.fc1.weight"]
     torch.testing.assert_close(
@@ -43,30 +45,30 @@ def test_the_same_on_every_machine(tmp_path: Path) -> None:
 
 def test_generation_leaves_global_random_state_alone(tmp_path: Path) -> None:
     state = torch.random.get_rng_state()
-    mini.checkpoint(MODELS[0], tmp_path)
+    mini.generated(MODELS[0], tmp_path)
     assert torch.equal(state, torch.random.get_rng_state())
 
 
 def test_weights_are_written_once_and_atomically(tmp_path: Path) -> None:
-    first = mini.checkpoint(MODELS[0], tmp_path)
+    first = mini.generated(MODELS[0], tmp_path)
     written = first.weights[0].stat().st_mtime_ns
-    assert mini.checkpoint(MODELS[0], tmp_path) == first
+    assert mini.generated(MODELS[0], tmp_path) == first
     assert first.weights[0].stat().st_mtime_ns == written
     assert [path.name for path in (tmp_path / "generated").iterdir()] == [first.weights[0].parent.name]
 
 
 def test_several_writers_at_once(tmp_path: Path) -> None:
-    (spec,) = find(["mini-clip"])
+    (spec,) = find(["mini-clip-untrained"])
     with ThreadPoolExecutor(4) as pool:
-        found = set(pool.map(lambda _: mini.checkpoint(spec, tmp_path), range(8)))
+        found = set(pool.map(lambda _: mini.generated(spec, tmp_path), range(8)))
     assert len(found) == 1
     assert len(list((tmp_path / "generated").iterdir())) == 1
     assert load_file(found.pop().weights[0])
 
 
 def test_losing_the_race_is_no_error(tmp_path: Path) -> None:
-    (spec,) = find(["mini-fs"])
-    folder = mini.checkpoint(spec, tmp_path).weights[0].parent
+    (spec,) = find(["mini-fs-untrained"])
+    folder = mini.generated(spec, tmp_path).weights[0].parent
     mini._publish(spec, folder)
     assert list(folder.parent.iterdir()) == [folder]
 
@@ -78,15 +80,29 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
         load(MODELS[0], device=CPU, dtype=torch.float32, cache_dir=blocker)
 
 
-def test_trained_weights_of_the_package_come_first(
+@pytest.mark.parametrize("spec", PACKAGED, ids=lambda spec: spec.name)
+def test_trained_weights_come_with_the_package(spec: BackboneSpec, loader: Loader) -> None:
+    assert spec.trained
+    assert loader(spec).revision.startswith("sha256:")
+    folder = Path(mini.__file__).parent / spec.name
+    weights_file = load_file(folder / "model.safetensors")
+    assert {tensor.dtype for tensor in weights_file.values()} <= {torch.float16, torch.int64}
+    card = (folder / "README.md").read_text()
+    for text in ("steps", "seed", "device", "commit", f"python -m benchmark pretrain {spec.name[5:]} --"):
+        assert text in card
+
+
+def test_packaged_weights_are_small() -> None:
+    folder = Path(mini.__file__).parent
+    assert sum(path.stat().st_size for path in folder.glob("*/*")) < 25e6
+
+
+def test_an_installation_without_weights_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loader: Loader
 ) -> None:
-    (spec,) = find(["mini-mae"])
-    (tmp_path / spec.name).mkdir()
-    weights.write(spec, tmp_path / spec.name, seed=7)
-    assert loader(spec).revision.startswith("seed-0-")
     monkeypatch.setattr("zoo.mini.__file__", str(tmp_path / "__init__.py"))
-    assert loader(spec).revision.startswith("sha256:")
+    with pytest.raises(InputError, match="mini-mae has no weights: install the package again, or train"):
+        loader(find(["mini-mae"])[0])
 
 
 def test_floor_is_standard_normal_and_independent(loader: Loader) -> None:

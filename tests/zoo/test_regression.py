@@ -1,6 +1,7 @@
 """Every entry of the registry gives the stored numbers at every layer, from seeded random weights.
 
-Hub entries are run from reduced checkpoints in their real format and layout, generated ones as they are.
+Hub entries are run from reduced checkpoints in their real format and layout, packaged and generated ones as
+they are.
 ``python -m tests.zoo.test_regression`` writes the file again: read the difference before committing it.
 """
 
@@ -40,7 +41,7 @@ def summary(backbone: Backbone) -> Summary:
 
 
 def prepared(spec: BackboneSpec, folder: Path) -> BackboneSpec:
-    return spec if spec.checkpoint == "generated" else reduce(spec, folder).spec
+    return spec if spec.checkpoint in ("packaged", "generated") else reduce(spec, folder).spec
 
 
 @pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: spec.name)

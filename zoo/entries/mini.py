@@ -1,7 +1,10 @@
-"""The mini suite: one small backbone per family for 64 px images, and their random floor.
+"""The mini suites: one small backbone per family for 64 px images, untrained networks, and the random floor.
 
-Their weights come with the package where they have been trained, and from a seed where they have not.
+Trained weights come with the package, each with a card that says how they were made (`zoo.pretrain`); those
+of the untrained networks come from a seed.
 """
+
+from dataclasses import replace
 
 from zoo.entries.floor import floor
 from zoo.entries.shapes import MINI
@@ -10,19 +13,21 @@ from zoo.spec import BackboneSpec, Family, Stage
 
 SIDE = 64
 PATCH = 8
+_LABELS = "labels (24 classes)"
+_ALONE = "images alone"
 
 
 def _vit(
-    name: str, family: Family, normalisation: Normalisation, parameters: int = 1_367_136
+    family: Family, supervision: str, normalisation: Normalisation, paper: str, parameters: int = 1_367_136
 ) -> BackboneSpec:
     return BackboneSpec(
-        name=name,
+        name=f"mini-{family.lower()}",
         family=family,
-        supervision="none",
-        data="none",
+        supervision=supervision,
+        data="rendered images",
         parameters=parameters,
-        repository="generated",
-        checkpoint="generated",
+        repository="package",
+        checkpoint="packaged",
         stages=MINI.stages(PATCH),
         heads=MINI.heads,
         prefix_tokens=1,
@@ -32,18 +37,24 @@ def _vit(
         mean=normalisation.mean,
         std=normalisation.std,
         licence="Apache-2.0",
-        trained=False,
+        paper=paper,
     )
 
 
+_FS = _vit("FS", _LABELS, HALF, "Dosovitskiy et al., ICLR 2021, arXiv:2010.11929")
+_CLIP = _vit("CLIP", "image-text pairs", CLIP, "Radford et al., ICML 2021, arXiv:2103.00020", 1_367_232)
+_DINO = _vit("DINO", _ALONE, IMAGENET, "Caron et al., ICCV 2021, arXiv:2104.14294")
+_MOCO = _vit("MoCo", _ALONE, IMAGENET, "Chen et al., ICCV 2021, arXiv:2104.02057")
+_MAE = _vit("MAE", _ALONE, IMAGENET, "He et al., CVPR 2022, arXiv:2111.06377")
+_BEIT = _vit("BEiT", _ALONE, HALF, "Bao et al., ICLR 2022, arXiv:2106.08254", 1_362_828)
 _RESNET = BackboneSpec(
     name="mini-resnet",
     family="ResNet",
-    supervision="none",
-    data="none",
+    supervision=_LABELS,
+    data="rendered images",
     parameters=408_864,
-    repository="generated",
-    checkpoint="generated",
+    repository="package",
+    checkpoint="packaged",
     stages=(Stage(4, 64, 4), Stage(4, 128, 8), Stage(4, 256, 16)),
     heads=None,
     prefix_tokens=0,
@@ -54,16 +65,26 @@ _RESNET = BackboneSpec(
     mean=IMAGENET.mean,
     std=IMAGENET.std,
     licence="Apache-2.0",
-    trained=False,
+    paper="He et al., CVPR 2016, arXiv:1512.03385",
 )
 
+
+def _untrained(spec: BackboneSpec) -> BackboneSpec:
+    """The same network with weights from a seed."""
+    return replace(
+        spec,
+        name=f"{spec.name}-untrained",
+        supervision="none",
+        data="none",
+        repository="generated",
+        checkpoint="generated",
+        paper="",
+        trained=False,
+    )
+
+
 ENTRIES: tuple[BackboneSpec, ...] = (
-    _vit("mini-fs", "FS", HALF),
-    _vit("mini-clip", "CLIP", CLIP, 1_367_232),
-    _vit("mini-dino", "DINO", IMAGENET),
-    _vit("mini-moco", "MoCo", IMAGENET),
-    _vit("mini-mae", "MAE", IMAGENET),
-    _vit("mini-beit", "BEiT", HALF, 1_362_828),
-    _RESNET,
+    *(_FS, _CLIP, _DINO, _MOCO, _MAE, _BEIT, _RESNET),
+    *(_untrained(spec) for spec in (_FS, _CLIP, _BEIT, _RESNET)),
     floor("mini-random", MINI.width, PATCH, SIDE),
 )

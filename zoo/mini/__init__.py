@@ -1,4 +1,4 @@
-"""Weights of the mini suite: trained ones from the package where it has them, else seeded random ones.
+"""Weights of the mini suites: trained ones that come with the package, and seeded random ones.
 
 Both are directories in Hugging Face format, loaded like any other. Imports transformers only to draw weights.
 """
@@ -21,15 +21,27 @@ RECIPE = 1
 SEED = 0
 
 
-def checkpoint(spec: BackboneSpec, cache_dir: Path) -> Checkpoint:
-    """Files of a mini backbone; random weights are written below ``cache_dir`` when first asked for.
+def packaged(spec: BackboneSpec) -> Checkpoint:
+    """Files of a trained mini backbone.
+
+    Raises:
+        InputError: This installation lacks them.
+    """
+    folder = Path(__file__).parent / spec.name
+    if not (folder / "model.safetensors").is_file():
+        raise InputError(
+            f"{folder} has no weights: install the package again, or train them with 'python -m benchmark "
+            "pretrain OBJECTIVE --install'"
+        )
+    return in_directory(folder)
+
+
+def generated(spec: BackboneSpec, cache_dir: Path) -> Checkpoint:
+    """Files of an untrained mini backbone, written below ``cache_dir`` when first asked for.
 
     Raises:
         InputError: They cannot be written.
     """
-    trained = Path(__file__).parent / spec.name
-    if (trained / "model.safetensors").is_file():
-        return in_directory(trained)
     spec = _drawn(spec)
     recipe = _recipe(spec)
     folder = cache_dir / "generated" / f"{spec.name}-{recipe}"

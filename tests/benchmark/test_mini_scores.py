@@ -1,0 +1,48 @@
+"""Every backbone of the mini suite gives the scores of the committed leaderboard, on every task.
+
+The whole path is walked, from rendering the datasets over the packaged weights to the numbers, at an early, a
+middle and a late layer. ``python -m benchmark run`` and ``leaderboard --tables leaderboards/tables`` write
+the committed numbers again.
+"""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import benchmark
+from benchmark.suites import MINI
+from leaderboards.build import tables_folder
+from leaderboards.compare import Tolerance, differences
+from leaderboards.tidy import read_tidy, tidy_frame
+
+LAYERS = "2,7,11"
+
+TOLERANCES = {
+    "knn": 1.1,  # three of 288 images
+    "retrieval": 0.5,
+    "davis": 0.5,
+    "spair": 0.5,
+    "cluster-image": 3.0,  # k-means may stop elsewhere where sums are rounded otherwise
+    "cluster-object": 4.0,
+    "cluster-part": 4.0,
+    "cka": 0.0,  # one backbone alone has no pair
+}
+"""Points by which a score may differ on another machine."""
+
+
+@pytest.fixture(scope="module")
+def committed() -> pd.DataFrame:
+    frame = read_tidy(tables_folder() / "mini.csv")
+    return frame[frame["layer"].isin(LAYERS.split(",")) & (frame["tap"] == "block") & (frame["other"] == "")]
+
+
+@pytest.mark.parametrize("name", MINI.backbones)
+def test_scores_are_the_committed_ones(name: str, committed: pd.DataFrame, tmp_path: Path) -> None:
+    records = benchmark.run([name], layers=LAYERS, floor=False, workers=1, output=tmp_path / "out")
+    own = committed[committed["backbone"] == name]
+    found = tidy_frame(records, MINI.name)
+    assert set(own["task"]) == set(TOLERANCES) - {"cka"}
+    for task, points in TOLERANCES.items():
+        rows = found[found["task"] == task]
+        assert differences(own[own["task"] == task], rows, Tolerance(score=points)) == []
