@@ -30,9 +30,12 @@ class PoolingName(StrEnum):
 
 def pretrain_command(
     objective: Annotated[ObjectiveName, typer.Argument(help="What the backbone learns by.")],
-    steps: Annotated[int, typer.Option(min=1, help="Updates of the weights.")] = 2000,
-    batch_size: Annotated[int, typer.Option(min=2, help="Images in each.")] = 128,
-    images: Annotated[int, typer.Option(min=2, help="Different training images.")] = 20_000,
+    steps: Annotated[
+        int | None,
+        typer.Option(min=1, help="Updates of the weights.", show_default="those of the packaged weights"),
+    ] = None,
+    batch_size: Annotated[int, typer.Option(min=2, help="Images in each.")] = 64,
+    images: Annotated[int, typer.Option(min=2, help="Different training images.")] = 48_000,
     image_size: Annotated[
         int, typer.Option(min=16, help="Their side in pixels; crops are taken from them.")
     ] = 96,
@@ -72,15 +75,17 @@ def pretrain_command(
     """Train a mini backbone with its family's own objective on rendered images.
 
     Images are rendered once. A training that was interrupted goes on when it is started again. The result is
-    a directory in Hugging Face format with a model card.
+    a directory in Hugging Face format with a model card. Without options it does what made the packaged
+    weights.
     """
     from benchmark.api import default_workers
     from benchmark.pretraining import Pretraining, pretrain
     from benchmark.progress import Terminal
+    from zoo.pretrain.methods import method
 
     wish = Pretraining(
         objective=objective.value,
-        steps=steps,
+        steps=steps or method(objective.value).steps,
         batch_size=batch_size,
         images=images,
         image_size=image_size,

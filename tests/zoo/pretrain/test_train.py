@@ -6,11 +6,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from tests.zoo.pretrain.toys import SIDE, Notes, shapes, toy, toy_method
 from zoo.errors import InputError
+from zoo.pretrain.augment import View, augment
+from zoo.pretrain.data import seeded
+from zoo.pretrain.heads import cosines
+from zoo.pretrain.network import tokens
 from zoo.pretrain.objective import Objective
 from zoo.pretrain.optimise import Optimisation, cosine, make_optimiser
 from zoo.pretrain.probe import make_probe
@@ -81,6 +86,38 @@ def test_the_loss_falls(name: str, least: float) -> None:
 def test_features_get_better_than_untrained_ones(name: str, probe: str) -> None:
     _, before, after = trained(name)
     assert after[probe] > before[probe] + 0.05
+
+
+_ALONE: dict[str, tuple[int, float, dict[str, Any]]] = {
+    "dino": (300, 1e-3, {"momentum": 0.98}),
+    "moco": (120, 3e-3, {"momentum": 0.95}),
+    "mae": (300, 3e-3, {}),
+    "beit": (150, 3e-3, {}),
+}
+"""Steps, learning rate and changes of the recipe, where images alone teach."""
+
+
+def found_again(objective: Objective) -> float:
+    """Share of unseen pictures whose class token is nearest to that of another view of the same picture."""
+    objective.eval()
+    view = View(side=SIDE, scale=(0.6, 1.0), jitter=1.0, brightness=0.3, contrast=0.3, hue=0.05)
+    pixels = shapes(360, seed=2).take(np.arange(360)).images
+    one, other = (objective.normalised(augment(pixels, view, seeded("views", i))) for i in (0, 1))
+    with torch.no_grad():
+        first, second = (tokens(objective.backbone, images)[:, 0] for images in (one, other))
+    objective.train()
+    near = cosines(first - first.mean(0), second - second.mean(0)).argmax(1)
+    return float((near == torch.arange(len(near))).float().mean())
+
+
+@pytest.mark.parametrize("name", _ALONE)
+def test_without_labels_pictures_know_themselves_better_than_untrained(name: str, tmp_path: Path) -> None:
+    steps, rate, changes = _ALONE[name]
+    objective = quick(name, rate, **changes)
+    before = found_again(objective)
+    plan = Plan(steps=steps, batch_size=48, log_every=steps)
+    train(objective, DATA, plan, tmp_path / "checkpoint.pt", Notes(), identity=name)
+    assert found_again(objective) > before + 0.03
 
 
 def run(

@@ -82,7 +82,7 @@ def toy_method(name: str, **changes: Any) -> Method:
     """A method with small views, small heads and gentle changes of colour."""
     chosen = method(name)
     views = {
-        key: replace(value, side=SIDE if value.side == 64 else SIDE // 2)
+        key: replace(value, side=SIDE // 2 if key == "small" else SIDE)
         for key in ("view", "first", "second", "small")
         if isinstance(value := getattr(chosen.recipe, key, None), View)
     }

@@ -1,0 +1,74 @@
+"""What the README's mini suite promises holds in the committed numbers, and its page quotes them right."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from leaderboards.build import tables_folder
+from leaderboards.tidy import read_tidy
+
+PAGE = Path(__file__).parents[2] / "docs" / "mini.md"
+CELL = re.compile(r"(\d+\.\d) \((\d+)/(\d+)\)")
+GLOBAL = ("knn", "retrieval", "cluster-image")
+LOCAL = ("davis", "spair", "cluster-part")
+SHAPE = {"mini-clip": "mini-clip-untrained", "mini-beit": "mini-beit-untrained"} | {
+    "mini-resnet": "mini-resnet-untrained"
+}
+"""Untrained networks of the same shape; that of the plain ViTs is FS's."""
+
+
+@pytest.fixture(scope="module")
+def best() -> pd.DataFrame:
+    """The best layers of the committed mini-interventions, by backbone and task."""
+    frame = read_tidy(tables_folder() / "mini-interventions.csv")
+    rows = frame[frame["best"] == "True"].set_index(["backbone", "task"]).sort_index()
+    numbers = rows[["value", "ci_low", "ci_high"]].apply(pd.to_numeric)
+    return numbers.assign(layer=rows["layer"].astype(int))
+
+
+def _pair(best: pd.DataFrame, name: str, task: str) -> tuple[pd.Series, pd.Series]:
+    return best.loc[name, task], best.loc[SHAPE.get(name, "mini-fs-untrained"), task]
+
+
+@pytest.mark.parametrize("task", GLOBAL)
+@pytest.mark.parametrize("name", ["mini-fs", "mini-clip", "mini-dino", "mini-moco", "mini-resnet"])
+def test_learning_shows_far_outside_the_intervals(best: pd.DataFrame, name: str, task: str) -> None:
+    trained, untrained = _pair(best, name, task)
+    assert trained["ci_low"] > untrained["ci_high"]
+
+
+@pytest.mark.parametrize("task", LOCAL)
+@pytest.mark.parametrize("name", ["mini-mae", "mini-beit"])
+def test_reconstruction_shows_on_local_tasks(best: pd.DataFrame, name: str, task: str) -> None:
+    trained, untrained = _pair(best, name, task)
+    assert trained["value"] > untrained["value"]
+
+
+def test_no_task_is_saturated_or_at_the_floor(best: pd.DataFrame) -> None:
+    frame = read_tidy(tables_folder() / "mini.csv")
+    floors = frame[(frame["backbone"] == "mini-random") & (frame["tap"] == "block")]
+    for task in (*GLOBAL, *LOCAL, "cluster-object"):
+        top = float(best.xs(task, level="task")["value"].max())
+        noise = pd.to_numeric(floors[floors["task"] == task]["value"])
+        assert noise.max() * 1.2 < top < 97
+
+
+def test_the_page_quotes_the_committed_numbers() -> None:
+    frame = read_tidy(tables_folder() / "mini-interventions.csv")
+    frame = frame[frame["best"] == "True"].set_index(["backbone", "task"])
+    tables = re.findall(r"^\| backbone \|(.*)\|\n\|[-|: ]+\|\n((?:\|.*\|\n)+)", PAGE.read_text(), re.M)
+    assert tables
+    checked = 0
+    for head, body in tables:
+        tasks = [cell.strip() for cell in head.split("|")]
+        for line in body.splitlines():
+            name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+            for task, cell in zip(tasks, cells, strict=True):
+                found = CELL.search(cell)
+                assert found is not None, cell
+                row = frame.loc[name, task]
+                assert (found[1], found[2]) == (f"{float(row['value']):.1f}", row["layer"]), (name, task)
+                checked += 1
+    assert checked >= 49
