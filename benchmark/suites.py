@@ -62,7 +62,7 @@ class Suite:
 
 MINI = Suite(
     name="mini",
-    title="embedded: rendered data, seven small backbones, no network; two to three minutes on two cores",
+    title="embedded: rendered data, seven small backbones, no network; one to two minutes on two cores",
     backbones=("mini-fs", "mini-clip", "mini-dino", "mini-moco", "mini-mae", "mini-beit", "mini-resnet"),
     floor="mini-random",
     embedded=True,
@@ -99,11 +99,8 @@ MINI = Suite(
 MINI_INTERVENTIONS = replace(
     MINI,
     name="mini-interventions",
-    title="embedded: the mini suite's backbones beside untrained networks of the same shapes",
-    backbones=(
-        *MINI.backbones,
-        *("mini-fs-untrained", "mini-clip-untrained", "mini-beit-untrained", "mini-resnet-untrained"),
-    ),
+    title="embedded: untrained networks of the shapes of the mini suite's, on its data",
+    backbones=("mini-fs-untrained", "mini-clip-untrained", "mini-beit-untrained", "mini-resnet-untrained"),
 )
 
 REAL = Catalogue(
