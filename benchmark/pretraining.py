@@ -153,7 +153,9 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
             resume=wish.resume,
             probe=probe,
         )
-    export(objective.backbone, spec, _card(wish, chosen, len(data), device, started_at, history), folder)
+    export(
+        objective.backbone, spec, _card(wish, chosen, spec, len(data), device, started_at, history), folder
+    )
     if wish.install:
         install(folder, wish.name)
     return folder
@@ -246,6 +248,7 @@ def _watching(wish: Pretraining, report: Reporter) -> Iterator[_Watcher]:
 def _card(
     wish: Pretraining,
     chosen: Method,
+    spec: BackboneSpec,
     images: int,
     device: torch.device,
     started_at: str | None,
@@ -255,7 +258,7 @@ def _card(
         name=wish.name,
         objective=wish.objective,
         supervision=chosen.supervision,
-        paper=chosen.paper,
+        paper=spec.paper,
         data=(
             f"{images:,} images of {wish.image_size} px from the renderer of the mini suite (version "
             f"{MINI_VERSION}, seed {wish.seed}), none of them in an evaluation set"

@@ -174,6 +174,8 @@ class CkaAccumulator:
         value = cka_matrix.value
         variance = cross / (scale[:, None] * scale[None, :])
         variance = variance - value * (mixed + mixed.mT) + value.square() * (alone + 2 * own) / 4
+        # A matrix product may round its two triangles differently.
+        variance = (variance + variance.mT) / 2
         error = variance.clamp_min(0).sqrt().fill_diagonal_(0.0)
         return torch.where(cka_matrix.defined, error, torch.nan)
 

@@ -13,10 +13,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "mini.md"
 CELL = re.compile(r"(\d+\.\d) \((\d+)/(\d+)\)")
 GLOBAL = ("knn", "retrieval", "cluster-image")
 LOCAL = ("davis", "spair", "cluster-part")
-SHAPE = {"mini-clip": "mini-clip-untrained", "mini-beit": "mini-beit-untrained"} | {
-    "mini-resnet": "mini-resnet-untrained"
-}
-"""Untrained networks of the same shape; that of the plain ViTs is FS's."""
+OWN_SHAPE = ("mini-clip", "mini-beit", "mini-resnet")
+"""Backbones of another shape than the plain ViTs, whose untrained network is FS's."""
 
 
 def best_rows() -> pd.DataFrame:
@@ -36,7 +34,8 @@ def best() -> pd.DataFrame:
 
 
 def _pair(best: pd.DataFrame, name: str, task: str) -> tuple[pd.Series, pd.Series]:
-    return best.loc[name, task], best.loc[SHAPE.get(name, "mini-fs-untrained"), task]
+    shape = name if name in OWN_SHAPE else "mini-fs"
+    return best.loc[name, task], best.loc[f"{shape}-untrained", task]
 
 
 @pytest.mark.parametrize("task", GLOBAL)
