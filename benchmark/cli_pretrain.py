@@ -21,6 +21,14 @@ class ObjectiveName(StrEnum):
     resnet = "resnet"
 
 
+class TrainingDtype(StrEnum):
+    """Dtypes of the forward pass of a training."""
+
+    auto = "auto"
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+
+
 class PoolingName(StrEnum):
     """What FS's classifier sees."""
 
@@ -41,6 +49,10 @@ def pretrain_command(
     ] = 96,
     seed: Annotated[int, typer.Option(min=0, help="Of images, weights and every draw.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+    dtype: Annotated[
+        TrainingDtype,
+        typer.Option(help="Of the forward; auto: bfloat16 where the device multiplies in it, else float32."),
+    ] = TrainingDtype.auto,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder below which the backbone's directory is written.")
     ] = Path("results/pretrained"),
@@ -91,6 +103,7 @@ def pretrain_command(
         image_size=image_size,
         seed=seed,
         device=device,
+        dtype=dtype.value,
         output=output,
         cache=cache or default_cache(),
         workers=workers or default_workers(),

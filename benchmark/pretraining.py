@@ -18,6 +18,7 @@ from benchmark.rendering import held_out_images, training_images
 from tasks.mini import MINI_VERSION
 from zoo import mini
 from zoo.errors import InputError
+from zoo.precision import multiplies_bfloat16
 from zoo.pretrain.data import Pictures, require_batch, require_share
 from zoo.pretrain.export import Card, export
 from zoo.pretrain.fs import require_block
@@ -49,6 +50,7 @@ class Pretraining:
         image_size: Their side in pixels; crops are taken from them.
         seed: Of images, weights and draws.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        dtype: Of the forward: ``float32``, ``bfloat16``, or ``auto``: the latter where the device has it.
         output: Folder below which the directory of the backbone is written.
         cache: Folder of rendered images.
         workers: Processes that render.
@@ -73,6 +75,7 @@ class Pretraining:
     output: Path
     cache: Path
     workers: int
+    dtype: str = "auto"
     resume: bool = True
     pooling: str | None = None
     no_skip: int | None = None
@@ -107,6 +110,7 @@ class Pretraining:
         words = f"python -m benchmark pretrain {self.objective} --steps {self.steps}".split()
         words += f"--batch-size {self.batch_size} --images {self.images}".split()
         words += f"--image-size {self.image_size} --seed {self.seed} --device {self.device}".split()
+        words += ["--dtype", self.dtype]
         words += [
             word for name, value in optional.items() if value is not None for word in (name, str(value))
         ]
@@ -123,6 +127,8 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
         InputError: Something that was asked for cannot be.
     """
     device = find_device(wish.device)
+    dtype = find_dtype(wish.dtype, device)
+    wish = replace(wish, dtype=str(dtype).removeprefix("torch."))
     started_at = commit(Path(__file__).parent.parent)  # Hours later the checkout may be elsewhere.
     chosen = tuned(wish)
     spec = find([f"mini-{wish.objective}"])[0]
@@ -137,6 +143,7 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
         batch_size=wish.batch_size,
         seed=wish.seed,
         device=device,
+        dtype=dtype,
         log_every=wish.log_every,
         checkpoint_every=wish.checkpoint_every,
         probe_every=wish.probe_every,
@@ -159,6 +166,20 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
     if wish.install:
         install(folder, wish.name)
     return folder
+
+
+def find_dtype(name: str, device: torch.device) -> torch.dtype:
+    """The dtype of that name; ``auto`` is bfloat16 where the device has instructions for it.
+
+    Raises:
+        InputError: There is none of that name for trainings.
+    """
+    if name == "auto":
+        return torch.bfloat16 if multiplies_bfloat16(device) else torch.float32
+    dtypes = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+    if name not in dtypes:
+        raise InputError(f"--dtype takes auto, float32 or bfloat16; found {name!r}")
+    return dtypes[name]
 
 
 def identity(wish: Pretraining, spec: BackboneSpec, chosen: Method) -> str:
@@ -267,7 +288,7 @@ def _card(
         batch_size=wish.batch_size,
         images=images,
         seed=wish.seed,
-        device=_in_words(device),
+        device=f"{_in_words(device)}, {wish.dtype}",
         version=package_version(),
         commit=started_at,
         command=wish.command,

@@ -11,7 +11,7 @@ import torch
 
 from benchmark import pretraining, rendering
 from benchmark.cli_pretrain import ObjectiveName
-from benchmark.pretraining import Pretraining, commit, install, pretrain, tuned
+from benchmark.pretraining import Pretraining, commit, find_dtype, install, pretrain, tuned
 from benchmark.progress import Silent
 from benchmark.rendering import HELD_OUT, SEEDS, Wanted, held_out_images, rendered, training_images
 from tasks.mini import TEMPLATES, sample_image
@@ -34,6 +34,7 @@ WISH = Pretraining(
     output=Path("out"),
     cache=Path("cache"),
     workers=1,
+    dtype="float32",
 )
 OPTIONS = ("--batch-size", "4", "--images", "24", "--image-size", "32", "--device", "cpu", "--workers", "1")
 
@@ -130,6 +131,7 @@ def test_training_images_share_no_seed_with_evaluation_sets_or_each_other() -> N
         ({"fraction": 2.0}, "must be above 0 and at most 1; found 2"),
         ({"batch_size": 30}, "a batch of 30 cannot be drawn from 24 training images"),
         ({"device": "tpu"}, "there is no device 'tpu'|device 'tpu' is not supported"),
+        ({"dtype": "float16"}, "--dtype takes auto, float32 or bfloat16; found 'float16'"),
         ({"image_size": 8}, "at least 16 pixels a side"),
         ({"seed": -1}, "found seed -1"),
     ],
@@ -169,8 +171,29 @@ def test_names_and_commands_of_variants(changes: dict[str, object], name: str, o
     assert wish.name == name
     assert wish.command == (
         "python -m benchmark pretrain fs --steps 2 --batch-size 4 --images 24 --image-size 32 --seed 0 "
-        f"--device cpu{options}"
+        f"--device cpu --dtype float32{options}"
     )
+
+
+def test_the_dtype_of_a_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = torch.device("cpu")
+    assert find_dtype("float32", cpu) is torch.float32
+    assert find_dtype("bfloat16", cpu) is torch.bfloat16
+    for fast, dtype in ((True, torch.bfloat16), (False, torch.float32)):
+        monkeypatch.setattr(pretraining, "multiplies_bfloat16", lambda _, fast=fast: fast)
+        assert find_dtype("auto", cpu) is dtype
+
+
+def test_card_and_command_tell_the_dtype_that_auto_became(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pretraining, "multiplies_bfloat16", lambda _: True)
+    folder = pretrain(replace(WISH, dtype="auto", cache=cache, output=tmp_path), Silent())
+    card = (folder / "README.md").read_text()
+    assert "threads, bfloat16 |" in card
+    assert "--dtype bfloat16" in card
+    with pytest.raises(InputError, match="is a checkpoint of another training"):
+        pretrain(replace(WISH, cache=cache, output=tmp_path), Silent())
 
 
 def test_the_command_makes_a_backbone_that_the_suite_takes(

@@ -14,7 +14,7 @@ from zoo.backbone import load
 from zoo.errors import InputError
 from zoo.features import Backbone, LayerFeatures
 from zoo.identity import identify
-from zoo.precision import exact_float32
+from zoo.precision import exact_float32, multiplies_bfloat16
 from zoo.registry import find
 from zoo.spec import Layer
 
@@ -164,3 +164,12 @@ def test_fingerprint_of_local_weights_follows_their_content(
     damaged = (moved / "model.safetensors").read_bytes()[:-1] + b"\7"
     (moved / "model.safetensors").write_bytes(damaged)
     assert identify(spec, dtype=torch.float32, cache_dir=cache) != first
+
+
+def test_which_devices_multiply_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    for found, expected in (({"avx512_bf16": True}, True), ({"amx_bf16": False}, False), ({}, False)):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda found=found: found, raising=False)
+        assert multiplies_bfloat16(torch.device("cpu")) is expected
+    assert not multiplies_bfloat16(torch.device("meta"))
+    monkeypatch.delattr(torch.cpu, "get_capabilities")
+    assert not multiplies_bfloat16(torch.device("cpu"))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 import torch
+from transformers import PreTrainedModel
 
 from zoo.errors import InputError
 from zoo.pretrain.data import Feed, Order, Pictures, seeded
@@ -33,7 +34,8 @@ class Plan:
         steps: Updates in all.
         batch_size: Images in a step.
         seed: Of the order of the images and of every draw.
-        device: Where it runs; on CUDA the forward is in bfloat16 where that is safe (autocast).
+        device: Where it runs.
+        dtype: Of the forward, float32 or bfloat16; in the latter, weights, soft-max and losses stay float32.
         log_every: Steps from one row of the history to the next.
         checkpoint_every: Steps from one checkpoint to the next.
         probe_every: Steps from one probe to the next; 0 for none but at the end.
@@ -43,6 +45,7 @@ class Plan:
     batch_size: int
     seed: int = 0
     device: torch.device = CPU
+    dtype: torch.dtype = torch.float32
     log_every: int = 50
     checkpoint_every: int = 500
     probe_every: int = 0
@@ -95,6 +98,7 @@ def train(
     """
     order = Order(len(data), plan.batch_size, plan.seed)
     objective.to(plan.device).train()
+    _choose_attention(objective, plan)
     feed = Feed(data, plan.device)
     optimiser = make_optimiser(objective, objective.optimisation)
     state = load_state(checkpoint, identity, plan.device) if resume else None
@@ -107,7 +111,7 @@ def train(
         generator = seeded("step", plan.seed, step, device=plan.device)
         moment = Moment(step, plan.steps, generator)
         batch = feed.batch(order.indices(step))
-        with torch.autocast(plan.device.type, torch.bfloat16, enabled=plan.device.type == "cuda"):
+        with torch.autocast(plan.device.type, torch.bfloat16, enabled=plan.dtype == torch.bfloat16):
             outcome = objective(batch, moment)
         _update(objective, optimiser, outcome, moment, plan)
         step += 1
@@ -122,6 +126,17 @@ def train(
             saved = State(step, objective.state_dict(), optimiser.state_dict(), history)
             save_state(checkpoint, identity, saved)
     return history
+
+
+def _choose_attention(objective: Objective, plan: Plan) -> None:
+    """Attention in plain products where the fused one is slow: its backward in bfloat16 on a CPU.
+
+    There it takes half of the time of a whole step.
+    """
+    if plan.device.type == "cpu" and plan.dtype == torch.bfloat16:
+        for part in objective.modules():
+            if isinstance(part, PreTrainedModel):
+                part.set_attn_implementation("eager")
 
 
 def _update(

@@ -140,6 +140,16 @@ def test_an_interrupted_training_goes_on_as_if_never_stopped(name: str, tmp_path
         assert torch.equal(tensor, resumed.state_dict()[key]), key
 
 
+@pytest.mark.parametrize("name", ["fs", "clip", "beit", "resnet"])
+def test_training_in_bfloat16_leaves_weights_and_config_as_in_float32(name: str, tmp_path: Path) -> None:
+    exact, expected = run(name, tmp_path / "exact.pt")
+    rounded, found = run(name, tmp_path / "rounded.pt", plan=replace(SHORT, dtype=torch.bfloat16))
+    assert [row["loss"] for row in found] == pytest.approx([row["loss"] for row in expected], rel=0.08)
+    assert found != expected
+    assert all(weight.dtype == torch.float32 for weight in rounded.parameters())
+    assert rounded.backbone.config.to_dict() == exact.backbone.config.to_dict()
+
+
 def test_a_finished_training_is_not_run_again(tmp_path: Path) -> None:
     _, expected = run("fs", tmp_path / "checkpoint.pt")
     notes = Notes()
