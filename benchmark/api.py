@@ -18,7 +18,7 @@ from benchmark.progress import Reporter, Silent
 from benchmark.runner import RunResult, execute
 from benchmark.suites import MINI, STANDARD, Suite, find_suite
 from leaderboards.build import write_pages
-from leaderboards.records import read_records
+from leaderboards.records import of_suite, read_records
 from tasks.mini import MINI_VERSION, is_complete, write_mini_datasets
 from tasks.protocols import find_protocol
 from tasks.registry import find_tasks
@@ -180,7 +180,7 @@ def _records(output: Path, suite: str) -> pd.DataFrame:
     if not any((output / "records").rglob("*.parquet")):  # every backbone failed; the failures say why
         return pd.DataFrame()
     records = read_records([output / "records"])
-    return records[records["suite"] == suite].reset_index(drop=True)
+    return of_suite(records, suite)
 
 
 def choose_suite(request: RunRequest) -> Suite:

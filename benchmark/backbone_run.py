@@ -10,7 +10,7 @@ import torch
 
 from benchmark.config import RunConfig, select_layers
 from benchmark.plan import BackbonePlan, BoundTask, Pass
-from benchmark.recording import Context, file_name, is_current
+from benchmark.recording import Context, file_name, file_under, is_current
 from benchmark.store import ShardStore
 from leaderboards.files import safe_name
 from tasks.base import digest
@@ -130,11 +130,16 @@ class BackboneRun:
 
     def stale(self) -> list[BoundTask]:
         """Tasks whose records are absent or belong to something else."""
-        return [
-            task
-            for task in self.plan.tasks
-            if not is_current(self.records_path(task), self.fingerprint(task))
-        ]
+        return [task for task in self.plan.tasks if not self._is_current(task)]
+
+    def file_under_suite(self) -> None:
+        """Let records that an earlier run left, of another suite perhaps, belong to this one, too."""
+        for task in self.plan.tasks:
+            if self._is_current(task):
+                file_under(self.records_path(task), self.suite)
+
+    def _is_current(self, task: BoundTask) -> bool:
+        return is_current(self.records_path(task), self.fingerprint(task))
 
     def fail(self, task: BoundTask, error: Exception) -> None:
         """Note a failure; a full disk ends the run instead, since nothing after it can be kept."""

@@ -14,7 +14,7 @@ from benchmark.compare import Compared, compare
 from benchmark.loading import shard_count
 from benchmark.plan import BoundTask
 from benchmark.progress import Advance, Reporter
-from benchmark.recording import Scored, base_fields, file_name, is_current
+from benchmark.recording import Scored, base_fields, file_name, file_under, is_current
 from benchmark.scores import readers_of
 from leaderboards.records import COLUMNS, write_frame
 from tasks.base import digest
@@ -29,6 +29,14 @@ NORMAL = 1.959964
 def stale_comparisons(runs: Sequence[BackboneRun], tasks: Sequence[BoundTask]) -> list[BoundTask]:
     """Comparisons of which a pair's records are absent or belong to something else."""
     return [task for task in tasks if any(not _current(pair, task) for pair in _pairs(runs))]
+
+
+def file_comparisons_under_suite(runs: Sequence[BackboneRun], tasks: Sequence[BoundTask]) -> None:
+    """Let comparisons that an earlier run left, of another suite perhaps, belong to this one, too."""
+    for task in tasks:
+        for pair in _pairs(runs):
+            if _current(pair, task):
+                file_under(_path(pair, task), pair[0].suite)
 
 
 def compare_all(runs: Sequence[BackboneRun], tasks: Sequence[BoundTask], report: Reporter) -> list[Failure]:

@@ -13,7 +13,7 @@ from benchmark.assessment import Assessments, place_of
 from benchmark.plan import BoundTask
 from benchmark.scoring import LayerOutcome
 from leaderboards.files import scored_path
-from leaderboards.records import Record
+from leaderboards.records import Record, add_suite, read_frame, suite_names, write_frame
 from zoo.spec import BackboneSpec
 
 
@@ -76,6 +76,13 @@ def is_current(path: Path, fingerprint: str) -> bool:
     except (OSError, ArrowException):
         return False
     return bool(found) and set(found) == {fingerprint}
+
+
+def file_under(path: Path, suite: str) -> None:
+    """Let the records of a file belong to a suite, too, so that its pages show them."""
+    found = read_table(path, columns=["suite"]).column(0).unique().to_pylist()
+    if not all(suite in suite_names(text) for text in found):
+        write_frame(add_suite(read_frame(path), suite), path)
 
 
 def base_fields(context: Context, scored: Scored) -> dict[str, object]:

@@ -8,7 +8,7 @@ from time import perf_counter
 import torch
 
 from benchmark.backbone_run import BackboneRun, Failure
-from benchmark.comparisons import compare_all, stale_comparisons
+from benchmark.comparisons import compare_all, file_comparisons_under_suite, stale_comparisons
 from benchmark.config import RunConfig, select_layers
 from benchmark.engine import Engine, LocalEngine, ProcessEngine
 from benchmark.execute import PassResult
@@ -101,6 +101,9 @@ def execute(
     prepared = prepare(plan, suite, config, device)
     runs = [one for one in prepared if isinstance(one, BackboneRun)]
     failures = [one for one in prepared if isinstance(one, Failure)]
+    for run in runs:
+        run.file_under_suite()
+    file_comparisons_under_suite(runs, plan.comparisons)
     comparisons = stale_comparisons(runs, plan.comparisons)
     todo = [run for run in runs if comparisons or run.stale()]
     engine = engine or choose_engine(todo, config, device)

@@ -6,6 +6,7 @@ import pandas as pd
 
 from leaderboards.compare import TOLERANCE, Tolerance, differences
 from leaderboards.display import file_name
+from leaderboards.records import suites_of
 from leaderboards.render import render_page
 from leaderboards.tidy import digest, read_tidy, tidy_frame, tidy_text
 from zoo.atomic import whole_file
@@ -29,7 +30,7 @@ def write_pages(records: pd.DataFrame, folder: Path, items: Path | None = None) 
         The files written, in order.
     """
     written = []
-    for suite in _suites(records):
+    for suite in suites_of(records):
         for ending, text in (("csv", tidy_text(records, suite)), ("md", render_page(records, suite, items))):
             path = folder / f"{file_name(suite)}.{ending}"
             _write_text(text, path)
@@ -48,7 +49,7 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
         One sentence a difference; none where the committed files are current.
     """
     sentences: list[str] = []
-    for suite in _suites(records):
+    for suite in suites_of(records):
         page, numbers = (folder / f"{file_name(suite)}.{ending}" for ending in ("md", "csv"))
         absent = [path for path in (page, numbers) if not path.is_file()]
         sentences += [f"{path.name} is not in {folder}; write the leaderboard again" for path in absent]
@@ -68,11 +69,6 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
             for sentence in differences(committed, tidy_frame(records, suite), tolerance)
         ]
     return sentences
-
-
-def _suites(records: pd.DataFrame) -> list[str]:
-    """Names of the suites in some records, sorted."""
-    return sorted({str(suite) for suite in records["suite"]})
 
 
 def _write_text(text: str, path: Path) -> None:

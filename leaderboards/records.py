@@ -15,7 +15,7 @@ class Record:
     """One number and everything that is needed to trust or repeat it.
 
     Attributes:
-        suite: Suite of the run; ``custom`` where none was named.
+        suite: Suites of the runs that asked for it, one a line; see `of_suite`.
         backbone: Name of the backbone.
         family: Its family.
         trained: False for seeded random weights.
@@ -101,6 +101,28 @@ DEFAULTS = {field.name: field.default for field in fields(Record) if field.defau
 def to_frame(records: Sequence[Record]) -> pd.DataFrame:
     """Records as a data frame with the columns `COLUMNS`."""
     return pd.DataFrame([asdict(record) for record in records], columns=list(COLUMNS))
+
+
+def suite_names(text: str) -> list[str]:
+    """Names of the suites in the field `suite` of a record."""
+    return text.split("\n")
+
+
+def suites_of(records: pd.DataFrame) -> list[str]:
+    """Names of the suites to which records belong, sorted."""
+    return sorted({name for text in records["suite"].unique() for name in suite_names(text)})
+
+
+def of_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
+    """The records that belong to a suite, perhaps among others; their column `suite` says it alone."""
+    own = [suite in suite_names(text) for text in records["suite"]]
+    return records[own].assign(suite=suite).reset_index(drop=True)
+
+
+def add_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
+    """Records that belong to a suite, too."""
+    joined = {text: "\n".join(sorted({*suite_names(text), suite})) for text in records["suite"].unique()}
+    return records.assign(suite=records["suite"].map(joined))
 
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:

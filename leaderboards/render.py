@@ -18,6 +18,7 @@ from leaderboards.gaps import empty_cells
 from leaderboards.honest import SHOWN_SHARE, choice_table, honest_table
 from leaderboards.markdown import bullets, paragraph, plain, table
 from leaderboards.provenance import backbones_table, datasets_table, join, run_sentence, units_text
+from leaderboards.records import of_suite
 from leaderboards.selection import (
     FLOOR,
     Column,
@@ -60,7 +61,7 @@ def render_page(records: pd.DataFrame, suite: str, items: Path | None = None) ->
     Returns:
         Markdown that ends with a line break.
     """
-    own = newest(records[records["suite"] == suite])
+    own = newest(of_suite(records, suite))
     blocks = [f"# Leaderboard: {suite}"]
     columns = columns_of(own)
     if columns:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from leaderboards.display import COMPARISON_TASK, fixed, metric_rank, pooling_rank, task_rank
+from leaderboards.records import of_suite
 from leaderboards.selection import COLUMN, backbones_of, newest, score_rows
 from leaderboards.similarity import last_blocks
 from leaderboards.tables import best_layers
@@ -36,7 +37,7 @@ def tidy_frame(records: pd.DataFrame, suite: str) -> pd.DataFrame:
     backbones; ``best`` marks the layer that the leaderboard shows, ``tied`` those that cannot be told from
     their backbone's best one.
     """
-    own = newest(records[records["suite"] == suite])
+    own = newest(of_suite(records, suite))
     scores = score_rows(own)
     scores = scores[scores["primary"].astype(bool) & (scores["metric"] != "")]
     rows = pd.concat([frame for frame in (scores, last_blocks(own)) if len(frame)] or [scores])

@@ -98,6 +98,21 @@ def test_a_second_run_computes_nothing(again: Path, data: Path, whole: Whole) ->
     assert_same_records(records, whole.records)
 
 
+def test_what_another_suite_has_run_stands_on_both_pages(again: Path, data: Path, whole: Whole) -> None:
+    with Tally().watching() as tally:
+        records = run(again, BACKBONES, data=data, suite="paper", protocol="standard")
+    assert tally.loads == []
+    assert set(records["suite"]) == {"paper"}
+    assert_same_records(records.assign(suite="standard"), whole.records)
+    pages = again / "out" / "tables"
+    assert (pages / "paper.csv").read_bytes() == (pages / "standard.csv").read_bytes()
+    before = files(again / "out" / "records")
+    run(again, BACKBONES, data=data, suite="paper", protocol="standard")
+    assert files(again / "out" / "records") == before
+    first = run(again, BACKBONES, data=data)
+    assert_same_records(first, whole.records)
+
+
 def test_vectors_serve_later_tasks_and_layers(new_place: Callable[[], Path], data: Path) -> None:
     place = new_place()
     run(place, ["mini-fs"], "knn", data=data, layers="1")

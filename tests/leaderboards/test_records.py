@@ -2,7 +2,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.records import COLUMNS, read_frame, read_records, to_frame, write_frame
+from leaderboards.records import (
+    COLUMNS,
+    add_suite,
+    of_suite,
+    read_frame,
+    read_records,
+    suites_of,
+    to_frame,
+    write_frame,
+)
 from tests.leaderboards.builder import NAN, frame, layers, record
 from zoo.errors import InputError
 
@@ -52,3 +61,15 @@ def test_a_damaged_file_is_named_in_one_sentence(tmp_path):
 def test_no_records_say_what_writes_them(tmp_path):
     with pytest.raises(InputError, match=r"found none; `python -m benchmark run` writes them"):
         read_records([tmp_path])
+
+
+def test_records_may_belong_to_several_suites():
+    both = add_suite(to_frame([record(suite="mini", backbone="a")]), "b, c")
+    assert add_suite(both, "mini").equals(both)
+    records = pd.concat([both, to_frame([record(suite="mini", backbone="b")])], ignore_index=True)
+    assert suites_of(records) == ["b, c", "mini"]
+    assert list(of_suite(records, "mini")["backbone"]) == ["a", "b"]
+    other = of_suite(records, "b, c")
+    assert list(other["backbone"]) == ["a"]
+    assert list(other["suite"]) == ["b, c"]
+    assert of_suite(records, "c").empty
