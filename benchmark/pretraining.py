@@ -301,7 +301,8 @@ def _card(
 def _in_words(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"{device.type}, {torch.get_num_threads()} threads"
+    threads = torch.get_num_threads()
+    return f"{device.type}, {threads} thread{'s' * (threads > 1)}"
 
 
 def commit(checkout: Path) -> str | None:

@@ -99,8 +99,11 @@ MINI = Suite(
 MINI_INTERVENTIONS = replace(
     MINI,
     name="mini-interventions",
-    title="embedded: untrained networks of the shapes of the mini suite's, on its data",
-    backbones=("mini-fs-untrained", "mini-clip-untrained", "mini-beit-untrained", "mini-resnet-untrained"),
+    title="embedded: mini-fs trained otherwise, and untrained networks, on the mini suite's data",
+    backbones=(
+        *("mini-fs", "mini-fs-10pct", "mini-fs-noskip6"),
+        *("mini-fs-untrained", "mini-clip-untrained", "mini-beit-untrained", "mini-resnet-untrained"),
+    ),
 )
 
 REAL = Catalogue(

@@ -1,4 +1,4 @@
-"""Every backbone of the mini suite gives the scores of the committed leaderboard, on every task.
+"""Every backbone that comes with the package gives the scores of the committed leaderboards, on every task.
 
 The whole path is walked, from rendering the datasets over the packaged weights to the numbers, at an early, a
 middle and a late layer. ``python -m benchmark run`` and ``leaderboard --tables leaderboards/tables`` write
@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 import benchmark
-from benchmark.suites import MINI
+from benchmark.suites import MINI, MINI_INTERVENTIONS
 from leaderboards.build import tables_folder
 from leaderboards.compare import Tolerance, differences
 from leaderboards.tidy import read_tidy, tidy_frame
+from zoo.registry import find
 
 LAYERS = "2,7,11"
 
@@ -31,17 +32,28 @@ TOLERANCES = {
 """Points by which a score may differ on another machine."""
 
 
-@pytest.fixture(scope="module")
-def committed() -> pd.DataFrame:
-    frame = read_tidy(tables_folder() / "mini.csv")
+VARIANTS = tuple(
+    spec.name
+    for spec in find(MINI_INTERVENTIONS.backbones)
+    if spec.checkpoint == "packaged" and spec.name not in MINI.backbones
+)
+
+
+def committed(suite: str) -> pd.DataFrame:
+    """Rows of the committed table at those layers, as text."""
+    frame = read_tidy(tables_folder() / f"{suite}.csv")
     return frame[frame["layer"].isin(LAYERS.split(",")) & (frame["tap"] == "block") & (frame["other"] == "")]
 
 
-@pytest.mark.parametrize("name", MINI.backbones)
-def test_scores_are_the_committed_ones(name: str, committed: pd.DataFrame, tmp_path: Path) -> None:
-    records = benchmark.run([name], layers=LAYERS, floor=False, workers=1, output=tmp_path / "out")
-    own = committed[committed["backbone"] == name]
-    found = tidy_frame(records, MINI.name)
+@pytest.mark.parametrize("name", [*MINI.backbones, *VARIANTS])
+def test_scores_are_the_committed_ones(name: str, tmp_path: Path) -> None:
+    suite = MINI if name in MINI.backbones else MINI_INTERVENTIONS
+    records = benchmark.run(
+        [name], suite=suite.name, layers=LAYERS, floor=False, workers=1, output=tmp_path / "out"
+    )
+    rows = committed(suite.name)
+    own = rows[rows["backbone"] == name]
+    found = tidy_frame(records, suite.name)
     assert set(own["task"]) == set(TOLERANCES) - {"cka"}
     for task, points in TOLERANCES.items():
         rows = found[found["task"] == task]

@@ -22,6 +22,9 @@ def best_rows() -> pd.DataFrame:
     tables = (read_tidy(tables_folder() / f"{name}.csv") for name in ("mini", "mini-interventions"))
     frame = pd.concat(tables, ignore_index=True)
     frame = frame[(frame["best"] == "True") & (frame["backbone"] != "mini-random")]
+    # What stands on both pages is the same.
+    frame = frame.drop_duplicates(["backbone", "task", "value", "ci_low", "ci_high", "layer"])
+    assert not frame.duplicated(["backbone", "task"]).any()
     return frame.set_index(["backbone", "task"]).sort_index()
 
 
@@ -39,23 +42,28 @@ def _pair(best: pd.DataFrame, name: str, task: str) -> tuple[pd.Series, pd.Serie
 
 
 @pytest.mark.parametrize("task", GLOBAL)
-@pytest.mark.parametrize("name", ["mini-fs", "mini-clip", "mini-moco", "mini-resnet"])
+@pytest.mark.parametrize("name", ["mini-fs", "mini-clip", "mini-dino", "mini-moco", "mini-resnet"])
 def test_learning_shows_far_outside_the_intervals(best: pd.DataFrame, name: str, task: str) -> None:
     trained, untrained = _pair(best, name, task)
     assert trained["ci_low"] > untrained["ci_high"]
-
-
-@pytest.mark.parametrize("task", GLOBAL)
-def test_dino_learned_something(best: pd.DataFrame, task: str) -> None:
-    trained, untrained = _pair(best, "mini-dino", task)
-    assert trained["ci_low"] > untrained["value"]
 
 
 @pytest.mark.parametrize("task", LOCAL)
 @pytest.mark.parametrize("name", ["mini-mae", "mini-beit"])
 def test_reconstruction_shows_on_local_tasks(best: pd.DataFrame, name: str, task: str) -> None:
     trained, untrained = _pair(best, name, task)
-    assert trained["value"] > untrained["value"]
+    # Parts are few, and their intervals wide.
+    assert trained["value" if task == "cluster-part" else "ci_low"] > untrained["value"]
+
+
+def test_without_skips_the_class_stays_and_places_are_lost() -> None:
+    frame = read_tidy(tables_folder() / "mini-interventions.csv")
+    frame = frame[(frame["backbone"] == "mini-fs-noskip6") & (frame["tap"] == "block")]
+    rows = frame[frame["pooling"].isin(["cls", "grid"])].set_index(["task", "layer"])
+    values = pd.to_numeric(rows["value"])
+    assert values["knn", "6"] > 1.2 * values["knn", "5"]
+    for task in ("davis", "spair"):
+        assert values[task, "6"] < values[task, "5"] / 2
 
 
 def test_no_task_is_saturated_or_at_the_floor(best: pd.DataFrame) -> None:

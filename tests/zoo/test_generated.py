@@ -9,7 +9,6 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from benchmark.suites import MINI
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import pixels
 from zoo import mini
@@ -21,7 +20,7 @@ from zoo.registry import find
 from zoo.spec import BackboneSpec, Layer
 
 MODELS = tuple(spec for spec in find(["mini-*-untrained"]))
-PACKAGED = find(MINI.backbones)
+PACKAGED = tuple(spec for spec in find(["mini-*"]) if spec.checkpoint == "packaged")
 
 
 @pytest.mark.parametrize("spec", [*PACKAGED, *MODELS], ids=lambda spec: spec.name)
@@ -86,7 +85,8 @@ def test_trained_weights_come_with_the_package(spec: BackboneSpec, loader: Loade
     weights_file = load_file(folder / "model.safetensors")
     assert {tensor.dtype for tensor in weights_file.values()} <= {torch.float16, torch.int64}
     card = (folder / "README.md").read_text()
-    for text in ("steps", "seed", "device", "commit", f"python -m benchmark pretrain {spec.name[5:]} --"):
+    objective = spec.name.split("-")[1]
+    for text in ("steps", "seed", "device", "commit", f"python -m benchmark pretrain {objective} --"):
         assert text in card
 
 

@@ -1,4 +1,4 @@
-"""The mini suites: one small backbone per family for 64 px images, untrained networks, and the random floor.
+"""The mini suites: one small backbone per family for 64 px images, variants, and the random floor.
 
 Trained weights come with the package, each with a card that says how they were made (`zoo.pretrain`); those
 of the untrained networks come from a seed.
@@ -69,6 +69,10 @@ _RESNET = BackboneSpec(
 )
 
 
+_FS_10PCT = replace(_FS, name="mini-fs-10pct", data="10 % of the rendered images")
+_FS_NOSKIP = replace(_FS, name="mini-fs-noskip6", supervision=f"{_LABELS}, block 6 without skips")
+
+
 def _untrained(spec: BackboneSpec) -> BackboneSpec:
     """The same network with weights from a seed."""
     return replace(
@@ -85,6 +89,7 @@ def _untrained(spec: BackboneSpec) -> BackboneSpec:
 
 ENTRIES: tuple[BackboneSpec, ...] = (
     *(_FS, _CLIP, _DINO, _MOCO, _MAE, _BEIT, _RESNET),
+    *(_FS_10PCT, _FS_NOSKIP),
     *(_untrained(spec) for spec in (_FS, _CLIP, _BEIT, _RESNET)),
     floor("mini-random", MINI.width, PATCH, SIDE),
 )
