@@ -110,7 +110,8 @@ def text(card: Card) -> str:
         ("weights", "float16"),
     ]
     if card.history:
-        rows += [(f"last {name}", f"{value:.4g}") for name, value in card.history[-1].items()]
+        last = {name: value for name, value in card.history[-1].items() if name != "step"}
+        rows += [(f"last {name}", f"{value:.4g}") for name, value in last.items()]
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
     return (
         f"---\nlicense: {card.licence.lower()}\nlibrary_name: transformers\n---\n\n# {card.name}\n\n"
