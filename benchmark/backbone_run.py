@@ -130,16 +130,16 @@ class BackboneRun:
 
     def stale(self) -> list[BoundTask]:
         """Tasks whose records are absent or belong to something else."""
-        return [task for task in self.plan.tasks if not self._is_current(task)]
+        return [
+            task
+            for task in self.plan.tasks
+            if not is_current(self.records_path(task), self.fingerprint(task))
+        ]
 
     def file_under_suite(self) -> None:
-        """Let records that an earlier run left, of another suite perhaps, belong to this one, too."""
+        """Let its current records belong to the run's suite."""
         for task in self.plan.tasks:
-            if self._is_current(task):
-                file_under(self.records_path(task), self.suite)
-
-    def _is_current(self, task: BoundTask) -> bool:
-        return is_current(self.records_path(task), self.fingerprint(task))
+            file_under(self.records_path(task), self.fingerprint(task), self.suite)
 
     def fail(self, task: BoundTask, error: Exception) -> None:
         """Note a failure; a full disk ends the run instead, since nothing after it can be kept."""

@@ -121,7 +121,7 @@ def run_command(
 ) -> None:
     """Run every layer of backbones through tasks and write leaderboards.
 
-    Without options: the mini suite, offline, in two to three minutes.
+    Without options: the mini suite, offline, in one to two minutes.
     """
     from benchmark.api import RunRequest, carry_out, default_workers
     from benchmark.progress import Terminal

@@ -32,11 +32,10 @@ def stale_comparisons(runs: Sequence[BackboneRun], tasks: Sequence[BoundTask]) -
 
 
 def file_comparisons_under_suite(runs: Sequence[BackboneRun], tasks: Sequence[BoundTask]) -> None:
-    """Let comparisons that an earlier run left, of another suite perhaps, belong to this one, too."""
+    """Let current comparisons belong to the run's suite."""
     for task in tasks:
         for pair in _pairs(runs):
-            if _current(pair, task):
-                file_under(_path(pair, task), pair[0].suite)
+            file_under(_path(pair, task), _fingerprint(pair, task), pair[0].suite)
 
 
 def compare_all(runs: Sequence[BackboneRun], tasks: Sequence[BoundTask], report: Reporter) -> list[Failure]:

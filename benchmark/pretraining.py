@@ -2,7 +2,6 @@
 
 import hashlib
 import shlex
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -13,11 +12,11 @@ import torch
 
 from benchmark.api import find_device
 from benchmark.progress import Advance, Reporter
-from benchmark.recording import package_version
+from benchmark.recording import commit, package_version
 from benchmark.rendering import held_out_images, training_images
 from tasks.mini import MINI_VERSION
-from zoo import mini
 from zoo.errors import InputError
+from zoo.mini import install
 from zoo.precision import multiplies_bfloat16
 from zoo.pretrain.data import Pictures, require_batch, require_share
 from zoo.pretrain.export import Card, export
@@ -72,10 +71,10 @@ class Pretraining:
     image_size: int
     seed: int
     device: str
+    dtype: str
     output: Path
     cache: Path
     workers: int
-    dtype: str = "auto"
     resume: bool = True
     pooling: str | None = None
     no_skip: int | None = None
@@ -109,8 +108,8 @@ class Pretraining:
         }
         words = f"python -m benchmark pretrain {self.objective} --steps {self.steps}".split()
         words += f"--batch-size {self.batch_size} --images {self.images}".split()
-        words += f"--image-size {self.image_size} --seed {self.seed} --device {self.device}".split()
-        words += ["--dtype", self.dtype]
+        words += f"--image-size {self.image_size} --seed {self.seed}".split()
+        words += f"--device {self.device} --dtype {self.dtype}".split()
         words += [
             word for name, value in optional.items() if value is not None for word in (name, str(value))
         ]
@@ -214,28 +213,6 @@ def tuned(wish: Pretraining) -> Method:
     return chosen.tuned(**{name: value for name, value in changes.items() if value is not None})
 
 
-def install(folder: Path, name: str, package: Path | None = None) -> Path:
-    """Copy a trained backbone into the package, where the mini suite takes it from.
-
-    Args:
-        folder: Its directory.
-        name: Of its entry.
-        package: Folder of the package's weights; ``zoo/mini`` if None.
-
-    Raises:
-        InputError: The package cannot be written.
-    """
-    place = (package or Path(mini.__file__).parent) / name
-    try:
-        place.mkdir(exist_ok=True)
-        # The weights come last: a directory counts as a checkpoint from then on.
-        for file in sorted(folder.glob("*.*"), key=lambda path: path.name == "model.safetensors"):
-            shutil.copyfile(file, place / file.name)
-    except OSError as error:
-        raise InputError(f"{place} cannot be written: {error.strerror}; install without --install") from error
-    return place
-
-
 def _slice(pictures: Pictures, start: int, stop: int) -> Pictures:
     return Pictures(pictures.images[start:stop], pictures.labels[start:stop], pictures.captions[start:stop])
 
@@ -303,19 +280,3 @@ def _in_words(device: torch.device) -> str:
         return torch.cuda.get_device_name(device)
     threads = torch.get_num_threads()
     return f"{device.type}, {threads} thread{'s' * (threads > 1)}"
-
-
-def commit(checkout: Path) -> str | None:
-    """Commit of a git checkout, read from its files; None where there is no checkout."""
-    git = checkout / ".git"
-    try:
-        head = (git / "HEAD").read_text(encoding="utf-8").strip()
-        if not head.startswith("ref: "):
-            return head
-        branch = head.removeprefix("ref: ")
-        if (git / branch).is_file():
-            return (git / branch).read_text(encoding="utf-8").strip()
-        packed = (git / "packed-refs").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return None
-    return next((line.split()[0] for line in packed if line.endswith(f" {branch}")), None)

@@ -25,6 +25,22 @@ def package_version() -> str:
         return "0+source"
 
 
+def commit(checkout: Path) -> str | None:
+    """Commit of a git checkout, read from its files; None where there is no checkout."""
+    git = checkout / ".git"
+    try:
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+        if not head.startswith("ref: "):
+            return head
+        branch = head.removeprefix("ref: ")
+        if (git / branch).is_file():
+            return (git / branch).read_text(encoding="utf-8").strip()
+        packed = (git / "packed-refs").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    return next((line.split()[0] for line in packed if line.endswith(f" {branch}")), None)
+
+
 @dataclass(frozen=True)
 class Context:
     """What all records of one backbone share."""
@@ -78,8 +94,10 @@ def is_current(path: Path, fingerprint: str) -> bool:
     return bool(found) and set(found) == {fingerprint}
 
 
-def file_under(path: Path, suite: str) -> None:
-    """Let the records of a file belong to a suite, too, so that its pages show them."""
+def file_under(path: Path, fingerprint: str, suite: str) -> None:
+    """Let current records, left by a run of another suite perhaps, belong to this one's page, too."""
+    if not is_current(path, fingerprint):
+        return
     found = read_table(path, columns=["suite"]).column(0).unique().to_pylist()
     if not all(suite in suite_names(text) for text in found):
         write_frame(add_suite(read_frame(path), suite), path)

@@ -12,14 +12,16 @@ import torch
 
 from benchmark import pretraining, rendering
 from benchmark.cli_pretrain import ObjectiveName
-from benchmark.pretraining import Pretraining, commit, find_dtype, install, pretrain, tuned
+from benchmark.pretraining import Pretraining, find_dtype, pretrain, tuned
 from benchmark.progress import Silent
+from benchmark.recording import commit
 from benchmark.rendering import HELD_OUT, SEEDS, Wanted, held_out_images, rendered, training_images
 from tasks.mini import TEMPLATES, sample_image
 from tasks.mini.seeds import ENTROPY, Namespace, generator
 from tests.benchmark.runs import command
 from zoo.backbone import load
 from zoo.errors import InputError
+from zoo.mini import install
 from zoo.pretrain.methods import METHODS
 from zoo.registry import find
 
@@ -32,10 +34,10 @@ WISH = Pretraining(
     image_size=32,
     seed=0,
     device="cpu",
+    dtype="float32",
     output=Path("out"),
     cache=Path("cache"),
     workers=1,
-    dtype="float32",
 )
 OPTIONS = ("--batch-size", "4", "--images", "24", "--image-size", "32", "--device", "cpu", "--workers", "1")
 

@@ -36,6 +36,28 @@ def packaged(spec: BackboneSpec) -> Checkpoint:
     return in_directory(folder)
 
 
+def install(folder: Path, name: str, package: Path | None = None) -> Path:
+    """Copy a trained backbone into the package, where the mini suite takes it from.
+
+    Args:
+        folder: Its directory.
+        name: Of its entry.
+        package: Folder of the package's weights; ``zoo/mini`` if None.
+
+    Raises:
+        InputError: The package cannot be written.
+    """
+    place = (package or Path(__file__).parent) / name
+    try:
+        place.mkdir(exist_ok=True)
+        # The weights come last: a directory counts as a checkpoint from then on.
+        for file in sorted(folder.glob("*.*"), key=lambda path: path.name == "model.safetensors"):
+            shutil.copyfile(file, place / file.name)
+    except OSError as error:
+        raise InputError(f"{place} cannot be written: {error.strerror}; install without --install") from error
+    return place
+
+
 def generated(spec: BackboneSpec, cache_dir: Path) -> Checkpoint:
     """Files of an untrained mini backbone, written below ``cache_dir`` when first asked for.
 
