@@ -9,16 +9,16 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from benchmark.backbone_run import Failure
-from benchmark.binding import Binder, Bound, DataLocation
-from benchmark.chosen import at_size, introduce
-from benchmark.config import Dtype, RunConfig, default_cache, parse_interpolation, parse_taps
-from benchmark.plan import Plan, make_plan
-from benchmark.progress import Reporter, Silent
-from benchmark.runner import RunResult, execute
-from benchmark.suites import MINI, STANDARD, Suite, find_suite
-from leaderboards.build import write_pages
-from leaderboards.records import of_suite, read_records
+from benchmark.engines.progress import Reporter, Silent
+from benchmark.jobs.job import Failure
+from benchmark.jobs.run import RunResult, execute
+from benchmark.plan.backbones import at_size, introduce
+from benchmark.plan.datasets import Binder, Bound, DataLocation
+from benchmark.plan.plan import Plan, make_plan
+from benchmark.plan.suites import MINI, STANDARD, Suite, find_suite
+from benchmark.request import Dtype, RunConfig, default_cache, parse_interpolation, parse_taps
+from leaderboards.pages.build import write_pages
+from leaderboards.records.record import of_suite, read_records
 from tasks.mini import MINI_VERSION, is_complete, write_mini_datasets
 from tasks.protocols import find_protocol
 from tasks.registry import find_tasks
@@ -105,8 +105,8 @@ def run(
     already is not done again.
 
     Returns:
-        One row a number, with the columns of ``leaderboards.records.Record``. Failures of single backbones or
-        tasks do not raise; they are sentences in ``frame.attrs["failures"]``.
+        One row a number, with the columns of ``leaderboards.records.record.Record``. Failures of single
+        backbones or tasks do not raise; they are sentences in ``frame.attrs["failures"]``.
 
     Raises:
         InputError: Something that was given is wrong.

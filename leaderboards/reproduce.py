@@ -7,10 +7,10 @@ from typing import Literal, get_args
 
 import pandas as pd
 
+from leaderboards.choices.selection import FLOOR, newest
 from leaderboards.display import ranges_text
 from leaderboards.literature import INPUT_SIZE, Published
-from leaderboards.selection import FLOOR, newest
-from leaderboards.tables import best_layers, floor_scores
+from leaderboards.pages.scores import best_layers, floor_scores
 
 Verdict = Literal["agrees", "off", "no interval", "partial data", "no score", "not run", "not comparable"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)

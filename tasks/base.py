@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.datasets.base import Sample
-from zoo.preprocess import View
 from zoo.spec import Layer
+from zoo.view.views import View
 
 Device = torch.device | None
 """Where large products may run; None for the CPU."""

@@ -15,8 +15,8 @@ from torch import Tensor
 from tasks.base import Group, Measurer, Source, digest
 from tasks.metrics.similarity import gram_matrix, scaled_gram, u_centred
 from tasks.sources import ClassificationSources
-from zoo.preprocess import View
 from zoo.spec import Layer
+from zoo.view.views import View
 
 SMALLEST_BATCH = 4
 """The unbiased estimator is undefined below four images."""

@@ -29,8 +29,8 @@ from tasks.checks import unusable
 from tasks.datasets.base import RegionImage, Regions
 from tasks.metrics.clustering import AGREEMENTS, kmeans_starts
 from tasks.sources import ClassificationSources
-from zoo.preprocess import Tiles, View
 from zoo.spec import Layer
+from zoo.view.views import Tiles, View
 
 VIEW = Tiles(short=448, tile=224)
 IMAGES_PER_SHARD = 32

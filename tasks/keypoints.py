@@ -17,8 +17,8 @@ from tasks.base import Group, Items, Measurements, Measurer, Outcome, Over, Scor
 from tasks.checks import ALIKE, varies
 from tasks.datasets.base import KeypointPair, Keypoints
 from tasks.metrics.correspondence import Target, match, match_official, prepare_target, sample_points
-from zoo.preprocess import Letterbox, View
 from zoo.spec import Layer
+from zoo.view.views import Letterbox, View
 
 VIEW = Letterbox(side=224)
 

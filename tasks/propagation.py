@@ -20,8 +20,8 @@ from tasks.datasets.base import Video, Videos
 from tasks.datasets.davis_masks import read_mask
 from tasks.metrics.propagation import Propagator, decode, seed_labels
 from tasks.metrics.segmentation import VOID, score_frame
-from zoo.preprocess import View, WholeFrame
 from zoo.spec import Layer
+from zoo.view.views import View, WholeFrame
 
 VIEW = WholeFrame(short=480)
 

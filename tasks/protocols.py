@@ -15,7 +15,7 @@ from tasks.propagation import PropagationRule
 from tasks.retrieval import RetrievalRule
 from tasks.sources import Batches
 from zoo.errors import unknown
-from zoo.preprocess import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Tiles, View, WholeFrame
+from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Tiles, View, WholeFrame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from tasks.base import Device, Group, Items, Outcome, Score, Source, Statistic, 
 from tasks.checks import unusable
 from tasks.datasets.base import FileSample, Retrieval
 from tasks.metrics.ranking import Difficulty, cosine, rank, revisited
-from zoo.preprocess import FitLongSide, View
+from zoo.view.views import FitLongSide, View
 
 VIEW = FitLongSide(long=224)
 CHUNK = 256

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tasks.base import Group, Source
 from tasks.datasets.base import Classification, ClassImages, Sample
-from zoo.preprocess import ResizeCrop, View
+from zoo.view.views import ResizeCrop, View
 
 CHUNK = 512
 """Images whose vectors are stored together."""

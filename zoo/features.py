@@ -49,6 +49,19 @@ class AttentionMaps:
     cells: tuple[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class BackboneIdentity:
+    """What tells a backbone's features from those of every other.
+
+    Attributes:
+        revision: Commit of the repository, digest of local files, or seed and recipe of generated weights.
+        fingerprint: Digest of the weights' identity, the input normalisation, the dtype and the format.
+    """
+
+    revision: str
+    fingerprint: str
+
+
 Visitor = Callable[[LayerFeatures], None]
 AttentionVisitor = Callable[[AttentionMaps], None]
 

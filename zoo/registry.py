@@ -125,14 +125,14 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
         return replace(known, name=f"{known.name}@{revision}", revision=revision) if revision else known
     if not is_directory and "/" not in repository:
         raise InputError(_unknown(repository))
-    from zoo.infer import infer  # Brings torch and transformers along.
+    from zoo.load.infer import infer  # Brings torch and transformers along.
 
     return infer(repository, revision or None, cache_dir)
 
 
 def _own(reference: str) -> BackboneSpec:
     """A backbone that a Python function gives; raises InputError also where its name is taken."""
-    from zoo.own import own_spec  # Brings torch along.
+    from zoo.load.own import own_spec  # Brings torch along.
 
     spec = own_spec(reference)
     if spec.name in _BY_NAME:

@@ -34,7 +34,7 @@ SUBLAYER_TAPS: tuple[Tap, ...] = ("norm1", "attention", "norm2", "mlp")
 _ORDER: tuple[Tap, ...] = (*SUBLAYER_TAPS, "block", "final")
 
 Interpolation = Literal["huggingface", "dino"]
-"""How absolute position embeddings are fitted to another grid: `zoo.positions`."""
+"""How absolute position embeddings are fitted to another grid: `zoo.load.positions`."""
 
 CheckpointFormat = Literal["transformers", "original", "packaged", "generated", "object"]
 
@@ -92,9 +92,9 @@ class BackboneSpec:
         revision: Pinned commit of the repository; None where it is not known, and then resolved and recorded
             when the backbone is loaded.
         checkpoint: Format of the weights: ``transformers``, ``original`` (a state dict under the names of the
-            original code, see `zoo.convert`), ``packaged`` (files that come with this package),
+            original code, see `zoo.load.convert`), ``packaged`` (files that come with this package),
             ``generated`` (no file: features or weights come from a seed) or ``object`` (no file:
-            ``repository`` names a Python function, see `zoo.own`).
+            ``repository`` names a Python function, see `zoo.load.own`).
         stages: Blocks with their widths and strides; a plain ViT has one stage.
         heads: Attention heads, of the last stage where stages differ; None for a ConvNet.
         prefix_tokens: Tokens before the patch tokens (class and registers); 0 for a ConvNet.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from zoo.errors import InputError, MissingDataError
-from zoo.geometry import Box
+from zoo.view.geometry import Box
 
 
 class UnreadableImageError(InputError):

@@ -13,7 +13,7 @@ from tasks.datasets.class_folders import class_labels, require_known_classes
 from tasks.datasets.folder import require_classes, require_splittable, split_names
 from tasks.datasets.hub_spec import HubSpec, parse_hub_spec
 from zoo.errors import InputError
-from zoo.geometry import Box
+from zoo.view.geometry import Box
 
 QUERY_SPLITS = ("validation", "test", "val")
 """Names of the split of queries, in order of preference."""

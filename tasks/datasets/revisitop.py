@@ -13,7 +13,7 @@ from tasks.datasets.fields import describe
 from tasks.datasets.files import file_names, require_inside
 from tasks.datasets.safe_pickle import restricted_load
 from zoo.errors import InputError
-from zoo.geometry import Box
+from zoo.view.geometry import Box
 
 RELEVANCE = ("easy", "hard", "junk")
 """The index lists of a query."""

@@ -20,7 +20,7 @@ from tasks.datasets.fields import (
 )
 from tasks.datasets.files import file_names, require_inside, require_size
 from zoo.errors import InputError
-from zoo.geometry import Box
+from zoo.view.geometry import Box
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from torch import Tensor
 from tasks.base import Group, Source
 from tasks.datasets.base import UnreadableImageError
 from zoo.features import LayerFeatures, Visitor
-from zoo.preprocess import ResizeCrop, View
 from zoo.spec import BackboneSpec, Layer, Stage
+from zoo.view.views import ResizeCrop, View
 
 SPEC = BackboneSpec(
     name="double",

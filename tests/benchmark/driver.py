@@ -13,9 +13,7 @@ from pathlib import Path
 
 import torch
 
-import zoo.backbone
-import zoo.network  # noqa: F401  the forks need not import transformers again
-from benchmark.cli import main
+from benchmark.cli.app import main
 from tests.benchmark.runs import Tally
 
 

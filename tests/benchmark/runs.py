@@ -12,10 +12,10 @@ import pytest
 from torch import Tensor
 
 import benchmark
-from benchmark import passes
-from benchmark.backbone_run import BackboneRun
-from benchmark.cli import main
-from benchmark.execute import run_pass
+from benchmark.cli.app import main
+from benchmark.features.one_pass import run_pass
+from benchmark.jobs import passes
+from benchmark.jobs.job import BackboneRun
 from tasks.datasets.base import FileSample
 from tests import fakes
 from zoo.features import Backbone, Visitor

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import benchmark
-from benchmark.suites import MINI, MINI_INTERVENTIONS
-from leaderboards.build import tables_folder
-from leaderboards.compare import Tolerance, differences
-from leaderboards.tidy import read_tidy, tidy_frame
+from benchmark.plan.suites import MINI, MINI_INTERVENTIONS
+from leaderboards.check import Tolerance, differences
+from leaderboards.pages.build import tables_folder
+from leaderboards.pages.csv import read_tidy, tidy_frame
 from zoo.registry import find
 
 LAYERS = "2,7,11"

@@ -11,19 +11,19 @@ import pytest
 import torch
 
 from benchmark.api import RunRequest, carry_out
-from benchmark.config import RunConfig
-from benchmark.engine import LocalEngine, ProcessEngine
-from benchmark.plan import view_for
+from benchmark.engines.engine import LocalEngine, ProcessEngine
+from benchmark.plan.plan import view_for
+from benchmark.request import RunConfig
 from tests.benchmark.doubles import SPEC
-from tests.benchmark.own_worker import means
+from tests.benchmark.engines.own_worker import means
+from tests.benchmark.engines.test_engines import Heard
 from tests.benchmark.runs import command, run
-from tests.benchmark.test_engines import Heard
+from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import reduce
-from tests.zoo.test_infer import save
 from zoo.errors import InputError
-from zoo.own import own_backbone
-from zoo.preprocess import ResizeCrop, Tiles, WholeFrame
+from zoo.load.own import own_backbone
 from zoo.registry import find
+from zoo.view.views import ResizeCrop, Tiles, WholeFrame
 
 PAGE = Path(__file__).parents[2] / "docs" / "own_backbones.md"
 

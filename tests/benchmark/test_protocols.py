@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from benchmark.api import RunRequest, find_backbones
-from benchmark.config import RunConfig
-from benchmark.suites import PAPER
+from benchmark.plan.suites import PAPER
+from benchmark.request import RunConfig
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import command, run
 from zoo.errors import InputError

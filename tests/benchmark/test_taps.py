@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from benchmark.api import RunRequest, carry_out
-from benchmark.config import RunConfig, select_layers
-from leaderboards.selection import columns_of
-from leaderboards.tables import best_layers, layer_table
+from benchmark.request import RunConfig, select_layers
+from leaderboards.choices.selection import columns_of
+from leaderboards.pages.scores import best_layers, layer_table
 from tests.benchmark.conftest import Whole
 from tests.benchmark.doubles import SPEC
+from tests.benchmark.engines.test_engines import Heard
 from tests.benchmark.runs import Tally, command, files, run
-from tests.benchmark.test_engines import Heard
 from zoo.errors import InputError
 from zoo.spec import Layer
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from leaderboards.records import Record, to_frame
+from leaderboards.records.record import Record, to_frame
 from tasks.base import Items, Over, Statistic
 
 NAN = float("nan")

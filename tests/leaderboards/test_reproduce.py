@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from leaderboards.literature import Published, all_published
-from leaderboards.records import to_frame
+from leaderboards.records.record import to_frame
 from leaderboards.reproduce import COLUMNS, VERDICTS, counts, reproduce
 from tests.leaderboards.builder import NAN, floor, frame, layers, record
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from benchmark.compare import Compared, compare
-from benchmark.scoring import VectorReader
-from benchmark.store import ShardStore
+from benchmark.features.shards import ShardStore
+from benchmark.scores.cka_matrix import Compared, compare
+from benchmark.scores.layers import VectorReader
 from tasks.cka import CkaProblem
 from tasks.metrics.similarity import cka
 from tasks.protocols import PAPER, STANDARD, Protocol

@@ -13,8 +13,8 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from torch import Tensor
 
-from benchmark.collect import DenseCollector
-from benchmark.loading import Batch, batches
+from benchmark.features.collectors import DenseCollector
+from benchmark.features.loading import Batch, batches
 from tasks.base import Group, Items, Outcome, Statistic
 from tasks.clustering import VIEW, ClusterRule, ImageClusterProblem, RegionClusterProblem, region_weights
 from tasks.datasets.base import Coverage, RegionImage, Regions
@@ -24,8 +24,8 @@ from tasks.sources import Batches, classification_sources
 from tests.benchmark.doubles import CountingBackbone, MemorySample
 from tests.fakes import write_fake_coco
 from tests.tasks.test_sources import classification
-from zoo.preprocess import Tiles
 from zoo.spec import Layer
+from zoo.view.views import Tiles
 
 QUICK = ClusterRule(n_init=2, seed=0)
 LAYER = Layer(2)

@@ -18,8 +18,8 @@ from tasks.keypoints import VIEW, KeypointProblem, KeypointRule
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_spair
 from tests.tasks.metrics import golden
-from zoo.preprocess import Letterbox, View
 from zoo.spec import Layer
+from zoo.view.views import Letterbox, View
 
 SIDE, STRIDE = 64, 16
 VIEW_64 = VIEW.scaled(SIDE, STRIDE)

@@ -20,8 +20,8 @@ from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_davis
 from tests.tasks.metrics.test_propagation import Obvious
 from tests.tasks.metrics.test_segmentation import obvious_f
-from zoo.preprocess import View, WholeFrame
 from zoo.spec import Layer
+from zoo.view.views import View, WholeFrame
 
 VIEW_32 = VIEW.scaled(32, 8)
 SHORT = PropagationRule(n_last_frames=2, radius=4)

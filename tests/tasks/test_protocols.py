@@ -9,10 +9,10 @@ import pytest
 import torch
 from PIL import Image
 
-from benchmark.binding import Binder, DataLocation
-from benchmark.loading import Batch, batches
-from benchmark.plan import BoundTask
-from benchmark.suites import REAL, Catalogue
+from benchmark.features.loading import Batch, batches
+from benchmark.plan.datasets import Binder, DataLocation
+from benchmark.plan.plan import BoundTask
+from benchmark.plan.suites import REAL, Catalogue
 from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule, RegionClusterProblem
 from tasks.datasets.base import Videos
@@ -34,10 +34,10 @@ from tests.tasks.metrics.test_propagation import Obvious
 from tests.tasks.metrics.test_segmentation import obvious_f
 from tests.tasks.test_propagation import drawn, labels_of, obvious_decode
 from tests.tasks.test_propagation import measured as propagated
-from tests.zoo.test_preprocess import centre_square, shrunk
+from tests.zoo.view.test_views import centre_square, shrunk
 from zoo.errors import InputError
-from zoo.preprocess import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Tiles, WholeFrame
 from zoo.spec import Layer
+from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Tiles, WholeFrame
 
 NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the published code
     "images": (ResizeCrop(short=256, crop=224), ResizeCrop(short=224, crop=224)),

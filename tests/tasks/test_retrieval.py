@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from benchmark.loading import Batch, batches
+from benchmark.features.loading import Batch, batches
 from tasks.base import Statistic
 from tasks.datasets.base import Coverage, Retrieval
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
@@ -17,7 +17,7 @@ from tasks.retrieval import VIEW, RetrievalProblem
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_revisited
 from tests.tasks.metrics import golden
-from zoo.preprocess import FitLongSide
+from zoo.view.views import FitLongSide
 
 Floats = NDArray[np.float32]
 EASY, HARD, JUNK = 1, 2, 3

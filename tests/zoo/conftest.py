@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from tests.zoo.reduced import Reduced, reduce
-from zoo.backbone import load
 from zoo.features import Backbone
+from zoo.load.backbone import load
 from zoo.registry import find
 from zoo.spec import BackboneSpec
 

@@ -11,8 +11,8 @@ from safetensors.torch import load_file, save_file
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from tests.zoo.layouts import fill
-from zoo.facts import read_config
-from zoo.quiet import quiet
+from zoo.load.facts import read_config
+from zoo.load.quiet import quiet
 from zoo.spec import BackboneSpec
 
 Built = tuple[type[PreTrainedModel], PreTrainedConfig]

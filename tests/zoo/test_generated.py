@@ -12,9 +12,9 @@ from torch import Tensor
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import pixels
 from zoo import mini
-from zoo.backbone import load
 from zoo.errors import InputError
 from zoo.features import LayerFeatures
+from zoo.load.backbone import load
 from zoo.mini import weights
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Layer

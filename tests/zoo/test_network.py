@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from zoo.backbone import load
 from zoo.features import LayerFeatures
+from zoo.load.backbone import load
 from zoo.registry import find
 
 pytestmark = [

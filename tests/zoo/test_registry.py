@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
-from benchmark.suites import MINI
+from benchmark.plan.suites import MINI
 from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import counted
-from zoo.backbone import HookedBackbone
 from zoo.errors import InputError
 from zoo.features import Backbone
+from zoo.look.backbone import HookedBackbone
 from zoo.registry import all_specs, find, join
 from zoo.spec import FAMILIES, BackboneSpec, Layer
 

@@ -10,9 +10,9 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from zoo.checkpoint import Checkpoint, in_directory
 from zoo.entries.mini import ENTRIES
 from zoo.errors import InputError
+from zoo.load.checkpoint import Checkpoint, in_directory
 from zoo.spec import BackboneSpec
 
 RECIPE = 1

@@ -13,13 +13,13 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from zoo.errors import InputError
+from zoo.load.skips import WITHOUT_SKIP, remove_skips
 from zoo.pretrain.augment import View
 from zoo.pretrain.data import Examples, Pictures, seeded
 from zoo.pretrain.heads import right
 from zoo.pretrain.network import fresh, initialise, spread, tokens
 from zoo.pretrain.objective import Moment, Objective, Outcome
 from zoo.pretrain.optimise import Optimisation
-from zoo.skips import WITHOUT_SKIP, remove_skips
 from zoo.spec import BackboneSpec
 
 

@@ -9,9 +9,9 @@ import torch
 from safetensors.torch import load_file
 
 from tests.zoo.pretrain.toys import SIDE, shapes, toy, toy_spec
-from zoo.backbone import load
 from zoo.errors import InputError
 from zoo.features import LayerFeatures
+from zoo.load.backbone import load
 from zoo.pretrain.export import Card, export
 from zoo.pretrain.methods import METHODS
 from zoo.pretrain.network import vectors

@@ -11,7 +11,7 @@ from torch.nn import functional
 from tasks.metrics.correspondence import match, match_official, pck, prepare_target, sample_points
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
-from zoo.preprocess import Letterbox
+from zoo.view.views import Letterbox
 
 CASES = golden.cases("keypoints")
 TIED = "pixel found for each keypoint, or one that ties within 1e-6"

@@ -1,0 +1,91 @@
+"""The documentation's page of all backbones; ``python -m benchmark.cli.backbones_page`` writes it again."""
+
+from itertools import groupby
+from pathlib import Path
+
+from benchmark.cli.listing import count, grid, teachers
+from zoo.registry import all_specs
+from zoo.spec import BackboneSpec
+
+PATH = Path(__file__).parents[2] / "docs" / "backbones.md"
+
+_HEAD = """\
+# Backbones
+
+This page is written by `python -m benchmark.cli.backbones_page` from the entries in `zoo/entries/`.
+`python -m benchmark list backbones` shows the same and filters it, by `--family`, `--supervision`,
+`--licence`, `--max-parameters` and `--gated`; `python -m benchmark list backbones NAME` tells all of one, and
+`--json` says it to machines. Any other vision backbone of transformers runs by its Hub id:
+`--backbones owner/name`.
+
+- **blocks** are the layers that are scored, and the width of the last; **grid** is the cells of an image of
+  the size in px at which it is evaluated, a side of the first and of the last stage where stages differ;
+  **prefix** is the tokens before the patches: the class token (c) and others, such as registers.
+- **weights** are those of the network as it is run, without heads and other towers.
+- **final** says whether a norm over all tokens or cells follows the last block, so that there is
+  a layer `final`.
+- A **revision** that is pinned is a commit of the repository. Where none is, the newest is taken when the
+  backbone is loaded, and recorded with the numbers.
+- What is loaded is compared with its entry (blocks, widths, strides, heads, prefix tokens, class token, final
+  norm) and refused where they differ.
+- **gated**: its repository gives the files to those who have accepted its terms and are logged in.
+"""
+_COLUMNS = ("name", "blocks", "input", "grid", "prefix", "final", "weights", "repository", "revision")
+
+
+def page() -> str:
+    """The whole page, Markdown."""
+    own = ("packaged", "generated")
+    trained = [spec for spec in all_specs() if spec.checkpoint not in own]
+    packaged, generated = (
+        ", ".join(f"`{spec.name}`" for spec in all_specs() if spec.checkpoint == kind) for kind in own
+    )
+    families = [_family(name, list(specs)) for name, specs in groupby(trained, lambda spec: spec.family)]
+    last = (
+        f"## With the package\n\n{packaged}: the mini suite, trained on rendered images; each has a card in "
+        f"[zoo/mini](../zoo/mini).\n\n{generated}: untrained networks and random floors, from a seed.\n"
+    )
+    text = f"{len(trained)} backbones in {len(families)} families.\n"
+    return "\n".join((_HEAD, text, *families, last))
+
+
+def _family(name: str, specs: list[BackboneSpec]) -> str:
+    head = f"| {' | '.join(_COLUMNS)} |\n|{'---|' * len(_COLUMNS)}\n"
+    rows = "".join(f"| {' | '.join(_cells(spec))} |\n" for spec in specs)
+    return f"## {name}\n\n{''.join(_origins(specs))}\n{head}{rows}"
+
+
+def _origins(specs: list[BackboneSpec]) -> list[str]:
+    """What entries were trained on and by whom, one line for all that share it."""
+    texts: dict[str, list[str]] = {}
+    for spec in specs:
+        gated = "; gated" if spec.gated else ""
+        text = f"{spec.paper}. {_sentence(spec)} Licence: {spec.licence}{gated}."
+        texts.setdefault(text, []).append(f"`{spec.name}`")
+    return [f"- {', '.join(names)}: {text}\n" for text, names in texts.items()]
+
+
+def _sentence(spec: BackboneSpec) -> str:
+    return f"Learned from {teachers(spec)} ({spec.supervision}); data: {spec.data}."
+
+
+def _cells(spec: BackboneSpec) -> tuple[str, ...]:
+    registers = spec.prefix_tokens - spec.has_cls
+    prefix = " + ".join(["c"] * spec.has_cls + [str(registers)] * bool(registers)) or "none"
+    at = f"[{spec.repository}](https://huggingface.co/{spec.repository})"
+    file = f"none; [file]({spec.original}) with `--weights`"
+    return (
+        f"`{spec.name}`",
+        f"{spec.depth} x {spec.width}",
+        f"{spec.input_size} px",
+        grid(spec),
+        prefix,
+        "yes" if spec.has_final else "no",
+        count(spec.parameters),
+        at if spec.repository else file,
+        spec.revision[:12] if spec.revision else "not pinned",
+    )
+
+
+if __name__ == "__main__":
+    PATH.write_text(page(), encoding="utf-8")

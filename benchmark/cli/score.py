@@ -1,0 +1,202 @@
+"""The commands of ``score``. Heavy libraries are imported by the commands that need them."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.measure import Measurement
+from rich.table import Table
+
+from benchmark.scores.exported.options import Estimator, ProtocolName
+from benchmark.scores.exported.report import Cell, Report
+from zoo.errors import InputError
+
+score_app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Scorers on their own, for features or predictions that any code has exported.",
+)
+
+SEVERAL = (("cka", "--features"), ("knn", "--k"))
+"""Commands and those of their options that take several values."""
+
+WIDEST = 10_000
+"""Characters of a line of a table."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="For machines: scores, parameters and details.")]
+
+
+@score_app.command("knn")
+def knn_command(
+    features: Annotated[
+        Path, typer.Option(help="An .npz with train, train_labels, test and test_labels (whole numbers).")
+    ],
+    k: Annotated[
+        list[int] | None, typer.Option("--k", help="Neighbours; several may follow. [default: 20]")
+    ] = None,
+    temperature: Annotated[float, typer.Option(help="Of the vote exp(cosine / temperature).")] = 0.07,
+    as_json: AsJson = False,
+) -> None:
+    """Top-1 and top-5 of a k-nearest-neighbour vote by cosine."""
+    from benchmark.scores.exported.knn import score_knn
+
+    show(score_knn(features, tuple(k or (20,)), temperature), as_json)
+
+
+@score_app.command("retrieval")
+def retrieval_command(
+    ground_truth: Annotated[Path, typer.Option(help="gnd_roxford5k.pkl, gnd_rparis6k.pkl or one like them.")],
+    features: Annotated[
+        Path | None,
+        typer.Option(help="An .npz with database and queries, compared by cosine.", show_default=False),
+    ] = None,
+    similarity: Annotated[
+        Path | None, typer.Option(help="Instead: an .npy [database queries].", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Scores mAP and mP@1, 5, 10, Easy, Medium and Hard; rows in the order of the ground truth."""
+    from benchmark.scores.exported.retrieval import score_features, score_similarity
+
+    path, given = one_of({"--features": features, "--similarity": similarity})
+    scorer = score_features if given == "--features" else score_similarity
+    show(scorer(path, ground_truth), as_json)
+
+
+@score_app.command("davis")
+def davis_command(
+    ground_truth: Annotated[Path, typer.Option(help="DAVIS root, or a folder of <sequence>/*.png.")],
+    predictions: Annotated[
+        Path, typer.Option(help="Folder of <sequence>/*.png, pixel values are object ids.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """J and F of predicted masks by the rules of the DAVIS-2017 evaluation (semi-supervised)."""
+    from benchmark.scores.exported.davis import score_davis
+
+    show(score_davis(ground_truth, predictions), as_json)
+
+
+@score_app.command("spair")
+def spair_command(
+    dataset: Annotated[Path, typer.Option(help="SPair-71k root (PairAnnotation, JPEGImages).")],
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of [<category>/]<image>.npy, each [side side dim] of the letterboxed view.",
+            show_default=False,
+        ),
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead: a .json with [x, y] in target image pixels for each keypoint of each pair file.",
+            show_default=False,
+        ),
+    ] = None,
+    protocol: Annotated[
+        ProtocolName, typer.Option(help="paper: 20 drawn pairs a category, matched at whole pixels.")
+    ] = ProtocolName.standard,
+    split: Annotated[str, typer.Option(help="Folder of PairAnnotation.")] = "test",
+    view_size: Annotated[int, typer.Option(min=1, help="Pixels of the view that --features show.")] = 224,
+    as_json: AsJson = False,
+) -> None:
+    """PCK of keypoints that are matched by features, or were predicted."""
+    from benchmark.scores.exported.spair import read_dataset, score_features, score_predictions
+
+    path, given = one_of({"--features": features, "--predictions": predictions})
+    data = read_dataset(dataset, split, protocol.value)
+    report = score_features(path, data, view_size) if given == "--features" else score_predictions(path, data)
+    show(report, as_json)
+
+
+@score_app.command("clustering")
+def clustering_command(
+    features: Annotated[
+        Path | None,
+        typer.Option(help="An .npz with features and labels (whole numbers or text).", show_default=False),
+    ] = None,
+    assignments: Annotated[
+        Path | None, typer.Option(help="Instead: an .npz with clusters and labels.", show_default=False)
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", min=1, help="Clusters.", show_default="number of classes")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of k-means.")] = 0,
+    n_init: Annotated[int, typer.Option(min=1, help="Runs of k-means; the best counts.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Purity, NMI and ARI of k-means clusters, or of finished ones."""
+    from benchmark.scores.exported.clustering import score_assignments, score_features
+
+    path, given = one_of({"--features": features, "--assignments": assignments})
+    report = score_features(path, k, seed, n_init) if given == "--features" else score_assignments(path)
+    show(report, as_json)
+
+
+@score_app.command("cka")
+def cka_command(
+    features: Annotated[
+        list[Path],
+        typer.Option(help="Two or more .npy files [n ...] of the same samples; several may follow."),
+    ],
+    estimator: Annotated[
+        Estimator, typer.Option(help="HSIC; paper: unbiased, of Gram matrices scaled to [0, 1].")
+    ] = Estimator.unbiased,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            min=4, help="Rows of a batch, in the given order.", show_default="all rows; 8 for paper"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Linear CKA of every representation with every other one."""
+    from benchmark.scores.exported.cka import score_cka
+
+    show(score_cka(features, estimator, batch_size), as_json)
+
+
+def one_of(options: dict[str, Path | None]) -> tuple[Path, str]:
+    """The one option that was given, and its name; raises InputError for none or several."""
+    given = [(path, name) for name, path in options.items() if path is not None]
+    if len(given) != 1:
+        found = "both" if given else "neither"
+        raise InputError(f"expected either {' or '.join(options)}, found {found}")
+    return given[0]
+
+
+def show(report: Report, as_json: bool) -> None:
+    """Print a report as JSON or as a table."""
+    if as_json:
+        typer.echo(json.dumps(report.as_json(), indent=2, allow_nan=False))
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column(escape(report.grid.corner), overflow="fold")
+    for column in report.grid.columns:
+        table.add_column(escape(column), justify="right")
+    places = 2 if report.scale == "percent" else 4
+    for name, cells in report.grid.rows.items():
+        table.add_row(escape(name), *(_text(cell, places) for cell in cells))
+    console = Console()
+    # a table that is wider than the screen keeps its digits; the terminal wraps its lines
+    unbounded = console.options.update(max_width=WIDEST)
+    console.width = max(console.width, Measurement.get(console, unbounded, table).maximum)
+    console.print(table)
+    scale = " Scores are percentages." if report.scale == "percent" else ""
+    sentences = (
+        f"{report.n:,} {report.unit}, protocol: {report.protocol}.{scale}",
+        report.reason,
+        *report.notes,
+    )
+    for sentence in filter(None, sentences):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+
+def _text(cell: Cell, places: int) -> str:
+    if cell is None:
+        return ""
+    return f"{cell:.{places}f}" if isinstance(cell, float) else str(cell)

@@ -1,0 +1,1 @@
+"""Where the parts of a run are carried out, and what they tell meanwhile."""

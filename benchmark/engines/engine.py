@@ -1,0 +1,158 @@
+"""Engines: where the independent parts of a plan run."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from itertools import count
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Event
+from types import ModuleType
+from typing import Protocol, TypeVar
+
+from benchmark.engines.progress import Advance, Reporter
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+Message = tuple[str, tuple[int, int], object]
+"""Kind, (process, number of the bar), content."""
+
+
+class WorkerDiedError(RuntimeError):
+    """A process of the run ended without a result."""
+
+
+class Engine(Protocol):
+    """Runs independent jobs and gives their results in order."""
+
+    def map(
+        self, function: Callable[[Job, Reporter], Result], jobs: Sequence[Job], report: Reporter
+    ) -> list[Result]:
+        """Results of the function on every job, in the jobs' order."""
+        ...
+
+
+class LocalEngine:
+    """One job after the other in this process; the device is busy with one backbone at a time."""
+
+    def map(
+        self, function: Callable[[Job, Reporter], Result], jobs: Sequence[Job], report: Reporter
+    ) -> list[Result]:
+        """Results in order."""
+        return [function(job, report) for job in jobs]
+
+
+class ProcessEngine:
+    """Jobs side by side in processes that share the processors evenly.
+
+    Small backbones on a CPU gain from it: most of their time is spent between matrix products that are too
+    small for several threads. Functions and jobs are pickled. Processes are spawned, not forked, and end with
+    this one, however it ends.
+    """
+
+    def __init__(self, processes: int, threads: int) -> None:
+        self._processes = processes
+        self._threads = threads
+
+    def map(
+        self, function: Callable[[Job, Reporter], Result], jobs: Sequence[Job], report: Reporter
+    ) -> list[Result]:
+        """Results in order; what the processes report is passed on to ``report``."""
+        context = multiprocessing.get_context("spawn")
+        queue: Queue[Message | None] = context.Queue()
+        relay = threading.Thread(target=_relay, args=(queue, report), daemon=True)
+        relay.start()
+        stop = context.Event()
+        initial = (queue, self._threads, os.getpid(), stop)
+        try:
+            with ProcessPoolExecutor(self._processes, context, _start, initial) as pool:
+                try:
+                    with _without_main():
+                        results = pool.map(partial(_work, function), jobs)
+                    return list(results)
+                except KeyboardInterrupt:
+                    stop.set()
+                    raise
+        except BrokenProcessPool as error:
+            raise WorkerDiedError(
+                "a process of the run was ended from outside, perhaps for lack of memory; try "
+                "--workers 1 or a smaller --batch-size; what is finished is kept"
+            ) from error
+        finally:
+            queue.put(None)
+            relay.join(timeout=5)
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Processes that start meanwhile do not run the user's script, which may lack a guard, a second time."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _start(queue: "Queue[Message | None]", threads: int, parent: int, stop: Event) -> None:
+    """Prepare a process: its share of the processors, its way to report, and its end with the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent tells them
+    import torch
+
+    torch.set_num_threads(threads)
+    _Relayed.queue = queue
+
+    def watch() -> None:
+        while os.getppid() == parent and not stop.wait(0.5):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _work(function: Callable[[Job, Reporter], Result], job: Job) -> Result:
+    return function(job, _Relayed())
+
+
+class _Relayed:
+    """Reports to the parent process."""
+
+    queue: "Queue[Message | None]"
+    _numbers = count()
+
+    @contextmanager
+    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
+        """A stage, shown by the parent."""
+        key = os.getpid(), next(self._numbers)
+        self.queue.put(("start", key, (title, total, unit)))
+        try:
+            yield lambda amount: self.queue.put(("advance", key, amount))
+        finally:
+            self.queue.put(("stop", key, None))
+
+    def say(self, line: str) -> None:
+        """A line, printed by the parent."""
+        self.queue.put(("say", (os.getpid(), 0), line))
+
+
+def _relay(queue: "Queue[Message | None]", report: Reporter) -> None:
+    """Do in this process what the others report, until None comes."""
+    open_bars: dict[tuple[int, int], tuple[AbstractContextManager[Advance], Advance]] = {}
+    while (message := queue.get()) is not None:
+        kind, key, content = message
+        if kind == "start":
+            bar = report.bar(*content)  # type: ignore[misc]
+            open_bars[key] = bar, bar.__enter__()
+        elif kind == "advance":
+            open_bars[key][1](content)  # type: ignore[arg-type]
+        elif kind == "stop":
+            open_bars.pop(key)[0].__exit__(None, None, None)
+        else:
+            report.say(str(content))

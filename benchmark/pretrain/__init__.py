@@ -1,0 +1,1 @@
+"""Joins the renderer and the objectives: trainings of mini backbones."""

@@ -1,0 +1,186 @@
+"""Training images from the renderer, rendered once into the cache by several processes."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.engines.engine import LocalEngine, ProcessEngine
+from benchmark.engines.progress import Advance, Reporter
+from tasks.mini import MINI_VERSION, TEMPLATES, sample_image
+from zoo.atomic import whole_file
+from zoo.errors import InputError
+from zoo.pretrain.data import Pictures
+
+FORMAT = 1
+"""Version of the files: raise it when they change."""
+
+CHUNK = 250
+"""Images that are rendered as one piece; an interrupted rendering loses at most one a process."""
+
+SEEDS = 2**32
+"""Images that a seed has for itself."""
+
+HELD_OUT = 2**31
+"""Number of the first image of a seed that is never trained on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which images.
+
+    Attributes:
+        seed: Images of different seeds differ.
+        first: Number of the first image of the seed.
+        count: How many.
+        side: Height and width in pixels.
+    """
+
+    seed: int
+    first: int
+    count: int
+    side: int
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of all that the files follow from."""
+        facts = (FORMAT, MINI_VERSION, self.seed, self.first, self.count, self.side)
+        return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    folder: Path
+    wanted: Wanted
+    number: int
+
+    @property
+    def path(self) -> Path:
+        return self.folder / f"chunk-{self.number:05d}.npz"
+
+    @property
+    def places(self) -> range:
+        start = self.number * CHUNK
+        return range(start, min(start + CHUNK, self.wanted.count))
+
+
+def training_images(
+    seed: int, count: int, side: int, cache: Path, workers: int, report: Reporter
+) -> Pictures:
+    """Images to train on, class after class, memory-mapped from the cache; rendered if they are not there.
+
+    Args:
+        seed: Images of different seeds differ.
+        count: How many, from 1.
+        side: Height and width in pixels.
+        cache: Folder of everything that can be computed again.
+        workers: Processes that render.
+        report: Hears of the rendering.
+
+    Raises:
+        InputError: A number is out of its range, or the cache cannot be written.
+    """
+    if not 0 <= seed < SEEDS or not 0 < count <= HELD_OUT or side < 16:
+        raise InputError(
+            f"expected a seed from 0 to {SEEDS - 1}, 1 to {HELD_OUT} images and at least 16 pixels a side; "
+            f"found seed {seed}, {count} images and {side} pixels"
+        )
+    return rendered(Wanted(seed, 0, count, side), cache, workers, report)
+
+
+def held_out_images(
+    seed: int, count: int, side: int, cache: Path, workers: int, report: Reporter
+) -> Pictures:
+    """Images that no training of that seed sees, for probes; arguments as in `training_images`."""
+    return rendered(Wanted(seed, HELD_OUT, count, side), cache, workers, report)
+
+
+def rendered(wanted: Wanted, cache: Path, workers: int, report: Reporter) -> Pictures:
+    """Images of the renderer with labels and captions, memory-mapped.
+
+    Raises:
+        InputError: The cache cannot be written.
+    """
+    folder = cache / "rendered" / f"images-{wanted.fingerprint}"
+    try:
+        if not (folder / "facts.json").is_file():
+            _render(wanted, folder, workers, report)
+        facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
+        images = np.load(folder / "images.npy", mmap_mode="r")
+    except OSError as error:
+        raise InputError(f"{folder} cannot be used: {error.strerror}; choose another --cache") from error
+    except ValueError as error:
+        raise InputError(f"{folder} is damaged; remove it and run again") from error
+    return Pictures(images, np.array(facts["labels"], np.int64), tuple(facts["captions"]))
+
+
+def _render(wanted: Wanted, folder: Path, workers: int, report: Reporter) -> None:
+    """Render the chunks that are missing and join them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    chunks = [_Chunk(folder, wanted, number) for number in range(-(-wanted.count // CHUNK))]
+    missing = [chunk for chunk in chunks if not chunk.path.is_file()]
+    done = wanted.count - sum(len(chunk.places) for chunk in missing)
+    engine = ProcessEngine(workers, threads=1) if workers > 1 and len(missing) > 1 else LocalEngine()
+    with report.bar("rendering", wanted.count, "images") as advance:
+        advance(done)
+        engine.map(render_chunk, missing, _OneBar(advance, report))
+    _join(chunks, folder)
+
+
+def render_chunk(chunk: _Chunk, report: Reporter) -> None:
+    """Render the images of a chunk into its file; at module level, so that a spawned process finds it."""
+    side, wanted = chunk.wanted.side, chunk.wanted
+    pixels: list[NDArray[np.uint8]] = []
+    labels, captions = [], []
+    with report.bar("rendering", len(chunk.places), "images") as advance:
+        for place in chunk.places:
+            number = wanted.seed * SEEDS + wanted.first + place
+            image = sample_image(number, place % len(TEMPLATES), (side, side))
+            pixels.append(image.pixels.transpose(2, 0, 1))
+            labels.append(image.class_index)
+            captions.append(image.caption)
+            advance(1)
+    with whole_file(chunk.path) as draft, draft.open("wb") as file:
+        np.savez(file, images=np.stack(pixels), labels=np.array(labels), captions=np.array(captions))
+
+
+def _join(chunks: list[_Chunk], folder: Path) -> None:
+    """Make one array of all chunks; facts.json, which is written last, says that everything is there."""
+    wanted = chunks[0].wanted
+    shape = (wanted.count, 3, wanted.side, wanted.side)
+    labels: list[int] = []
+    captions: list[str] = []
+    with whole_file(folder / "images.npy") as draft:
+        images = np.lib.format.open_memmap(draft, mode="w+", dtype=np.uint8, shape=shape)
+        for chunk in chunks:
+            with np.load(chunk.path) as content:
+                images[chunk.places.start : chunk.places.stop] = content["images"]
+                labels += content["labels"].tolist()
+                captions += content["captions"].tolist()
+        images.flush()
+    with whole_file(folder / "facts.json") as draft:
+        draft.write_text(json.dumps({"labels": labels, "captions": captions}), encoding="utf-8")
+    for chunk in chunks:
+        chunk.path.unlink(missing_ok=True)
+
+
+class _OneBar:
+    """Adds what several chunks do up in one bar that is open already."""
+
+    def __init__(self, advance: Advance, report: Reporter) -> None:
+        self._advance, self._report = advance, report
+
+    @contextmanager
+    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
+        """The open bar."""
+        del title, total, unit
+        yield self._advance
+
+    def say(self, line: str) -> None:
+        """A line that stays."""
+        self._report.say(line)

@@ -1,0 +1,122 @@
+"""CKA of exported representations of the same samples."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from benchmark.scores.exported.arrays import Array, as_floats, read_array
+from benchmark.scores.exported.options import Estimator
+from benchmark.scores.exported.report import Grid, Json, Report
+from tasks.metrics.similarity import (
+    SMALLEST,
+    CkaAccumulator,
+    CkaMatrix,
+    centred_gram,
+    gram_matrix,
+    normalise,
+)
+from tasks.protocols import PAPER
+from zoo.errors import InputError
+
+
+def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | None) -> Report:
+    """CKA of every representation with every other one, as fractions.
+
+    Batches are taken in the order of the rows; a last one of fewer than 4 is left out. Computed in float64.
+
+    Args:
+        features: Two or more arrays [n ...] with the same samples in the same order.
+        estimator: Which HSIC.
+        batch_size: Rows of a batch, at least 4; all of them, or 8 for the paper's estimator, if None.
+
+    Raises:
+        InputError: Something about the files or the numbers is wrong.
+    """
+    arrays = [read_array(path, mapped=True) for path in features]
+    names = _names(features)
+    n = _check(arrays, features)
+    size = min(batch_size or (PAPER.batches.size if estimator is Estimator.paper else n), n)
+    used = n if n % size >= SMALLEST else n - n % size
+    found = _compare(arrays, features, estimator, size, used)
+    rows = [
+        [float(value) if defined else None for value, defined in zip(*pair, strict=True)]
+        for pair in zip(found.value.tolist(), found.defined.tolist(), strict=True)
+    ]
+    undefined = [name for name, row in zip(names, rows, strict=True) if all(value is None for value in row)]
+    parameters: dict[str, Json] = {
+        "features": [str(path) for path in features],
+        "estimator": estimator.value,
+        "batch_size": size,
+    }
+    return Report(
+        command="cka",
+        protocol="paper" if estimator is Estimator.paper else "standard",
+        parameters=parameters,
+        n=used,
+        unit="samples",
+        scores={name: dict(zip(names, row, strict=True)) for name, row in zip(names, rows, strict=True)},
+        grid=Grid("CKA", tuple(names), dict(zip(names, rows, strict=True))),
+        details={"batches": -(-used // size), "samples_left_out": n - used},
+        scale="fraction",
+        reason=f"within batches {' and '.join(undefined)} do not vary" if undefined else "",
+        notes=(f"the last {n - used} rows are fewer than {SMALLEST} and were left out",) if used < n else (),
+    )
+
+
+def _compare(
+    arrays: Sequence[Array], features: Sequence[Path], estimator: Estimator, size: int, used: int
+) -> CkaMatrix:
+    """CKA over batches, one of which is in memory at a time."""
+    unbiased = CkaAccumulator()
+    biased = torch.zeros(len(arrays), len(arrays), dtype=torch.float64)
+    for start in range(0, used, size):
+        batch = [
+            _rows(array, path, start, start + size) for array, path in zip(arrays, features, strict=True)
+        ]
+        if estimator is Estimator.biased:
+            grams = torch.stack([gram_matrix(values) / (len(values) - 1) for values in batch]).flatten(1)
+            biased += grams @ grams.T
+        else:
+            scaled = estimator is Estimator.paper
+            unbiased.add(torch.stack([centred_gram(values, min_max=scaled) for values in batch]))
+    return normalise(biased) if estimator is Estimator.biased else unbiased.matrix()
+
+
+def _rows(array: Array, path: Path, start: int, stop: int) -> Tensor:
+    """Samples of one representation: [rows dim] float64; raises InputError."""
+    where = f"rows {start} to {min(stop, len(array)) - 1} of {path}"
+    return torch.from_numpy(as_floats(array[start:stop], where, "[n ...]", wide=True).copy()).flatten(1)
+
+
+def _check(arrays: Sequence[Array], features: Sequence[Path]) -> int:
+    """Number of samples, which all arrays share; raises InputError."""
+    if len(arrays) < 2:
+        raise InputError(f"expected at least two arrays as --features, found {len(arrays)}")
+    for array, path in zip(arrays, features, strict=True):
+        if array.ndim < 2 or not array.size:
+            found = " ".join(str(length) for length in array.shape)
+            raise InputError(f"expected features [n ...] of at least two axes in {path}, found [{found}]")
+        if len(array) != len(arrays[0]):
+            raise InputError(
+                f"expected the same samples in all arrays, found {len(arrays[0]):,} rows in {features[0]} "
+                f"and {len(array):,} in {path}"
+            )
+        if all((row == array[0]).all() for row in array):
+            raise InputError(
+                f"expected features that vary over the samples in {path}, but all rows are the same"
+            )
+    if len(arrays[0]) < SMALLEST:
+        raise InputError(
+            f"expected at least {SMALLEST} samples, found {len(arrays[0])} rows in {features[0]}"
+        )
+    return len(arrays[0])
+
+
+def _names(features: Sequence[Path]) -> list[str]:
+    """Names of the files, or the whole paths where two names are the same; raises InputError."""
+    if len(set(features)) != len(features):
+        raise InputError("expected every array once as --features, found one of them twice")
+    stems = [path.stem for path in features]
+    return stems if len(set(stems)) == len(stems) else [str(path) for path in features]

@@ -1,0 +1,70 @@
+"""Agreement of clusters with classes, for exported features or finished assignments."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.scores.exported.arrays import Array, as_features, as_labels, read_archive
+from benchmark.scores.exported.report import Grid, Json, Report
+from tasks.metrics.clustering import AGREEMENTS, kmeans
+from zoo.errors import InputError
+
+
+def score_features(features: Path, k: int | None, seed: int, n_init: int) -> Report:
+    """Purity, NMI and ARI in percent of a k-means partition of features as they are.
+
+    Args:
+        features: Archive of features [n dim] and labels [n], whole numbers or text.
+        k: Clusters; as many as there are classes if None.
+        seed: Of the draws of k-means.
+        n_init: Runs of k-means, of which the best counts.
+
+    Raises:
+        InputError: Something about the file or the numbers is wrong.
+    """
+    arrays = read_archive(features, ("features", "labels"))
+    values = as_features(arrays["features"], f"features of {features}")
+    labels = as_labels(arrays["labels"], f"labels of {features}", len(values), text=True)
+    wanted = len(np.unique(labels)) if k is None else k
+    if not 1 <= wanted <= len(values):
+        raise InputError(f"expected --k of 1 to {len(values):,}, the number of items, found {wanted}")
+    clusters = kmeans(values, wanted, seed=seed, n_init=n_init)
+    return _report(labels, clusters, {"features": str(features), "k": wanted, "seed": seed, "n_init": n_init})
+
+
+def score_assignments(assignments: Path) -> Report:
+    """Purity, NMI and ARI in percent of finished clusters.
+
+    Args:
+        assignments: Archive of clusters [n] and labels [n], whole numbers or text.
+
+    Raises:
+        InputError: Something about the file is wrong.
+    """
+    arrays = read_archive(assignments, ("clusters", "labels"))
+    labels = as_labels(arrays["labels"], f"labels of {assignments}", arrays["labels"].size, text=True)
+    if not len(labels):
+        raise InputError(f"expected at least one item in {assignments}, found none")
+    clusters = as_labels(arrays["clusters"], f"clusters of {assignments}", len(labels), text=True)
+    return _report(labels, clusters, {"assignments": str(assignments)})
+
+
+def _report(labels: Array, clusters: Array, parameters: dict[str, Json]) -> Report:
+    classes, groups = _numbered(labels), _numbered(clusters)
+    scores = {name: 100.0 * measure(classes, groups) for name, measure in AGREEMENTS.items()}
+    return Report(
+        command="clustering",
+        protocol="standard",
+        parameters=parameters,
+        n=len(classes),
+        unit="items",
+        scores=scores,
+        grid=Grid("items", tuple(scores), {f"{len(classes):,}": tuple(scores.values())}),
+        details={"classes": int(classes.max()) + 1, "clusters": int(groups.max()) + 1},
+    )
+
+
+def _numbered(labels: Array) -> NDArray[np.int64]:
+    """Labels as ranks of their sorted values."""
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)

@@ -1,0 +1,87 @@
+"""J and F of masks that any code predicted for DAVIS."""
+
+from pathlib import Path
+
+from benchmark.scores.exported.report import Grid, Json, Report
+from tasks.datasets.davis import DAVIS_2017_VAL
+from tasks.datasets.davis_masks import VOID, read_mask
+from tasks.datasets.davis_results import PredictedSequence, annotation_folder, read_davis_results
+from tasks.datasets.files import folder_names, some
+from tasks.metrics.segmentation import Statistics, VideoScores, score_video, statistics, summarise
+from zoo.errors import InputError
+
+Columns = dict[str, float]
+
+
+def score_davis(ground_truth: Path, predictions: Path) -> Report:
+    """Official columns in percent, over all objects and of each object, of every predicted sequence.
+
+    Args:
+        ground_truth: DAVIS, its ``Annotations``, or a folder of ``<sequence>/*.png``.
+        predictions: Folder of ``<sequence>/*.png`` whose pixel values are object ids.
+
+    Raises:
+        InputError: A folder, sequence or frame is missing, or masks do not fit each other.
+    """
+    sequences = read_davis_results(ground_truth, predictions)
+    videos = [_score(sequence) for sequence in sequences]
+    total = summarise(videos)
+    overall = {"J&F-Mean": 100.0 * total.jf_mean, **_columns(total.j, total.f)}
+    objects = {
+        f"{sequence.name}_{number}": _columns(statistics(j), statistics(f))
+        for sequence, video in zip(sequences, videos, strict=True)
+        for number, (j, f) in enumerate(zip(video.j, video.f, strict=True), start=1)
+    }
+    rows = {name: tuple(one.get(column) for column in overall) for name, one in objects.items()}
+    names: list[Json] = [sequence.name for sequence in sequences]
+    return Report(
+        command="davis",
+        protocol="official",
+        parameters={"ground_truth": str(ground_truth), "predictions": str(predictions)},
+        n=total.objects,
+        unit="objects",
+        scores=overall,
+        grid=Grid("object", tuple(overall), {**rows, "all objects": tuple(overall.values())}),
+        details={"sequences": names, "objects": objects},
+        notes=_left_out(ground_truth, [sequence.name for sequence in sequences]),
+    )
+
+
+def _score(sequence: PredictedSequence) -> VideoScores:
+    """One sequence, its masks in memory; raises InputError."""
+    predictions = [read_mask(path) for path in sequence.predictions]
+    for path, mask in zip(sequence.predictions[1:-1], predictions[1:-1], strict=True):
+        if (mask == VOID).any():
+            raise InputError(
+                f"expected object ids in {path}, found {VOID} (void), which only annotations may hold and "
+                "the official evaluator refuses; export background as 0"
+            )
+    try:
+        return score_video(predictions, [read_mask(path) for path in sequence.truth])
+    except ValueError as error:
+        raise InputError(f"sequence {sequence.name}: {error}") from error
+
+
+def _left_out(ground_truth: Path, scored: list[str]) -> tuple[str, ...]:
+    """A sentence where sequences of the validation list, or of the folder, were not predicted."""
+    listed = ground_truth / DAVIS_2017_VAL.subset
+    if listed.is_file():
+        names = sorted(
+            {line.strip() for line in listed.read_text(encoding="utf-8", errors="replace").splitlines()}
+            - {""}
+        )
+    else:
+        names = folder_names(annotation_folder(ground_truth))
+    missing = sorted(set(names) - set(scored))
+    if not missing:
+        return ()
+    return (f"{len(missing)} of {len(names)} sequences have no prediction and do not count: {some(missing)}",)
+
+
+def _columns(j: Statistics, f: Statistics) -> Columns:
+    named = (("J", j), ("F", f))
+    return {
+        f"{name}-{column}": 100.0 * value
+        for name, found in named
+        for column, value in (("Mean", found.mean), ("Recall", found.recall), ("Decay", found.decay))
+    }

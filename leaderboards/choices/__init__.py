@@ -1,0 +1,1 @@
+"""What may be said of the records: which layer is best, honestly chosen, tied, or missing."""

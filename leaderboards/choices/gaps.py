@@ -1,0 +1,77 @@
+"""Which cells of the tables are empty, and why."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import pandas as pd
+
+from leaderboards.choices.selection import (
+    Backbone,
+    Column,
+    backbones_of,
+    columns_of,
+    newest,
+    primary_poolings,
+)
+from leaderboards.display import pooling_name, ranges_text, task_rank
+from zoo.spec import SUBLAYER_TAPS
+
+Key = tuple[str, str, str, str, str, str, str]
+"""Backbone, task, dataset, protocol, pooling that needs naming, other backbone, reason."""
+
+NOT_RUN = "not run"
+NO_REASON = "no reason was recorded"
+
+
+def empty_cells(records: pd.DataFrame) -> list[str]:
+    """One sentence for each group of missing scores that share backbone, task and reason, in order."""
+    rows = newest(records)
+    backbones, scores = backbones_of(rows), rows[rows["other"] == ""]
+    found: dict[Key, set[tuple[int, str]]] = defaultdict(set)
+    columns = columns_of(scores)
+    primary = {(column.task, column.dataset, column.protocol): column for column in columns}
+    poolings = {key: primary_poolings(scores, column) for key, column in primary.items()}
+    fields = ["backbone", "task", "dataset", "protocol", "pooling", "other", "reason", "layer", "tap"]
+    missing = rows.loc[rows["value"].isna(), fields]
+    for backbone, task, dataset, protocol, pooling, other, reason, layer, tap in missing.itertuples(
+        index=False
+    ):
+        usual = poolings.get((task, dataset, protocol), {}).get(backbone, pooling)
+        named = "" if pooling == usual else pooling
+        found[backbone, task, dataset, protocol, named, other, reason or NO_REASON].add((int(layer), tap))
+    for column in columns:
+        for name, layers in _absent(column.rows(scores), column, backbones):
+            found[name, column.task, column.dataset, column.protocol, "", "", NOT_RUN] |= layers
+    ranks = {backbone.name: rank for rank, backbone in enumerate(backbones)}
+    ordered = sorted(found, key=lambda key: (task_rank(key[1]), key[2:4], ranks[key[0]], key[4:]))
+    labels = {backbone.name: backbone.label for backbone in backbones}
+    return [_sentence(key, found[key], labels[key[0]]) for key in ordered]
+
+
+def _absent(
+    rows: pd.DataFrame, column: Column, backbones: Iterable[Backbone]
+) -> Iterable[tuple[str, set[tuple[int, str]]]]:
+    """Backbones and their blocks that have no record of a column; no blocks where it has none at all."""
+    for backbone in backbones:
+        own = rows[rows["backbone"] == backbone.name]
+        if backbone.floor or (own["metric"] == "").any():
+            continue
+        scored = own[(own["metric"] == column.metric) & (own["tap"] == "block")]
+        there = {int(layer) for layer in scored["layer"]}
+        lacking = {(layer, "block") for layer in range(1, backbone.depth + 1) if layer not in there}
+        if lacking:
+            yield backbone.name, lacking if there else set()
+
+
+def _sentence(key: Key, layers: set[tuple[int, str]], label: str) -> str:
+    """A group of missing scores in words."""
+    _, task, dataset, protocol, pooling, other, reason = key
+    blocks = [layer for layer, tap in layers if tap == "block" and layer >= 0]
+    named = [ranges_text(blocks)] if blocks else []
+    named += ["final"] if any(tap == "final" for _, tap in layers) else []
+    inside = {one: [layer for layer, tap in layers if tap == one] for one in SUBLAYER_TAPS}
+    named += [f"{tap} of {ranges_text(found)}" for tap, found in inside.items() if found]
+    where = f", {'layer' if len(layers) == 1 else 'layers'} {', '.join(named)}" if named else ""
+    how = f", {pooling_name(pooling)}" if pooling else ""
+    label += f" with {other}" if other else ""
+    return f"{label}: {task} on {dataset} ({protocol}){how}{where}: {reason.rstrip('.')}."

@@ -1,0 +1,1 @@
+"""Records as pages: blocks of text, tables and figures, and their writers."""

@@ -1,0 +1,67 @@
+"""Records to tables of what stands behind them: data, backbones, versions and dates."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from leaderboards.choices.selection import backbones_of
+from leaderboards.display import task_rank
+
+
+def datasets_table(records: pd.DataFrame) -> pd.DataFrame:
+    """What was read of each dataset, split and protocol, and whether it was all of the official data."""
+    body = []
+    for (dataset, split, protocol), rows in records.groupby(["dataset", "split", "protocol"], sort=True):
+        body.append(
+            {
+                "dataset": f"{dataset} †" if rows["partial"].any() else dataset,
+                "split": split,
+                "protocol": protocol,
+                "used by": ", ".join(sorted({str(task) for task in rows["task"]}, key=task_rank)),
+                "complete": "PARTIAL" if rows["partial"].any() else "yes",
+                "what was there": join(rows["coverage"]),
+            }
+        )
+    return pd.DataFrame(body)
+
+
+def backbones_table(records: pd.DataFrame) -> pd.DataFrame:
+    """Which weights were run, at what size, dtype and on what device."""
+    body = []
+    for backbone in backbones_of(records):
+        rows = records[records["backbone"] == backbone.name]
+        if rows.empty:
+            continue
+        body.append(
+            {
+                "backbone": backbone.label,
+                "revision": join(str(revision)[:12] for revision in rows["revision"]),
+                "blocks": "" if backbone.floor else str(backbone.depth),
+                "input": join(f"{size} px" for size in rows["input_size"]),
+                "dtype": join(rows["dtype"]),
+                "device": join(rows["device"]),
+            }
+        )
+    return pd.DataFrame(body)
+
+
+def run_sentence(records: pd.DataFrame) -> str:
+    """Versions of this package and days of the scoring."""
+    days = sorted({str(date)[:10] for date in records["date"]})
+    period = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
+    return f"Scored with layerboard {join(records['version'])} {period} (UTC)."
+
+
+def units_text(rows: pd.DataFrame) -> str:
+    """How many units the scores of some rows are taken over: ``n = 400 images``."""
+    rows = rows[rows["value"].notna()]
+    texts = []
+    for unit, counts in rows.groupby("unit", sort=True)["n"]:
+        low, high = int(counts.min()), int(counts.max())
+        texts.append(f"{low:,} {unit}" if low == high else f"{low:,} to {high:,} {unit}")
+    return f"n = {' or '.join(texts)}" if texts else ""
+
+
+def join(values: Iterable[object]) -> str:
+    """Different values in order, separated by commas."""
+    return ", ".join(sorted({str(value) for value in values} - {""}))

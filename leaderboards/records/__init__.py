@@ -1,0 +1,1 @@
+"""Numbers as files: records, and the per-item measurements behind them."""

@@ -1,0 +1,193 @@
+"""Whatever is wrong, it is one sentence and exit code 2, and what was finished is kept."""
+
+import errno
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from PIL import Image
+
+from leaderboards.records.record import read_records
+from tasks.datasets.davis_masks import read_mask, write_mask
+from tests.benchmark.runs import TASKS, Said, Tally, command
+
+Capture = pytest.CaptureFixture[str]
+Go = Callable[..., Said]
+
+
+@pytest.fixture
+def go(capsys: Capture, tmp_path: Path) -> Go:
+    """`run` with the random floor, which needs no weights."""
+
+    def run(*arguments: object) -> Said:
+        folders = ("-o", tmp_path / "out", "--cache", tmp_path / "cache")
+        return command(
+            capsys, "run", "-b", "mini-random", "--layers", "1", "--workers", "1", *folders, *arguments
+        )
+
+    return run
+
+
+def records(tmp_path: Path) -> pd.DataFrame:
+    return read_records([tmp_path / "out" / "records"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--data", "nowhere"], "the datasets' folder at nowhere, which does not exist"),
+        (["--data", "{data}", "-b", "mini-dnio"], "did you mean mini-dino"),
+        (["--data", "{data}", "-t", "knm"], "there is no task 'knm'; did you mean 'knn'?"),
+        (["--data", "{data}", "-b", "mini-fs", "--layers", "99"], "layers 0 to 12, there is no layer 99"),
+        (["--data", "{data}", "--layers", "last"], "found 'last'"),
+        (["--data", "{data}", "--device", "tpu"], "'tpu'"),
+        (["--data", "{data}", "--device", "meta"], "'meta' is not supported"),
+        (["--data", "{data}", "--device", "cuda:77"], "'cuda:77' is not there"),
+        (["--data", "{data}", "--poolings", "max"], "--poolings takes cls, mean or cls,mean"),
+        (["--data", "{data}", "--suite", "minni"], "did you mean 'mini'?"),
+        (["--data", "{data}", "--suite", "mini"], "the suite 'mini' brings its own data"),
+        (["--suite", "standard"], "needs the real datasets; give --data DIR"),
+        (["--data", "{data}", "--images", "{data}"], "--data and --images exclude each other"),
+        (["--data", "{data}", "-b", "owner/name"], "the Hub cannot be reached"),
+        (["--images", "nowhere"], "nowhere, which does not exist"),
+        (["--images", "{data}/imagenet", "-t", "davis", "knn"], "davis: needs more than the class labels"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(go: Go, data: Path, arguments: list[str], words: str) -> None:
+    assert words in go(*(text.replace("{data}", str(data)) for text in arguments)).error
+
+
+def test_an_empty_data_folder_says_what_is_looked_for(go: Go, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    error = go("--data", tmp_path / "empty").error
+    assert "there is nothing to run" in error
+    assert "PartImageNet" in error
+
+
+@pytest.mark.parametrize("option", ["--output", "--cache"])
+def test_a_file_in_the_way_of_a_folder(go: Go, data: Path, tmp_path: Path, option: str) -> None:
+    (tmp_path / "file").write_text("kept")
+    assert "cannot be written to" in go("--data", data, option, tmp_path / "file").error
+    assert (tmp_path / "file").read_text() == "kept"
+    assert "cannot be written to" in go("--data", data, option, tmp_path / "file" / "below").error
+
+
+class Payload:
+    """Runs a command when it is unpickled by anything but a careful reader."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, (str(self.path),)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def test_broken_data_fails_its_task_only_and_names_the_file(go: Go, own_data: Path, tmp_path: Path) -> None:
+    mask = own_data / "DAVIS/Annotations/480p/sequence-1/00002.png"
+    write_mask(mask, read_mask(mask)[:-3])
+    (own_data / "SPair-71k/JPEGImages/cat/2008_000001.jpg").unlink()
+    gnd = own_data / "rparis6k/gnd_rparis6k.pkl"
+    gnd.write_bytes(pickle.dumps({"gnd": Payload(tmp_path / "executed"), "imlist": [], "qimlist": []}))
+    said = go("--data", own_data)
+    assert said.code == 2
+    failed = said.lines("failed: ")
+    assert [line.split(", ")[1].split(":")[0] for line in failed] == ["retrieval", "davis", "spair"]
+    for line, name in zip(failed, ("gnd_rparis6k.pkl", str(mask), "2008_000001.jpg"), strict=True):
+        assert name in line
+    assert not (tmp_path / "executed").exists()
+    found = records(tmp_path)
+    assert set(found["task"]) == set(TASKS) - {"davis", "spair"}
+    assert set(found[found["task"] == "retrieval"]["dataset"]) == {"roxford5k"}
+    assert (tmp_path / "out" / "tables" / "standard.md").is_file()
+
+
+def test_images_that_cannot_be_decoded(go: Go, own_data: Path, tmp_path: Path) -> None:
+    image = own_data / "imagenet/train/n00000002/n00000002_1.JPEG"
+    truncate(image)
+    said = go("--data", own_data, "-t", "knn", "cka")
+    assert said.code == 0
+    assert [line for line in said.lines("left out: ") if str(image) in line]
+    found = records(tmp_path)
+    assert found["partial"].all()
+    assert found["coverage"].str.contains("1 unreadable").all()
+    truncate(own_data / "DAVIS/JPEGImages/480p/sequence-0/00001.jpg")
+    truncate(own_data / "roxford5k/jpg/landmark_0_000001.jpg")
+    said = go("--data", own_data)
+    assert said.code == 2
+    assert sorted(line.split(", ")[1].split(":")[0] for line in said.lines("failed: ")) == [
+        "davis",
+        "retrieval",
+    ]
+    found = records(tmp_path)
+    assert set(found["task"]) == set(TASKS) - {"davis"}
+    assert set(found[found["task"] == "retrieval"]["dataset"]) == {"rparis6k"}
+
+
+def test_an_image_of_another_kind_in_a_class_folder(go: Go, own_data: Path) -> None:
+    Image.new("RGBA", (9, 9)).save(own_data / "imagenet/val/n00000001/one.png")
+    (own_data / "imagenet/val/n00000001/two.png").write_bytes(b"")
+    said = go("--data", own_data, "-t", "knn")
+    assert said.code == 0
+    assert len([line for line in said.lines("left out: ") if "two.png" in line]) == 1
+
+
+@pytest.mark.parametrize(("where", "number"), [("features", 4), ("out", 3), ("tables", 1)])
+def test_a_full_disk_is_one_sentence_and_a_later_run_goes_on(
+    go: Go, data: Path, monkeypatch: pytest.MonkeyPatch, where: str, number: int
+) -> None:
+    replace, left = os.replace, number
+
+    def full(source: str, target: str | Path) -> None:
+        nonlocal left
+        left -= where in Path(target).parts
+        if left <= 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    with monkeypatch.context() as patch, Tally().watching() as first:
+        patch.setattr(os, "replace", full)
+        said = go("--data", data)
+    assert "no space is left on the disk" in said.error
+    with Tally().watching() as second:
+        assert go("--data", data).code == 0
+    assert (where == "features") == bool(second.rows)
+    assert not set(list(first.rows)[:2]) & set(second.rows)
+
+
+def test_a_failing_backbone_is_said(go: Go, data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "no weights"
+    folder.mkdir()
+    assert "has no weights" in go("--data", data, "-b", folder).error
+    said = go("--data", data, "-b", "dino-b16", "-t", "knn")
+    assert said.code == 2
+    (line,) = said.lines("failed: dino-b16")
+    assert "the Hub cannot be reached" in line
+    assert set(records(tmp_path)["backbone"]) == {"mini-random"}
+
+
+def test_a_bug_gives_exit_code_1(go: Go, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def bug(*_: object) -> None:
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr("tasks.knn.KnnProblem.score", bug)
+    said = go("--data", data, "-t", "knn", "spair")
+    assert said.code == 1
+    assert said.lines("failed: ") == ["failed: mini-random, knn: IndexError: list index out of range"]
+    assert said.lines("wrote ")
+
+
+def test_ctrl_c_is_one_sentence(go: Go, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("benchmark.jobs.passes.run_pass", stop)
+    said = go("--data", data)
+    assert said.code == 130
+    assert said.lines("interrupted; what is finished is kept")

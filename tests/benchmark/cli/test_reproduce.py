@@ -1,0 +1,146 @@
+"""The command `reproduce`, as a user types it."""
+
+import io
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from leaderboards.literature import all_published
+from leaderboards.records.record import to_frame, write_frame
+from leaderboards.reproduce import COLUMNS
+from tests.benchmark.runs import command
+from tests.leaderboards.builder import layers, record
+
+Capture = pytest.CaptureFixture[str]
+ALL = len(all_published())
+NOT_COMPARABLE = sum(not one.comparable for one in all_published())
+README = {"dataset": "imagenet", "input_size": 224, "depth": 12, "layer": 12, "tap": "final"}
+PAPER = {"backbone": "dino-b16", "dataset": "imagenet", "input_size": 224, "protocol": "paper"}
+
+
+def results(folder: Path, *, off: bool) -> Path:
+    """Records of three backbones, one of which may be off."""
+    high = 76.0 if off else 77.0
+    rows = [
+        record(**README, backbone="dino-b16", value=75.5, ci_low=75.0, ci_high=high),
+        record(**README, backbone="dino-s16", value=20.0, partial=True, coverage="9 of 10 images"),
+        record(**README, backbone="dino-s8", value=70.0, trained=False),
+        *layers([60.0 + layer for layer in range(12)], **PAPER),
+    ]
+    write_frame(to_frame(rows), folder / "records" / "any" / "knn.imagenet.standard.parquet")
+    return folder
+
+
+def test_the_table_shows_what_was_run_and_counts_the_rest(capsys: Capture, tmp_path: Path) -> None:
+    said = command(capsys, "reproduce", "-o", results(tmp_path, off=False))
+    assert said.code == 0
+    table, summary = said.out.rstrip("\n").split("\n\n")
+    head, _, paper, top5, small, base = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()
+    ]
+    assert head[3:8] == ["published", "measured", "95 % interval", "difference", "verdict"]
+    assert paper == [
+        *("dino-b16", "knn top-1, imagenet (paper)", "teaching-matters, Table 5"),
+        *("76.06 (12)", "71.00 (12)", "", "-5.06", "no interval", "no interval was computed"),
+    ]
+    assert top5[4:] == ["", "", "", "no score", "no top-5 was computed"]
+    assert base[3:8] == ["76.1 (final)", "75.50 (final)", "75.00 to 77.00", "-0.60", "agrees"]
+    assert small[6:] == ["-54.50", "partial data", "9 of 10 images; no interval was computed"]
+    assert summary == (
+        f"{ALL} published numbers: 1 agrees, 1 no interval, 1 partial data, 1 no score, "
+        f"{ALL - NOT_COMPARABLE - 4} not run, {NOT_COMPARABLE} not comparable"
+    )
+
+
+def test_a_number_that_is_off_is_an_exit_code(capsys: Capture, tmp_path: Path) -> None:
+    folder = results(tmp_path, off=True)
+    said = command(capsys, "reproduce", "-o", folder)
+    assert said.code == 1
+    assert " off |" in said.out
+    assert command(capsys, "reproduce", "-o", folder, "--format", "json").code == 1
+    assert command(capsys, "reproduce", "-o", folder, "-b", "dino-s16").code == 0
+
+
+def test_all_shows_everything(capsys: Capture, tmp_path: Path) -> None:
+    said = command(capsys, "reproduce", "-o", results(tmp_path, off=False), "--all")
+    lines = [line for line in said.out.splitlines() if line.startswith("|")]
+    assert len(lines) == ALL + 2
+    assert any("(second hand)" in line and "not comparable" in line for line in lines)
+    assert "nan" not in said.out.lower()
+
+
+def test_without_records_nothing_was_run(capsys: Capture, tmp_path: Path) -> None:
+    said = command(capsys, "reproduce", "-o", tmp_path / "none")
+    assert said.code == 0
+    assert said.out.splitlines() == [
+        "None of them was run. --all shows what they are.",
+        f"{ALL} published numbers: {ALL - NOT_COMPARABLE} not run, {NOT_COMPARABLE} not comparable",
+    ]
+    assert not (tmp_path / "none").exists()
+
+
+def test_csv_holds_every_number(capsys: Capture, tmp_path: Path) -> None:
+    said = command(capsys, "reproduce", "-o", results(tmp_path, off=False), "--format", "csv")
+    frame = pd.read_csv(io.StringIO(said.out), dtype=str, keep_default_na=False)
+    assert tuple(frame.columns) == COLUMNS
+    assert len(frame) == ALL
+    (row,) = frame[frame["verdict"] == "agrees"].to_dict("records")
+    assert (row["measured"], row["ci_low"], row["measured_layer"]) == ("75.5", "75.0", "12")
+    assert set(frame[frame["verdict"] == "not run"]["measured"]) == {""}
+    assert "nan" not in said.out.lower()
+    assert said.err.startswith(f"{ALL} published numbers: 1 agrees, ")
+
+
+def test_json_holds_every_number_and_the_counts(capsys: Capture, tmp_path: Path) -> None:
+    said = command(capsys, "reproduce", "-o", results(tmp_path, off=False), "--format", "json")
+    found = json.loads(said.out, parse_constant=pytest.fail)
+    assert found["counts"]["agrees"] == 1
+    assert sum(found["counts"].values()) == len(found["numbers"]) == ALL
+    assert tuple(found["numbers"][0]) == COLUMNS
+    absent = [row for row in found["numbers"] if row["measured"] is None]
+    assert len(absent) == ALL - 3
+    assert all(row["reason"] for row in absent)
+
+
+def test_numbers_can_be_chosen(capsys: Capture, tmp_path: Path) -> None:
+    def chosen(*options: object) -> list[dict[str, str]]:
+        said = command(capsys, "reproduce", "-o", tmp_path, "--format", "json", *options)
+        return json.loads(said.out)["numbers"]
+
+    assert {row["backbone"] for row in chosen("-b", "moco-*", "mae-b16")} == {
+        "moco-s16",
+        "moco-b16",
+        "mae-b16",
+    }
+    assert {row["task"] for row in chosen("--tasks", "knn", "davis")} == {"knn", "davis"}
+    assert {row["source"] for row in chosen("--source", "dino", "--source", "dino-readme")} == {
+        "dino",
+        "dino-readme",
+    }
+    assert len(chosen("-b", "dino-b16", "-t", "knn", "--source", "dino-readme")) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("-b", "dnio-b16"), "no published number of the backbone 'dnio-b16'; did you mean 'dino-b16'?"),
+        (("-b", "zzz*"), "of the backbone 'zzz*'; there are some of beit-b16, "),
+        (("-t", "knm"), "of the task 'knm'; did you mean 'knn'?"),
+        (("--source", "dinov2-reedme"), "did you mean 'dinov2-readme'?"),
+        (("-b", "fs-b16", "--source", "dino"), "is of all that was named together"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(capsys: Capture, tmp_path: Path, options, words: str) -> None:  # type: ignore[no-untyped-def]
+    assert words in command(capsys, "reproduce", "-o", tmp_path, *options).error
+
+
+def test_an_unknown_format_is_wrong_usage(capsys: Capture, tmp_path: Path) -> None:
+    assert command(capsys, "reproduce", "-o", tmp_path, "--format", "xml").code == 2
+
+
+def test_it_explains_itself(capsys: Capture) -> None:
+    said = command(capsys, "reproduce", "--help")
+    assert said.code == 0
+    assert all(option in said.out for option in ("--backbones", "--tasks", "--source", "--format", "--all"))

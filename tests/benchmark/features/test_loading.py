@@ -1,0 +1,81 @@
+"""Batches hold every image once, in order, by size, and say what could not be read."""
+
+import pytest
+import torch
+
+from benchmark.features.loading import Batch, ShardEnd, Unreadable, batches, shard_count
+from tests.benchmark.doubles import MemorySample, source
+from zoo.view.views import FitLongSide, Tiles
+
+
+def run(src, view=None, batch_size=4, workers=2, shards=None, input_size=32):  # type: ignore[no-untyped-def]
+    view = view or src.view
+    shards = range(shard_count(src)) if shards is None else shards
+    return list(batches(src, view, shards, batch_size, input_size, workers))
+
+
+def members(events: list[object]) -> list[tuple[int, int]]:
+    return [(m.group, m.position) for e in events if isinstance(e, Batch) for m in e.members]
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("batch_size", [1, 3, 100])
+def test_every_image_once_and_in_order(batch_size: int, workers: int) -> None:
+    src = source([[1, 2, 3], [4, 5], [6, 7, 8, 9]], per_shard=2)
+    events = run(src, batch_size=batch_size, workers=workers)
+    expected = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)]
+    assert members(events) == expected
+    assert [e.shard for e in events if isinstance(e, ShardEnd)] == [0, 1]
+    assert isinstance(events[-1], ShardEnd)
+
+
+def test_pixels_belong_to_their_members() -> None:
+    src = source([[10, 20, 30]])
+    (batch, _) = run(src, batch_size=8)
+    assert [int(image[0, 0, 0]) for image in batch.pixels] == [10, 20, 30]
+    assert batch.pixels.dtype == torch.uint8
+
+
+def test_a_joint_group_is_one_batch_whatever_the_batch_size() -> None:
+    src = source([[1, 2, 3, 4, 5], [6, 7]], joint=True)
+    sizes = [len(e.members) for e in run(src, batch_size=2) if isinstance(e, Batch)]
+    assert sizes == [5, 2]
+
+
+def test_only_the_shards_that_were_asked_for() -> None:
+    src = source([[1], [2], [3]])
+    assert members(run(src, shards=[2])) == [(2, 0)]
+
+
+def test_unreadable_images_are_named_and_the_rest_goes_on() -> None:
+    src = source([[1, -1, 3], [-1]])
+    events = run(src)
+    assert members(events) == [(0, 0), (0, 2)]
+    assert [(e.group, e.position) for e in events if isinstance(e, Unreadable)] == [(0, 1), (1, 0)]
+    assert [e.shard for e in events if isinstance(e, ShardEnd)] == [0, 1]
+
+
+def test_images_of_one_size_share_a_batch() -> None:
+    src = source([[1, 2, 3, 4]])
+    wide = MemorySample("wide", 9, (64, 32))
+    samples = (src.groups[0].samples[0], wide, *src.groups[0].samples[2:])
+    object.__setattr__(src.groups[0], "samples", samples)
+    events = run(src, view=FitLongSide(32, 8), batch_size=16)
+    shapes = sorted((tuple(e.pixels.shape) for e in events if isinstance(e, Batch)), reverse=True)
+    assert shapes == [(3, 3, 32, 32), (1, 3, 16, 32)]
+
+
+def test_larger_images_come_in_smaller_batches() -> None:
+    src = source([[1] * 8], size=(64, 64))
+    view = FitLongSide(64, 8)
+    sizes = [len(e.members) for e in run(src, view=view, batch_size=8, input_size=32) if isinstance(e, Batch)]
+    assert sizes == [2, 2, 2, 2]
+
+
+def test_tiles_of_an_image_stay_together() -> None:
+    src = source([[1], [2], [3]], per_shard=3, size=(96, 64))
+    view = Tiles(64, 32, 8)
+    events = [e for e in run(src, view=view, batch_size=8) if isinstance(e, Batch)]
+    assert [[m.tiles for m in e.members] for e in events] == [[6, 6], [6]]
+    assert events[0].pixels.shape == (12, 3, 32, 32)
+    assert events[0].members[0].size == (96, 64)

@@ -1,0 +1,159 @@
+"""A pass shows each image once, feeds every listener, and stores whole shards only."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.features.collectors import DenseCollector, VectorCollector
+from benchmark.features.one_pass import Listener, run_pass
+from benchmark.features.shards import ShardStore
+from benchmark.scores.layers import VectorReader
+from tasks.base import Source
+from tests.benchmark.doubles import SPEC, CountingBackbone, source
+from zoo.errors import InputError
+from zoo.spec import Layer
+from zoo.view.views import Tiles
+
+ALL = frozenset(SPEC.layers)
+
+
+class MeanMeasurer:
+    """Keeps each image's mean; a group of colour 66 is bad input, 77 cannot be measured."""
+
+    def __init__(self) -> None:
+        self.kept: dict[Layer, list[tuple[int, torch.Tensor]]] = {}
+
+    def update(self, layer: Layer, positions, grids) -> None:  # type: ignore[no-untyped-def]
+        if int(grids[0, 0, 0, 0]) - layer.index == 66:
+            raise InputError("the measurer broke")
+        if int(grids[0, 0, 0, 0]) - layer.index == 77:
+            raise ValueError("not finite")
+        for position, grid in zip(positions, grids, strict=True):
+            self.kept.setdefault(layer, []).append((position, grid.mean(dim=(0, 1))))
+
+    def finish(self, layer: Layer) -> dict[str, torch.Tensor]:
+        kept = self.kept.get(layer, [])
+        return {
+            "position": torch.tensor([p for p, _ in kept]),
+            "mean": torch.stack([m for _, m in kept]) if kept else torch.zeros(0, 8),
+        }
+
+
+class MeanProblem:
+    """A dense problem of means."""
+
+    identity = "means"
+
+    def __init__(self, src: Source) -> None:
+        self.source = src
+
+    def measure(self, group, view):  # type: ignore[no-untyped-def]
+        return MeanMeasurer()
+
+
+def listeners(src: Source, folder: Path, dense: bool = True) -> list[Listener]:
+    count = -(-len(src.groups) // src.groups_per_shard)
+    vectors = ShardStore(folder / "vectors")
+    found = [
+        Listener(
+            "vectors",
+            VectorCollector(src, ALL, ("cls", "mean"), torch.float32),
+            vectors,
+            set(vectors.missing(count)),
+        )
+    ]
+    if dense:
+        store = ShardStore(folder / "means")
+        collector = DenseCollector(MeanProblem(src), src.view, frozenset([Layer(1), Layer(3)]))
+        found.append(Listener("means", collector, store, set(store.missing(count))))
+    return found
+
+
+def run(src: Source, found: list[Listener], backbone: CountingBackbone, batch_size: int = 3) -> None:
+    run_pass(src, src.view, found, backbone, batch_size=batch_size, workers=2)
+
+
+def test_each_image_goes_through_the_backbone_once_for_all_listeners(tmp_path: Path) -> None:
+    src = source([[1, 2, 3], [4, 5], [6]])
+    backbone, found = CountingBackbone(), listeners(src, tmp_path)
+    run(src, found, backbone)
+    assert sum(backbone.batches) == 6
+    assert all(not one.missing and one.failure is None for one in found)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 50])
+def test_vectors_are_in_the_sources_order(tmp_path: Path, batch_size: int) -> None:
+    src = source([[10, 20, -1], [30], [-1]], per_shard=2)
+    found = listeners(src, tmp_path, dense=False)
+    run(src, found, CountingBackbone(), batch_size)
+    reader = VectorReader(src, found[0].store)
+    vectors = reader.read(Layer(2), "mean")
+    np.testing.assert_allclose(vectors[[0, 1, 3], 0], [12, 22, 32])
+    assert np.isnan(vectors[[2, 4]]).all()
+    assert reader.shown.tolist() == [True, True, False, True, False]
+    assert reader.poolings() == ("cls", "mean")
+    np.testing.assert_allclose(reader.read(Layer(3, "final"), "cls")[0, 0], 2 * 13)
+
+
+def test_measurers_see_their_group_only(tmp_path: Path) -> None:
+    src = source([[10, 20], [30, 40, 50]], per_shard=2)
+    found = listeners(src, tmp_path)
+    run(src, found, CountingBackbone(), batch_size=4)
+    arrays = found[1].store.arrays(0)
+    assert arrays["0/1/position"].tolist() == [0, 1]
+    assert arrays["1/1/position"].tolist() == [0, 1, 2]
+    np.testing.assert_allclose(arrays["1/3/mean"][:, 0], [33, 43, 53])
+    assert {name.split("/")[1] for name in arrays} == {"1", "3"}
+
+
+def test_tiles_are_assembled_before_a_measurer_sees_them(tmp_path: Path) -> None:
+    src = source([[10], [20]], view=Tiles(64, 32, 8), per_shard=2, size=(96, 64))
+    shapes = []
+
+    class Watching(MeanMeasurer):
+        def update(self, layer: Layer, positions, grids) -> None:  # type: ignore[no-untyped-def]
+            shapes.append(tuple(grids.shape))
+            super().update(layer, positions, grids)
+
+    problem = MeanProblem(src)
+    problem.measure = lambda group, view: Watching()  # type: ignore[method-assign]
+    collector = DenseCollector(problem, src.view, frozenset([Layer(1)]))
+    run(src, [Listener("means", collector, ShardStore(tmp_path), {0})], CountingBackbone())
+    assert shapes == [(1, 8, 12, 8)] * 2
+
+
+def test_a_stored_shard_is_not_computed_again(tmp_path: Path) -> None:
+    src = source([[1, 2], [3, 4], [5, 6]])
+    run(src, listeners(src, tmp_path), CountingBackbone())
+    for path in (tmp_path / "means").glob("000001.*"):
+        path.unlink()
+    backbone, again = CountingBackbone(), listeners(src, tmp_path)
+    assert [sorted(one.missing) for one in again] == [[], [1]]
+    run(src, again, backbone)
+    assert sum(backbone.batches) == 2
+
+
+def test_a_failing_listener_does_not_stop_the_others(tmp_path: Path) -> None:
+    src = source([[1], [66], [3]])
+    found = listeners(src, tmp_path)
+    run(src, found, CountingBackbone(), batch_size=1)
+    assert found[0].missing == set()
+    assert isinstance(found[1].failure, InputError)
+    assert found[1].missing == {1, 2}
+
+
+def test_a_layer_that_cannot_be_measured_is_empty_and_says_why(tmp_path: Path) -> None:
+    src = source([[1], [77]])
+    found = listeners(src, tmp_path)
+    run(src, found, CountingBackbone(), batch_size=1)
+    assert found[1].failure is None
+    assert bytes(found[1].store.arrays(1)["1/1/failure"]) == b"not finite"
+    assert "0/1/mean" in found[1].store.arrays(0)
+
+
+def test_an_unreadable_image_is_an_error_where_none_may_be_left_out(tmp_path: Path) -> None:
+    src = source([[1, -1]], skip=False)
+    with pytest.raises(InputError, match="cannot decode image 0-1"):
+        run(src, listeners(src, tmp_path), CountingBackbone())

@@ -1,0 +1,78 @@
+"""Shards are there whole or not at all, and damage is found."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.features.shards import ShardStore, write_bytes
+
+
+def filled(folder: Path, count: int = 3) -> ShardStore:
+    store = ShardStore(folder)
+    for index in range(count):
+        store.write(index, {"cls.1": torch.full((2, 4), float(index)), "shown": torch.ones(2).byte()})
+    return store
+
+
+def test_reads_what_it_wrote(tmp_path: Path) -> None:
+    filled(tmp_path)
+    store = ShardStore(tmp_path)
+    assert store.missing(3) == []
+    assert store.names(1) == ("cls.1", "shown")
+    np.testing.assert_array_equal(store.read(2, "cls.1"), np.full((2, 4), 2.0))
+    assert set(store.arrays(0)) == {"cls.1", "shown"}
+
+
+def test_missing_shards_are_named(tmp_path: Path) -> None:
+    filled(tmp_path, 2)
+    assert ShardStore(tmp_path).missing(4) == [2, 3]
+    assert ShardStore(tmp_path / "nowhere").missing(2) == [0, 1]
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip"])
+def test_a_damaged_shard_is_missing_and_removed(tmp_path: Path, damage: str) -> None:
+    filled(tmp_path)
+    (victim,) = tmp_path.glob("000001.*")
+    payload = bytearray(victim.read_bytes())
+    if damage == "truncate":
+        payload = payload[:-3]
+    else:
+        payload[-5] ^= 0xFF
+    victim.write_bytes(payload)
+    assert ShardStore(tmp_path).missing(3) == [1]
+    assert not victim.exists()
+
+
+def test_leftovers_of_a_killed_write_do_not_count(tmp_path: Path) -> None:
+    filled(tmp_path, 1)
+    (tmp_path / ".partial-abc").write_bytes(b"half a shard")
+    assert ShardStore(tmp_path).missing(2) == [1]
+
+
+def test_an_unknown_array_is_a_key_error(tmp_path: Path) -> None:
+    store = filled(tmp_path)
+    with pytest.raises(KeyError, match=r"mean\.7"):
+        store.read(0, "mean.7")
+
+
+def test_two_writers_of_one_shard_do_no_harm(tmp_path: Path) -> None:
+    threads = [threading.Thread(target=filled, args=(tmp_path,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ShardStore(tmp_path).missing(3) == []
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match="No space"):
+        write_bytes(tmp_path / "file", b"payload")
+    assert list(tmp_path.iterdir()) == []

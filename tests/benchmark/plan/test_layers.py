@@ -1,0 +1,42 @@
+"""Which layers an option means."""
+
+from dataclasses import replace
+
+import pytest
+
+from benchmark.request import select_layers
+from tests.benchmark.doubles import SPEC
+from zoo.errors import InputError
+from zoo.spec import Layer
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("all", ["1", "2", "3", "final"]),
+        ("2", ["2"]),
+        ("0-2", ["0", "1", "2"]),
+        ("final, 1", ["1", "final"]),
+        ("1,1-2", ["1", "2"]),
+    ],
+)
+def test_layers_of_an_option(text: str, expected: list[str]) -> None:
+    assert [str(layer) for layer in select_layers(text, SPEC)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("4", "layers 0 to 3, there is no layer 4"), ("last", "found 'last'"), ("3-1", "choose nothing")],
+)
+def test_wrong_layers_are_one_sentence(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        select_layers(text, SPEC)
+
+
+def test_the_floor_always_has_all_its_draws() -> None:
+    floor = replace(SPEC, family="random", has_final=False)
+    assert select_layers("12,final", floor) == (Layer(1), Layer(2), Layer(3))
+
+
+def test_final_is_its_own_layer() -> None:
+    assert select_layers("final", SPEC) == (Layer(3, "final"),)

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from benchmark.scores.exported.arrays import as_floats, read_archive, read_array
+from zoo.errors import InputError
+
+
+def test_a_missing_file_and_a_folder(tmp_path):
+    for path, words in ((tmp_path / "none.npz", "No such file"), (tmp_path, "Is a directory")):
+        for read in (read_array, lambda path: read_archive(path, ["a"])):
+            with pytest.raises(InputError, match=words):
+                read(path)
+
+
+def test_an_archive_and_an_array_are_told_apart(tmp_path):
+    np.save(tmp_path / "one.npy", np.ones(3))
+    np.savez(tmp_path / "many.npz", a=np.ones(3), b=np.ones(2))
+    with pytest.raises(InputError, match=r"found a single array; write it with np\.savez"):
+        read_archive(tmp_path / "one.npy", ["a"])
+    with pytest.raises(InputError, match=r"found an archive of a, b; write it with np\.save"):
+        read_array(tmp_path / "many.npz")
+    assert list(read_archive(tmp_path / "many.npz", ["b"])["b"]) == [1, 1]
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_objects_are_never_unpickled(tmp_path, mapped):
+    np.save(tmp_path / "objects.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(InputError, match="found Python objects"):
+        read_array(tmp_path / "objects.npy", mapped=mapped)
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_damaged_files(tmp_path, mapped):
+    np.savez(tmp_path / "many.npz", a=np.arange(1000.0))
+    content = (tmp_path / "many.npz").read_bytes()
+    (tmp_path / "cut.npz").write_bytes(content[: len(content) // 2])
+    (tmp_path / "flipped.npz").write_bytes(content[:2000] + b"\x55\xaa" + content[2002:])
+    for name in ("cut.npz", "flipped.npz"):
+        with pytest.raises(InputError, match="is damaged"):
+            read_archive(tmp_path / name, ["a"])
+    np.save(tmp_path / "whole.npy", np.arange(1000.0))
+    content = (tmp_path / "whole.npy").read_bytes()
+    for name, part in (("cut.npy", content[:3000]), ("empty.npy", b""), ("text.npy", b"1, 2, 3")):
+        (tmp_path / name).write_bytes(part)
+        with pytest.raises(InputError, match="file of numpy"):
+            read_array(tmp_path / name, mapped=mapped)
+
+
+def test_numbers_of_all_types_become_native_floats():
+    for kind in ("i1", "u2", ">i4", "f2", ">f4", "f4"):
+        found = as_floats(np.arange(6).reshape(2, 3).astype(kind), "x", "[n dim]")
+        assert found.dtype == np.float32
+        assert found.dtype.isnative
+        assert found.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert as_floats(np.ones((2, 2)), "x", "[n dim]").dtype == np.float64
+    assert as_floats(np.ones((2, 2), np.float32), "x", "[n dim]", wide=True).dtype == np.float64
+    with pytest.raises(InputError, match=r"expected x to have the shape \[n \.\.\.\], found \[4\]"):
+        as_floats(np.ones(4), "x", "[n ...]")
+    with pytest.raises(InputError, match="found the type bool"):
+        as_floats(np.ones((2, 2), bool), "x", "[n dim]")

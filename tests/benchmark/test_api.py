@@ -1,0 +1,257 @@
+"""A run: every image once, every layer to every task, nothing twice."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.api import RunRequest, carry_out
+from benchmark.engines.progress import Silent
+from benchmark.request import RunConfig
+from tests.benchmark.conftest import BACKBONES, Whole
+from tests.benchmark.runs import QUICK, TASKS, Tally, assert_same_records, files, run, shards
+from tests.zoo.reduced import reduce
+from zoo.errors import InputError
+from zoo.registry import find
+
+LAYERS = {"mini-fs": {(1, "block"), (12, "final")}, "mini-resnet": {(1, "block")}}
+
+
+def test_every_image_goes_through_each_backbone_once(whole: Whole, data: Path) -> None:
+    opened = whole.tally.opened
+    assert whole.tally.loads == list(BACKBONES)
+    assert set(opened.values()) == {1}
+    for name in BACKBONES:
+        shown = {(source, key) for backbone, source, key in opened if backbone == name}
+        per_source = {source: sum(s == source for s, _ in shown) for source, _ in shown}
+        assert per_source == {
+            "imagenet/train-probe": 12,
+            "imagenet/val": 6,
+            "roxford5k/database": 8,
+            "roxford5k/queries": 2,
+            "rparis6k/database": 8,
+            "rparis6k/queries": 2,
+            "davis-2017-val": 8,
+            "spair-71k-test": 6,
+            "coco-val2017": 3,
+            "partimagenet": 12,
+        }
+        for source, images in per_source.items():
+            tiles = source in ("coco-val2017", "partimagenet")
+            assert whole.tally.rows[name, source] >= images
+            assert tiles or whole.tally.rows[name, source] == images
+
+
+def test_every_layer_reaches_every_task(whole: Whole) -> None:
+    records = whole.records
+    assert set(records["task"]) == set(TASKS)
+    assert records.attrs["failures"] == []
+    for (backbone, task), rows in records.groupby(["backbone", "task"]):
+        layers = set(zip(rows["layer"], rows["tap"], strict=True))
+        assert layers == LAYERS[str(backbone)], task
+    pairs = records[records["task"] == "cka"]
+    assert set(zip(pairs["backbone"], pairs["other"], strict=True)) == {
+        ("mini-fs", "mini-fs"),
+        ("mini-fs", "mini-resnet"),
+        ("mini-resnet", "mini-resnet"),
+    }
+
+
+def test_every_number_is_there_or_says_why_not(whole: Whole) -> None:
+    records = whole.records
+    assert records["partial"].all()
+    assert records["coverage"].str.contains(" of ").all()
+    assert (records["value"].notna() == (records["reason"] == "")).all()
+    scores = records[records["task"] != "cka"]
+    assert scores["value"].dropna().between(-100, 100 + 1e-9).all()  # ARI may be negative
+    assert scores[scores["primary"]]["value"].notna().all()
+    cka = records[records["task"] == "cka"]
+    same = cka[(cka["backbone"] == cka["other"]) & (cka["layer"] == cka["other_layer"])]
+    same = same[same["tap"] == same["other_tap"]]
+    np.testing.assert_allclose(same["value"].dropna(), 1, atol=1e-5)
+
+
+def test_items_and_pages_are_written_and_nothing_else(whole: Whole) -> None:
+    out = whole.place / "out"
+    scored = {(row.backbone, row.task, row.dataset) for row in whole.records.itertuples() if not row.other}
+    for backbone, task, dataset in scored:
+        for kind in ("records", "items"):
+            assert (out / kind / backbone / f"{task}.{dataset}.standard.parquet").is_file()
+    assert (out / "records" / "mini-fs--mini-resnet" / "cka.imagenet.standard.parquet").is_file()
+    assert sorted(path.name for path in (out / "tables").iterdir()) == ["standard.csv", "standard.md"]
+    page = (out / "tables" / "standard.md").read_text()
+    assert all(name in page for name in (*BACKBONES, *TASKS))
+    assert sorted(path.name for path in out.iterdir()) == ["items", "records", "tables"]
+    assert [path.name for path in (whole.place / "cache").iterdir()] == ["features"]
+    assert not list(whole.place.rglob(".*"))
+
+
+def test_a_second_run_computes_nothing(again: Path, data: Path, whole: Whole) -> None:
+    kept = again / "out" / "records", again / "out" / "items", again / "cache"
+    before = files(*kept)
+    with Tally().watching() as tally:
+        records = run(again, BACKBONES, data=data)
+    assert tally.loads == []
+    assert files(*kept) == before
+    assert_same_records(records, whole.records)
+
+
+def test_what_another_suite_has_run_stands_on_both_pages(again: Path, data: Path, whole: Whole) -> None:
+    with Tally().watching() as tally:
+        records = run(again, BACKBONES, data=data, suite="paper", protocol="standard")
+    assert tally.loads == []
+    assert set(records["suite"]) == {"paper"}
+    assert_same_records(records.assign(suite="standard"), whole.records)
+    pages = again / "out" / "tables"
+    assert (pages / "paper.csv").read_bytes() == (pages / "standard.csv").read_bytes()
+    before = files(again / "out" / "records")
+    run(again, BACKBONES, data=data, suite="paper", protocol="standard")
+    assert files(again / "out" / "records") == before
+    first = run(again, BACKBONES, data=data)
+    assert_same_records(first, whole.records)
+
+
+def test_vectors_serve_later_tasks_and_layers(new_place: Callable[[], Path], data: Path) -> None:
+    place = new_place()
+    run(place, ["mini-fs"], "knn", data=data, layers="1")
+    with Tally().watching() as tally:
+        records = run(place, ["mini-fs"], "cluster-image", "knn", data=data, layers="0-12,final")
+    assert tally.loads == []
+    assert len(records[(records["task"] == "cluster-image") & records["primary"]]) == 14
+    assert len(records[(records["task"] == "knn") & records["primary"]]) == 14
+
+
+def test_a_new_backbone_costs_its_own_passes_and_pairs(again: Path, data: Path) -> None:
+    records, cache = again / "out" / "records", again / "cache"
+    before = files(records, cache)
+    with Tally().watching() as tally:
+        frame = run(again, [*BACKBONES, "mini-random"], data=data)
+    assert tally.loads == ["mini-random"]
+    after = files(records, cache)
+    assert {path: after[path] for path in before} == before
+    added = {
+        path.relative_to(records).parts[0] for path in set(after) - set(before) if records in path.parents
+    }
+    assert added == {
+        "mini-random",
+        "mini-fs--mini-random",
+        "mini-random--mini-random",
+        "mini-random--mini-resnet",
+    }
+    assert set(frame["backbone"]) == {*BACKBONES, "mini-random"}
+
+
+def test_other_layers_show_only_the_dense_sources_again(again: Path, data: Path) -> None:
+    with Tally().watching() as tally:
+        records = run(again, ["mini-fs"], "knn", "davis", data=data, layers="2")
+    assert {source for _, source in tally.rows} == {"davis-2017-val"}
+    assert set(records.query("task == 'knn' and backbone == 'mini-fs'")["layer"]) == {2}
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip"])
+def test_a_damaged_shard_is_found_and_redone(again: Path, data: Path, whole: Whole, damage: str) -> None:
+    davis = sorted((again / "cache" / "features" / "mini-fs").glob("davis-2017-val.davis.*/*"))
+    assert len(davis) == 2
+    payload = bytearray(davis[0].read_bytes())
+    if damage == "truncate":
+        payload = payload[:-9]
+    else:
+        payload[len(payload) // 2] ^= 1
+    davis[0].write_bytes(payload)
+    shutil.rmtree(again / "out" / "records" / "mini-fs")
+    with Tally().watching() as tally:
+        records = run(again, BACKBONES, data=data)
+    assert tally.rows == {("mini-fs", "davis-2017-val"): 4}
+    assert_same_records(records, whole.records)
+    assert {path.relative_to(again) for path in shards(again / "cache")} == {
+        path.relative_to(whole.place) for path in shards(whole.place / "cache")
+    }
+
+
+def test_lost_and_damaged_records_are_scored_again(again: Path, data: Path, whole: Whole) -> None:
+    folder = again / "out" / "records"
+    (folder / "mini-fs" / "knn.imagenet.standard.parquet").unlink()
+    (folder / "mini-resnet" / "davis.davis-2017-val.standard.parquet").write_bytes(b"no parquet")
+    (folder / "mini-fs--mini-resnet" / "cka.imagenet.standard.parquet").write_bytes(b"PAR1")
+    with Tally().watching() as tally:
+        records = run(again, BACKBONES, data=data)
+    assert tally.loads == []
+    assert_same_records(records, whole.records)
+
+
+def test_damaged_records_of_another_backbone_are_named(again: Path, data: Path) -> None:
+    victim = again / "out" / "records" / "mini-resnet" / "knn.imagenet.standard.parquet"
+    victim.write_bytes(b"no parquet")
+    with pytest.raises(InputError, match=r"mini-resnet/knn\.imagenet\.standard\.parquet"):
+        run(again, ["mini-fs"], "knn", data=data)
+
+
+def test_a_changed_image_is_a_new_source(again: Path, own_data: Path) -> None:
+    image = next((own_data / "DAVIS" / "JPEGImages" / "480p" / "sequence-0").iterdir())
+    image.write_bytes(image.read_bytes() + b"\0")
+    with Tally().watching() as tally:
+        run(again, ["mini-resnet"], data=own_data)
+    assert {source for _, source in tally.rows} == {"davis-2017-val"}
+
+
+def test_a_failing_backbone_does_not_stop_the_others(again: Path, data: Path, tmp_path: Path) -> None:
+    broken = reduce(find(["dino-b16"])[0], tmp_path / "broken").folder
+    path = broken / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:200])
+    with Tally().watching() as tally:
+        records = run(again, [str(broken), *BACKBONES], "knn", "davis", "cka", data=data)
+    assert set(tally.loads) == {str(broken)}
+    sentences = records.attrs["failures"]
+    assert {sentence.split(": ")[0].rpartition(", ")[2] for sentence in sentences} == {"knn", "davis", "cka"}
+    assert all("is not a readable safetensors file" in sentence for sentence in sentences)
+    assert set(records["backbone"]) == set(BACKBONES)
+
+
+def test_a_bug_in_a_task_leaves_the_rest_done(
+    new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bug(*_: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    place = new_place()
+    with monkeypatch.context() as patch:
+        patch.setattr("tasks.knn.KnnProblem.score", bug)
+        patch.setattr("tasks.cka._GramMeasurer.update", bug)
+        patch.setattr("tasks.keypoints.KeypointProblem.measure", bug)
+        records = run(place, ["mini-random"], data=data, layers="1")
+    assert set(records["task"]) == set(TASKS) - {"knn", "cka", "spair"}
+    assert sorted(records.attrs["failures"]) == [
+        f"mini-random, {task}: ZeroDivisionError: division by zero" for task in ("cka", "knn", "spair")
+    ]
+    with Tally().watching() as tally:
+        records = run(place, ["mini-random"], data=data, layers="1")
+    assert {source for _, source in tally.rows} == {"imagenet/train-probe", "spair-71k-test"}
+    assert set(records["task"]) == set(TASKS)
+
+
+def test_vectors_that_cannot_be_kept_fail_the_tasks_that_score_them(
+    new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bug(*_: object) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr("benchmark.features.collectors.VectorCollector.see", bug)
+    records = run(new_place(), ["mini-random"], data=data, layers="1")
+    assert set(records["task"]) == {"davis", "spair", "cluster-object", "cluster-part"}
+    failed = [sentence.removeprefix("mini-random, ") for sentence in records.attrs["failures"]]
+    assert set(failed) == {
+        f"{task}: RuntimeError: out of memory" for task in ("knn", "cluster-image", "cka", "retrieval")
+    }
+
+
+def test_carry_out_tells_the_plan(whole: Whole, data: Path) -> None:
+    config = RunConfig(
+        output=whole.place / "out", cache=whole.place / "cache", workers=1, layers=QUICK, device="cpu"
+    )
+    request = RunRequest(config=config, backbones=BACKBONES, data=data, floor=False)
+    summary = carry_out(request, Silent())
+    assert [one.images for one in summary.plan.backbones] == [67, 67]
+    assert summary.result.passes.images == 0
+    assert summary.failures == ()

@@ -1,0 +1,190 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from leaderboards.check import Tolerance
+from leaderboards.display import file_name
+from leaderboards.pages.build import check_pages, tables_folder, write_pages
+from leaderboards.pages.csv import TIDY, read_tidy, tidy_frame
+from leaderboards.records.record import to_frame
+from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure
+from tests.leaderboards.goldens import several, uncertain, write_measured
+
+NAME = "mini.csv: mini-dino, knn on mini-imagenet (standard): "
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    write_pages(small(), folder)
+    return folder
+
+
+@pytest.fixture
+def committed(written, tmp_path):
+    """A folder with the pages of three layers, the floor and a comparison."""
+    return Path(shutil.copytree(written, tmp_path / "tables"))
+
+
+def small(values=(10.0, 30.0, 20.0), cka=0.5, **changes):
+    comparisons = [pair("mini-dino", 3, "mini-clip", 3, cka), pair("mini-clip", 3, "mini-clip", 3, 1.0)]
+    return frame(layers(values, **changes), floor([1.0, 2.0]), comparisons)
+
+
+def test_each_suite_gets_a_page_and_a_csv_and_nothing_else_is_left(tmp_path):
+    records = frame(layers([1.0]), layers([2.0], suite="paper"))
+    paths = write_pages(records, tmp_path / "new")
+    assert [path.name for path in paths] == ["mini.csv", "mini.md", "paper.csv", "paper.md"]
+    assert sorted((tmp_path / "new").iterdir()) == paths
+
+
+def test_a_failed_write_keeps_the_old_page_and_leaves_nothing(committed, monkeypatch):
+    before = {path.name: path.read_bytes() for path in committed.iterdir()}
+
+    def fail(*args, **kwargs):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_pages(small(cka=0.9), committed)
+    assert {path.name: path.read_bytes() for path in committed.iterdir()} == before
+
+
+def test_a_suite_cannot_write_elsewhere(tmp_path):
+    paths = write_pages(frame([record(suite="../a/b c")]), tmp_path)
+    assert paths == [tmp_path / "a-b-c.csv", tmp_path / "a-b-c.md"]
+    assert "(a-b-c.csv)" in paths[1].read_text()
+    assert file_name("..") == "unnamed"
+
+
+def test_the_csv_has_one_row_a_layer_with_four_decimals(committed):
+    lines = (committed / "mini.csv").read_text().splitlines()
+    start = "knn,mini-imagenet,standard,cls,top-1"
+    comparison = "mini-clip,CLIP,True,cka,mini-imagenet,standard,cls,CKA"
+    assert lines == [
+        ",".join(TIDY),
+        f"mini-dino,DINO,True,{start},1,block,,,,10.0000,,,400,False,False,False,,",
+        f"mini-dino,DINO,True,{start},2,block,,,,30.0000,,,400,False,True,False,,",
+        f"mini-dino,DINO,True,{start},3,block,,,,20.0000,,,400,False,False,False,,",
+        f"random,random,False,{start},1,block,,,,1.0000,,,400,False,False,False,,",
+        f"random,random,False,{start},2,block,,,,2.0000,,,400,False,False,False,,",
+        f"{comparison},3,block,mini-clip,3,block,1.0000,,,4,False,False,False,,",
+        f"{comparison},3,block,mini-dino,3,block,0.5000,,,4,False,False,False,,",
+    ]
+
+
+def test_the_csv_says_how_sure_a_score_is():
+    records = frame(unsure(layers([10.0, 30.0]), half=1.5, chosen={2: 1.0}, tied=[1]))
+    columns = ["ci_low", "ci_high", "tied", "chosen", "held_out"]
+    assert tidy_frame(records, "mini")[columns].to_numpy().tolist() == [
+        ["8.5000", "11.5000", "True", "0.0000", ""],
+        ["28.5000", "31.5000", "False", "1.0000", "29.5000"],
+    ]
+
+
+def test_backbones_are_compared_by_the_items_of_the_run(tmp_path):
+    write_measured(tmp_path / "items")
+    write_pages(uncertain(), tmp_path / "with", tmp_path / "items")
+    write_pages(uncertain(), tmp_path / "without")
+    texts = [(tmp_path / name / "mini.md").read_text() for name in ("with", "without")]
+    assert ["68.0 ± 9.0 (2/3) ≈" in text for text in texts] == [True, False]
+    assert check_pages(uncertain(), tmp_path / "without") == check_pages(uncertain(), tmp_path / "with") == []
+
+
+def test_the_csv_of_many_tasks_is_in_the_order_of_the_page(tmp_path):
+    write_pages(several(), tmp_path)
+    rows = read_tidy(tmp_path / "mini.csv")
+    assert list(dict.fromkeys(rows["task"])) == ["knn", "retrieval", "davis", "cka"]
+    assert (rows["value"] == "").sum() == 5
+    assert rows.loc[rows["best"] == "True", "backbone"].tolist()[:4] == [
+        *("mini-clip", "mini-dino", "mini-mae", "mini-resnet")
+    ]
+
+
+def test_current_pages_have_no_difference(committed):
+    assert check_pages(small(date="2027-01-01", version="9", device="cuda"), committed) == []
+    assert check_pages(small(values=(10.4, 29.6, 20.5), cka=0.519), committed) == []
+
+
+def test_a_value_beyond_the_tolerance_is_named(committed):
+    assert check_pages(small(values=(10.0, 31.0, 17.5)), committed) == [
+        NAME + "2 rows moved by more than 0.5, most layer 3, cls: committed 20, now 17.5"
+    ]
+    assert check_pages(small(values=(10.0, 31.0, 17.5)), committed, Tolerance(score=3.0)) == []
+
+
+def test_of_intervals_only_whether_they_are_there_is_compared(tmp_path):
+    narrow = frame(unsure(layers([1.0, 2.0]), 3.0, {1: 1.0}))
+    wide = frame(unsure(layers([1.0, 2.0]), 9.0, {2: 1.0}, tied=[1]))
+    bare = frame(layers([1.0, 2.0]))
+    write_pages(narrow, tmp_path)
+    assert check_pages(wide, tmp_path) == []
+    assert check_pages(bare, tmp_path) == [
+        NAME + "2 rows with an interval, now without an interval, first layer 1, cls"
+    ]
+    write_pages(bare, tmp_path)
+    assert check_pages(wide, tmp_path) == [
+        NAME + "2 rows without an interval, now with an interval, first layer 1, cls"
+    ]
+
+
+def test_cka_has_its_own_tolerance(committed):
+    assert check_pages(small(cka=0.53), committed) == [
+        "mini.csv: mini-clip, cka on mini-imagenet (standard): 1 row moved by more than 0.02, "
+        "most layer 3, cls with mini-dino layer 3: committed 0.5, now 0.53"
+    ]
+
+
+def test_rows_that_came_or_went_are_counted(committed):
+    more = small()
+    fewer = more[~((more["backbone"] == "mini-dino") & (more["layer"] == 1))]
+    assert check_pages(fewer, committed) == [NAME + "1 row that the records lack; run the suite in full"]
+    write_pages(fewer, committed)
+    assert check_pages(more, committed) == [NAME + "lacks 1 row of the records; write the leaderboard again"]
+
+
+def test_scores_that_vanished_or_appeared_are_named(committed):
+    gap = small(values=(10.0, NAN, 20.0))
+    assert check_pages(gap, committed) == [NAME + "1 row scored, now empty, first layer 2, cls"]
+    write_pages(gap, committed)
+    assert check_pages(small(), committed) == [NAME + "1 row empty, now scored, first layer 2, cls"]
+
+
+def test_counts_and_partial_data_are_compared(committed):
+    assert check_pages(small(n=399, partial=True), committed) == [
+        NAME + "n was 400, is 399",
+        NAME + "partial was False, is True",
+    ]
+
+
+def test_absent_files_are_named(tmp_path):
+    sentences = check_pages(small(), tmp_path)
+    assert sentences == [
+        f"{name} is not in {tmp_path}; write the leaderboard again" for name in ("mini.md", "mini.csv")
+    ]
+
+
+def test_a_page_of_other_numbers_is_named(committed):
+    page = (committed / "mini.md").read_text()
+    write_pages(small(cka=0.51), committed)
+    (committed / "mini.md").write_text(page)
+    assert check_pages(small(), committed) == [
+        "mini.md was not written with mini.csv; write the leaderboard again"
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "value\nmuch\n", "value\n1.0\n"])
+def test_a_damaged_csv_is_a_sentence(committed, text):
+    (committed / "mini.csv").write_text(text)
+    [sentence] = check_pages(small(), committed)
+    assert sentence.startswith("expected ")
+    assert sentence.endswith("write it again")
+
+
+def test_no_records_write_nothing(tmp_path):
+    assert write_pages(to_frame([]), tmp_path) == []
+
+
+def test_the_committed_tables_live_in_the_package():
+    assert tables_folder().parts[-2:] == ("leaderboards", "tables")

@@ -1,0 +1,139 @@
+import re
+
+import pandas as pd
+import pytest
+
+from leaderboards.choices.gaps import empty_cells
+from leaderboards.display import ranges_text, score_text, similarity_text, task_display
+from leaderboards.pages.markdown import plain, table
+from leaderboards.pages.page import render_page
+from tests.leaderboards.builder import NAN, floor, frame, full_suite, layers, record, unsure
+from tests.leaderboards.goldens import EXPECTED, PAGES, page, uncertain, write_knn, write_measured
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_is_the_stored_one(name):
+    expected = (EXPECTED / f"{name}.md").read_text(encoding="utf-8")
+    assert page(name) == expected, "read the page as it is now, then: python -m tests.leaderboards.goldens"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_does_not_depend_on_the_order_of_the_records(name, tmp_path):
+    write_measured(tmp_path)
+    records = PAGES[name]()
+    pages = [render_page(one, "mini", tmp_path) for one in (records, records.sample(frac=1, random_state=7))]
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize("name", ["several", "single", "broken"])
+def test_records_without_intervals_give_a_page_that_claims_none(name):
+    text = (EXPECTED / f"{name}.md").read_text(encoding="utf-8")
+    assert "≈" not in text
+    assert "interval" not in text
+    assert "honest" not in text
+    assert not re.search(r"± [0-9.]+ \(\d+/", text)
+
+
+def test_the_floor_is_told_apart_from_intervals():
+    records = frame(unsure(layers([5.0])), floor([1.0, 3.0]))
+    assert "2.0 ± 1.4" in render_page(records, "mini")
+    assert "(here ± is not half an interval)" in render_page(records, "mini")
+    assert "(here" not in render_page(frame(layers([5.0]), floor([1.0, 3.0])), "mini")
+
+
+def test_without_items_the_page_says_that_nothing_was_compared(tmp_path):
+    sentence = "Which backbones are tied is not marked"
+    for items in (None, tmp_path):
+        assert sentence in render_page(uncertain(), "mini", items)
+        assert "`≈` marks a backbone" not in render_page(uncertain(), "mini", items)
+    write_measured(tmp_path)
+    assert sentence not in render_page(uncertain(), "mini", tmp_path)
+    assert sentence not in render_page(frame(unsure(layers([1.0]))), "mini")
+
+
+def test_backbones_that_could_not_be_compared_are_named(tmp_path):
+    write_measured(tmp_path)
+    write_knn(tmp_path, "mini-dino", [100.0, 0.0], prefix="another ")
+    text = render_page(uncertain(), "mini", tmp_path)
+    assert "68.0 ± 9.0 (2/3) |" in text
+    assert "of the same images: knn top-1 (mini-dino); davis J&F (mini-clip)." in text
+
+
+def test_a_page_of_seven_backbones_is_whole():
+    page = render_page(full_suite(compared=["mean"], metrics=2), "mini")
+    assert "nan" not in page.lower()
+    assert page.count("\n### ") == 8 + 1
+    assert not re.search(r"\n\n\n", page)
+    assert page.endswith(".\n")
+    bars = [line.count("|") for line in page.splitlines() if "| mini-moco " in line]
+    assert {11, 15} <= set(bars)
+
+
+def test_only_the_suite_of_the_page_is_on_it():
+    records = frame(layers([1.0]), layers([2.0], suite="paper", backbone="dino-b16"))
+    assert "dino-b16" not in render_page(records, "mini")
+    assert "mini-dino" not in render_page(records, "paper")
+
+
+def test_partial_data_are_marked_beside_each_table():
+    page = render_page(frame(layers([1.0], partial=True, coverage="3 of 4 images")), "mini")
+    assert "knn top-1 † |" in page
+    assert "### knn on mini-imagenet (standard): top-1, % †" in page
+    assert page.count("3 of 4 images") == 3
+    assert "PARTIAL" in page
+
+
+def test_a_task_without_any_score_has_empty_tables():
+    page = render_page(frame(layers([NAN, NAN]), floor([1.0], task="davis", metric="J&F")), "mini")
+    assert "\n**Class token**.\n" in page
+    assert "| mini-dino  |     |     |" in page
+    assert page.count("Random floor: 1.0 (1 draw).") == 1
+    assert "nan" not in page.lower()
+
+
+def test_text_of_others_cannot_break_a_table():
+    page = render_page(frame(layers([1.0], backbone="a|b", coverage="x\ny <b>")), "mini")
+    assert "a\\|b" in page
+    assert "x y &lt;b>" in page
+
+
+def test_reasons_of_one_kind_share_a_line():
+    records = frame(layers([NAN, NAN, 3.0, NAN], NAN), layers([1.0] * 4, backbone="mini-clip", family="CLIP"))
+    assert empty_cells(records) == [
+        "mini-dino: knn on mini-imagenet (standard), layers 1, 2, 4, final: its features are all equal."
+    ]
+
+
+def test_a_gap_without_a_reason_and_one_in_another_pooling_are_named():
+    secondary = layers([NAN], pooling="mean", primary=False, reason="no grid")
+    assert empty_cells(frame(layers([NAN], reason=""), secondary)) == [
+        "mini-dino: knn on mini-imagenet (standard), layer 1: no reason was recorded.",
+        "mini-dino: knn on mini-imagenet (standard), mean of the patch tokens, layer 1: no grid.",
+    ]
+
+
+def test_a_backbone_whose_task_failed_as_a_whole_is_listed_once():
+    whole = record(
+        backbone="mini-mae", family="MAE", metric="", value=NAN, reason="out of memory", layer=-1, n=0
+    )
+    sentences = empty_cells(frame(layers([1.0]), [whole]))
+    assert sentences == ["mini-mae: knn on mini-imagenet (standard): out of memory."]
+
+
+def test_counts_and_dates_that_differ_are_ranges():
+    records = frame(layers([1.0], date="2026-01-31T05:00:00+00:00"), layers([1.0], backbone="b", n=399))
+    page = render_page(records, "mini")
+    assert "n = 399 to 400 images" in page
+    assert "from 2026-01-31 to 2026-11-20" in page
+
+
+def test_numbers_are_formatted_without_a_negative_zero():
+    assert [score_text(value) for value in (61.25, 100.0, -0.01, NAN)] == ["61.2", "100.0", "0.0", ""]
+    assert [similarity_text(value) for value in (0.12345, -0.0001, -0.5)] == ["0.123", "0.000", "-0.500"]
+    assert ranges_text([5, 1, 2, 3, 9, 8]) == "1 to 3, 5, 8, 9"
+
+
+def test_a_table_without_rows_is_its_head():
+    assert table(pd.DataFrame({"a": [], "b": []})).splitlines()[0].replace(" ", "") == "|a|b|"
+    assert plain("a\n b") == "a b"
+    assert task_display("unheard-of").metrics == ()

@@ -1,0 +1,75 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from leaderboards.records.record import (
+    COLUMNS,
+    add_suite,
+    of_suite,
+    read_frame,
+    read_records,
+    suites_of,
+    to_frame,
+    write_frame,
+)
+from tests.leaderboards.builder import NAN, frame, layers, record
+from zoo.errors import InputError
+
+
+def test_a_file_gives_back_what_was_written(tmp_path):
+    written = frame(layers([1.5, NAN, 3.0], 4.0))
+    write_frame(written, tmp_path / "deep" / "a.parquet")
+    pd.testing.assert_frame_equal(read_records([tmp_path]), written)
+
+
+def test_files_of_several_folders_are_joined_in_sorted_order(tmp_path):
+    for name in ("b", "a"):
+        write_frame(to_frame([record(backbone=name)]), tmp_path / name / "one.parquet")
+    found = read_records([tmp_path])
+    assert list(found["backbone"]) == ["a", "b"]
+    assert tuple(found.columns) == COLUMNS
+    assert found["trained"].dtype == np.bool_
+
+
+def test_writing_leaves_no_temporary_file(tmp_path):
+    write_frame(frame([record()]), tmp_path / "a.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+
+
+def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    write_frame(frame([record()]), path)
+    before = path.read_bytes()
+
+    def fail(*args, **kwargs):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_frame(frame([record(value=1.0)]), path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_damaged_file_is_named_in_one_sentence(tmp_path):
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(InputError, match=r"cannot read records .*a\.parquet.*delete the file and run again"):
+        read_frame(path)
+
+
+def test_no_records_say_what_writes_them(tmp_path):
+    with pytest.raises(InputError, match=r"found none; `python -m benchmark run` writes them"):
+        read_records([tmp_path])
+
+
+def test_records_may_belong_to_several_suites():
+    both = add_suite(to_frame([record(suite="mini", backbone="a")]), "b, c")
+    assert add_suite(both, "mini").equals(both)
+    records = pd.concat([both, to_frame([record(suite="mini", backbone="b")])], ignore_index=True)
+    assert suites_of(records) == ["b, c", "mini"]
+    assert list(of_suite(records, "mini")["backbone"]) == ["a", "b"]
+    other = of_suite(records, "b, c")
+    assert list(other["backbone"]) == ["a"]
+    assert list(other["suite"]) == ["b, c"]
+    assert of_suite(records, "c").empty

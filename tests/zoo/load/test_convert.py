@@ -1,0 +1,155 @@
+"""Checkpoints as their authors publish them: every layer against the original architecture in plain torch."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.zoo.conftest import Loader
+from tests.zoo.published import LAYOUTS, Published, publish
+from tests.zoo.reduced import Reduced, normalised, pixels
+from zoo.features import Backbone, LayerFeatures
+from zoo.load.checkpoint import read_weights
+from zoo.load.convert import unwrap
+
+FULL = ("timm", "dino", "moco-b16", "mae", "beit", "clip")
+CONVERTED = ("dino", "mae", "beit", "clip", "resnet")
+
+
+def rows(features: LayerFeatures) -> Tensor:
+    """Tokens [batch tokens dim] with the class token first, as a copy."""
+    grid = features.grid.flatten(1, 2)
+    return grid.clone() if features.cls is None else torch.cat([features.cls[:, None], grid], dim=1)
+
+
+def layers(backbone: Backbone, images: Tensor) -> list[Tensor]:
+    seen: list[Tensor] = []
+    backbone.visit(images, lambda features: seen.append(rows(features)))
+    return seen
+
+
+def expected(published: Published, images: Tensor) -> list[Tensor]:
+    """The same of the original: of prefix tokens, the class token alone."""
+    out = []
+    for layer in published.reference(normalised(published.spec, images)):
+        tokens = layer.flatten(2).transpose(1, 2) if layer.ndim == 4 else layer
+        others = max(published.spec.prefix_tokens, 1)
+        first = tokens[:, :1]
+        out.append(torch.cat([first, tokens[:, others:]], dim=1) if published.spec.has_cls else tokens)
+    return out
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_layer_is_that_of_the_original(name: str, tmp_path: Path, loader: Loader) -> None:
+    published = publish(name, tmp_path)
+    images = pixels(2, published.spec.input_size, published.spec.input_size)
+    found, reference = layers(loader(published.spec), images), expected(published, images)
+    assert len(found) == len(reference) == len(published.spec.layers)
+    for ours, theirs in zip(found, reference, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_every_layer_at_full_size(
+    name: str, tmp_path: Path, loader: Loader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ViT-B/16 at 224 px; without the digest of the file, which would take as long as all the rest."""
+    monkeypatch.setattr("zoo.load.checkpoint.digest", lambda _: "sha256:left-out")
+    published = publish(name, tmp_path, full=True)
+    images = pixels(1, 224, 224)
+    found, reference = layers(loader(published.spec), images), expected(published, images)
+    assert max(float((o - t).abs().max()) for o, t in zip(found, reference, strict=True)) < 1e-4
+
+
+@pytest.mark.parametrize("name", ["dino", "deit-distilled", "dinov2", "beit-tuned", "resnet-basic"])
+def test_images_of_other_sizes(name: str, tmp_path: Path, loader: Loader) -> None:
+    published = publish(name, tmp_path)
+    patch = published.spec.patch_size
+    images = pixels(1, 5 * patch, 7 * patch)
+    for ours, theirs in zip(layers(loader(published.spec), images), expected(published, images), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_the_same_bits_as_from_the_format_of_transformers(
+    name: str, tmp_path: Path, small: Callable[[str], Reduced], loader: Loader
+) -> None:
+    layout = LAYOUTS[name]
+    reduced = small(layout.entry)
+    file = tmp_path / layout.file
+    torch.save(layout.content(reduced.tensors), file)
+    images = pixels(2, reduced.spec.input_size, reduced.spec.input_size)
+    original = replace(reduced.spec, repository=str(file), checkpoint="original")
+    if name == "clip":  # Published in half precision.
+        torch.save(reduced.tensors, file)
+    for ours, theirs in zip(
+        layers(loader(original), images), layers(loader(reduced.spec), images), strict=True
+    ):
+        assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["moco", "clip", "beit", "dinov2-registers", "resnet"])
+def test_neither_the_batch_nor_other_backbones_matter(name: str, tmp_path: Path, loader: Loader) -> None:
+    published = publish(name, tmp_path / name)
+    side = published.spec.input_size
+    images = pixels(8, side, side)
+    backbone = loader(published.spec)
+    together = layers(backbone, images)
+    beside = loader(publish("dino", tmp_path / "beside").spec)
+    layers(beside, pixels(2, beside.spec.input_size, beside.spec.input_size))
+    for count in (1, 3):
+        for whole, part in zip(together, layers(backbone, images[:count]), strict=True):
+            torch.testing.assert_close(whole[:count], part, rtol=1e-5, atol=1e-5)
+    others = torch.cat([images[:1], 255 - images[1:3]])
+    for whole, part in zip(together, layers(backbone, others), strict=True):
+        torch.testing.assert_close(whole[:1], part[:1], rtol=1e-5, atol=1e-5)
+
+
+def test_the_layout_is_recognised_whatever_the_entry_says(tmp_path: Path, loader: Loader) -> None:
+    """An entry of the Hub's format takes the authors' file, alone or as the weights of a directory."""
+    published = publish("mae", tmp_path)
+    path = Path(published.spec.repository)
+    images = pixels(1, published.spec.input_size, published.spec.input_size)
+    from_file = layers(loader(replace(published.spec, checkpoint="transformers")), images)
+    path.rename(tmp_path / "pytorch_model.bin")
+    from_directory = layers(loader(replace(published.spec, repository=str(tmp_path))), images)
+    assert all(torch.equal(one, two) for one, two in zip(from_file, from_directory, strict=True))
+
+
+def test_files_of_old_versions_of_torch(tmp_path: Path, loader: Loader) -> None:
+    published = publish("dino", tmp_path)
+    torch.save(published.tensors, published.spec.repository, _use_new_zipfile_serialization=False)
+    images = pixels(1, published.spec.input_size, published.spec.input_size)
+    ours, theirs = layers(loader(published.spec), images)[-1], expected(published, images)[-1]
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+def test_weights_are_not_copied(tmp_path: Path, loader: Loader) -> None:
+    """Anonymous memory, which mapped files are not, hardly grows when a checkpoint is loaded."""
+    status = Path("/proc/self/status")
+    if not status.is_file():
+        pytest.skip("only Linux tells the memory of a process this way")
+
+    def anonymous() -> int:
+        line = next(line for line in status.read_text().splitlines() if line.startswith("RssAnon"))
+        return 1024 * int(line.split()[1])
+
+    published = publish("dino-training", tmp_path, full=True)
+    size = sum(tensor.nbytes for tensor in published.tensors.values())
+    before = anonymous()
+    backbone = loader(published.spec)
+    assert anonymous() - before < size / 2
+    assert backbone.revision.startswith("sha256:")
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_nothing_is_left_of_the_training(name: str, tmp_path: Path) -> None:
+    published = publish(name, tmp_path)
+    tensors = unwrap(read_weights([Path(published.spec.repository)]), published.spec)
+    missing = published.tensors.keys() - tensors.keys()
+    assert not missing
+    assert all(torch.equal(tensors[key].float(), value) for key, value in published.tensors.items())
+    assert not [key for key in tensors if key.startswith(("module.", "backbone.", "visual."))]

@@ -1,0 +1,288 @@
+"""The sentence for every original checkpoint that does not fit, and for files that cannot be had or read."""
+
+import json
+import zipfile
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from huggingface_hub import errors
+from safetensors.torch import save_file
+
+from tests.zoo.conftest import CPU, Loader
+from tests.zoo.layouts import Tensors, hub_vit
+from tests.zoo.published import LAYOUTS, Published, publish
+from tests.zoo.reduced import Reduced
+from zoo.errors import InputError
+from zoo.load.backbone import load
+from zoo.registry import find
+from zoo.spec import BackboneSpec, Stage
+
+
+def store(published: Published, content: object) -> BackboneSpec:
+    """Replace what the file holds, and give the entry."""
+    torch.save(content, published.spec.repository)
+    return published.spec
+
+
+def stage(spec: BackboneSpec, **numbers: int) -> BackboneSpec:
+    return replace(spec, stages=(replace(spec.stages[0], **numbers),))
+
+
+@pytest.mark.parametrize("name", [name for name in LAYOUTS if not name.startswith("resnet")])
+def test_wrong_depth_width_and_patch(name: str, tmp_path: Path, loader: Loader) -> None:
+    spec = publish(name, tmp_path).spec
+    width, patch = spec.width, spec.patch_size
+    for wrong, words in (
+        (stage(spec, blocks=4), "differs from the entry: blocks: 3, not 4."),
+        (stage(spec, width=2 * width), f"differs from the entry: width: {width}, not {2 * width}; channels"),
+        (stage(spec, stride=2 * patch), f"differs from the entry: patch size: {patch}, not {2 * patch}."),
+    ):
+        with pytest.raises(InputError, match=words):
+            loader(wrong)
+
+
+@pytest.mark.parametrize("name", ["timm", "moco", "beit", "clip"])
+def test_positions_of_another_size(name: str, tmp_path: Path, loader: Loader) -> None:
+    spec = publish(name, tmp_path).spec
+    with pytest.raises(InputError, match=r"pixels a side of its positions: 64, not 384"):
+        loader(replace(spec, input_size=384))
+
+
+def test_heads(tmp_path: Path, loader: Loader) -> None:
+    spec = publish("beit", tmp_path).spec
+    with pytest.raises(InputError, match="attention heads: 12, not 6"):
+        loader(replace(spec, heads=6))
+    with pytest.raises(InputError, match="width of 48 cannot be split into the entry's 7 heads"):
+        loader(replace(publish("moco", tmp_path).spec, heads=7))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"model_args": {"num_heads": 6}}, {"num_heads": 6}, {"architecture": "vit_small_patch16_224.moco"}],
+)
+def test_six_heads_of_moco_in_the_configuration_of_timm(
+    config: dict[str, object], tmp_path: Path, loader: Loader
+) -> None:
+    published = publish("moco", tmp_path)
+    save_file(published.tensors, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(InputError, match="attention heads: 6, not 12"):
+        loader(replace(published.spec, repository=str(tmp_path)))
+
+
+def test_six_heads_of_moco_in_the_configuration_of_transformers(tmp_path: Path, loader: Loader) -> None:
+    published = publish("moco", tmp_path)
+    save_file(hub_vit(published.tensors), tmp_path / "model.safetensors")
+    shape = {"hidden_size": 48, "num_hidden_layers": 3, "intermediate_size": 192, "image_size": 64}
+    config = shape | {"model_type": "vit", "num_attention_heads": 6}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(InputError, match="attention heads: 6, not 12"):
+        loader(replace(published.spec, repository=str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "layout"),
+    [
+        ("dino", "blocks.1.attn.qkv.bias", "a Vision Transformer with timm's names"),
+        ("moco", "norm.weight", "a Vision Transformer with timm's names"),
+        ("deit-distilled", "pos_embed", "a distilled DeiT"),
+        ("beit", "blocks.2.gamma_1", "BEiT"),
+        ("beit", "rel_pos_bias.relative_position_bias_table", "BEiT"),
+        ("dinov2", "blocks.0.ls2.gamma", "DINOv2"),
+        ("clip", "ln_pre.bias", "OpenAI's CLIP"),
+        ("resnet", "layer2.0.bn2.running_var", "torchvision's ResNet"),
+    ],
+)
+def test_missing_and_unknown_tensors(
+    name: str, key: str, layout: str, tmp_path: Path, loader: Loader
+) -> None:
+    published = publish(name, tmp_path)
+    kept = dict(published.tensors)
+    tensor = kept.pop(key)
+    content = LAYOUTS[name].content
+    with pytest.raises(InputError, match=f"does not fit: it lacks tensors of {layout}: {key}."):
+        loader(store(published, content(kept)))
+    with pytest.raises(InputError, match=f"does not fit: it has unknown tensors of {layout}: surprise."):
+        loader(store(published, content({**kept, key: tensor, "surprise": tensor.clone()})))
+
+
+def test_a_missing_block(tmp_path: Path, loader: Loader) -> None:
+    published = publish("dino", tmp_path)
+    moved = {name.replace("blocks.1.", "blocks.987654321."): t for name, t in published.tensors.items()}
+    with pytest.raises(InputError, match=r"lacks tensors of .*: blocks.1.attn.proj.bias, .* and 9 more"):
+        loader(store(published, moved))
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "words"),
+    [
+        ("dino", "blocks.1.attn.qkv.bias", "blocks.1.attn.qkv.bias .* cannot be split into 3 equal parts"),
+        (
+            "dino",
+            "blocks.1.norm1.weight",
+            r"have misshapen tensors of a vit network: layers.1.layernorm_before",
+        ),
+        ("dino", "pos_embed", "positions of a square grid are expected, and pos_embed has 15 beside"),
+        ("beit", "rel_pos_bias.relative_position_bias_table", "positions of a square grid are expected"),
+        ("resnet", "layer1.1.conv2.weight", "have misshapen tensors of a resnet network"),
+    ],
+)
+def test_misshapen_tensors(name: str, key: str, words: str, tmp_path: Path, loader: Loader) -> None:
+    published = publish(name, tmp_path)
+    tensor = published.tensors[key]
+    wrong = tensor[:, :-1] if key == "pos_embed" else tensor[:-1]
+    with pytest.raises(InputError, match=words):
+        loader(store(published, {**published.tensors, key: wrong.clone()}))
+
+
+def test_patches_and_dimensions(tmp_path: Path, loader: Loader) -> None:
+    published = publish("dino", tmp_path)
+    patches = published.tensors["patch_embed.proj.weight"]
+    wrong = {"patch_embed.proj.weight": patches[..., :-1].clone()}
+    with pytest.raises(InputError, match=r"square patches are expected, and .* has 16 x 15 px"):
+        loader(store(published, published.tensors | wrong))
+    wrong = {"pos_embed": published.tensors["pos_embed"][0]}
+    with pytest.raises(InputError, match=r"pos_embed has the shape \[17, 48\], not one of 3 dimensions"):
+        loader(store(published, published.tensors | wrong))
+
+
+def _only(*prefixes: str) -> Callable[[Tensors], object]:
+    return lambda tensors: {name: t for name, t in tensors.items() if name.startswith(prefixes)}
+
+
+def _momentum(tensors: Tensors) -> object:
+    return {"state_dict": {f"module.momentum_encoder.{name}": tensor for name, tensor in tensors.items()}}
+
+
+def _student(tensors: Tensors) -> object:
+    return {"student": {f"module.backbone.{name}": tensor for name, tensor in tensors.items()}}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (lambda tensors: {"head.weight": tensors["norm.weight"]}, r"holds only a head \(head.weight\)"),
+        (_momentum, "holds the momentum encoder only; the features meant are those of the query encoder"),
+        (_student, "holds a student without its teacher"),
+        (lambda tensors: {}, "have names of no known layout: none; known are those of timm's"),
+        (lambda tensors: {"a.b": tensors["norm.weight"]}, "have names of no known layout: a.b; known are"),
+        (_only("patch_embed", "cls_token", "pos_embed", "norm"), "it has no blocks of a Vision Transformer"),
+        (lambda tensors: list(tensors.values()), "should hold a dictionary of tensors, not a list"),
+        (
+            lambda tensors: hub_vit(tensors),
+            "no config.json beside .*, whose tensors have names of transformers",
+        ),
+    ],
+)
+def test_files_without_the_backbone(
+    content: Callable[[Tensors], object], words: str, tmp_path: Path, loader: Loader
+) -> None:
+    published = publish("moco", tmp_path)
+    with pytest.raises(InputError, match=words):
+        loader(store(published, content(published.tensors)))
+
+
+def test_another_kind_of_network(tmp_path: Path, loader: Loader) -> None:
+    vit, resnet = publish("dino", tmp_path).spec, publish("resnet", tmp_path).spec
+    with pytest.raises(InputError, match="it is a Vision Transformer, and the entry is a ConvNet"):
+        loader(replace(resnet, repository=vit.repository))
+    with pytest.raises(InputError, match="it is a ResNet, and the entry is a transformer"):
+        loader(replace(vit, repository=resnet.repository))
+    tuned = publish("beit-tuned", tmp_path).spec
+    with pytest.raises(InputError, match="a final norm: False, not True"):
+        loader(replace(tuned, has_final=True))
+    with pytest.raises(InputError, match="prefix tokens: 5, not 1"):
+        loader(replace(publish("dinov2-registers", tmp_path).spec, prefix_tokens=1))
+    clip = publish("clip", tmp_path).spec
+    with pytest.raises(InputError, match="whose activation is only known of OpenAI's own networks"):
+        loader(replace(clip, name="openclip-b16"))
+
+
+def test_a_program_of_torchscript_is_refused_and_says_how_to_export(tmp_path: Path, loader: Loader) -> None:
+    published = publish("clip", tmp_path)
+    path = tmp_path / "ViT-B-16.pt"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("data.pkl", "code/__torch__.py", "constants.pkl"):
+            archive.writestr(f"ViT-B-16/{name}", b"")
+    words = (
+        r"^\S+ is a TorchScript program, which is not run; .* torch.save\(torch.jit.load\('ViT-B-16.pt', .*\)"
+    )
+    with pytest.raises(InputError, match=words):
+        loader(replace(published.spec, repository=str(path)))
+
+
+def test_options_of_a_training_are_data_and_code_in_them_is_not(tmp_path: Path, loader: Loader) -> None:
+    published = publish("dino-training", tmp_path)
+    content = {"teacher": published.tensors, "args": Namespace(callback=print)}
+    with pytest.raises(InputError, match="is refused: it is damaged, or holds more than tensors"):
+        loader(store(published, content))
+
+
+@pytest.mark.parametrize("name", ["timm", "dino", "moco"])
+@pytest.mark.parametrize("part", [0.0, 0.3, 0.9])
+def test_truncated_files(name: str, part: float, tmp_path: Path, loader: Loader) -> None:
+    spec = publish(name, tmp_path).spec
+    path = Path(spec.repository)
+    path.write_bytes(path.read_bytes()[: int(part * path.stat().st_size)])
+    with pytest.raises(InputError, match=r"(is not a readable .*; fetch it again|is refused: it is damaged)"):
+        loader(spec)
+
+
+def test_a_file_that_is_not_there_is_never_replaced(tmp_path: Path, loader: Loader) -> None:
+    spec = publish("moco", tmp_path).spec
+    Path(spec.repository).unlink()
+    with pytest.raises(
+        InputError, match=r"is neither a directory nor in the cache|is no Hub id .* and no directory"
+    ):
+        loader(spec)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(InputError, match=f"{empty} has no weights; expected model.safetensors"):
+        loader(replace(spec, repository=str(empty)))
+
+
+def test_a_configuration_of_unknown_class(small: Callable[[str], Reduced], loader: Loader) -> None:
+    reduced = small("dino-s16")
+    (reduced.folder / "config.json").write_text('{"model_type": "mystery"}')
+    with pytest.raises(InputError, match="describes model type 'mystery', which is not supported; supported"):
+        loader(reduced.spec)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (errors.GatedRepoError, "facebook/dino-vits16 is gated: accept its terms on"),
+        (errors.RepositoryNotFoundError, "The Hub has no public repository facebook/dino-vits16"),
+        (errors.LocalEntryNotFoundError, "and the Hub cannot be reached; connect once, or give a directory"),
+        (errors.HTTPError, "could not be downloaded: a proxy failed$"),  # type: ignore[attr-defined]
+        (RuntimeError, "could not be downloaded: a proxy failed$"),
+    ],
+)
+def test_entries_that_cannot_be_fetched(
+    error: type[Exception], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(*_: object, local_files_only: bool, **__: object) -> str:
+        if local_files_only:
+            raise errors.LocalEntryNotFoundError("not here")
+        failure = error.__new__(error)
+        failure.args = ("a proxy failed\nand much more",)
+        raise failure
+
+    monkeypatch.setattr("zoo.load.hub.hf_hub_download", answer)
+    (spec,) = find(["dino-s16"])
+    with pytest.raises(InputError, match=message):
+        load(replace(spec, revision=None), device=CPU, dtype=torch.float32, cache_dir=tmp_path)
+
+
+def test_a_reduced_entry_is_not_the_full_one(tmp_path: Path, loader: Loader) -> None:
+    """All that differs is named, in one sentence."""
+    spec = publish("dino", tmp_path).spec
+    full = replace(spec, stages=(Stage(12, 768, 16),), input_size=224)
+    with pytest.raises(InputError) as caught:
+        loader(full)
+    for words in ("blocks: 3, not 12", "width: 48, not 768", "pixels a side of its positions: 64, not 224"):
+        assert words in str(caught.value)

@@ -1,0 +1,234 @@
+"""Backbones that are not in the registry: any Hub id or directory in Hugging Face format."""
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from huggingface_hub import errors
+from torch import Tensor
+
+from tests.zoo.conftest import CPU, Loader
+from tests.zoo.reduced import Reduced, normalised, pixels
+from zoo.errors import InputError
+from zoo.load.backbone import load
+from zoo.load.facts import supported_types
+from zoo.load.infer import infer
+from zoo.normalisation import CLIP, HALF, IMAGENET
+from zoo.registry import find
+from zoo.spec import Stage
+
+VIT = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "image_size": 56,
+    "patch_size": 14,
+}
+CONV = {"hidden_sizes": [16, 32], "depths": [1, 2], "num_stages": 2}
+
+
+def save(folder: Path, name: str, **options: object) -> transformers.PreTrainedModel:
+    """A random model of a transformers class, saved as its library does; nothing is left at zero."""
+    model_class = getattr(transformers, name)
+    shape = CONV if "ConvNext" in name else VIT
+    torch.manual_seed(0)
+    model = model_class(model_class.config_class(**shape, **options))
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    model.save_pretrained(folder)
+    return model.eval()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "prefix", "has_cls", "has_final"),
+    [
+        ("Dinov2Model", {}, 1, True, True),
+        ("Dinov2WithRegistersModel", {"num_register_tokens": 3}, 4, True, True),
+        ("DINOv3ViTModel", {"num_register_tokens": 4}, 5, True, True),
+        ("DeiTModel", {}, 2, True, True),
+        ("IJepaModel", {}, 0, False, True),
+        ("SiglipVisionModel", {}, 0, False, True),
+        ("Data2VecVisionModel", {"use_relative_position_bias": True}, 1, True, False),
+        ("BeitModel", {"use_mean_pooling": False}, 1, True, True),
+        ("CLIPVisionModel", {}, 1, True, True),
+        ("MetaClip2VisionModel", {}, 1, True, True),
+        ("MLCDVisionModel", {}, 1, True, True),
+        ("ViTMSNModel", {}, 1, True, True),
+        ("Aimv2VisionModel", {}, 0, False, True),
+        ("Aimv2VisionModel", {"is_native": True}, 0, False, True),
+    ],
+)
+def test_transformers(
+    name: str,
+    options: dict[str, object],
+    prefix: int,
+    has_cls: bool,
+    has_final: bool,
+    tmp_path: Path,
+    loader: Loader,
+) -> None:
+    model = save(tmp_path, name, **options)
+    spec = infer(str(tmp_path), None, None)
+    assert spec.stages == (Stage(2, 32, 14),)
+    assert (spec.prefix_tokens, spec.has_cls, spec.has_final) == (prefix, has_cls, has_final)
+    assert (spec.heads, spec.input_size, spec.name) == (4, 56, str(tmp_path))
+    images = pixels(2, 56, 56)
+    layers: dict[str, Tensor] = {}
+    backbone = loader(spec)
+    backbone.visit(images, lambda f: layers.update({str(f.layer): f.grid.flatten(1, 2).clone()}))
+    with torch.no_grad():
+        out = model(normalised(spec, images), output_hidden_states=True)
+    for index in range(3):
+        torch.testing.assert_close(
+            layers[str(index)], out.hidden_states[index][:, prefix:], rtol=1e-4, atol=1e-4
+        )
+    if has_final and name not in ("CLIPVisionModel", "MetaClip2VisionModel", "MLCDVisionModel"):
+        torch.testing.assert_close(layers["final"], out.last_hidden_state[:, prefix:], rtol=1e-4, atol=1e-4)
+    backbone.visit(pixels(1, 3 * 14, 5 * 14), lambda _: None)
+
+
+@pytest.mark.parametrize("name", ["ConvNextModel", "ConvNextV2Model"])
+def test_convolutional(name: str, tmp_path: Path, loader: Loader) -> None:
+    save(tmp_path, name)
+    spec = infer(str(tmp_path), None, None)
+    assert spec.stages == (Stage(1, 16, 4), Stage(2, 32, 8))
+    assert (spec.heads, spec.has_cls, spec.prefix_tokens, spec.input_size) == (None, False, 0, 224)
+    loader(spec).visit(pixels(1, 24, 40), lambda _: None)
+
+
+@pytest.mark.parametrize("name", ["dino-s16", "clip-b16", "mae-b16", "beit-b16", "resnet50"])
+def test_known_families_give_the_entry(name: str, small: Callable[[str], Reduced], loader: Loader) -> None:
+    entry = small(name).spec
+    (spec,) = find([entry.repository])
+    facts = ("stages", "heads", "prefix_tokens", "has_cls", "has_final", "stem_width")
+    assert [getattr(spec, fact) for fact in facts] == [getattr(entry, fact) for fact in facts]
+    assert spec.family == ("other" if name == "dino-s16" else entry.family)
+    loader(spec).visit(pixels(1, 64, 64), lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("preprocessor", "mean", "side"),
+    [
+        ({"image_mean": [0.1, 0.2, 0.3], "image_std": [1, 1, 1], "size": 32}, (0.1, 0.2, 0.3), 32),
+        ({"do_normalize": False, "size": {"shortest_edge": 96}}, (0.0, 0.0, 0.0), 96),
+        ({"crop_size": {"height": 448, "width": 448}}, IMAGENET.mean, 224),
+    ],
+)
+def test_preprocessor(
+    preprocessor: dict[str, object],
+    mean: tuple[float, float, float],
+    side: int,
+    small: Callable[[str], Reduced],
+) -> None:
+    folder = small("resnet50").folder
+    (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor))
+    spec = infer(str(folder), None, None)
+    assert (spec.mean, spec.input_size) == (mean, side)
+
+
+@pytest.mark.parametrize(
+    ("name", "normalisation"), [("clip-b16", CLIP), ("beit-b16", HALF), ("mae-b16", IMAGENET)]
+)
+def test_assumed_normalisation_is_told(
+    name: str,
+    normalisation: object,
+    small: Callable[[str], Reduced],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING, logger="zoo.load.infer"):
+        spec = infer(str(small(name).folder), None, None)
+    assert (spec.mean, spec.std) == (normalisation.mean, normalisation.std)  # type: ignore[attr-defined]
+    assert "has no preprocessor_config.json: mean" in caplog.text
+
+
+def test_large_native_sizes_are_evaluated_at_224(tmp_path: Path) -> None:
+    save(tmp_path, "Dinov2Model")
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"image_size": 518}))
+    assert infer(str(tmp_path), None, None).input_size == 224
+
+
+def test_bad_preprocessor(small: Callable[[str], Reduced]) -> None:
+    folder = small("dino-s16").folder
+    (folder / "preprocessor_config.json").write_text('{"image_mean": [0.5]}')
+    with pytest.raises(InputError, match=r"should give three numbers as 'image_mean', not \[0.5\]"):
+        infer(str(folder), None, None)
+
+
+def test_unknown_model_type_lists_the_supported_ones(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "pvt"}')
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    with pytest.raises(InputError, match="'pvt', which is not supported; supported are aimv2, "):
+        find([str(tmp_path)])
+    assert {"vit", "deit", "vit_mae", "dinov2", "resnet", "siglip", "data2vec-vision"} <= set(
+        supported_types()
+    )
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_a_tower_inside_a_whole_model(nested: bool, tmp_path: Path, loader: Loader) -> None:
+    """Its configuration is a part of the whole's, or, of AIMv2's vision repositories, all there is."""
+    save(tmp_path, "Aimv2VisionModel", use_head=True)
+    values = json.loads((tmp_path / "config.json").read_text())
+    whole = {"model_type": "aimv2", "vision_config": values} if nested else values | {"model_type": "aimv2"}
+    (tmp_path / "config.json").write_text(json.dumps(whole))
+    spec = infer(str(tmp_path), None, None)
+    assert (spec.stages, spec.heads, spec.prefix_tokens) == ((Stage(2, 32, 14),), 4, 0)
+    loader(spec).visit(pixels(1, 56, 56), lambda _: None)
+
+
+def test_timm_directories_need_an_entry(small: Callable[[str], Reduced]) -> None:
+    with pytest.raises(InputError, match=r"has no config.json|describes model type 'none'"):
+        infer(str(small("moco-b16").folder), None, None)
+
+
+def test_a_repository_in_the_cache_of_the_hub(small: Callable[[str], Reduced], tmp_path: Path) -> None:
+    """Offline, from a cache laid out as huggingface_hub does, at the commit that its main branch names."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    store = tmp_path / "cache" / "hub" / "models--somebody--vit"
+    (store / "refs").mkdir(parents=True)
+    (store / "refs" / "main").write_text(commit)
+    (store / "snapshots").mkdir()
+    small("dino-s16").folder.rename(store / "snapshots" / commit)
+    (spec,) = find(["somebody/vit"], tmp_path / "cache")
+    assert spec.name == "somebody/vit"
+    backbone = load(spec, device=CPU, dtype=torch.float32, cache_dir=tmp_path / "cache")
+    assert backbone.revision == commit
+    (pinned,) = find([f"somebody/vit@{commit}"], tmp_path / "cache")
+    assert (pinned.name, pinned.revision) == (f"somebody/vit@{commit}", commit)
+    with pytest.raises(InputError, match="nor in the cache"):
+        find(["somebody/vit@fedcba"], tmp_path / "cache")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (errors.GatedRepoError, "somebody/vit is gated: accept its terms"),
+        (errors.RepositoryNotFoundError, "The Hub has no public repository somebody/vit"),
+        (errors.RevisionNotFoundError, "The Hub has somebody/vit, but not its revision v2"),
+        (errors.EntryNotFoundError, "revision v2 of somebody/vit has no weights called"),
+        (errors.LocalEntryNotFoundError, "somebody/vit is neither a directory nor in the cache"),
+        (OSError, "revision v2 of somebody/vit could not be downloaded"),
+    ],
+)
+def test_what_the_hub_answers(
+    error: type[Exception], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(*_: object, local_files_only: bool, **__: object) -> str:
+        raise errors.LocalEntryNotFoundError("not here") if local_files_only else error.__new__(error)
+
+    monkeypatch.setattr("zoo.load.hub.hf_hub_download", answer)
+    with pytest.raises(InputError, match=message):
+        find(["somebody/vit@v2"], tmp_path)
+
+
+def test_a_single_file_of_the_authors(small: Callable[[str], Reduced], loader: Loader) -> None:
+    reduced = small("moco-b16")
+    file = (reduced.folder / "pytorch_model.bin").rename(reduced.folder / "vit-b-300ep.pth.tar")
+    loader(replace(reduced.spec, repository=str(file))).visit(pixels(1, 64, 64), lambda _: None)

@@ -1,0 +1,175 @@
+"""What every backbone promises, whatever its architecture."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.zoo.conftest import CPU, Loader
+from tests.zoo.reduced import Reduced, pixels
+from zoo.errors import InputError
+from zoo.features import Backbone, LayerFeatures
+from zoo.load.backbone import load
+from zoo.load.identity import identify
+from zoo.look.precision import exact_float32, multiplies_bfloat16
+from zoo.registry import find
+from zoo.spec import Layer
+
+MINI = tuple(spec.name for spec in find(["mini-*"]))
+
+
+def grids(backbone: Backbone, images: Tensor) -> list[Tensor]:
+    seen: list[Tensor] = []
+    backbone.visit(images, lambda features: seen.append(features.grid.float().clone()))
+    return seen
+
+
+@pytest.mark.parametrize("name", MINI)
+def test_shapes_of_every_layer_at_an_odd_size(name: str, loader: Loader) -> None:
+    backbone = loader(find([name])[0])
+    spec, seen = backbone.spec, list[Layer]()
+    patch = spec.patch_size
+    height, width = 17 * patch, 23 * patch
+
+    def check(features: LayerFeatures) -> None:
+        stage = spec.stage_of(features.layer)
+        seen.append(features.layer)
+        assert features.grid.shape == (2, height // stage.stride, width // stage.stride, stage.width)
+        assert features.mean.shape == (2, stage.width)
+        assert (features.cls is None) != spec.has_cls
+        assert features.cls is None or features.cls.shape == (2, stage.width)
+        assert features.grid.isfinite().all()
+
+    backbone.visit(pixels(2, height, width), check)
+    assert tuple(seen) == spec.layers
+
+
+@pytest.mark.parametrize("name", MINI)
+def test_the_batch_does_not_matter(name: str, loader: Loader) -> None:
+    backbone = loader(find([name])[0])
+    images = pixels(3, 64, 64)
+    together = grids(backbone, images)
+    alone = [grids(backbone, image[None]) for image in images]
+    for index, layer in enumerate(together):
+        separate = torch.cat([layers[index] for layers in alone])
+        torch.testing.assert_close(layer, separate, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["mini-dino", "mini-resnet", "mini-random"])
+def test_only_the_layers_asked_for_in_order(name: str, loader: Loader) -> None:
+    backbone = loader(find([name])[0])
+    images = pixels(1, 64, 64)
+    everything = dict(zip(backbone.spec.layers, grids(backbone, images), strict=True))
+    seen: list[tuple[Layer, Tensor]] = []
+    asked = {backbone.spec.layers[-1], Layer(7), Layer(0)}
+    backbone.visit(images, lambda f: seen.append((f.layer, f.grid.clone())), asked)
+    assert [layer for layer, _ in seen] == [Layer(0), Layer(7), backbone.spec.layers[-1]]
+    assert all(torch.equal(grid, everything[layer]) for layer, grid in seen)
+
+
+def test_a_view_of_the_live_activation_not_a_copy(loader: Loader) -> None:
+    backbone = loader(find(["mini-dino"])[0])
+    bases: list[bool] = []
+    backbone.visit(
+        pixels(1, 64, 64), lambda f: bases.append(f.cls is not None and f.grid._base is f.cls._base)
+    )
+    assert all(bases)
+
+
+def test_hooks_are_gone_after_a_visitor_fails(loader: Loader) -> None:
+    backbone = loader(find(["mini-fs"])[0])
+
+    def fail(features: LayerFeatures) -> None:
+        raise KeyError(features.layer)
+
+    with pytest.raises(KeyError):
+        backbone.visit(pixels(1, 64, 64), fail)
+    assert len(grids(backbone, pixels(1, 64, 64))) == len(backbone.spec.layers)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", ["mini-clip", "mini-beit", "mini-resnet", "mini-random"])
+def test_lower_precision_is_close(name: str, dtype: torch.dtype, cache: Path, loader: Loader) -> None:
+    (spec,) = find([name])
+    backbone = load(spec, device=CPU, dtype=dtype, cache_dir=cache)
+    images = pixels(1, 3 * 16, 5 * 16)
+    for low, full in zip(grids(backbone, images), grids(loader(spec), images), strict=True):
+        assert (low - full).norm() < 0.05 * full.norm()
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        (pixels(1, 60, 64), "takes images whose sides are multiples of 8 px, not 64 x 60 px"),
+        (pixels(1, 64, 64).float(), "takes uint8 pixels"),
+        (pixels(1, 64, 64)[:, :1], "takes uint8 pixels"),
+    ],
+)
+def test_wrong_pixels(images: Tensor, message: str, loader: Loader) -> None:
+    with pytest.raises(InputError, match=message):
+        loader(find(["mini-dino"])[0]).visit(images, lambda _: None)
+
+
+def test_unknown_layer(loader: Loader) -> None:
+    with pytest.raises(InputError, match="mini-dino has no layer 13; its layers are 0, 1"):
+        loader(find(["mini-dino"])[0]).visit(pixels(1, 64, 64), lambda _: None, [Layer(13)])
+
+
+def test_a_network_unlike_its_entry_is_found_by_its_first_batch(loader: Loader) -> None:
+    backbone = loader(find(["mini-dino"])[0])
+    backbone.spec = replace(backbone.spec, prefix_tokens=5)  # type: ignore[misc]
+    with pytest.raises(
+        InputError, match="layer 0 should be 5 prefix tokens and 8 x 8 patch tokens of width 96"
+    ):
+        backbone.visit(pixels(1, 64, 64), lambda _: None)
+
+
+def test_missing_device(cache: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    with pytest.raises(InputError, match="no CUDA device"):
+        load(find(["mini-dino"])[0], device=torch.device("cuda"), dtype=torch.float32, cache_dir=cache)
+
+
+def test_float32_settings_are_put_back() -> None:
+    before = torch.backends.cuda.matmul.fp32_precision
+    with exact_float32():
+        assert torch.backends.cuda.matmul.fp32_precision == "ieee"
+    assert torch.backends.cuda.matmul.fp32_precision == before
+
+
+def test_fingerprints_tell_backbones_and_dtypes_apart(cache: Path, small: Callable[[str], Reduced]) -> None:
+    specs = (*find(["mini-*"]), small("dino-s16").spec, small("resnet50").spec)
+    prints = [
+        identify(spec, dtype=dtype, cache_dir=cache).fingerprint
+        for spec in specs
+        for dtype in (torch.float32, torch.bfloat16)
+    ]
+    assert len(set(prints)) == len(prints)
+
+
+def test_fingerprint_of_local_weights_follows_their_content(
+    cache: Path, small: Callable[[str], Reduced], loader: Loader
+) -> None:
+    reduced = small("dino-s16")
+    first = identify(reduced.spec, dtype=torch.float32, cache_dir=cache)
+    backbone = loader(reduced.spec)
+    assert (backbone.revision, backbone.fingerprint) == (first.revision, first.fingerprint)
+    moved = reduced.folder.rename(reduced.folder.with_name("moved"))
+    spec = replace(reduced.spec, repository=str(moved))
+    assert identify(spec, dtype=torch.float32, cache_dir=cache) == first
+    damaged = (moved / "model.safetensors").read_bytes()[:-1] + b"\7"
+    (moved / "model.safetensors").write_bytes(damaged)
+    assert identify(spec, dtype=torch.float32, cache_dir=cache) != first
+
+
+def test_which_devices_multiply_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    for found, expected in (({"avx512_bf16": True}, True), ({"amx_bf16": False}, False), ({}, False)):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda found=found: found, raising=False)
+        assert multiplies_bfloat16(torch.device("cpu")) is expected
+    assert not multiplies_bfloat16(torch.device("meta"))
+    monkeypatch.delattr(torch.cpu, "get_capabilities")
+    assert not multiplies_bfloat16(torch.device("cpu"))

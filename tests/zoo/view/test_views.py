@@ -1,0 +1,300 @@
+"""Views: what they show, and where the coordinate map says that it lands."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from zoo.view.views import (
+    FitLongSide,
+    Letterbox,
+    ResizeCrop,
+    ThumbnailCrop,
+    Tiles,
+    View,
+    WholeFrame,
+    nearest_multiple,
+)
+
+Array = NDArray[np.float64]
+
+VIEWS: tuple[View, ...] = (
+    ResizeCrop(),
+    ResizeCrop(224, 224),
+    FitLongSide(multiple=16),
+    Letterbox(),
+    Letterbox(lanczos=True),
+    ThumbnailCrop(),
+    WholeFrame(240, 16),
+    Tiles(multiple=16),
+)
+SIZES = ((500, 375), (375, 500), (300, 300), (641, 427), (120, 90))
+
+
+def noise(size: tuple[int, int], seed: int = 0) -> Image.Image:
+    width, height = size
+    pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    return Image.fromarray(pixels)
+
+
+def dot(size: tuple[int, int], point: tuple[float, float]) -> Image.Image:
+    """A blurred white dot at a point in pixel edges."""
+    x, y = np.arange(size[0]) + 0.5, np.arange(size[1]) + 0.5
+    spread = 2 * (0.02 * max(size)) ** 2
+    blob = np.exp(-((x[None] - point[0]) ** 2 + (y[:, None] - point[1]) ** 2) / spread)
+    return Image.fromarray(np.uint8(255 * blob)).convert("RGB")
+
+
+def centroid(pixels: Tensor) -> Array:
+    """Centre of brightness of [3 height width], as (x, y) in pixel edges."""
+    weight = pixels[0].double()
+    rows, columns = weight.sum(1), weight.sum(0)
+    x = (columns * (torch.arange(len(columns)) + 0.5)).sum() / columns.sum()
+    y = (rows * (torch.arange(len(rows)) + 0.5)).sum() / rows.sum()
+    return np.array([float(x), float(y)])
+
+
+def whole(view: View, tiles: Tensor, size: tuple[int, int]) -> Tensor:
+    """Rendered pixels as one image [3 height width]."""
+    if not isinstance(view, Tiles):
+        return tiles[0]
+    return view.assemble(tiles.permute(0, 2, 3, 1), size).permute(2, 0, 1)
+
+
+@pytest.mark.parametrize("box", [None, (60.2, 40.7, 430.0, 330.0)])
+@pytest.mark.parametrize("size", [(500, 375), (450, 600)])
+@pytest.mark.parametrize("view", VIEWS, ids=repr)
+def test_a_dot_lands_where_the_geometry_says(
+    view: View, size: tuple[int, int], box: tuple[float, float, float, float] | None
+) -> None:
+    point = (221.3, 160.8)
+    geometry = view.geometry(size, box)
+    shown = whole(view, view.render(dot(size, point), box), geometry.size)
+    assert tuple(shown.shape[1:]) == geometry.size[::-1]
+    expected = geometry.to_view(np.array(point))
+    np.testing.assert_allclose(centroid(shown), expected, atol=0.6)
+    np.testing.assert_allclose(geometry.to_image(expected), point)
+
+
+@pytest.mark.parametrize(("size", "view"), list(product(SIZES, VIEWS)), ids=repr)
+def test_sizes_agree_and_content_is_inside(size: tuple[int, int], view: View) -> None:
+    geometry = view.geometry(size)
+    tiles = view.render(noise(size))
+    assert tiles.dtype == torch.uint8
+    assert tuple(whole(view, tiles, geometry.size).shape[1:]) == geometry.size[::-1]
+    left, top, right, bottom = geometry.content
+    assert 0 <= left < right <= geometry.size[0]
+    assert 0 <= top < bottom <= geometry.size[1]
+
+
+@pytest.mark.parametrize("multiple", [8, 14, 16, 32])
+@pytest.mark.parametrize("input_size", [64, 224])
+@pytest.mark.parametrize("view", VIEWS, ids=repr)
+def test_scaled_views_have_sides_that_are_multiples(view: View, input_size: int, multiple: int) -> None:
+    scaled = view.scaled(input_size, multiple)
+    for size in SIZES:
+        tiles = scaled.render(noise(size))
+        assert tiles.shape[2] % multiple == 0
+        assert tiles.shape[3] % multiple == 0
+        assert all(side % multiple == 0 for side in scaled.geometry(size).size)
+
+
+def test_sizes_of_a_mini_backbone() -> None:
+    assert ResizeCrop().scaled(64, 8) == ResizeCrop(73, 64)
+    assert Tiles().scaled(64, 8) == Tiles(128, 64, 8)
+    assert WholeFrame().scaled(64, 8) == WholeFrame(136, 8)
+    assert Letterbox().scaled(64, 8) == Letterbox(64)
+    assert Letterbox(lanczos=True).scaled(64, 8) == Letterbox(64, lanczos=True)
+    assert ThumbnailCrop().scaled(64, 8) == ThumbnailCrop(64, 64)
+    assert ThumbnailCrop().scaled(64, 14) == ThumbnailCrop(70, 70)  # both follow the patches
+    assert ThumbnailCrop(448, 224).scaled(64, 14) == ThumbnailCrop(140, 70)
+
+
+@pytest.mark.parametrize(
+    ("size", "multiple", "grid", "tiles"),
+    [
+        ((854, 480), 32, (14, 24), 8),
+        ((854, 480), 16, (28, 49), 8),
+        ((854, 480), 14, (32, 56), 8),
+        ((854, 480), 8, (56, 99), 8),
+        ((910, 480), 16, (28, 53), 8),
+        ((1152, 480), 16, (28, 67), 10),
+        ((640, 480), 16, (28, 37), 6),
+    ],
+)
+def test_tiles_of_the_paper(size: tuple[int, int], multiple: int, grid: tuple[int, int], tiles: int) -> None:
+    """Examples measured with the code of Walmer et al., CVPR 2023."""
+    view = Tiles().scaled(224, multiple)
+    width, height = view.geometry(size).size
+    assert (height // multiple, width // multiple) == grid
+    assert len(view.corners((width, height))) == tiles
+
+
+def test_the_first_tile_wins_where_tiles_overlap() -> None:
+    view = Tiles(448, 224, 16)
+    resized = (784, 448)
+    count = len(view.corners(resized))
+    grids = torch.arange(count)[:, None, None, None].expand(count, 14, 14, 1)
+    grid = view.assemble(grids, resized)[..., 0]
+    assert grid.shape == (28, 49)
+    for row, column in product(range(28), range(49)):
+        covering = [
+            index
+            for index, (left, top) in enumerate(view.corners(resized))
+            if left <= 16 * column < left + 224 and top <= 16 * row < top + 224
+        ]
+        assert grid[row, column] == min(covering)
+
+
+def _cubic(x: Array) -> Array:
+    """Keys' cubic with a = -1/2, which Pillow uses."""
+    x = np.minimum(np.abs(x), 2)
+    near = 1.5 * x**3 - 2.5 * x**2 + 1
+    far = -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
+    return np.asarray(np.where(x < 1, near, far))
+
+
+def _resample(length: int, new: int) -> Array:
+    """Matrix [new length] of bicubic resampling, the filter stretched when it shrinks."""
+    scale = length / new
+    stretch = max(scale, 1.0)
+    centres = (np.arange(new) + 0.5) * scale
+    weights = _cubic((np.arange(length)[None] + 0.5 - centres[:, None]) / stretch)
+    return np.asarray(weights / weights.sum(1, keepdims=True))
+
+
+def _torchvision_rule(image: Image.Image, short: int, crop: int) -> Array:
+    """Resize(short), CenterCrop(crop) by torchvision's arithmetic, resampled by matrices in float64."""
+    width, height = image.size
+    if height < width:
+        new_height, new_width = short, int(short * width / height)
+    else:
+        new_height, new_width = int(short * height / width), short
+    across, down = _resample(width, new_width), _resample(height, new_height)
+    # Pillow rounds and clips between its two passes, across first.
+    pixels = np.asarray(image, dtype=np.float64)
+    pixels = np.clip(np.floor(across @ pixels + 0.5), 0, 255)
+    pixels = np.clip(np.floor(np.tensordot(down, pixels, 1) + 0.5), 0, 255)
+    top, left = round((new_height - crop) / 2.0), round((new_width - crop) / 2.0)
+    return pixels[top : top + crop, left : left + crop]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("short", "crop"), [(256, 224), (224, 224), (73, 64)])
+def test_resize_crop_is_the_rule_of_torchvision(size: tuple[int, int], short: int, crop: int) -> None:
+    image = noise(size)
+    found = ResizeCrop(short, crop).render(image)[0].permute(1, 2, 0).numpy().astype(np.float64)
+    expected = _torchvision_rule(image, short, crop)
+    assert found.shape == expected.shape == (crop, crop, 3)
+    assert np.abs(found - expected).max() <= 1
+    assert (found == expected).mean() > 0.995
+
+
+def shrunk(image: Image.Image, long: int) -> Image.Image:
+    """Longer side to ``long``, the other to the whole number that changes the aspect least."""
+    width, height = image.size
+    if max(width, height) <= long:
+        return image
+    longer, shorter = max(width, height), min(width, height)
+    exact = long * shorter / longer
+    sides = [max(1, math.floor(exact)), max(1, math.ceil(exact))]
+    side = min(sides, key=lambda length: abs(longer / shorter - long / length))
+    size = (long, side) if width >= height else (side, long)
+    return image.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
+
+
+def centre_square(image: Image.Image, side: int) -> NDArray[np.uint8]:
+    """Shorter side to ``side``, the longer one floored, the centre with offsets rounded half to even."""
+    width, height = image.size
+    size = (side, side * height // width) if width <= height else (side * width // height, side)
+    left, top = (round((length - side) / 2) for length in size)
+    return np.array(image.resize(size, Image.Resampling.BICUBIC))[top : top + side, left : left + side]
+
+
+@pytest.mark.parametrize("size", [*SIZES, (1024, 768), (300, 1000), (225, 224), (90, 224)])
+@pytest.mark.parametrize("view", [ThumbnailCrop(), ThumbnailCrop(64, 64), ThumbnailCrop(100, 64)])
+def test_thumbnail_crop_shrinks_then_enlarges(view: ThumbnailCrop, size: tuple[int, int]) -> None:
+    image = noise(size)
+    found = view.render(image)[0].permute(1, 2, 0).numpy()
+    np.testing.assert_array_equal(found, centre_square(shrunk(image, view.long), view.crop))
+    assert image.size == size  # a thumbnail is made in place: of a copy
+
+
+def test_thumbnail_crop_averages_blocks_before_it_resamples() -> None:
+    image = noise((1024, 768))
+    plain = centre_square(image.resize((224, 168), Image.Resampling.LANCZOS), 224)
+    found = ThumbnailCrop().render(image)[0].permute(1, 2, 0).numpy()
+    assert not (found == plain).all()
+
+
+@pytest.mark.parametrize("size", [(120, 90), (224, 224), (60, 200)])
+def test_a_small_image_is_notshrunk(size: tuple[int, int]) -> None:
+    image = noise(size)
+    assert torch.equal(ThumbnailCrop().render(image), ResizeCrop(224, 224).render(image))
+    assert ThumbnailCrop().geometry(size) == ResizeCrop(224, 224).geometry(size)
+
+
+@pytest.mark.parametrize(
+    ("size", "corners"),
+    [
+        ((1024, 768), [(-37, 0), (261, 224)]),  # 224 x 168, then 298 x 224
+        ((768, 1024), [(0, -37), (224, 261)]),
+        ((500, 500), [(0, 0), (224, 224)]),
+        ((120, 90), [(-37, 0), (261, 224)]),  # 298 x 224 at once
+        ((1000, 300), [(-262, 0), (486, 224)]),  # 224 x 67, then 748 x 224
+    ],
+)
+def test_corners_of_a_thumbnail_crop(size: tuple[int, int], corners: list[tuple[int, int]]) -> None:
+    geometry = ThumbnailCrop().geometry(size)
+    found = geometry.to_view(np.array([(0, 0), size], np.float64))
+    np.testing.assert_allclose(found, corners, atol=1e-9)
+    assert (geometry.size, geometry.content) == ((224, 224), (0, 0, 224, 224))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_letterbox_by_lanczos(size: tuple[int, int]) -> None:
+    image, view = noise(size), Letterbox(64, lanczos=True)
+    scale = 64 / max(size)
+    width, height = (round(length * scale) for length in size)
+    left, top = (64 - width) // 2, (64 - height) // 2
+    expected = np.zeros((64, 64, 3), np.uint8)
+    shown = image.resize((width, height), Image.Resampling.LANCZOS)
+    expected[top : top + height, left : left + width] = np.array(shown)
+    np.testing.assert_array_equal(view.render(image)[0].permute(1, 2, 0).numpy(), expected)
+    assert not torch.equal(view.render(image), Letterbox(64).render(image))
+    assert view.geometry(size) == Letterbox(64).geometry(size)
+
+
+def test_letterbox_pads_with_black_and_keeps_the_aspect() -> None:
+    white = Image.new("RGB", (400, 200), (255, 255, 255))
+    view = Letterbox(224)
+    pixels, geometry = view.render(white)[0], view.geometry((400, 200))
+    assert geometry.content == pytest.approx((0, 56, 224, 168))
+    assert geometry.scale[0] == geometry.scale[1]
+    assert (pixels[:, 56:168] == 255).all()
+    assert pixels.float().sum() == 255 * 3 * 224 * 112
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=repr)
+def test_a_box_is_the_crop_of_the_image(view: View) -> None:
+    image = noise((500, 375))
+    box = (100.4, 50.5, 399.6, 500.0)
+    cropped = image.crop((100, 50, 400, 375))
+    assert torch.equal(view.render(image, box), view.render(cropped))
+    inner, outer = view.geometry(cropped.size), view.geometry(image.size, box)
+    assert inner.size == outer.size
+    point = np.array([[130.0, 90.0]])
+    np.testing.assert_allclose(outer.to_view(point), inner.to_view(point - [100, 50]))
+
+
+@pytest.mark.parametrize(
+    ("length", "multiple", "expected"), [(7.9, 8, 8), (12, 8, 16), (11.9, 8, 8), (1, 8, 8)]
+)
+def test_nearest_multiple(length: float, multiple: int, expected: int) -> None:
+    assert nearest_multiple(length, multiple) == expected
+    assert math.isclose(expected % multiple, 0)

@@ -1,0 +1,99 @@
+"""Small changes to networks of transformers whose forward would not do for images of every size."""
+
+from collections.abc import Sequence
+from math import isqrt
+from typing import Any
+
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from zoo.load.skips import WITHOUT_SKIP, remove_skips
+
+
+def adapt(model: PreTrainedModel, blocks: Sequence[Any]) -> None:
+    """Change what a network of transformers needs so that it takes images of any size, in any order.
+
+    Blocks that were trained without their skip connections lose them here, too.
+    """
+    config = model.config
+    for number in getattr(config, WITHOUT_SKIP, ()):
+        remove_skips(blocks[number - 1])
+    if config.model_type == "swin":
+        for block in blocks:
+            fix_windows(block, int(config.window_size), int(block.shift_size))
+    elif config.model_type == "aimv2_vision_model" and not config.is_native:
+        fit_table(model.get_submodule("embeddings"), int(config.patch_size))
+
+
+def fix_windows(block: nn.Module, window: int, shift: int) -> None:
+    """Make a block of Swin treat every image in the same way, whatever it saw before.
+
+    The block of transformers remembers the smallest grid that it was ever given: it shrinks its window to
+    that grid, for good, and then fails, since its table of relative positions has one size. Here a smaller
+    grid is padded to one window, as grids that are no multiple of the window are anyway. As in Swin, windows
+    are shifted only where the grid is larger than one of them.
+
+    Args:
+        block: One ``SwinLayer``.
+        window: Cells a side of its windows.
+        shift: Cells by which its windows are shifted.
+    """
+
+    def before(
+        module: nn.Module, inputs: tuple[Tensor, tuple[int, int]], options: dict[str, object]
+    ) -> tuple[tuple[Tensor, tuple[int, int]], dict[str, object]]:
+        is_one_window = min(inputs[1]) <= window
+        vars(module).update(window_size=window, shift_size=0 if is_one_window else shift)
+        return inputs, options | {"always_partition": True}
+
+    block.register_forward_pre_hook(before, with_kwargs=True)
+
+
+def fit_table(embeddings: Any, patch: int) -> None:
+    """Make embeddings with a table of positions for one image size take every size.
+
+    The table is resized bicubically to the image's grid, as transformers does it for other networks; the
+    method has the name that it has there, so that `zoo.load.positions` can put another rule in its place.
+
+    Args:
+        embeddings: Embeddings whose ``position_embedding`` is always asked for the whole table.
+        patch: Their patch size in pixels.
+    """
+    sides = [0, 0]
+
+    def see(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        sides[:] = inputs[0].shape[-2:]
+
+    def fit(_: nn.Module, __: tuple[Tensor, ...], table: Tensor) -> Tensor:
+        fitted: Tensor = embeddings.interpolate_pos_encoding(table, *sides)
+        return fitted
+
+    def interpolate(table: Tensor, height: int, width: int) -> Tensor:
+        return resized_table(table, (height // patch, width // patch))
+
+    embeddings.interpolate_pos_encoding = interpolate
+    embeddings.register_forward_pre_hook(see)
+    embeddings.get_submodule("position_embedding").register_forward_hook(fit)
+
+
+def resized_table(table: Tensor, cells: tuple[int, int]) -> Tensor:
+    """Positions of a square grid, [1 tokens dim], bicubically resized to rows and columns."""
+    side = isqrt(table.shape[1])
+    if cells == (side, side):
+        return table
+    grid = table.view(1, side, side, -1).permute(0, 3, 1, 2)
+    fitted = nn.functional.interpolate(grid.float(), size=cells, mode="bicubic")
+    return fitted.to(table.dtype).flatten(2).transpose(1, 2)
+
+
+class MapNorm(nn.Module):
+    """A norm over channels, for feature maps [batch channels height width]."""
+
+    def __init__(self, norm: nn.Module) -> None:
+        super().__init__()
+        self.norm = norm
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """The normalised maps, of the same shape."""
+        normalised: Tensor = self.norm(maps.permute(0, 2, 3, 1))
+        return normalised.permute(0, 3, 1, 2)

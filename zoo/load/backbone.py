@@ -1,0 +1,41 @@
+"""Loads a backbone: an entry of the registry, a checkpoint, or somebody's own object."""
+
+from pathlib import Path
+
+import torch
+
+from zoo.errors import InputError
+from zoo.features import Backbone
+from zoo.load.identity import identify, identity_of, locate
+from zoo.load.network import build_network
+from zoo.load.own import own_backbone
+from zoo.load.positions import use_dino_rule
+from zoo.look.backbone import HookedBackbone
+from zoo.look.random_floor import RandomFloor
+from zoo.spec import BackboneSpec
+
+
+def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_dir: Path) -> Backbone:
+    """A backbone, ready to be visited.
+
+    Args:
+        spec: Entry of the registry, or what `zoo.load.infer.infer` made of a Hub id or directory.
+        device: Where the forward runs.
+        dtype: Type of weights and activations.
+        cache_dir: Where downloads and generated weights are kept.
+
+    Raises:
+        InputError: The files cannot be had, are damaged, or are not what the entry says; no such device.
+    """
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InputError("There is no CUDA device; use --device cpu.")
+    if spec.family == "random":
+        floor = identify(spec, dtype=dtype, cache_dir=cache_dir)
+        return RandomFloor(spec, floor.revision, floor.fingerprint, device, dtype)
+    if spec.checkpoint == "object":
+        return own_backbone(spec, device, dtype)
+    checkpoint = locate(spec, cache_dir)
+    network = build_network(spec, checkpoint)
+    if spec.interpolation == "dino":
+        use_dino_rule(network.body, spec.patch_size)
+    return HookedBackbone(spec, network, identity_of(spec, checkpoint.revision, dtype), device, dtype)

@@ -1,0 +1,178 @@
+"""What a ``config.json`` says about a backbone."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedConfig, ViTConfig, ViTMAEConfig
+
+from zoo.errors import InputError
+from zoo.load.architecture import ARCHITECTURES, Architecture
+from zoo.spec import Stage
+
+_TOWERS = {
+    "aimv2": "aimv2_vision_model",
+    "clip": "clip_vision_model",
+    "metaclip_2": "metaclip_2_vision_model",
+    "siglip": "siglip_vision_model",
+}
+"""Types of image-text models, and the type of their vision towers."""
+
+_POOLED = {"siglip_vision_model": "vision_use_head", "aimv2_vision_model": "use_head"}
+"""Option of the types whose networks end in attention pooling, which is of no use here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a configuration says about a backbone.
+
+    Attributes:
+        stages: Blocks with their widths and strides.
+        heads: Attention heads; None for a ConvNet.
+        prefix_tokens: Tokens before the patch tokens, registers included.
+        has_cls: Whether there is a class token.
+        has_final: Whether a norm of all tokens follows the last block.
+        stem_width: Channels of layer 0.
+        input_size: Side in pixels of the training images; None where the configuration does not know it.
+    """
+
+    stages: tuple[Stage, ...]
+    heads: int | None
+    prefix_tokens: int
+    has_cls: bool
+    has_final: bool
+    stem_width: int
+    input_size: int | None
+
+
+def supported_types() -> tuple[str, ...]:
+    """Names that ``model_type`` may have in a ``config.json``, sorted."""
+    return tuple(sorted({entry.model_type for entry in ARCHITECTURES} | set(_TOWERS)))
+
+
+def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig]:
+    """Architecture and configuration of the vision backbone that a ``config.json`` describes.
+
+    Args:
+        values: Content of the file.
+        path: Where it was read, for the error.
+
+    Raises:
+        InputError: The model type is missing or not supported.
+    """
+    kind = str(values.get("model_type"))
+    classes = values.get("architectures") or ()
+    if kind in _TOWERS:
+        kind, values = _TOWERS[kind], dict(values.get("vision_config") or values)
+    architecture = _select(kind, classes)
+    if architecture is None:
+        raise InputError(
+            f"{path} describes model type '{values.get('model_type', 'none')}', which is not supported; "
+            f"supported are {', '.join(supported_types())}."
+        )
+    values = {key: value for key, value in values.items() if key not in ("dtype", "torch_dtype")}
+    if kind == "vit_mae":
+        return architecture, _encoder_of_mae(values)
+    config_class = architecture.model.config_class or PreTrainedConfig
+    config: PreTrainedConfig = config_class.from_dict(values)
+    if kind in _POOLED:
+        setattr(config, _POOLED[kind], False)
+    return architecture, config
+
+
+def _select(kind: str, classes: Iterable[str]) -> Architecture | None:
+    for entry in ARCHITECTURES:
+        if entry.model_type == kind and (entry.checkpoint_class is None or entry.checkpoint_class in classes):
+            return entry
+    return None
+
+
+def _encoder_of_mae(values: dict[str, Any]) -> PreTrainedConfig:
+    """The encoder of a ViTMAE as a plain ViT: ViTMAE itself shuffles the patches at every call."""
+    config = ViTMAEConfig.from_dict(values)
+    return ViTConfig(
+        hidden_size=config.hidden_size,
+        num_hidden_layers=config.num_hidden_layers,
+        num_attention_heads=config.num_attention_heads,
+        intermediate_size=config.intermediate_size,
+        hidden_act=config.hidden_act,
+        layer_norm_eps=config.layer_norm_eps,
+        image_size=config.image_size,
+        patch_size=config.patch_size,
+        num_channels=config.num_channels,
+        qkv_bias=config.qkv_bias,
+    )
+
+
+def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
+    """What the configuration says about the backbone."""
+    if architecture.convolutional:
+        return _convolutional_facts(architecture, config)
+    if architecture.hierarchical:
+        return _hierarchical_facts(config)
+    patch = _side(config.patch_size)
+    pooled = architecture.mean_pooled and bool(config.use_mean_pooling)
+    return Facts(
+        stages=(Stage(int(config.num_hidden_layers), int(config.hidden_size), patch),),
+        heads=int(config.num_attention_heads),
+        prefix_tokens=architecture.prefix_tokens + int(getattr(config, "num_register_tokens", 0)),
+        has_cls=architecture.has_cls,
+        has_final=architecture.final_norm is not None and not pooled,
+        stem_width=int(config.hidden_size),
+        input_size=_side(config.image_size),
+    )
+
+
+def _convolutional_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
+    widths = [int(width) * int(getattr(config, "width_factor", 1)) for width in config.hidden_sizes]
+    stem = int(getattr(config, "embedding_size", widths[0]))
+    first = int(getattr(config, "patch_size", 4)) * (
+        2 if getattr(config, "downsample_in_first_stage", False) else 1
+    )
+    is_normed = getattr(config, "layer_type", "preactivation") == "preactivation"
+    return Facts(
+        stages=_stages(config.depths, widths, first),
+        heads=None,
+        prefix_tokens=0,
+        has_cls=False,
+        has_final=architecture.final_norm is not None and is_normed,
+        stem_width=stem,
+        input_size=None,
+    )
+
+
+def _hierarchical_facts(config: PreTrainedConfig) -> Facts:
+    widths = [int(config.embed_dim) * 2**index for index in range(len(config.depths))]
+    heads = getattr(config, "num_heads", None)
+    return Facts(
+        stages=_stages(config.depths, widths, _side(config.patch_size)),
+        heads=int(heads[-1]) if heads else None,
+        prefix_tokens=0,
+        has_cls=False,
+        has_final=True,
+        stem_width=widths[0],
+        input_size=_side(config.image_size),
+    )
+
+
+def _stages(depths: Iterable[int], widths: Iterable[int], first: int) -> tuple[Stage, ...]:
+    """Stages whose stride doubles from the first on."""
+    pairs = enumerate(zip(depths, widths, strict=True))
+    return tuple(Stage(int(blocks), width, first * 2**index) for index, (blocks, width) in pairs)
+
+
+def _side(size: Any) -> int:
+    """One side of a square given as a number or as a pair.
+
+    Raises:
+        InputError: The sides differ.
+    """
+    if isinstance(size, int):
+        return size
+    first, second = size
+    if first != second:
+        raise InputError(
+            f"Patches and training images must be square; the configuration says {first} x {second}."
+        )
+    return int(first)

@@ -1,0 +1,120 @@
+"""Files of a backbone from the Hugging Face Hub, or from what an earlier run left of them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from huggingface_hub import hf_hub_download
+from huggingface_hub.errors import (  # type: ignore[attr-defined]
+    EntryNotFoundError,
+    GatedRepoError,
+    HFValidationError,
+    HTTPError,  # Of whichever HTTP library it uses: a broken proxy raises one that is no OSError.
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from zoo.errors import InputError
+from zoo.load.checkpoint import WEIGHT_FILES, Checkpoint, in_directory, shards
+from zoo.load.quiet import quiet
+
+_SMALL_FILES = ("config.json", "preprocessor_config.json")
+
+
+def fetch(repository: str, revision: str | None, cache_dir: Path | None) -> Checkpoint:
+    """Files of a repository of the Hub.
+
+    The user's own cache of the Hub is read and never written; what is not complete there is downloaded below
+    ``cache_dir``.
+
+    Args:
+        repository: Hub id.
+        revision: Commit, branch or tag; the main branch if None.
+        cache_dir: Where downloads are kept; nothing is downloaded if None.
+
+    Raises:
+        InputError: The repository, the revision or its weights cannot be had.
+    """
+    folder = _folder(repository, revision, None, offline=True)
+    if folder is None and cache_dir is not None:
+        folder = _download(repository, revision, cache_dir / "hub")
+    if folder is None:
+        raise InputError(_unreachable(repository))
+    return in_directory(folder, folder.name)
+
+
+def _download(repository: str, revision: str | None, cache: Path) -> Path | None:
+    at = f"revision {revision} of {repository}" if revision else repository
+    try:
+        with quiet():
+            return _folder(repository, revision, cache, offline=False)
+    except GatedRepoError as error:
+        raise InputError(
+            f"{repository} is gated: accept its terms on https://huggingface.co/{repository} and log in with "
+            "'hf auth login'."
+        ) from error
+    except RevisionNotFoundError as error:
+        raise InputError(f"The Hub has {repository}, but not its revision {revision}.") from error
+    except RepositoryNotFoundError as error:
+        raise InputError(
+            f"The Hub has no public repository {repository}; check the name or log in."
+        ) from error
+    except HFValidationError as error:
+        raise InputError(f"'{repository}' is no Hub id (owner/name) and no directory.") from error
+    except EntryNotFoundError as error:
+        raise InputError(f"{at} has no weights called {' or '.join(WEIGHT_FILES)}.") from error
+    except (OSError, HTTPError, RuntimeError) as error:
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise InputError(f"{at} could not be downloaded: {reason}") from error
+
+
+def _folder(repository: str, revision: str | None, cache: Path | None, *, offline: bool) -> Path | None:
+    """Directory of a snapshot that has weights; None if it cannot be had without the network."""
+
+    def get(name: str, commit: str | None) -> Path:
+        return Path(
+            hf_hub_download(repository, name, revision=commit, cache_dir=cache, local_files_only=offline)
+        )
+
+    try:
+        folder = _weights(get, revision, offline=offline)
+        for name in _SMALL_FILES:
+            try:
+                get(name, folder.name)
+            except EntryNotFoundError:
+                continue
+    except LocalEntryNotFoundError:
+        return None
+    except HFValidationError:
+        if offline:
+            return None
+        raise
+    return folder
+
+
+def _weights(get: Callable[[str, str | None], Path], revision: str | None, *, offline: bool) -> Path:
+    """Directory of the snapshot, after its weights were fetched in the first form that exists.
+
+    Raises:
+        EntryNotFoundError: There are none, or (as ``LocalEntryNotFoundError``) none here.
+    """
+    for name in WEIGHT_FILES:
+        try:
+            path = get(name, revision)
+        except LocalEntryNotFoundError:
+            if not offline:
+                raise
+        except EntryNotFoundError:
+            continue
+        else:
+            for shard in shards(path) if name.endswith(".index.json") else ():
+                get(shard.name, path.parent.name)
+            return path.parent
+    raise (LocalEntryNotFoundError if offline else EntryNotFoundError)("no weights")
+
+
+def _unreachable(repository: str) -> str:
+    return (
+        f"{repository} is neither a directory nor in the cache of the Hugging Face Hub, and the Hub cannot "
+        "be reached; connect once, or give a directory in Hugging Face format."
+    )

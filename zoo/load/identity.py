@@ -1,0 +1,77 @@
+"""Which files a backbone is made of, and the fingerprint that tells its features from all others."""
+
+import hashlib
+from pathlib import Path
+
+import torch
+
+from zoo import mini
+from zoo.errors import InputError
+from zoo.features import BackboneIdentity
+from zoo.load.checkpoint import Checkpoint, in_directory, single_file
+from zoo.load.hub import fetch
+from zoo.load.own import make_own
+from zoo.look.random_floor import SEED
+from zoo.spec import BackboneSpec
+
+FORMAT = 1
+"""Version of what features mean: raise it when a change of the code changes them."""
+
+
+def identify(spec: BackboneSpec, *, dtype: torch.dtype, cache_dir: Path) -> BackboneIdentity:
+    """BackboneIdentity of a backbone, from its files but without building it.
+
+    Raises:
+        InputError: Its files cannot be had.
+    """
+    if spec.family == "random":
+        return identity_of(spec, f"seed-{SEED}", dtype)
+    if spec.checkpoint == "object":
+        found = make_own(spec.repository)
+        return BackboneIdentity(found.revision, found.fingerprint)
+    return identity_of(spec, locate(spec, cache_dir).revision, dtype)
+
+
+def identity_of(spec: BackboneSpec, revision: str, dtype: torch.dtype) -> BackboneIdentity:
+    """BackboneIdentity of a backbone whose revision is known."""
+    is_hub = not revision.startswith(("sha256:", "seed-"))
+    facts: tuple[object, ...] = (
+        FORMAT,
+        spec.repository if is_hub else spec.family,
+        revision,
+        str(dtype),
+        spec.stages,
+        spec.heads,
+        spec.prefix_tokens,
+        spec.has_cls,
+        spec.mean,
+        spec.std,
+    )
+    if spec.interpolation != "huggingface":
+        facts = (*facts, spec.interpolation)
+    return BackboneIdentity(revision, hashlib.sha256(repr(facts).encode()).hexdigest()[:20])
+
+
+def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
+    """Files of a backbone, fetched or generated if need be.
+
+    Raises:
+        InputError: They cannot be had.
+    """
+    if spec.checkpoint == "packaged":
+        return mini.packaged(spec)
+    if spec.checkpoint == "generated":
+        if cache_dir is None:
+            raise InputError(f"{spec.name} needs a cache directory for its generated weights.")
+        return mini.generated(spec, cache_dir)
+    if not spec.repository:
+        raise InputError(
+            f"{spec.name} is in no repository of the Hub; fetch {spec.original} and give the file: "
+            f"--weights {spec.name}=FILE."
+        )
+    local = Path(spec.repository)
+    if local.is_dir():
+        return in_directory(local)
+    if local.is_file():
+        return single_file(local)
+    return fetch(spec.repository, spec.revision, cache_dir)

@@ -1,0 +1,155 @@
+"""The spec of a backbone that is not in the registry, read from its files in Hugging Face format."""
+
+import logging
+from math import isclose, isfinite
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub.errors import StrictDataclassError
+
+from zoo.errors import InputError
+from zoo.load.architecture import Architecture
+from zoo.load.checkpoint import Checkpoint, in_directory, read_json
+from zoo.load.facts import Facts, read_config, read_facts
+from zoo.load.hub import fetch
+from zoo.normalisation import Normalisation
+from zoo.spec import BackboneSpec
+
+REFERENCE_SIZE = 224
+"""Side in pixels at which backbones of larger training images are evaluated."""
+
+_Three = tuple[float, float, float]
+
+_LOG = logging.getLogger(__name__)
+
+
+def infer(repository: str, revision: str | None, cache_dir: Path | None) -> BackboneSpec:
+    """Spec of a Hub repository or of a local directory.
+
+    Its name is the Hub id or the path as given, with ``@revision`` where one is asked for.
+
+    Args:
+        repository: Hub id, or path of a directory.
+        revision: Commit, branch or tag of the repository.
+        cache_dir: Where files from the Hub are kept; nothing is downloaded if None.
+
+    Raises:
+        InputError: Its files cannot be had, or its model type is not supported.
+    """
+    directory = Path(repository)
+    checkpoint = in_directory(directory) if directory.is_dir() else fetch(repository, revision, cache_dir)
+    if checkpoint.config is None:
+        raise InputError(f"{repository} has no config.json, which says what network its weights belong to.")
+    values = read_json(checkpoint.config)
+    architecture, facts = _facts(values, checkpoint.config)
+    normalisation, side = _preprocessing(repository, checkpoint, architecture)
+    patch = max(stage.stride for stage in facts.stages)
+    return BackboneSpec(
+        name=f"{repository}@{revision}" if revision else repository,
+        family=architecture.family,
+        supervision="unknown",
+        repository=repository,
+        revision=revision,
+        stages=facts.stages,
+        heads=facts.heads,
+        prefix_tokens=facts.prefix_tokens,
+        has_cls=facts.has_cls,
+        has_final=facts.has_final,
+        stem_width=None if facts.stem_width == facts.stages[0].width else facts.stem_width,
+        input_size=_evaluated_side(facts.input_size or side, patch),
+        mean=normalisation.mean,
+        std=normalisation.std,
+        paper=f"model type {values.get('model_type')}",
+    )
+
+
+def _facts(values: dict[str, Any], path: Path) -> tuple[Architecture, Facts]:
+    """Architecture and facts of a configuration that makes sense.
+
+    Raises:
+        InputError: It makes none, or its model type is not supported.
+    """
+    try:
+        architecture, config = read_config(values, path)
+        facts = read_facts(architecture, config)
+    except InputError:
+        raise
+    except (
+        StrictDataclassError,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path} describes no network that transformers can build: {reason}.") from error
+    numbers = [number for stage in facts.stages for number in (stage.blocks, stage.width, stage.stride)]
+    channels = getattr(config, "num_channels", 3)
+    if facts.heads is not None:
+        numbers.append(facts.heads)
+    if min(numbers, default=0) < 1:
+        raise InputError(f"{path} gives a number of blocks, channels, heads or pixels below 1.")
+    if channels != 3:
+        raise InputError(f"{path} describes a network for images of {channels} channels; expected 3, RGB.")
+    return architecture, facts
+
+
+def _evaluated_side(native: int | None, patch: int) -> int:
+    """Training side, but at most the reference size, as a multiple of the patch; in pixels."""
+    side = min(native or REFERENCE_SIZE, REFERENCE_SIZE)
+    return max(patch, patch * round(side / patch))
+
+
+def _preprocessing(
+    repository: str, checkpoint: Checkpoint, architecture: Architecture
+) -> tuple[Normalisation, int | None]:
+    """Normalisation, and the side of the training images in pixels where the file says it."""
+    if checkpoint.preprocessor is None:
+        _LOG.warning(
+            "%s has no preprocessor_config.json: mean %s and std %s are assumed, as usual for its model type",
+            repository,
+            architecture.normalisation.mean,
+            architecture.normalisation.std,
+        )
+        return architecture.normalisation, None
+    values = read_json(checkpoint.preprocessor)
+    size = values.get("crop_size") or values.get("size")
+    if isinstance(size, dict):
+        size = size.get("height") or size.get("shortest_edge")
+    side = size if isinstance(size, int) else None
+    brightest = _brightest(values, checkpoint.preprocessor)
+    if values.get("do_normalize") is False:
+        return _in_units((0.0, 0.0, 0.0), (1.0, 1.0, 1.0), brightest), side
+    usual = architecture.normalisation
+    mean = _three(values.get("image_mean", usual.mean), "image_mean", checkpoint.preprocessor)
+    std = _three(values.get("image_std", usual.std), "image_std", checkpoint.preprocessor)
+    if min(std) <= 0:
+        raise InputError(f"{checkpoint.preprocessor} should give an 'image_std' above 0, not {std}.")
+    return _in_units(mean, std, brightest), side
+
+
+def _brightest(values: dict[str, Any], path: Path) -> float:
+    """What a white pixel, 255, is before it is normalised: 1 unless the file rescales by another factor."""
+    factor = values.get("rescale_factor", 1 / 255) if values.get("do_rescale", True) else 1
+    if not isinstance(factor, int | float) or not isfinite(factor) or factor <= 0:
+        raise InputError(f"{path} should give a number above 0 as 'rescale_factor', not {factor!r}.")
+    return 1.0 if isclose(255 * factor, 1) else 255.0 * factor
+
+
+def _in_units(mean: _Three, std: _Three, brightest: float) -> Normalisation:
+    """Normalisation of pixels in [0, 1] that does what this one does to pixels in [0, brightest]."""
+    red, green, blue = (value / brightest for value in mean)
+    spreads = tuple(value / brightest for value in std)
+    return Normalisation((red, green, blue), (spreads[0], spreads[1], spreads[2]))
+
+
+def _three(values: object, key: str, path: Path) -> _Three:
+    if (
+        isinstance(values, list | tuple)
+        and len(values) == 3
+        and all(isinstance(v, int | float) and isfinite(v) for v in values)
+    ):
+        red, green, blue = (float(value) for value in values)
+        return red, green, blue
+    raise InputError(f"{path} should give three numbers as '{key}', not {values!r}.")

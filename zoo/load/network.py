@@ -1,0 +1,173 @@
+"""Builds the network of a backbone from its files, with every weight accounted for."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedConfig, PreTrainedModel
+
+from zoo.errors import InputError
+from zoo.load.adapters import MapNorm, adapt
+from zoo.load.architecture import ARCHITECTURES, NEVER_NEEDED, Architecture
+from zoo.load.checkpoint import Checkpoint, read_json, read_weights
+from zoo.load.convert import convert, has_names_of_transformers, told_heads, unwrap
+from zoo.load.facts import Facts, read_config, read_facts
+from zoo.load.quiet import quiet
+from zoo.look.network import Network
+from zoo.look.sublayers import SUBLAYERS
+from zoo.spec import BackboneSpec
+
+
+def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
+    """The network of an entry in evaluation mode, float32 on the CPU.
+
+    Raises:
+        InputError: A file is damaged, a weight is missing or left over, or the entry says something else.
+    """
+    architecture, config, tensors = _read(spec, checkpoint)
+    model = _fill(spec, architecture, config, tensors).requires_grad_(False).train(False)
+    blocks = tuple(_blocks(model, architecture.blocks))
+    adapt(model, blocks)
+    return Network(
+        body=model.get_submodule(architecture.body),
+        blocks=blocks,
+        final_norm=_final_norm(model, architecture) if spec.has_final else None,
+        interpolates=architecture.interpolates,
+        convolutional=architecture.convolutional,
+        sublayers=SUBLAYERS.get(architecture.model_type),
+    )
+
+
+def _read(
+    spec: BackboneSpec, checkpoint: Checkpoint
+) -> tuple[Architecture, PreTrainedConfig, dict[str, Tensor]]:
+    """Architecture, configuration and tensors of a checkpoint, in agreement with its entry.
+
+    A configuration of transformers says what network the tensors belong to; elsewhere their names do.
+    """
+    values = {} if checkpoint.config is None else read_json(checkpoint.config)
+    tensors: dict[str, Tensor] = {}
+    if "model_type" not in values:
+        tensors = unwrap(read_weights(checkpoint.weights), spec)
+    if checkpoint.config is not None and (not tensors or has_names_of_transformers(tensors)):
+        architecture, config = read_config(values, checkpoint.config)
+        _check(spec, read_facts(architecture, config))
+        return architecture, config, read_weights(checkpoint.weights)
+    if has_names_of_transformers(tensors):
+        raise InputError(
+            f"{spec.name}: there is no config.json beside {checkpoint.weights[0]}, whose tensors have "
+            "names of transformers; give a directory that has both."
+        )
+    converted = convert(tensors, spec)
+    architecture = _architecture_of(converted.config)
+    facts = read_facts(architecture, converted.config)
+    _check(spec, replace(facts, heads=told_heads(values) or facts.heads), converted.side)
+    return architecture, converted.config, converted.tensors
+
+
+def _architecture_of(config: PreTrainedConfig) -> Architecture:
+    """The architecture of a converted network, which is never one of a class of checkpoints."""
+    return next(
+        entry
+        for entry in ARCHITECTURES
+        if entry.model_type == config.model_type and entry.checkpoint_class is None
+    )
+
+
+def _final_norm(model: nn.Module, architecture: Architecture) -> nn.Module:
+    norm = model.get_submodule(architecture.final_norm or "")
+    return MapNorm(norm) if architecture.convolutional and isinstance(norm, nn.LayerNorm) else norm
+
+
+def _blocks(model: nn.Module, path: str) -> Iterator[nn.Module]:
+    head, _, tail = path.partition(".*.")
+    if tail:
+        for stage in model.get_submodule(head).children():
+            yield from stage.get_submodule(tail).children()
+    else:
+        yield from model.get_submodule(head).children()
+
+
+def _fill(
+    spec: BackboneSpec, architecture: Architecture, config: PreTrainedConfig, tensors: Mapping[str, Tensor]
+) -> PreTrainedModel:
+    """The model with the tensors in it; transformers itself renames those of older layouts."""
+    options: dict[str, Any] = {"add_pooling_layer": False} if architecture.pooling_option else {}
+    model: PreTrainedModel
+    with quiet():
+        try:
+            loaded: Any = architecture.model.from_pretrained(
+                None,
+                config=config,
+                state_dict=dict(tensors),
+                dtype=torch.float32,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
+                **options,
+            )
+        except (RuntimeError, ValueError, LookupError) as error:
+            raise InputError(f"{spec.name}: the weights of {spec.repository} do not load: {error}") from error
+    model, report = loaded
+    missing = _needed(report["missing_keys"], NEVER_NEEDED)
+    unknown = _needed(report["unexpected_keys"], (*NEVER_NEEDED, *architecture.unused))
+    misfits = sorted(
+        f"{key} {list(found)} for {list(want)}" for key, found, want in report["mismatched_keys"]
+    )
+    for verb, names in (("lack", missing), ("have unknown", unknown), ("have misshapen", misfits)):
+        if names:
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            raise InputError(
+                f"{spec.name}: the weights of {spec.repository} {verb} tensors of a {config.model_type} "
+                f"network: {', '.join(names[:3])}{more}."
+            )
+    return model
+
+
+def _needed(keys: set[str], patterns: tuple[str, ...]) -> list[str]:
+    return sorted(key for key in keys if not any(re.search(pattern, key) for pattern in patterns))
+
+
+def _check(spec: BackboneSpec, facts: Facts, side: int | None = None) -> None:
+    """Compare an entry with what the checkpoint says.
+
+    Args:
+        spec: The entry.
+        facts: What the checkpoint says.
+        side: Side in pixels that its table of positions is for, where that must be the entry's.
+
+    Raises:
+        InputError: They differ.
+    """
+    pairs = {
+        **_compared_stages(spec, facts),
+        "attention heads": (spec.heads, facts.heads),
+        "prefix tokens": (spec.prefix_tokens, facts.prefix_tokens),
+        "a class token": (spec.has_cls, facts.has_cls),
+        "a final norm": (spec.has_final, facts.has_final),
+        "channels of the stem": (spec.stem_width or spec.stages[0].width, facts.stem_width),
+        "pixels a side of its positions": (spec.input_size, side or spec.input_size),
+    }
+    differences = [f"{what}: {found}, not {said}" for what, (said, found) in pairs.items() if said != found]
+    if differences:
+        raise InputError(
+            f"{spec.name}: the checkpoint {spec.repository} differs from the entry: {'; '.join(differences)}."
+        )
+
+
+def _compared_stages(spec: BackboneSpec, facts: Facts) -> dict[str, tuple[object, object]]:
+    """What the entry and the checkpoint say about blocks; number by number where both have one stage."""
+    if len(spec.stages) == len(facts.stages) == 1:
+        (said,), (found,) = spec.stages, facts.stages
+        return {
+            "blocks": (said.blocks, found.blocks),
+            "width": (said.width, found.width),
+            "patch size": (said.stride, found.stride),
+        }
+    return {"stages (blocks, width, stride)": (_numbers(spec), _numbers(facts))}
+
+
+def _numbers(holder: BackboneSpec | Facts) -> list[tuple[int, int, int]]:
+    return [(stage.blocks, stage.width, stage.stride) for stage in holder.stages]

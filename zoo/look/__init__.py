@@ -1,0 +1,1 @@
+"""Looking into a network while one forward runs: layers, sublayers, attention."""

@@ -1,0 +1,145 @@
+"""A network of transformers that shows every layer of one forward pass to a visitor."""
+
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from zoo.errors import InputError
+from zoo.features import AttentionVisitor, BackboneIdentity, LayerFeatures, Visitor
+from zoo.look.attention import attention_layers, eager, watch_attention
+from zoo.look.network import Network
+from zoo.look.precision import exact_float32
+from zoo.look.split import Cells, cells_of, map_features, token_features, wanted_layers
+from zoo.look.sublayers import tap_module
+from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
+
+_Show = Callable[[Layer, Tensor], None]
+_Output = Tensor | tuple[Tensor, ...]
+
+
+class HookedBackbone:
+    """A frozen network of transformers whose blocks are watched with hooks.
+
+    Nothing is kept: a layer's features reach the visitor while the next block has not run yet, so memory does
+    not grow with the number of layers.
+    """
+
+    def __init__(
+        self,
+        spec: BackboneSpec,
+        network: Network,
+        identity: BackboneIdentity,
+        device: torch.device,
+        dtype: torch.dtype,
+    ) -> None:
+        self.spec = spec
+        self.revision = identity.revision
+        self.fingerprint = identity.fingerprint
+        self.device = device
+        self.dtype = dtype
+        self._network = network
+        self._layout = torch.channels_last if network.convolutional else torch.contiguous_format
+        for part in (network.body, network.final_norm):
+            if part is not None:
+                part.to(device=device, dtype=dtype)
+        network.body.to(memory_format=self._layout)  # type: ignore[call-overload]  # missing in torch's stubs
+        mean, std = (torch.tensor(v, device=device)[:, None, None] for v in (spec.mean, spec.std))
+        self._scale, self._shift = 1 / (255 * std), -mean / std
+
+    def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
+        """Run one forward and call ``visitor`` once for each layer; see `zoo.features.Backbone`.
+
+        Raises:
+            InputError: The pixels, a layer or what the network gives is not what the entry says.
+        """
+        cells = cells_of(self.spec, pixels)
+        wanted = wanted_layers(self.spec, layers)
+        shown: list[Layer] = []
+
+        def show(layer: Layer, activation: Tensor) -> None:
+            shown.append(layer)
+            visitor(self._split(layer, activation, len(pixels), cells))
+
+        with ExitStack() as hooks:
+            for layer in wanted:
+                hooks.callback(self._watch(layer, show).remove)
+            self._forward(pixels)
+        if tuple(shown) != wanted:
+            raise InputError(
+                f"{self.spec.name}: the network showed {len(shown)} layers, the entry has {len(wanted)}."
+            )
+
+    def visit_attention(
+        self, pixels: Tensor, visitor: AttentionVisitor, layers: Collection[Layer] | None = None
+    ) -> None:
+        """Run one forward and call ``visitor`` with the attention probabilities of each block, in order.
+
+        Only such a forward computes them; one block's are in memory at a time, 4 bytes (in float32) for each
+        image, head, query and key.
+
+        Args:
+            pixels: As in `visit`.
+            visitor: Called once for each layer; must copy what outlives the call.
+            layers: Layers with the tap ``attention``; those of all blocks if None.
+
+        Raises:
+            InputError: The pixels or a layer are wrong, or the network cannot show its probabilities.
+        """
+        cells = cells_of(self.spec, pixels)
+        wanted = attention_layers(self.spec, layers)
+        with eager(self.spec, self._network), ExitStack() as hooks:
+            for layer in wanted:
+                handle = watch_attention(self.spec, self._network, layer, cells, visitor)
+                hooks.callback(handle.remove)
+            self._forward(pixels)
+
+    def _forward(self, pixels: Tensor) -> None:
+        options = {"interpolate_pos_encoding": True} if self._network.interpolates else {}
+        with torch.no_grad(), exact_float32():
+            self._network.body(self._normalise(pixels), **options)
+
+    def _normalise(self, pixels: Tensor) -> Tensor:
+        """The network's input, [batch 3 height width], from uint8 pixels."""
+        images = pixels.to(self.device, non_blocking=True).float()
+        images = images.mul_(self._scale).add_(self._shift)
+        return images.to(self.dtype, memory_format=self._layout)
+
+    def _split(self, layer: Layer, activation: Tensor, batch: int, cells: Cells) -> LayerFeatures:
+        split = map_features if self._network.convolutional else token_features
+        return split(self.spec, layer, activation, batch, cells)
+
+    def _watch(self, layer: Layer, show: _Show) -> RemovableHandle:
+        """Hook that shows a layer when the forward reaches it."""
+        blocks, norm = self._network.blocks, self._network.final_norm
+        if layer.tap in SUBLAYER_TAPS:
+            return self._watch_inside(layer, show)
+        if layer.index == 0:
+
+            def before(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+                show(layer, inputs[0])
+
+            return blocks[0].register_forward_pre_hook(before)
+
+        def after(_: nn.Module, __: tuple[Tensor, ...], output: _Output) -> None:
+            activation = _first(output)
+            final = layer.tap == "final" and norm is not None
+            show(layer, norm(activation) if final and norm is not None else activation)
+
+        return blocks[layer.index - 1].register_forward_hook(after)
+
+    def _watch_inside(self, layer: Layer, show: _Show) -> RemovableHandle:
+        """Hook that shows what a sublayer of a block gives."""
+        block = self._network.blocks[layer.index - 1]
+        module, finish = tap_module(self.spec, self._network.sublayers, layer, block)
+
+        def after(_: nn.Module, __: tuple[Tensor, ...], output: _Output) -> None:
+            show(layer, finish(_first(output)))
+
+        return module.register_forward_hook(after)
+
+
+def _first(output: _Output) -> Tensor:
+    return output if isinstance(output, Tensor) else output[0]

@@ -1,0 +1,28 @@
+"""A network, and where to look into it."""
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from zoo.look.sublayers import Sublayers
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A network and where to look into it.
+
+    Attributes:
+        body: Module whose forward runs all blocks.
+        blocks: Its residual blocks, first to last.
+        final_norm: Norm after the last block; None where there is none.
+        interpolates: Whether the forward must be asked to fit position embeddings to the image.
+        convolutional: Whether blocks give feature maps instead of tokens.
+        sublayers: Where the parts of a block are; None where it has none, or they are not known.
+    """
+
+    body: nn.Module
+    blocks: tuple[nn.Module, ...]
+    final_norm: nn.Module | None
+    interpolates: bool
+    convolutional: bool
+    sublayers: Sublayers | None

@@ -1,0 +1,57 @@
+"""The random floor: Gaussian features drawn from a digest of the image."""
+
+import hashlib
+from collections.abc import Collection
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from zoo.features import LayerFeatures, Visitor
+from zoo.look.split import cells_of, grid_of, wanted_layers
+from zoo.spec import BackboneSpec, Layer, Stage
+
+SEED = 0
+
+
+class RandomFloor:
+    """Features that know nothing of an image but whether it is the same one.
+
+    Each image and layer has its own draw, seeded with a digest of the pixels: neither the batch nor the
+    other layers that are asked for change it.
+    """
+
+    def __init__(
+        self, spec: BackboneSpec, revision: str, fingerprint: str, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        self.spec = spec
+        self.revision = revision
+        self.fingerprint = fingerprint
+        self.device = device
+        self.dtype = dtype
+
+    def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
+        """Call ``visitor`` once for each layer, in order; see `zoo.features.Backbone`."""
+        rows, columns = cells_of(self.spec, pixels)
+        digests = [_digest(image) for image in pixels.cpu().numpy()]
+        for layer in wanted_layers(self.spec, layers):
+            stage = self.spec.stage_of(layer)
+            tokens = torch.from_numpy(_draw(digests, layer, stage, self.spec.prefix_tokens + rows * columns))
+            tokens = tokens.to(self.device, self.dtype)
+            grid = grid_of(tokens, self.spec.prefix_tokens, (rows, columns))
+            visitor(LayerFeatures(layer, tokens[:, 0] if self.spec.has_cls else None, grid))
+
+
+def _digest(image: NDArray[np.uint8]) -> int:
+    shape_and_pixels = str(image.shape).encode() + np.ascontiguousarray(image).tobytes()
+    return int.from_bytes(hashlib.blake2b(shape_and_pixels, digest_size=16).digest(), "big")
+
+
+def _draw(digests: list[int], layer: Layer, stage: Stage, tokens: int) -> NDArray[np.float32]:
+    """Standard normal numbers, [batch tokens width]."""
+    out = np.empty((len(digests), tokens, stage.width), dtype=np.float32)
+    for row, digest in zip(out, digests, strict=True):
+        seed = np.random.SeedSequence([SEED, layer.index, digest])
+        np.random.Generator(np.random.SFC64(seed)).standard_normal(out=row, dtype=np.float32)
+    return out

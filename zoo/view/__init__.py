@@ -1,0 +1,1 @@
+"""Views: how an image is resized, cropped and cut before a backbone sees it."""

@@ -1,0 +1,281 @@
+"""How an image is shown to a backbone, and the map of pixel coordinates that this implies.
+
+A view turns a decoded image into uint8 pixels; normalisation happens on the device with the entry's mean
+and standard deviation. Coordinates are (x, y) in pixel edges: the image spans [0, width] x [0, height], the
+centre of the first pixel is (0.5, 0.5). Sizes in a view are those of a 224 px backbone until ``scaled``.
+Resizing is Pillow's bicubic, anti-aliased when it shrinks, where a view does not say otherwise.
+"""
+
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Protocol, Self
+
+import torch
+from PIL import Image
+from torch import Tensor
+
+from zoo.view.geometry import Box, Geometry
+from zoo.view.resize import crop_to_box, cropped_size, nearest_multiple, resize_geometry, to_tensor
+
+REFERENCE_SIZE = 224
+"""Input size in pixels for which the sizes of the protocols are stated."""
+
+
+class View(Protocol):
+    """A way to show an image; a frozen dataclass, so that its repr identifies it."""
+
+    def scaled(self, input_size: int, multiple: int) -> Self:
+        """The same view for a backbone of that input size whose sides must be multiples of ``multiple``."""
+        ...
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map for an image of that (width, height), cropped to ``box`` before anything else."""
+        ...
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels of an RGB image, uint8 [tiles 3 height width]; one tile except for ``Tiles``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeCrop:
+    """Shorter side to ``short``, then the centre ``crop`` x ``crop``; the rule of torchvision."""
+
+    short: int = 256
+    crop: int = 224
+
+    def scaled(self, input_size: int, multiple: int) -> "ResizeCrop":
+        """Both sizes in proportion to the input size."""
+        crop = nearest_multiple(self.crop * input_size / REFERENCE_SIZE, multiple)
+        return ResizeCrop(max(crop, round(self.short * input_size / REFERENCE_SIZE)), crop)
+
+    def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
+        width, height = size
+        if width <= height:
+            return self.short, int(self.short * height / width)
+        return int(self.short * width / height), self.short
+
+    def _corner(self, resized: tuple[int, int]) -> tuple[int, int]:
+        return round((resized[0] - self.crop) / 2), round((resized[1] - self.crop) / 2)
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map; points outside the crop fall outside the view."""
+        resized = self._resized(cropped_size(size, box)[0])
+        left, top = self._corner(resized)
+        scale, offset = resize_geometry(size, box, resized, (-left, -top))
+        return Geometry(scale, offset, (self.crop, self.crop), (0, 0, self.crop, self.crop))
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8 [1 3 crop crop]."""
+        image = crop_to_box(image, box)
+        resized = self._resized(image.size)
+        left, top = self._corner(resized)
+        image = image.resize(resized, Image.Resampling.BICUBIC)
+        return to_tensor(image.crop((left, top, left + self.crop, top + self.crop)))[None]
+
+
+@dataclass(frozen=True, slots=True)
+class ThumbnailCrop:
+    """Longer side shrunk to ``long``, then shorter side enlarged to ``crop``, then the centre square.
+
+    The shrinking is Pillow's ``thumbnail``: Lanczos, after averaging whole blocks of pixels; an image that is
+    small enough stays as it is. Source: the retrieval code of Walmer et al., CVPR 2023.
+    """
+
+    long: int = 224
+    crop: int = 224
+
+    def scaled(self, input_size: int, multiple: int) -> "ThumbnailCrop":
+        """Both sizes in proportion to the input size."""
+        crop = nearest_multiple(self.crop * input_size / REFERENCE_SIZE, multiple)
+        return ThumbnailCrop(max(1, round(self.long * crop / self.crop)), crop)
+
+    @property
+    def _enlarged(self) -> ResizeCrop:
+        return ResizeCrop(self.crop, self.crop)
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map of both steps; points outside the crop fall outside the view."""
+        cropped, _ = cropped_size(size, box)
+        small = Image.new("1", cropped)
+        small.thumbnail((self.long, self.long))
+        first, offset = resize_geometry(size, box, small.size)
+        second = self._enlarged.geometry(small.size)
+        return Geometry(
+            (first[0] * second.scale[0], first[1] * second.scale[1]),
+            (
+                offset[0] * second.scale[0] + second.offset[0],
+                offset[1] * second.scale[1] + second.offset[1],
+            ),
+            second.size,
+            second.content,
+        )
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8 [1 3 crop crop]."""
+        small = crop_to_box(image, box).copy()
+        small.thumbnail((self.long, self.long), Image.Resampling.LANCZOS, reducing_gap=2.0)
+        return self._enlarged.render(small)
+
+
+@dataclass(frozen=True, slots=True)
+class FitLongSide:
+    """Longer side to ``long``, the other to the nearest multiple; nothing is cut off or padded."""
+
+    long: int = 224
+    multiple: int = 1
+
+    def scaled(self, input_size: int, multiple: int) -> "FitLongSide":
+        """The longer side in proportion to the input size, rounded to the multiple."""
+        return FitLongSide(nearest_multiple(self.long * input_size / REFERENCE_SIZE, multiple), multiple)
+
+    def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
+        width, height = size
+        if width >= height:
+            return self.long, min(self.long, nearest_multiple(self.long * height / width, self.multiple))
+        return min(self.long, nearest_multiple(self.long * width / height, self.multiple)), self.long
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map of crop and resize."""
+        resized = self._resized(cropped_size(size, box)[0])
+        scale, offset = resize_geometry(size, box, resized)
+        return Geometry(scale, offset, resized, (0, 0, *resized))
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8 [1 3 height width]."""
+        image = crop_to_box(image, box)
+        return to_tensor(image.resize(self._resized(image.size), Image.Resampling.BICUBIC))[None]
+
+
+@dataclass(frozen=True, slots=True)
+class Letterbox:
+    """Longer side to ``side``, centred on a black square; scale is the same on both axes.
+
+    The shorter side is rounded to whole pixels, half to even, while coordinates use the exact scale, as
+    SPair-71k's public evaluations do; the two differ by less than half a pixel.
+
+    Attributes:
+        side: Side of the square.
+        lanczos: Whether to resize by Lanczos instead of bicubic.
+    """
+
+    side: int = 224
+    lanczos: bool = False
+
+    def scaled(self, input_size: int, multiple: int) -> "Letterbox":
+        """The side in proportion to the input size, rounded to the multiple."""
+        return replace(self, side=nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
+
+    def _placement(self, size: tuple[int, int]) -> tuple[float, tuple[int, int], tuple[int, int]]:
+        scale = self.side / max(size)
+        resized = max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+        return scale, resized, ((self.side - resized[0]) // 2, (self.side - resized[1]) // 2)
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map; ``content`` leaves the padding out."""
+        cropped, (left, top) = cropped_size(size, box)
+        scale, (width, height), (x, y) = self._placement(cropped)
+        offset = (x - left * scale, y - top * scale)
+        return Geometry((scale, scale), offset, (self.side, self.side), (x, y, x + width, y + height))
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8 [1 3 side side]."""
+        image = crop_to_box(image, box)
+        _, resized, corner = self._placement(image.size)
+        canvas = Image.new("RGB", (self.side, self.side))
+        resampling = Image.Resampling.LANCZOS if self.lanczos else Image.Resampling.BICUBIC
+        canvas.paste(image.resize(resized, resampling), corner)
+        return to_tensor(canvas)[None]
+
+
+@dataclass(frozen=True, slots=True)
+class WholeFrame:
+    """Shorter side near ``short``, both sides rounded to the nearest multiple; nothing is cut off."""
+
+    short: int = 480
+    multiple: int = 1
+
+    def scaled(self, input_size: int, multiple: int) -> "WholeFrame":
+        """The shorter side in proportion to the input size, rounded to the multiple."""
+        return WholeFrame(nearest_multiple(self.short * input_size / REFERENCE_SIZE, multiple), multiple)
+
+    def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
+        scale = self.short / min(size)
+        return (
+            nearest_multiple(size[0] * scale, self.multiple),
+            nearest_multiple(size[1] * scale, self.multiple),
+        )
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map; the two scales differ a little because of the rounding."""
+        resized = self._resized(cropped_size(size, box)[0])
+        scale, offset = resize_geometry(size, box, resized)
+        return Geometry(scale, offset, resized, (0, 0, *resized))
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8 [1 3 height width]."""
+        image = crop_to_box(image, box)
+        return to_tensor(image.resize(self._resized(image.size), Image.Resampling.BICUBIC))[None]
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """Shorter side to ``short``, the other floored to the multiple, cut into ``tile`` x ``tile`` squares.
+
+    The last tile of a row or column starts earlier instead of being padded; where tiles overlap, the first
+    one (in row-major order) counts. Source: the code of Walmer et al., CVPR 2023.
+    """
+
+    short: int = 448
+    tile: int = 224
+    multiple: int = 1
+
+    def scaled(self, input_size: int, multiple: int) -> "Tiles":
+        """Tile in proportion to the input size, shorter side as many tiles as before."""
+        tile = nearest_multiple(self.tile * input_size / REFERENCE_SIZE, multiple)
+        return replace(self, short=tile * self.short // self.tile, tile=tile, multiple=multiple)
+
+    def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
+        width, height = size
+        if width < height:
+            return self.short, self.multiple * int(self.short * height / width / self.multiple)
+        return self.multiple * int(self.short * width / height / self.multiple), self.short
+
+    def corners(self, resized: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+        """(left, top) of every tile in row-major order, for a resized image of (width, height)."""
+        columns = range(ceil(resized[0] / self.tile))
+        rows = range(ceil(resized[1] / self.tile))
+        return tuple(
+            (
+                min(column * self.tile, resized[0] - self.tile),
+                min(row * self.tile, resized[1] - self.tile),
+            )
+            for row in rows
+            for column in columns
+        )
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map into the resized image, of which the tiles are parts."""
+        resized = self._resized(cropped_size(size, box)[0])
+        scale, offset = resize_geometry(size, box, resized)
+        return Geometry(scale, offset, resized, (0, 0, *resized))
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8 [tiles 3 tile tile]."""
+        image = crop_to_box(image, box)
+        resized = self._resized(image.size)
+        pixels = to_tensor(image.resize(resized, Image.Resampling.BICUBIC))
+        return torch.stack(
+            [pixels[:, top : top + self.tile, left : left + self.tile] for left, top in self.corners(resized)]
+        )
+
+    def assemble(self, grids: Tensor, resized: tuple[int, int]) -> Tensor:
+        """One grid [height width dim] of the resized image from its tiles' grids [tiles height width dim]."""
+        cells = grids.shape[1]
+        stride = self.tile // cells
+        out = grids.new_empty(resized[1] // stride, resized[0] // stride, grids.shape[-1])
+        corners = self.corners(resized)
+        for grid, (left, top) in reversed(list(zip(grids, corners, strict=True))):
+            row, column = top // stride, left // stride
+            out[row : row + cells, column : column + cells] = grid
+        return out
