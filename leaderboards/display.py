@@ -1,93 +1,15 @@
-"""How tasks, metrics and poolings are called, ordered and formatted in tables; one entry a task."""
+"""How tasks, metrics, poolings and numbers are ordered and formatted in tables."""
 
 import math
 import re
-from dataclasses import dataclass
+
+from tasks.registry import TASKS, TaskEntry
 
 COMPARISON_TASK = "cka"
 
 TIED = "≈"
 """Mark of a score that the data cannot tell from the best one."""
 
-
-@dataclass(frozen=True, slots=True)
-class TaskDisplay:
-    """How a task is shown.
-
-    Attributes:
-        name: The task's name in records.
-        asks: What the task finds out about the features, for a newcomer.
-        measures: What the primary metric counts.
-        metrics: Its metrics in the order of the tables; others follow by name.
-    """
-
-    name: str
-    asks: str
-    measures: str
-    metrics: tuple[str, ...]
-
-
-_VOTES = tuple(f"top-{rank}{k}" for k in ("", " k=10", " k=20", " k=100", " k=200") for rank in (1, 5))
-_RANKINGS = tuple(
-    f"{name} {level}" for name in ("mAP", "mP@1", "mP@5", "mP@10") for level in ("medium", "easy", "hard")
-)
-_KEYPOINTS = tuple(
-    f"PCK@{alpha}{variant}"
-    for variant in ("", " per image", " per keypoint", " image size")
-    for alpha in ("0.1", "0.05", "0.01")
-)
-_CLUSTERINGS = ("purity", "NMI", "ARI")
-
-TASKS: tuple[TaskDisplay, ...] = (
-    TaskDisplay(
-        "knn",
-        "Do the images most similar to an image show the same class? They vote on its class.",
-        "top-1: images that are given their own class",
-        _VOTES,
-    ),
-    TaskDisplay(
-        "retrieval",
-        "Does a photo of a place find the other photos of that place?",
-        "mAP medium: mean average precision over the queries, Medium setup",
-        _RANKINGS,
-    ),
-    TaskDisplay(
-        "davis",
-        "Can objects outlined in a video's first frame be followed to its last by matching patches?",
-        "J&F: mean of region overlap (J) and outline accuracy (F)",
-        ("J&F", "J", "F"),
-    ),
-    TaskDisplay(
-        "spair",
-        "Does a point on an object, such as an ear, find the same point on another such object?",
-        "PCK@0.1: points found within 0.1 of the longer side of the object's box",
-        _KEYPOINTS,
-    ),
-    TaskDisplay(
-        "cluster-image",
-        "Do images fall into their classes when grouped without labels (k-means)?",
-        "purity: images that belong to the commonest class of their group",
-        _CLUSTERINGS,
-    ),
-    TaskDisplay(
-        "cluster-object",
-        "Do objects, cut out by their masks, fall into their categories when grouped?",
-        "purity: objects that belong to the commonest category of their group",
-        _CLUSTERINGS,
-    ),
-    TaskDisplay(
-        "cluster-part",
-        "Do parts of objects, cut out by their masks, fall into their kinds when grouped?",
-        "purity: parts that belong to the commonest kind of their group",
-        _CLUSTERINGS,
-    ),
-    TaskDisplay(
-        COMPARISON_TASK,
-        "Do two layers see the same images as similar?",
-        "CKA: 1 for the same similarities, 0 for unrelated ones",
-        ("CKA",),
-    ),
-)
 
 POOLINGS: dict[str, str] = {
     "cls": "class token",
@@ -99,10 +21,12 @@ GLOBAL_AVERAGE = "global average"
 """What the mean is called where it stands in for the class token that a ConvNet lacks."""
 
 
-def task_display(name: str) -> TaskDisplay:
-    """The entry of a task; a bare one for a task that has none."""
-    found = [task for task in TASKS if task.name == name]
-    return found[0] if found else TaskDisplay(name, "", "", ())
+def task_display(name: str) -> TaskEntry:
+    """How a task is shown: its entry; a bare one for a task that the registry lacks."""
+    bare = TaskEntry(
+        name=name, kind="vector", role="classification", title=name, data="", metrics=(), asks="", measures=""
+    )
+    return next((entry for entry in TASKS if entry.name == name), bare)
 
 
 def file_name(suite: str) -> str:

@@ -9,7 +9,7 @@ Kind = Literal["vector", "dense", "comparison"]
 Role = Literal["classification", "retrieval", "videos", "keypoints", "objects", "parts"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEntry:
     """A task of the benchmark.
 
@@ -17,41 +17,136 @@ class TaskEntry:
         name: Name on the command line and in records.
         kind: Scores stored vectors, is fed grids, or compares backbones.
         role: Kind of dataset that it needs.
-        metric: Primary metric.
         title: What it measures, for lists.
         data: Dataset of the standard protocol.
+        metrics: Names of its metrics in the order of tables, the primary one first; others follow by name.
+        asks: What it finds out about the features, as a question for a newcomer.
+        measures: What the primary metric counts.
+        analysis: Whether its numbers describe a backbone and do not rank it: they have a page of their own
+            and are no column of the best-layer table.
+        default: Whether it is run where no task is named.
     """
 
     name: str
     kind: Kind
     role: Role
-    metric: str
     title: str
     data: str
+    metrics: tuple[str, ...]
+    asks: str
+    measures: str
+    analysis: bool = False
+    default: bool = True
 
+    @property
+    def metric(self) -> str:
+        """Primary metric."""
+        return self.metrics[0]
+
+
+_VOTES = tuple(f"top-{rank}{k}" for k in ("", " k=10", " k=20", " k=100", " k=200") for rank in (1, 5))
+_RANKINGS = tuple(
+    f"{name} {level}" for name in ("mAP", "mP@1", "mP@5", "mP@10") for level in ("medium", "easy", "hard")
+)
+_KEYPOINTS = tuple(
+    f"PCK@{alpha}{variant}"
+    for variant in ("", " per image", " per keypoint", " image size")
+    for alpha in ("0.1", "0.05", "0.01")
+)
+_CLUSTERINGS = ("purity", "NMI", "ARI")
 
 TASKS: tuple[TaskEntry, ...] = (
-    TaskEntry("knn", "vector", "classification", "top-1", "k-NN classification", "ImageNet-1k"),
     TaskEntry(
-        "retrieval", "vector", "retrieval", "mAP medium", "instance retrieval", "revisited Oxford and Paris"
+        name="knn",
+        kind="vector",
+        role="classification",
+        title="k-NN classification",
+        data="ImageNet-1k",
+        metrics=_VOTES,
+        asks="Do the images most similar to an image show the same class? They vote on its class.",
+        measures="top-1: images that are given their own class",
     ),
-    TaskEntry("davis", "dense", "videos", "J&F", "video mask propagation", "DAVIS-2017 val"),
-    TaskEntry("spair", "dense", "keypoints", "PCK@0.1", "keypoint correspondence", "SPair-71k test"),
     TaskEntry(
-        "cluster-image", "vector", "classification", "purity", "k-means clustering of images", "ImageNet-50"
+        name="retrieval",
+        kind="vector",
+        role="retrieval",
+        title="instance retrieval",
+        data="revisited Oxford and Paris",
+        metrics=_RANKINGS,
+        asks="Does a photo of a place find the other photos of that place?",
+        measures="mAP medium: mean average precision over the queries, Medium setup",
     ),
     TaskEntry(
-        "cluster-object", "dense", "objects", "purity", "k-means clustering of objects", "COCO val2017"
+        name="davis",
+        kind="dense",
+        role="videos",
+        title="video mask propagation",
+        data="DAVIS-2017 val",
+        metrics=("J&F", "J", "F"),
+        asks="Can objects outlined in a video's first frame be followed to its last by matching patches?",
+        measures="J&F: mean of region overlap (J) and outline accuracy (F)",
     ),
-    TaskEntry("cluster-part", "dense", "parts", "purity", "k-means clustering of parts", "PartImageNet"),
-    TaskEntry("cka", "comparison", "classification", "CKA", "similarity of layers", "ImageNet-50"),
+    TaskEntry(
+        name="spair",
+        kind="dense",
+        role="keypoints",
+        title="keypoint correspondence",
+        data="SPair-71k test",
+        metrics=_KEYPOINTS,
+        asks="Does a point on an object, such as an ear, find the same point on another such object?",
+        measures="PCK@0.1: points found within 0.1 of the longer side of the object's box",
+    ),
+    TaskEntry(
+        name="cluster-image",
+        kind="vector",
+        role="classification",
+        title="k-means clustering of images",
+        data="ImageNet-50",
+        metrics=_CLUSTERINGS,
+        asks="Do images fall into their classes when grouped without labels (k-means)?",
+        measures="purity: images that belong to the commonest class of their group",
+    ),
+    TaskEntry(
+        name="cluster-object",
+        kind="dense",
+        role="objects",
+        title="k-means clustering of objects",
+        data="COCO val2017",
+        metrics=_CLUSTERINGS,
+        asks="Do objects, cut out by their masks, fall into their categories when grouped?",
+        measures="purity: objects that belong to the commonest category of their group",
+    ),
+    TaskEntry(
+        name="cluster-part",
+        kind="dense",
+        role="parts",
+        title="k-means clustering of parts",
+        data="PartImageNet",
+        metrics=_CLUSTERINGS,
+        asks="Do parts of objects, cut out by their masks, fall into their kinds when grouped?",
+        measures="purity: parts that belong to the commonest kind of their group",
+    ),
+    TaskEntry(
+        name="cka",
+        kind="comparison",
+        role="classification",
+        title="similarity of layers",
+        data="ImageNet-50",
+        metrics=("CKA",),
+        asks="Do two layers see the same images as similar?",
+        measures="CKA: 1 for the same similarities, 0 for unrelated ones",
+    ),
 )
 
 
 def find_tasks(names: tuple[str, ...]) -> tuple[TaskEntry, ...]:
-    """Tasks of those names in registry order, all if none is given; raises InputError for an unknown one."""
+    """Tasks of those names in registry order; those run by default if none is given.
+
+    Raises:
+        InputError: There is no task of a name.
+    """
     known = {task.name: task for task in TASKS}
     for name in names:
         if name not in known:
             raise unknown("task", name, known)
-    return tuple(task for task in TASKS if not names or task.name in names)
+    return tuple(task for task in TASKS if (task.name in names if names else task.default))
