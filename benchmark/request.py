@@ -1,13 +1,13 @@
 """What a run is told."""
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast, get_args
 
 from zoo.errors import InputError
-from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Interpolation, Layer, Tap
+from zoo.spec import SUBLAYER_TAPS, Interpolation, Tap
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 
@@ -19,8 +19,8 @@ def default_cache() -> Path:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunConfig:
-    """Options of a run that do not choose what is run.
+class Request:
+    """Options of a run.
 
     Attributes:
         output: Folder of records and tables.
@@ -46,6 +46,17 @@ class RunConfig:
     taps: tuple[Tap, ...] = ("block",)
     poolings: tuple[str, ...] = ("cls", "mean")
     store_dtype: Literal["float32", "float16"] = "float32"
+    suite: str | None = None
+    backbones: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    data: Path | None = None
+    images: str | None = None
+    limit: int | None = None
+    floor: bool = True
+    protocol: str | None = None
+    weights: Mapping[str, Path] = field(default_factory=dict)
+    input_size: int | None = None
+    interpolation: Interpolation = "huggingface"
 
 
 TAPS: tuple[Tap, ...] = ("block", *SUBLAYER_TAPS)
@@ -68,49 +79,6 @@ def parse_interpolation(text: str) -> Interpolation:
     raise InputError(f"--interpolation takes {' or '.join(get_args(Interpolation))}; found {text!r}")
 
 
-def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block",)) -> tuple[Layer, ...]:
-    """Layers of a backbone that options ask for, in order; raises InputError where one does not exist.
-
-    Args:
-        text: ``all``, or numbers, ranges and ``final`` separated by commas.
-        spec: The backbone.
-        taps: What to read of them; of the random floor, whose layers are draws, always the draws.
-    """
-    blocks = _select_blocks(text, spec)
-    inside = [tap for tap in taps if tap in SUBLAYER_TAPS]
-    if spec.family == "random" or not inside:
-        return blocks
-    if spec.heads is None:
-        raise InputError(f"{spec.name} has no {inside[0]} in its blocks: leave it or --taps out")
-    indices = {layer.index for layer in blocks if layer.tap == "block"} - {0}
-    layers = {Layer(index, tap) for index in indices for tap in inside}
-    if not layers:
-        raise InputError(f"layers {text!r} have no {inside[0]} in {spec.name}; blocks from 1 on have")
-    layers |= set(blocks) if "block" in taps else set()
-    return tuple(sorted(layers, key=lambda layer: layer.place))
-
-
-def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
-    if text == "all":
-        return tuple(layer for layer in spec.layers if layer.index > 0)
-    chosen: set[Layer] = set()
-    for part in text.split(","):
-        part = part.strip()
-        if part == "final":
-            if spec.has_final:  # a ConvNet has no final norm: its last block stands for it
-                chosen.add(Layer(spec.depth, "final"))
-            continue
-        first, _, last = part.partition("-")
-        if not first.isdigit() or (last and not last.isdigit()):
-            raise InputError(
-                f"layers {text!r}: expected 'all' or a list such as '4,8-12,final', found {part!r}"
-            )
-        for index in range(int(first), int(last or first) + 1):
-            if index > spec.depth and spec.family != "random":
-                raise InputError(f"{spec.name} has layers 0 to {spec.depth}, there is no layer {index}")
-            chosen.add(Layer(index))
-    if spec.family == "random":  # its layers are draws, and all of them are the floor
-        return _select_blocks("all", spec)
-    if not chosen:
-        raise InputError(f"layers {text!r} choose nothing of {spec.name}")
-    return tuple(layer for layer in spec.layers if layer in chosen)
+def default_workers() -> int:
+    """Threads for decoding and scoring: the processors that this process may use, at most 16."""
+    return min(16, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)

@@ -23,9 +23,7 @@ GLOBAL_AVERAGE = "global average"
 
 def task_display(name: str) -> TaskEntry:
     """How a task is shown: its entry; a bare one for a task that the registry lacks."""
-    bare = TaskEntry(
-        name=name, kind="vector", role="classification", title=name, data="", metrics=(), asks="", measures=""
-    )
+    bare = TaskEntry(name=name, role="classification", title=name, data="", metrics=(), asks="", measures="")
     return next((entry for entry in TASKS if entry.name == name), bare)
 
 

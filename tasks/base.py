@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.datasets.base import Sample
+from zoo.features import Shown
 from zoo.spec import Layer
 from zoo.view.views import View
 
@@ -55,15 +56,43 @@ class Source:
         """All images in order."""
         return tuple(sample for group in self.groups for sample in group.samples)
 
+    @property
+    def shards(self) -> int:
+        """Number of shards."""
+        return -(-len(self.groups) // self.groups_per_shard)
+
+    def shard_groups(self, shard: int) -> range:
+        """Places in `groups` of the groups of a shard."""
+        start = shard * self.groups_per_shard
+        return range(start, min(start + self.groups_per_shard, len(self.groups)))
+
+    def shard_images(self, shard: int) -> int:
+        """Number of images of a shard."""
+        return sum(len(self.groups[group].samples) for group in self.shard_groups(shard))
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One number: a metric's value over ``n`` units (images, queries, objects, pairs, regions)."""
+    """One number: a metric's value over ``n`` units (images, queries, objects, pairs, regions).
+
+    Attributes:
+        metric: Name of the metric.
+        value: The number.
+        n: How many units it is taken over.
+        unit: What they are.
+        head: The attention head that it belongs to, from 0; -1 for all heads, or where there are none.
+    """
 
     metric: str
     value: float
     n: int
     unit: str
+    head: int = -1
+
+    @property
+    def statistic(self) -> str:
+        """Name of its statistic in `Items.statistics`."""
+        return self.metric if self.head < 0 else f"{self.metric} of head {self.head}"
 
 
 Over = Literal["items", "clusters", "strata", "partition"]
@@ -80,10 +109,12 @@ class Statistic:
             (purity, NMI or ARI) of the columns ``label`` and ``start 1``, ``start 2``, ...: the partitions by
             k-means from several starts, best first.
         over: What it is the mean over. Items, clusters or strata without a value are left out.
+        scale: What the mean is multiplied by.
     """
 
     column: str
     over: Over = "items"
+    scale: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +136,21 @@ class Items:
     strata: tuple[str, ...]
     values: Mapping[str, NDArray[np.float64]]
     statistics: Mapping[str, Statistic]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The images of one group in a batch.
+
+    Attributes:
+        rows: Where they are in the batch; the tiles of an image lie side by side.
+        view: How they are shown, scaled to the backbone.
+        size: Width and height in pixels of the view of the first of them, of which tiles are parts.
+    """
+
+    rows: slice
+    view: View
+    size: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +179,7 @@ class VectorProblem(Protocol):
     """A task on its data that scores stored vectors (k-NN, retrieval, image clustering)."""
 
     @property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of everything but the features that decides the scores: numbers, labels, ground truth."""
         ...
 
@@ -153,13 +199,22 @@ class VectorProblem(Protocol):
         ...
 
 
-class Measurer(Protocol):
-    """Measures one group while its grids are in memory; layers come in turn and do not see each other."""
+Portion_contra = TypeVar("Portion_contra", contravariant=True)
+Portion_co = TypeVar("Portion_co", covariant=True)
+Portion = TypeVar("Portion")
 
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        """Take grids [images height width dim] of the group's images at those positions, in order.
 
-        The tensor may be a view of a live activation: copy what outlives the call.
+class Measurer(Protocol[Portion_contra]):
+    """Measures one group while what it is fed is in memory; layers come in turn and do not see each other."""
+
+    def update(self, layer: Layer, positions: Sequence[int], portion: Portion_contra, /) -> None:
+        """Take what a layer shows of the group's images at those positions, in order.
+
+        Args:
+            layer: The layer that is measured.
+            positions: Places of the images in their group.
+            portion: What the problem's feed makes of them (`tasks.feeds`). Its tensors may be views of live
+                activations: copy what outlives the call.
         """
         ...
 
@@ -168,11 +223,27 @@ class Measurer(Protocol):
         ...
 
 
-class MeasuredProblem(Protocol):
-    """A task on its data that is fed grids group by group."""
+class Feed(Protocol[Portion_co]):
+    """What a measurer is fed; the three of them are in `tasks.feeds`."""
+
+    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
+        """Layers that are measured where those layers are scored, in order."""
+        ...
+
+    def shown(self, layer: Layer) -> tuple[Layer, ...]:
+        """What a backbone must show so that a layer can be measured, in the order of a forward."""
+        ...
+
+    def portion(self, shown: Sequence[Shown], part: Part) -> Portion_co:
+        """What a measurer is given of a batch: of all that `shown` names, the images of one group."""
+        ...
+
+
+class MeasuredProblem(Protocol[Portion]):
+    """A task on its data that is fed what a pass shows, group by group."""
 
     @property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of everything but the features that decides the scores: numbers, labels, ground truth."""
         ...
 
@@ -181,12 +252,17 @@ class MeasuredProblem(Protocol):
         """What it looks at."""
         ...
 
-    def measure(self, group: Group, view: View) -> Measurer:
+    @property
+    def feed(self) -> Feed[Portion]:
+        """What its measurers are fed."""
+        ...
+
+    def measure(self, group: Group, view: View) -> Measurer[Portion]:
         """A measurer of a group that is shown through that view (already scaled to the backbone)."""
         ...
 
 
-class DenseProblem(MeasuredProblem, Protocol):
+class ScoredProblem(MeasuredProblem[Portion], Protocol):
     """A task that scores what its groups left behind (propagation, keypoints, regions)."""
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:

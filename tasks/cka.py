@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import Group, Measurer, Source, digest
+from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.similarity import gram_matrix, scaled_gram, u_centred
 from tasks.sources import ClassificationSources
 from zoo.spec import Layer
@@ -49,7 +50,7 @@ class CkaProblem:
         return self.where.probe
 
     @cached_property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of the rule and the batches."""
         return digest(
             "cka", self.rule, self.where.batches, [len(group.samples) for group in self.source.groups]
@@ -76,7 +77,12 @@ class CkaProblem:
         """U-centred Gram matrix in float32, all zeros where the features do not vary."""
         return u_centred(scaled_gram(gram) if self.rule.min_max else gram).float()
 
-    def measure(self, group: Group, view: View) -> Measurer:
+    @property
+    def feed(self) -> GridFeed:
+        """Grids."""
+        return GRIDS
+
+    def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """A measurer of one group."""
         return _GramMeasurer(self)
 

@@ -27,6 +27,7 @@ from tasks.base import (
 )
 from tasks.checks import unusable
 from tasks.datasets.base import RegionImage, Regions
+from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.clustering import AGREEMENTS, kmeans_starts
 from tasks.sources import ClassificationSources
 from zoo.spec import Layer
@@ -93,7 +94,7 @@ class ImageClusterProblem:
         return (self.where.probe,)
 
     @cached_property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of the rule and the labels."""
         return digest("cluster-image", self.rule, self.labels)
 
@@ -137,12 +138,17 @@ class RegionClusterProblem:
         return {image.sample.key: image for image in self.data.images}
 
     @cached_property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of the rule and of the regions, whose repr tells their labels and shapes."""
         regions = [region for image in self.data.images for region in image.regions]
         return digest("cluster-regions", self.rule, self.k, regions)
 
-    def measure(self, group: Group, view: View) -> Measurer:
+    @property
+    def feed(self) -> GridFeed:
+        """Grids."""
+        return GRIDS
+
+    def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """A measurer of one image."""
         return _RegionMeasurer(self.images[group.key])
 

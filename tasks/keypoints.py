@@ -16,6 +16,7 @@ from torch.nn.functional import normalize
 from tasks.base import Group, Items, Measurements, Measurer, Outcome, Over, Score, Source, Statistic, digest
 from tasks.checks import ALIKE, varies
 from tasks.datasets.base import KeypointPair, Keypoints
+from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.correspondence import Target, match, match_official, prepare_target, sample_points
 from zoo.spec import Layer
 from zoo.view.views import Letterbox, View
@@ -82,7 +83,7 @@ class KeypointProblem:
         return Source(self.data.name, groups, self.rule.view)
 
     @cached_property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of the rule and the annotations."""
         pairs, samples = self.data.pairs, self.data.samples
         points = [array for pair in pairs for array in (pair.source_points, pair.target_points)]
@@ -90,7 +91,12 @@ class KeypointProblem:
         facts = [(p.key, p.category, p.source_size, p.target_size, p.target_box) for p in pairs]
         return digest("spair", self.rule, images, facts, *points)
 
-    def measure(self, group: Group, view: View) -> Measurer:
+    @property
+    def feed(self) -> GridFeed:
+        """Grids."""
+        return GRIDS
+
+    def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """A measurer of one category."""
         return _CategoryMeasurer(self.pairs[group.key], self.images[group.key], view, self.rule)
 

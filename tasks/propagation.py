@@ -18,6 +18,7 @@ from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Sou
 from tasks.checks import ALIKE, varies
 from tasks.datasets.base import Video, Videos
 from tasks.datasets.davis_masks import read_mask
+from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.propagation import Propagator, decode, seed_labels
 from tasks.metrics.segmentation import VOID, score_frame
 from zoo.spec import Layer
@@ -66,12 +67,17 @@ class PropagationProblem:
         return Source(self.data.name, groups, self.rule.view)
 
     @cached_property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of the rule and of the mask files' sizes and times."""
         masks = [(path.name, path.stat()) for video in self.data.videos for path in video.masks]
         return digest("davis", self.rule, [(name, s.st_size, s.st_mtime_ns) for name, s in masks])
 
-    def measure(self, group: Group, view: View) -> Measurer:
+    @property
+    def feed(self) -> GridFeed:
+        """Grids."""
+        return GRIDS
+
+    def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """A measurer of one video."""
         video = next(video for video in self.data.videos if video.name == group.key)
         return _VideoMeasurer(video, view, self.rule)

@@ -1,11 +1,11 @@
 """The tasks: names, metrics and what each needs. Imports nothing heavy."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from zoo.errors import unknown
 
-Kind = Literal["vector", "dense", "comparison"]
 Role = Literal["classification", "retrieval", "videos", "keypoints", "objects", "parts"]
 
 
@@ -15,7 +15,6 @@ class TaskEntry:
 
     Attributes:
         name: Name on the command line and in records.
-        kind: Scores stored vectors, is fed grids, or compares backbones.
         role: Kind of dataset that it needs.
         title: What it measures, for lists.
         data: Dataset of the standard protocol.
@@ -25,10 +24,11 @@ class TaskEntry:
         analysis: Whether its numbers describe a backbone and do not rank it: they have a page of their own
             and are no column of the best-layer table.
         default: Whether it is run where no task is named.
+        bind: Joins it with the data of its role; None for the tasks of this package, whose table is in
+            `benchmark.plan.problems`.
     """
 
     name: str
-    kind: Kind
     role: Role
     title: str
     data: str
@@ -37,6 +37,7 @@ class TaskEntry:
     measures: str
     analysis: bool = False
     default: bool = True
+    bind: Callable[..., Any] | None = None
 
     @property
     def metric(self) -> str:
@@ -58,7 +59,6 @@ _CLUSTERINGS = ("purity", "NMI", "ARI")
 TASKS: tuple[TaskEntry, ...] = (
     TaskEntry(
         name="knn",
-        kind="vector",
         role="classification",
         title="k-NN classification",
         data="ImageNet-1k",
@@ -68,7 +68,6 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="retrieval",
-        kind="vector",
         role="retrieval",
         title="instance retrieval",
         data="revisited Oxford and Paris",
@@ -78,7 +77,6 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="davis",
-        kind="dense",
         role="videos",
         title="video mask propagation",
         data="DAVIS-2017 val",
@@ -88,7 +86,6 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="spair",
-        kind="dense",
         role="keypoints",
         title="keypoint correspondence",
         data="SPair-71k test",
@@ -98,7 +95,6 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="cluster-image",
-        kind="vector",
         role="classification",
         title="k-means clustering of images",
         data="ImageNet-50",
@@ -108,7 +104,6 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="cluster-object",
-        kind="dense",
         role="objects",
         title="k-means clustering of objects",
         data="COCO val2017",
@@ -118,7 +113,6 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="cluster-part",
-        kind="dense",
         role="parts",
         title="k-means clustering of parts",
         data="PartImageNet",
@@ -128,7 +122,6 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="cka",
-        kind="comparison",
         role="classification",
         title="similarity of layers",
         data="ImageNet-50",

@@ -53,7 +53,7 @@ class RetrievalProblem:
         )
 
     @cached_property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of the rule and the ground truth."""
         data = self.data
         return digest("retrieval", self.rule, *data.easy, "hard", *data.hard, "junk", *data.junk)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.base import Group, Source
-from tasks.datasets.base import Classification, ClassImages, Sample
+from tasks.datasets.base import Classification, ClassImages, Coverage, Regions, Sample
 from zoo.view.views import ResizeCrop, View
 
 CHUNK = 512
@@ -62,6 +62,31 @@ class ClassificationSources:
     probe_order: NDArray[np.int64]
     rest_order: NDArray[np.int64]
     batches: Batches
+
+
+@dataclass(frozen=True)
+class ProbedClasses:
+    """A classification dataset and its probe subset.
+
+    Attributes:
+        images: The dataset.
+        where: Its sources.
+        labels: Class of each probe image, in the order of its source.
+        coverage: How complete the probe subset is.
+    """
+
+    images: Classification
+    where: ClassificationSources
+    labels: NDArray[np.int64]
+    coverage: Coverage
+
+
+@dataclass(frozen=True)
+class ClusteredRegions:
+    """Images with annotated regions, and how many clusters the regions of the complete dataset fall into."""
+
+    regions: Regions
+    k: int
 
 
 def chunked(name: str, samples: tuple[Sample, ...], view: View) -> Source:

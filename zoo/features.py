@@ -30,6 +30,10 @@ class LayerFeatures:
         """Average of the grid over its cells, [batch dim], float32."""
         return self.grid.float().mean(dim=(1, 2))
 
+    def of(self, rows: slice) -> "LayerFeatures":
+        """The same of some images of the batch; a view."""
+        return LayerFeatures(self.layer, None if self.cls is None else self.cls[rows], self.grid[rows])
+
 
 @dataclass(frozen=True, slots=True)
 class AttentionMaps:
@@ -48,6 +52,14 @@ class AttentionMaps:
     prefix_tokens: int
     cells: tuple[int, int]
 
+    def of(self, rows: slice) -> "AttentionMaps":
+        """The same of some images of the batch; a view."""
+        return AttentionMaps(self.layer, self.probabilities[rows], self.prefix_tokens, self.cells)
+
+
+Shown = LayerFeatures | AttentionMaps
+"""What a visitor is shown of a layer."""
+
 
 @dataclass(frozen=True, slots=True)
 class BackboneIdentity:
@@ -62,7 +74,7 @@ class BackboneIdentity:
     fingerprint: str
 
 
-Visitor = Callable[[LayerFeatures], None]
+Visitor = Callable[[Shown], None]
 AttentionVisitor = Callable[[AttentionMaps], None]
 
 
@@ -100,6 +112,10 @@ class Backbone(Protocol):
     @property
     def dtype(self) -> torch.dtype:
         """Dtype of the forward."""
+        ...
+
+    def refusal(self, layers: Collection[Layer]) -> str:
+        """Why it cannot show one of those layers, in a sentence; "" if it can show them all."""
         ...
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:

@@ -26,7 +26,7 @@ Family = Literal[
 ]
 FAMILIES: tuple[Family, ...] = get_args(Family)
 
-Tap = Literal["block", "final", "norm1", "attention", "norm2", "mlp"]
+Tap = Literal["block", "final", "norm1", "probabilities", "attention", "norm2", "mlp"]
 
 SUBLAYER_TAPS: tuple[Tap, ...] = ("norm1", "attention", "norm2", "mlp")
 """Taps inside a block, in the order in which a forward reaches them."""
@@ -138,6 +138,11 @@ class BackboneSpec:
     paper: str = ""
     original: str = ""
     trained: bool = True
+
+    @property
+    def is_floor(self) -> bool:
+        """Whether it is a random floor: features that know nothing of an image, whose layers are draws."""
+        return self.family == "random"
 
     @property
     def depth(self) -> int:

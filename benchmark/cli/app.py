@@ -15,8 +15,8 @@ from benchmark.cli.pretrain import pretrain_command
 from benchmark.cli.reproduce import reproduce_command
 from benchmark.cli.score import SEVERAL as OF_SCORERS
 from benchmark.cli.score import score_app
-from benchmark.engines.engine import WorkerDiedError
-from benchmark.request import RunConfig, default_cache, parse_interpolation, parse_taps
+from benchmark.engines.base import WorkerDiedError
+from benchmark.request import Request, default_cache, default_workers, parse_interpolation, parse_taps
 from zoo.errors import InputError
 
 app = typer.Typer(
@@ -123,10 +123,10 @@ def run_command(
 
     Without options: the mini suite, offline, in one to two minutes.
     """
-    from benchmark.api import RunRequest, carry_out, default_workers
+    from benchmark.api import carry_out
     from benchmark.engines.progress import Terminal
 
-    config = RunConfig(
+    request = Request(
         output=output,
         cache=cache or default_cache(),
         device=device,
@@ -137,9 +137,6 @@ def run_command(
         taps=parse_taps(part.strip() for part in taps.split(",")),
         poolings=parse_poolings(poolings),
         store_dtype=store_dtype.value,
-    )
-    request = RunRequest(
-        config=config,
         suite=suite,
         backbones=tuple(backbones or ()),
         tasks=tuple(tasks or ()),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.request import default_cache
+from benchmark.request import default_cache, default_workers
 
 
 class ObjectiveName(StrEnum):
@@ -90,7 +90,6 @@ def pretrain_command(
     a directory in Hugging Face format with a model card. Without options it does what made the packaged
     weights.
     """
-    from benchmark.api import default_workers
     from benchmark.engines.progress import Terminal
     from benchmark.pretrain.pretrain import Pretraining, pretrain
     from zoo.pretrain.methods import method

@@ -14,29 +14,30 @@ def show(summary: RunSummary, report: Terminal) -> int:
 
     0: done; 1: something failed, the rest is done and kept; 2: all that failed did so for bad input.
     """
-    passes, failures = summary.result.passes, summary.failures
-    plan, tasks = summary.plan, len(summary.bound.tasks)
-    report.say(f"{len(plan.backbones)} backbones, {plan.backbones[0].images:,} images each, {tasks} tasks")
-    if passes.images:
-        report.say(f"{passes.images:,} images through backbones, and scored, in {passes.seconds:.0f} s")
+    plan, done = summary.plan, summary.done
+    backbones, tasks = len(plan.backbones), len(plan.tasks.every)
+    report.say(f"{backbones} backbones, {plan.images:,} images each, {tasks} tasks")
+    if done.images:
+        report.say(f"{done.images:,} images through backbones, and scored, in {summary.seconds:.0f} s")
     else:
         report.say("no image went through a backbone: all features were there")
-    for absent in summary.bound.absent:
+    for absent in plan.tasks.absent:
         report.say(f"left out: {absent}")
-    for line in passes.unreadable[:MOST_NAMED]:
+    for line in done.unreadable[:MOST_NAMED]:
         report.say(f"left out: {line}")
-    if len(passes.unreadable) > MOST_NAMED:
-        report.say(f"left out: {len(passes.unreadable) - MOST_NAMED} further images that cannot be decoded")
-    partial = {task.dataset: task.coverage for task in summary.bound.tasks if task.coverage.partial}
+    if len(done.unreadable) > MOST_NAMED:
+        report.say(f"left out: {len(done.unreadable) - MOST_NAMED} further images that cannot be decoded")
+    subjects = [task.subject for task in plan.tasks.every]
+    partial = {subject.dataset: subject.coverage for subject in subjects if subject.coverage.partial}
     for name, coverage in sorted(partial.items()):
         report.say(f"partial: {name}: {coverage}")
-    for failure in failures:
+    for failure in done.failures:
         report.say(f"failed: {failure}")
     for page in summary.pages:
         report.say(f"wrote {_short(page)}")
-    if not failures:
+    if not done.failures:
         return 0
-    return 2 if all(failure.bad_input for failure in failures) else 1
+    return 2 if all(failure.bad_input for failure in done.failures) else 1
 
 
 def _short(path: Path) -> Path:

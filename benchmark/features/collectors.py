@@ -1,16 +1,16 @@
 """Collectors: what listens to a pass, and the arrays that each leaves behind for a shard."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from benchmark.features.loading import Batch, Member
-from tasks.base import Group, MeasuredProblem, Measurer, Source
+from tasks.base import Group, MeasuredProblem, Measurer, Part, Source
 from zoo.errors import InputError
-from zoo.features import LayerFeatures
+from zoo.features import LayerFeatures, Shown
 from zoo.spec import Layer
 from zoo.view.views import Tiles, View
 
@@ -26,7 +26,7 @@ class Collector(Protocol):
         """Layers that it wants to see."""
         ...
 
-    def see(self, batch: Batch, features: LayerFeatures) -> None:
+    def see(self, batch: Batch, shown: Shown) -> None:
         """One layer of one batch."""
         ...
 
@@ -58,8 +58,10 @@ class VectorCollector:
         """Layers that it wants to see."""
         return self._layers
 
-    def see(self, batch: Batch, features: LayerFeatures) -> None:
+    def see(self, batch: Batch, shown: Shown) -> None:
         """Pool one layer; the small results stay on the device until the shard ends."""
+        assert isinstance(shown, LayerFeatures)  # it asks for no probabilities
+        features = shown
         if batch is not self._latest:  # the first layer of a new batch
             self._latest = batch
             self._members.extend(batch.members)
@@ -90,49 +92,55 @@ class VectorCollector:
         self._kept.setdefault(name, []).append(vectors.float())
 
 
-class DenseCollector:
-    """Feeds a dense problem's measurers, one for each group.
+class MeasuredCollector:
+    """Feeds a problem's measurers, one for each group.
 
     Arrays are named ``17/3/error``: group, layer, and what the measurer calls it.
     """
 
-    def __init__(self, problem: MeasuredProblem, view: View, layers: frozenset[Layer]) -> None:
+    def __init__(self, problem: MeasuredProblem[Any], view: View, layers: Collection[Layer]) -> None:
         self._problem = problem
         self._view = view
-        self._layers = layers
-        self._measurers: dict[int, Measurer] = {}
+        self._alone = isinstance(view, Tiles)
+        self._measured = tuple(sorted(layers, key=lambda layer: layer.place))
+        self._serves = {shown: layer for layer in self._measured for shown in problem.feed.shown(layer)}
+        self._waiting: dict[Layer, list[Shown]] = {}
+        self._measurers: dict[int, Measurer[Any]] = {}
         self._failed: dict[tuple[int, Layer], str] = {}
 
     @property
     def layers(self) -> frozenset[Layer]:
         """Layers that it wants to see."""
-        return self._layers
+        return frozenset(self._serves)
 
-    def see(self, batch: Batch, features: LayerFeatures) -> None:
-        """Hand one layer's grids to the measurers of their groups."""
-        layer = features.layer
-        for members, grids in self._by_group(batch, features.grid):
+    def see(self, batch: Batch, shown: Shown) -> None:
+        """Hand a layer to the measurers of the batch's groups, once all that it is measured by was shown."""
+        layer = self._serves[shown.layer]
+        waiting = self._waiting.setdefault(layer, [])
+        waiting.append(shown)
+        if len(waiting) < len(self._problem.feed.shown(layer)):
+            return
+        del self._waiting[layer]
+        for members, part in self._parts(batch):
             group = members[0].group
             if (group, layer) not in self._failed:
                 measurer = self._measurer(group)
                 with self._noting(group, layer):
-                    measurer.update(layer, [member.position for member in members], grids)
+                    portion = self._problem.feed.portion(waiting, part)
+                    measurer.update(layer, [member.position for member in members], portion)
 
     def finish(self, groups: range) -> dict[str, Tensor]:
         """What the shard's measurers keep."""
         arrays: dict[str, Tensor] = {}
         for group in groups:
             measurer = self._measurer(group)
-            for layer in sorted(self._layers):
+            for layer in self._measured:
                 kept: dict[str, Tensor] = {}
                 if (group, layer) not in self._failed:
                     with self._noting(group, layer):
                         kept = measurer.finish(layer)
                 reason = self._failed.pop((group, layer), "")
-                if reason:
-                    kept = {FAILURE: torch.tensor(list(reason.encode()), dtype=torch.uint8)}
-                for name, value in kept.items():
-                    arrays[f"{group}/{layer}/{name}"] = value.cpu().contiguous()
+                arrays |= _named(group, layer, _reason(reason) if reason else kept)
         self._measurers = {}
         return arrays
 
@@ -146,24 +154,29 @@ class DenseCollector:
         except ValueError as error:
             self._failed.setdefault((group, layer), str(error))
 
-    def _measurer(self, group: int) -> Measurer:
+    def _measurer(self, group: int) -> Measurer[Any]:
         if group not in self._measurers:
             entry: Group = self._problem.source.groups[group]
             self._measurers[group] = self._problem.measure(entry, self._view)
         return self._measurers[group]
 
-    def _by_group(self, batch: Batch, grids: Tensor) -> Iterator[tuple[tuple[Member, ...], Tensor]]:
-        """Consecutive images of one group with their grids; an image of tiles comes alone, assembled."""
-        start = 0
+    def _parts(self, batch: Batch) -> Iterator[tuple[tuple[Member, ...], Part]]:
+        """Consecutive images of one group, and where they are in the batch; an image of tiles comes alone."""
+        row = start = 0
         while start < len(batch.members):
-            member = batch.members[start]
-            if isinstance(self._view, Tiles):
-                tiles = sum(m.tiles for m in batch.members[:start])
-                yield (member,), self._view.assemble(grids[tiles : tiles + member.tiles], member.size)[None]
-                start += 1
-                continue
-            stop = start
-            while stop < len(batch.members) and batch.members[stop].group == member.group:
+            first = batch.members[start]
+            stop = start + 1
+            while not self._alone and stop < len(batch.members) and batch.members[stop].group == first.group:
                 stop += 1
-            yield batch.members[start:stop], grids[start:stop]
-            start = stop
+            members = batch.members[start:stop]
+            rows = sum(member.tiles for member in members)
+            yield members, Part(slice(row, row + rows), self._view, first.size)
+            row, start = row + rows, stop
+
+
+def _reason(text: str) -> dict[str, Tensor]:
+    return {FAILURE: torch.tensor(list(text.encode()), dtype=torch.uint8)}
+
+
+def _named(group: int, layer: Layer, kept: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {f"{group}/{layer}/{name}": value.cpu().contiguous() for name, value in kept.items()}

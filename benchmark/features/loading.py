@@ -55,17 +55,6 @@ class ShardEnd:
 Event = Batch | Unreadable | ShardEnd
 
 
-def shard_groups(source: Source, shard: int) -> range:
-    """Indices of the groups of a shard."""
-    start = shard * source.groups_per_shard
-    return range(start, min(start + source.groups_per_shard, len(source.groups)))
-
-
-def shard_count(source: Source) -> int:
-    """Number of shards of a source."""
-    return -(-len(source.groups) // source.groups_per_shard)
-
-
 def batches(
     source: Source, view: View, shards: Sequence[int], batch_size: int, input_size: int, workers: int
 ) -> Iterator[Event]:
@@ -83,7 +72,7 @@ def batches(
     jobs = (
         (shard, group, position)
         for shard in shards
-        for group in shard_groups(source, shard)
+        for group in source.shard_groups(shard)
         for position in range(len(source.groups[group].samples))
     )
 

@@ -18,6 +18,9 @@ from zoo.atomic import whole_file
 
 SUFFIX = ".safetensors"
 
+_INTACT: dict[Path, tuple[int, int]] = {}
+"""Size and time of files that this process has written or checked: their bytes are read once."""
+
 
 def write_bytes(path: Path, payload: bytes) -> None:
     """Write a file so that it is there whole or not at all, also after a power cut."""
@@ -25,35 +28,40 @@ def write_bytes(path: Path, payload: bytes) -> None:
         temporary.write_bytes(payload)
 
 
-class ShardStore:
-    """Numbered shards in a folder; each is a dictionary of arrays."""
+class Shards:
+    """Numbered shards of a folder that was opened; each is a dictionary of arrays."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, count: int, known: Mapping[int, Path]) -> None:
         self.folder = folder
-        self._known: dict[int, Path] = {}
+        self.count = count
+        self._known = dict(known)
+
+    @classmethod
+    def open(cls, folder: Path, count: int) -> "Shards":
+        """Look at what is there of shards 0..count-1; damaged files are removed and count as missing."""
+        known: dict[int, Path] = {}
+        for path in sorted(folder.glob(f"*{SUFFIX}")):
+            index, checksum = path.name.removesuffix(SUFFIX).split(".")
+            if int(index) in known:
+                continue
+            if _is_intact(path, checksum):
+                known[int(index)] = path
+            else:
+                path.unlink(missing_ok=True)
+        return cls(folder, count, known)
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Shards that are not there, in order."""
+        return tuple(index for index in range(self.count) if index not in self._known)
 
     def write(self, index: int, arrays: Mapping[str, Tensor]) -> None:
         """Store a shard; arrays are contiguous CPU tensors."""
         payload = save(dict(arrays))
         path = self.folder / f"{index:06d}.{zlib.crc32(payload):08x}{SUFFIX}"
         write_bytes(path, payload)
+        _INTACT[path] = _stamp(path)
         self._known[index] = path
-
-    def missing(self, count: int) -> list[int]:
-        """Which of shards 0..count-1 are absent or damaged; damaged files are removed.
-
-        Bytes are read once: what this store has written or checked before is not checked again.
-        """
-        checked, self._known = set(self._known.values()), {}
-        for path in sorted(self.folder.glob(f"*{SUFFIX}")):
-            index, checksum = path.name.removesuffix(SUFFIX).split(".")
-            if int(index) in self._known:
-                continue
-            if path in checked or f"{_crc32(path):08x}" == checksum:
-                self._known[int(index)] = path
-            else:
-                path.unlink(missing_ok=True)
-        return [index for index in range(count) if index not in self._known]
 
     def names(self, index: int) -> tuple[str, ...]:
         """Names of a shard's arrays."""
@@ -66,12 +74,28 @@ class ShardStore:
             return {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
 
     def read(self, index: int, name: str) -> NDArray[np.generic]:
-        """One array of a shard that `missing` or `write` has seen; raises KeyError if it is not there."""
+        """One array of a shard; raises KeyError if it is not there."""
         with safe_open(self._known[index], framework="numpy") as file:
             try:
                 return np.asarray(file.get_tensor(name))
             except SafetensorError as error:
                 raise KeyError(f"{self._known[index]} has no array {name}") from error
+
+
+def _is_intact(path: Path, checksum: str) -> bool:
+    """Whether a file's bytes have the checksum of its name."""
+    stamp = _stamp(path)
+    if _INTACT.get(path) == stamp:
+        return True
+    if f"{_crc32(path):08x}" != checksum:
+        return False
+    _INTACT[path] = stamp
+    return True
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    facts = path.stat()
+    return facts.st_size, facts.st_mtime_ns
 
 
 def _crc32(path: Path) -> int:

@@ -1,6 +1,7 @@
 """Records of comparisons: one file for each pair of backbones."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from pathlib import Path
 from time import perf_counter
@@ -10,125 +11,132 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.engines.progress import Advance, Reporter
-from benchmark.features.loading import shard_count
-from benchmark.jobs.job import BackboneRun, Failure
+from benchmark.features.shards import Shards
+from benchmark.jobs.failures import Failure, failure
+from benchmark.jobs.job import ScoreJob
+from benchmark.jobs.prepare import Prepared, score_job
 from benchmark.jobs.scores import readers_of
-from benchmark.plan.plan import BoundTask
+from benchmark.plan.bound import Comparison
+from benchmark.plan.plan import Plan
 from benchmark.scores.cka_matrix import Compared, compare
-from benchmark.scores.records import Scored, base_fields, file_name, file_under, is_current
-from leaderboards.records.record import COLUMNS, write_frame
+from benchmark.scores.records import Scored, base_fields, file_under, is_current
+from leaderboards.records.files import scored_path
+from leaderboards.records.record import COLUMNS, DEFAULTS, write_frame
 from tasks.base import digest
-from tasks.cka import CkaProblem
 
-Pair = tuple[BackboneRun, BackboneRun]
+Pair = tuple[ScoreJob, ScoreJob]
 
 NORMAL = 1.959964
 """Standard errors to each side of a 95 % interval."""
 
 
-def stale_comparisons(runs: Sequence[BackboneRun], tasks: Sequence[BoundTask]) -> list[BoundTask]:
-    """Comparisons of which a pair's records are absent or belong to something else."""
-    return [task for task in tasks if any(not _current(pair, task) for pair in _pairs(runs))]
+@dataclass(frozen=True)
+class Member:
+    """A backbone of a comparison: its job and its stored features."""
+
+    job: ScoreJob
+    stored: Compared
 
 
-def file_comparisons_under_suite(runs: Sequence[BackboneRun], tasks: Sequence[BoundTask]) -> None:
-    """Let current comparisons belong to the run's suite."""
-    for task in tasks:
-        for pair in _pairs(runs):
-            file_under(_path(pair, task), _fingerprint(pair, task), pair[0].suite)
+def stale_comparisons(plan: Plan, prepared: Prepared) -> list[Comparison]:
+    """Comparisons of which a pair's records are absent or belong to something else; files the others."""
+    stale = []
+    for task in plan.tasks.comparisons:
+        pairs = _pairs(_jobs(plan, prepared, task))
+        for pair in pairs:
+            file_under(_path(pair), _fingerprint(pair), pair[0].setup.suite)
+        if not all(_current(pair) for pair in pairs):
+            stale.append(task)
+    return stale
 
 
-def compare_all(runs: Sequence[BackboneRun], tasks: Sequence[BoundTask], report: Reporter) -> list[Failure]:
+def compare_all(
+    plan: Plan,
+    prepared: Prepared,
+    tasks: Sequence[Comparison],
+    failed: Collection[Failure],
+    report: Reporter,
+) -> tuple[Failure, ...]:
     """Compare all backbones whose features are there; gives the failures of those comparisons."""
     failures: list[Failure] = []
     for task in tasks:
-        ready = [run for run in runs if not any(f.key in (task.key, "") for f in run.failures)]
+        lost = {one.backbone for one in failed if one.key in (task.key, "")}
+        ready = [job for job in _jobs(plan, prepared, task) if job.setup.spec.name not in lost]
         if not ready:
             continue
         with report.bar(f"comparing {len(ready)} backbones", 1, "tasks") as advance:
             try:
-                _compare(_sorted(ready), task, advance)
+                _compare(plan, ready, task, advance)
             except Exception as error:
-                ready[0].failures.clear()
-                ready[0].fail(task, error)
-                failures += ready[0].failures
-    return failures
+                failures.append(failure(error, "", task.subject.entry.name, task.key))
+    return tuple(failures)
 
 
-def _compare(runs: Sequence[BackboneRun], task: BoundTask, advance: Advance) -> None:
-    assert isinstance(task.problem, CkaProblem)
+def _jobs(plan: Plan, prepared: Prepared, task: Comparison) -> list[ScoreJob]:
+    """What each backbone brings, by name, so that a pair has one file whatever the order of a run."""
+    setups = sorted(prepared.setups, key=lambda setup: setup.spec.name)
+    return [score_job(plan, setup, task, prepared.images) for setup in setups]
+
+
+def _compare(plan: Plan, jobs: Sequence[ScoreJob], task: Comparison, advance: Advance) -> None:
     begin = perf_counter()
-    frames: dict[tuple[str, str], list[pd.DataFrame]] = {}
-    compared = [_compared(run, task) for run in runs]
-    unreadable = int((~compared[0].vectors.shown).sum())
+    frames: dict[Path, list[pd.DataFrame]] = {}
+    members = [Member(job, _stored(plan, job, task)) for job in jobs]
+    unreadable = int((~members[0].stored.vectors.shown).sum())
     images = len(task.problem.source.samples) - unreadable
     for pooling in task.problem.rule.poolings:
-        chosen = [(run, one) for run, one in zip(runs, compared, strict=True) if one.offers(pooling)]
+        chosen = [member for member in members if member.stored.offers(pooling)]
         if chosen:
-            both = compare(task.problem, [one for _, one in chosen], pooling, runs[0].device)
-            values, errors = (_blocks(chosen, matrix) for matrix in both)
-            for (pair, block), (_, error) in zip(values, errors, strict=True):
-                shared = base_fields(pair[0].context, _scored(pair, task, unreadable, begin))
-                key = pair[0].plan.spec.name, pair[1].plan.spec.name
-                frames.setdefault(key, []).append(_frame(shared, pair, pooling, block, error, images))
+            stored = [member.stored for member in chosen]
+            values, errors = compare(task.problem, stored, pooling, jobs[0].setup.device)
+            for pair, block, error in _blocks(chosen, values, errors):
+                scored = Scored(task.subject, _fingerprint(pair), unreadable, perf_counter() - begin)
+                shared = base_fields(pair[0].setup.context, scored) | {"pooling": pooling, "n": images}
+                frames.setdefault(_path(pair), []).append(_frame(shared, pair, block, error))
         advance(1 / len(task.problem.rule.poolings))
-    for pair in _pairs(runs):
-        key = pair[0].plan.spec.name, pair[1].plan.spec.name
-        if key in frames and not _current(pair, task):
-            write_frame(pd.concat(frames[key], ignore_index=True), _path(pair, task))
+    for pair in _pairs(jobs):
+        if _path(pair) in frames and not _current(pair):
+            write_frame(pd.concat(frames[_path(pair)], ignore_index=True), _path(pair))
 
 
-def _compared(run: BackboneRun, task: BoundTask) -> Compared:
-    assert isinstance(task.problem, CkaProblem)
-    (one,) = (one for one in run.plan.passes if task in one.dense)
-    grams = run.store(one, task.task.name, run.dense_print(one, task))
-    grams.missing(shard_count(one.source))
-    return Compared(run.plan.spec.name, run.layers, readers_of(run, task)[one.source.name], grams)
-
-
-def _scored(pair: Pair, task: BoundTask, unreadable: int, begin: float) -> Scored:
-    return Scored(task, _fingerprint(pair, task), unreadable, perf_counter() - begin)
+def _stored(plan: Plan, job: ScoreJob, task: Comparison) -> Compared:
+    source = task.problem.source
+    assert job.measured is not None
+    grams = Shards.open(job.measured, source.shards)
+    reader = readers_of(plan, job)[source.name]
+    return Compared(job.setup.spec.name, job.setup.layers, reader, grams)
 
 
 def _blocks(
-    chosen: Sequence[tuple[BackboneRun, Compared]], matrix: NDArray[np.float64]
-) -> list[tuple[Pair, NDArray[np.float64]]]:
-    """The part of the matrix that belongs to each unordered pair of backbones."""
-    stops = np.cumsum([len(one.layers) for _, one in chosen])
-    spans = [slice(stop - len(one.layers), stop) for stop, (_, one) in zip(stops, chosen, strict=True)]
+    members: Sequence[Member], values: NDArray[np.float64], errors: NDArray[np.float64]
+) -> list[tuple[Pair, NDArray[np.float64], NDArray[np.float64]]]:
+    """The parts of both matrices that belong to each unordered pair of backbones."""
+    stops = np.cumsum([len(one.stored.layers) for one in members])
+    spans = [slice(stop - len(one.stored.layers), stop) for stop, one in zip(stops, members, strict=True)]
     return [
-        ((chosen[a][0], chosen[b][0]), matrix[spans[a], spans[b]])
-        for a, b in combinations_with_replacement(range(len(chosen)), 2)
+        ((members[a].job, members[b].job), values[spans[a], spans[b]], errors[spans[a], spans[b]])
+        for a, b in combinations_with_replacement(range(len(members)), 2)
     ]
 
 
 def _frame(
-    shared: dict[str, object],
-    pair: Pair,
-    pooling: str,
-    block: NDArray[np.float64],
-    error: NDArray[np.float64],
-    images: int,
+    shared: dict[str, object], pair: Pair, block: NDArray[np.float64], error: NDArray[np.float64]
 ) -> pd.DataFrame:
     """Records of all layers of one backbone against all layers of another, in bulk."""
     margin = NORMAL * error.ravel()
     rows, columns = (index.ravel() for index in np.indices(block.shape))
-    first = [pair[0].layers[row] for row in rows]
-    second = [pair[1].layers[column] for column in columns]
+    first = [pair[0].setup.layers[row] for row in rows]
+    second = [pair[1].setup.layers[column] for column in columns]
     values = block.ravel()
     constants = {
+        **DEFAULTS,
         **shared,
-        "pooling": pooling,
         "metric": "CKA",
-        "primary": pooling == pair[0].context.table_pooling,
-        "n": images,
+        "primary": shared["pooling"] == pair[0].setup.context.table_pooling,
         "unit": "images",
-        "other": pair[1].plan.spec.name,
-        "ci_low": block.ravel() - margin,
-        "ci_high": block.ravel() + margin,
-        "chosen": float("nan"),
-        "held_out": float("nan"),
-        "tied": False,
+        "other": pair[1].setup.spec.name,
+        "ci_low": values - margin,
+        "ci_high": values + margin,
     }
     frame = pd.DataFrame(
         {
@@ -144,23 +152,18 @@ def _frame(
     return frame[list(COLUMNS)]
 
 
-def _pairs(runs: Sequence[BackboneRun]) -> list[Pair]:
-    return list(combinations_with_replacement(_sorted(runs), 2))
+def _pairs(jobs: Sequence[ScoreJob]) -> list[Pair]:
+    return list(combinations_with_replacement(jobs, 2))
 
 
-def _sorted(runs: Sequence[BackboneRun]) -> list[BackboneRun]:
-    """By name, so that a pair has one file whatever the order of a run."""
-    return sorted(runs, key=lambda run: run.plan.spec.name)
+def _path(pair: Pair) -> Path:
+    names = (job.setup.spec.name for job in pair)
+    return pair[0].setup.request.output / "records" / scored_path(pair[0].task, *names)
 
 
-def _path(pair: Pair, task: BoundTask) -> Path:
-    names = (run.plan.spec.name for run in pair)
-    return pair[0].config.output / "records" / file_name(task, *names)
+def _fingerprint(pair: Pair) -> str:
+    return digest([job.fingerprint for job in pair])
 
 
-def _fingerprint(pair: Pair, task: BoundTask) -> str:
-    return digest([run.fingerprint(task) for run in pair])
-
-
-def _current(pair: Pair, task: BoundTask) -> bool:
-    return is_current(_path(pair, task), _fingerprint(pair, task))
+def _current(pair: Pair) -> bool:
+    return is_current(_path(pair), _fingerprint(pair))

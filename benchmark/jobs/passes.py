@@ -1,66 +1,93 @@
-"""The passes of one backbone: which are still needed, and running them."""
+"""The passes of one backbone: which shards are still missing, and running them."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 
 from benchmark.engines.progress import Reporter
-from benchmark.features.collectors import Collector, DenseCollector, VectorCollector
-from benchmark.features.loading import shard_count
-from benchmark.features.one_pass import Listener, PassResult, run_pass
-from benchmark.features.shards import ShardStore
-from benchmark.jobs.job import VECTORS, BackboneRun
-from benchmark.plan.plan import BoundTask, Pass
+from benchmark.features.collectors import Collector, MeasuredCollector, VectorCollector
+from benchmark.features.one_pass import Listener, Pace, PassResult, run_pass
+from benchmark.features.shards import Shards
+from benchmark.jobs.failures import Failure, failure
+from benchmark.jobs.fingerprints import measured_layers
+from benchmark.jobs.job import VECTORS, Job, Setup
+from benchmark.plan.bound import BoundTask
+from benchmark.plan.plan import Pass, Plan, view_for
 from zoo.features import Backbone
 
 
-def listeners_of(run: BackboneRun, one: Pass, tasks: Sequence[BoundTask]) -> list[Listener]:
-    """Listeners of a pass that those tasks need and that miss a shard."""
-    count = shard_count(one.source)
-    found: list[Listener] = []
+@dataclass(frozen=True)
+class Passed:
+    """What the passes of a backbone did.
 
-    def add(name: str, collector: Collector, store: ShardStore) -> None:
-        if missing := store.missing(count):
-            found.append(Listener(name, collector, store, set(missing)))
+    Attributes:
+        images: Images that went through it.
+        unreadable: Why images were left out.
+        failures: Tasks that could not be fed.
+        refusals: By key of a task, why the backbone cannot show what it is fed.
+    """
 
-    if any(_scores_vectors(task, one) for task in tasks):
-        dtype = torch.float16 if run.config.store_dtype == "float16" else torch.float32
-        collector = VectorCollector(one.source, run.kept, run.poolings, dtype)
-        add(VECTORS, collector, run.store(one, VECTORS, run.vectors_print(one)))
-    for task in one.dense:
-        if task in tasks and task.measured is not None:
-            dense = DenseCollector(task.measured, one.view, frozenset(run.layers))
-            add(task.task.name, dense, run.store(one, task.task.name, run.dense_print(one, task)))
-    return found
+    images: int = 0
+    unreadable: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    refusals: Mapping[str, str] = field(default_factory=dict)
 
 
-def run_passes(run: BackboneRun, tasks: Sequence[BoundTask], report: Reporter) -> PassResult:
-    """Run the passes that those tasks still need; a task whose pass failed is noted as a failure."""
-    total, loaded = PassResult(), Loaded(run)
-    for one in run.plan.passes:
-        try:
-            listeners = listeners_of(run, one, tasks)
-            if not listeners:
-                continue
-            result = _one_pass(run, one, listeners, loaded.backbone(), report)
-        except Exception as error:
-            for task in tasks:
-                if task in one.dense or _scores_vectors(task, one):
-                    run.fail(task, error)
-            continue
-        total.images += result.images
-        total.seconds += result.seconds
-        total.unreadable += result.unreadable
-        _note_failures(run, one, tasks, listeners)
-    return total
+def run_passes(plan: Plan, jobs: Sequence[Job], report: Reporter) -> Passed:
+    """Carry out the jobs of one backbone, which is loaded when it is first needed."""
+    loaded = Loaded(jobs[0].setup) if jobs else None
+    done = [run_job(plan, job, loaded, report) for job in jobs if loaded is not None]
+    return Passed(
+        sum(one.images for one in done),
+        tuple(line for one in done for line in one.unreadable),
+        # several passes of a task may fail for one reason
+        tuple(dict.fromkeys(each for one in done for each in one.failures)),
+        {key: reason for one in done for key, reason in one.refusals.items()},
+    )
+
+
+def run_job(plan: Plan, job: Job, loaded: "Loaded", report: Reporter) -> Passed:
+    """Show the images of the shards that a listener of a job misses, once, to its backbone."""
+    one = plan.pass_over(job.source)
+    listeners = [listener for listener in _listeners(one, job) if listener.missing]
+    if not listeners:
+        return Passed()
+    try:
+        backbone = loaded.backbone()
+        reasons = {each.name: backbone.refusal(each.collector.layers) for each in listeners}
+        listeners = [each for each in listeners if not reasons[each.name]]
+        result = _show(one, job, listeners, backbone, report)
+    except Exception as error:
+        return Passed(failures=tuple(_failed(job, plan.task(key), error) for key in job.tasks))
+    fed = {name: [task for task in _fed_by(one, name) if task.key in job.tasks] for name in job.listeners}
+    failures = [_failed(job, task, error) for name, error in result.failures.items() for task in fed[name]]
+    refusals = {task.key: reason for name, reason in reasons.items() if reason for task in fed[name]}
+    return Passed(result.images, result.unreadable, tuple(failures), refusals)
+
+
+def _show(
+    one: Pass, job: Job, listeners: Sequence[Listener], backbone: Backbone, report: Reporter
+) -> PassResult:
+    """The pass over the shards that listeners miss."""
+    if not listeners:
+        return PassResult()
+    setup = job.setup
+    # a joint batch matters to what is measured only; vectors do not depend on the batch
+    joint = one.source.joint and any(listener.name != VECTORS for listener in listeners)
+    source = replace(one.source, joint=joint)
+    shards = set().union(*(listener.missing for listener in listeners))
+    pace = Pace(setup.request.batch_size, setup.request.workers)
+    title, images = f"{setup.spec.name}  {source.name}", sum(map(source.shard_images, shards))
+    with report.bar(title, images, "images") as advance:
+        return run_pass(source, view_for(setup.spec, source.view), listeners, backbone, pace, advance)
 
 
 class Loaded:
-    """The backbone of a run, loaded when it is first needed; one that cannot be loaded is tried once."""
+    """The backbone of a setup, loaded when it is first needed; one that cannot be loaded is tried once."""
 
-    def __init__(self, run: BackboneRun) -> None:
-        self._run = run
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
         self._backbone: Backbone | None = None
         self._error: Exception | None = None
 
@@ -70,57 +97,46 @@ class Loaded:
             raise self._error
         if self._backbone is None:
             try:
-                self._backbone = load_backbone(self._run)
+                self._backbone = load_backbone(self._setup)
             except Exception as error:
                 self._error = error
                 raise
         return self._backbone
 
 
-def load_backbone(run: BackboneRun) -> Backbone:
-    """The backbone of a run on its device."""
-    from zoo.load.backbone import (
-        load,
-    )  # brings transformers along: seconds that a run without a forward saves
+def load_backbone(setup: Setup) -> Backbone:
+    """The backbone of a setup on its device."""
+    # brings transformers along: seconds that a run without a forward saves
+    from zoo.load.backbone import load
 
-    dtype = getattr(torch, run.config.dtype)
-    return load(run.plan.spec, device=run.device, dtype=dtype, cache_dir=run.config.cache)
-
-
-def _one_pass(
-    run: BackboneRun, one: Pass, listeners: list[Listener], backbone: Backbone, report: Reporter
-) -> PassResult:
-    # a joint batch matters to dense listeners only; vectors do not depend on the batch
-    joint = one.source.joint and any(listener.name != VECTORS for listener in listeners)
-    source = replace(one.source, joint=joint)
-    shards = set().union(*(listener.missing for listener in listeners))
-    size = source.groups_per_shard
-    images = sum(
-        len(group.samples) for shard in shards for group in source.groups[shard * size : (shard + 1) * size]
-    )
-    with report.bar(f"{run.plan.spec.name}  {source.name}", images, "images") as advance:
-        return run_pass(
-            source,
-            one.view,
-            listeners,
-            backbone,
-            batch_size=run.config.batch_size,
-            workers=run.config.workers,
-            advance=advance,
-        )
+    dtype = getattr(torch, setup.request.dtype)
+    return load(setup.spec, device=setup.device, dtype=dtype, cache_dir=setup.request.cache)
 
 
-def _note_failures(
-    run: BackboneRun, one: Pass, tasks: Sequence[BoundTask], listeners: Sequence[Listener]
-) -> None:
-    """Fail each task whose listener stopped, or that scores the vectors of one that did."""
-    for listener in listeners:
-        for task in tasks if listener.failure is not None else ():
-            dense = task in one.dense and listener.name == task.task.name
-            if dense or (listener.name == VECTORS and _scores_vectors(task, one)):
-                assert listener.failure is not None
-                run.fail(task, listener.failure)
+def _listeners(one: Pass, job: Job) -> list[Listener]:
+    """What listens to a pass, and which shards of the job each still misses."""
+    setup = job.setup
+    dtype = torch.float16 if setup.request.store_dtype == "float16" else torch.float32
+    view = view_for(setup.spec, one.source.view)
+    collectors: dict[str, Collector] = {
+        VECTORS: VectorCollector(one.source, setup.kept, setup.poolings, dtype)
+    }
+    for task in one.measured:
+        if task.measured_problem is not None:
+            layers = measured_layers(setup, task)
+            collectors[task.subject.entry.name] = MeasuredCollector(task.measured_problem, view, layers)
+    found = []
+    for name, folder in job.listeners.items():
+        shards = Shards.open(folder, one.source.shards)
+        found.append(Listener(name, collectors[name], shards, {*shards.missing} & {*job.shards}))
+    return found
 
 
-def _scores_vectors(task: BoundTask, one: Pass) -> bool:
-    return any(source.name == one.source.name for source in task.vector_sources)
+def _fed_by(one: Pass, listener: str) -> list[BoundTask]:
+    """Tasks that need what a listener keeps."""
+    measured = [task for task in one.measured if task.subject.entry.name == listener]
+    return list(one.vectors) if listener == VECTORS else measured
+
+
+def _failed(job: Job, task: BoundTask, error: Exception) -> Failure:
+    return failure(error, job.setup.spec.name, task.subject.entry.name, task.key)

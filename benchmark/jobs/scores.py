@@ -1,53 +1,98 @@
 """Scores of one backbone's tasks as files."""
 
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 
-import pandas as pd
-
-from benchmark.features.loading import shard_count
-from benchmark.jobs.job import VECTORS, BackboneRun
-from benchmark.plan.plan import BoundTask
-from benchmark.scores.assess import Assessments, assess_outcomes, measured
-from benchmark.scores.layers import LayerOutcome, VectorReader, score_measurements, score_vectors
-from benchmark.scores.records import Scored, file_name, to_records
+from benchmark.engines.progress import Reporter
+from benchmark.features.reader import VectorReader, read_measurements
+from benchmark.features.shards import Shards
+from benchmark.jobs.failures import Failure, failure
+from benchmark.jobs.fingerprints import measured_layers
+from benchmark.jobs.job import ScoreJob
+from benchmark.jobs.passes import Passed
+from benchmark.plan.bound import BoundTask, MeasuredTask, VectorTask
+from benchmark.plan.plan import Plan
+from benchmark.scores.assess import assess_outcomes, measured_items
+from benchmark.scores.layers import LayerOutcome, score_measurements, score_vectors
+from benchmark.scores.records import Scored, to_records
+from leaderboards.records.arrays import write_arrays
+from leaderboards.records.files import scored_path
 from leaderboards.records.items import write_items
 from leaderboards.records.record import to_frame, write_frame
+from tasks.base import Outcome
 
 
-def score_task(run: BackboneRun, task: BoundTask) -> pd.DataFrame:
-    """Score a task on every layer from its stored features and write its records and items."""
+def run_scores(plan: Plan, jobs: Sequence[ScoreJob], passed: Passed, report: Reporter) -> tuple[Failure, ...]:
+    """Carry out the jobs of one backbone, of whose tasks some failed in its passes; gives what fails now."""
+    lost = {one.key for one in passed.failures}
+    todo = {job.task: job for job in jobs if job.task not in lost}
+    if not todo:
+        return ()
+    vector = [task for task in plan.tasks.vector if task.key in todo]
+    measured = [task for task in plan.tasks.measured if task.key in todo]
+    steps: list[tuple[BoundTask, Callable[[], None]]] = [
+        *((task, partial(_score_vectors, plan, task, todo[task.key])) for task in vector),
+        *((task, partial(_score_measured, task, todo[task.key], passed.refusals)) for task in measured),
+    ]
+    failures: list[Failure] = []
+    name = jobs[0].setup.spec.name
+    with report.bar(f"{name}  scoring", len(steps), "tasks") as advance:
+        for task, step in steps:
+            try:
+                step()
+            except Exception as error:
+                failures.append(failure(error, name, task.subject.entry.name, task.key))
+            advance(1)
+    return tuple(failures)
+
+
+def _score_vectors(plan: Plan, task: VectorTask, job: ScoreJob) -> None:
+    """Score a task on stored vectors, every layer and pooling."""
     begin = perf_counter()
-    outcomes, unreadable = _outcomes(run, task)
-    spec = run.plan.spec
-    assessed: Assessments = {}
-    if spec.family != "random":  # its layers are draws, whose spread is the uncertainty
-        assessed = assess_outcomes(outcomes, task.task.metric)
-    scored = Scored(task, run.fingerprint(task), unreadable, perf_counter() - begin)
-    frame = to_frame(to_records(run.context, scored, outcomes, assessed))
-    write_items(measured(outcomes), run.config.output / "items" / file_name(task, spec.name))
-    write_frame(frame, run.records_path(task))
-    return frame
+    readers = readers_of(plan, job)
+    workers, setup = job.setup.request.workers, job.setup
+    outcomes = score_vectors(task.problem, readers, setup.layers, workers, setup.device)
+    unreadable = sum(int((~reader.shown).sum()) for reader in readers.values())
+    _keep(task, job, outcomes, unreadable, begin)
 
 
-def _outcomes(run: BackboneRun, task: BoundTask) -> tuple[list[LayerOutcome], int]:
-    workers = run.config.workers
-    if task.task.kind == "dense":
-        (one,) = (one for one in run.plan.passes if task in one.dense)
-        store = run.store(one, task.task.name, run.dense_print(one, task))
-        store.missing(shard_count(one.source))
-        return score_measurements(task.dense, store, run.layers, workers), 0
-    readers = readers_of(run, task)
-    outcomes = score_vectors(task.vector, readers, run.layers, workers, run.device)
-    return outcomes, sum(int((~reader.shown).sum()) for reader in readers.values())
+def _score_measured(task: MeasuredTask, job: ScoreJob, refusals: Mapping[str, str]) -> None:
+    """Score a task on what its groups left behind, every layer."""
+    begin, layers = perf_counter(), measured_layers(job.setup, task)
+    if task.key in refusals:
+        empty = Outcome((), empty=refusals[task.key])
+        _keep(task, job, [LayerOutcome(layer, task.pooling, empty) for layer in layers], 0, begin)
+        return
+    assert job.measured is not None
+    source = task.problem.source
+    groups = read_measurements(source, Shards.open(job.measured, source.shards), layers)
+    outcomes = score_measurements(task.problem, groups, task.pooling, job.setup.request.workers)
+    _keep(task, job, outcomes, 0, begin)
+    if task.arrays is not None and any(one.outcome.scores for one in outcomes):
+        path = scored_path(task.key, job.setup.spec.name, ending="npz")
+        write_arrays(task.arrays(groups), job.setup.request.output / "arrays" / path)
 
 
-def readers_of(run: BackboneRun, task: BoundTask) -> dict[str, VectorReader]:
-    """Readers of the vectors that a task scores."""
-    names = {source.name for source in task.vector_sources}
-    readers: dict[str, VectorReader] = {}
-    for one in run.plan.passes:
-        if one.source.name in names:
-            store = run.store(one, VECTORS, run.vectors_print(one))
-            store.missing(shard_count(one.source))
-            readers[one.source.name] = VectorReader(one.source, store)
+def readers_of(plan: Plan, job: ScoreJob) -> dict[str, VectorReader]:
+    """Readers of the vectors that a task takes, by name of the source."""
+    readers = {}
+    for key, folder in job.vectors.items():
+        source = plan.pass_over(key).source
+        readers[source.name] = VectorReader(source, Shards.open(folder, source.shards))
     return readers
+
+
+def _keep(
+    task: BoundTask, job: ScoreJob, outcomes: Sequence[LayerOutcome], unreadable: int, begin: float
+) -> None:
+    """Write the records and items of a task."""
+    setup, entry = job.setup, task.subject.entry
+    # the layers of a floor are draws, whose spread is the uncertainty; an analysis chooses no layer
+    primary = None if entry.analysis else entry.metric
+    assessed = {} if setup.spec.is_floor else assess_outcomes(outcomes, primary)
+    scored = Scored(task.subject, job.fingerprint, unreadable, perf_counter() - begin)
+    frame = to_frame(to_records(setup.context, scored, outcomes, assessed))
+    path = scored_path(task.key, setup.spec.name)
+    write_items(measured_items(outcomes), setup.request.output / "items" / path)
+    write_frame(frame, setup.request.output / "records" / path)

@@ -1,14 +1,62 @@
-"""The backbones of a run as they are shown images: their input size, and what is said of those inferred."""
+"""The backbones of a run, as they are shown images, and what is said of those inferred."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from benchmark.engines.progress import Reporter
+from benchmark.plan.layers import select_layers
+from benchmark.plan.suites import Suite
+from benchmark.request import Request
 from zoo.errors import InputError
-from zoo.registry import all_specs
-from zoo.spec import BackboneSpec, Interpolation
+from zoo.registry import all_specs, find
+from zoo.spec import BackboneSpec, CheckpointFormat, Interpolation
 from zoo.view.resize import nearest_multiple
+
+
+def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[BackboneSpec, ...]:
+    """The backbones asked for, and the random floor, as they are shown images; tells what was inferred.
+
+    Raises:
+        InputError: There is no such backbone, or no such layer of it, or it cannot have what is asked for.
+    """
+    specs = find(request.backbones or suite.backbones, cache_dir=request.cache)
+    specs = tuple(with_weights(specs, request.weights))
+    if request.floor and not any(spec.is_floor for spec in specs):
+        specs = (*specs, floor_for(specs, suite))
+    specs = at_size(specs, request.input_size, request.interpolation)
+    for spec in specs:
+        select_layers(request.layers, spec, request.taps)  # a wrong layer is wrong usage, before any work
+    introduce(specs, request.input_size, report, request.cache)
+    return specs
+
+
+def floor_for(specs: Sequence[BackboneSpec], suite: Suite) -> BackboneSpec:
+    """The random floor of the input size that all backbones share, or else the suite's."""
+    sizes = {spec.input_size for spec in specs}
+    alike = [spec for spec in all_specs() if spec.is_floor and {spec.input_size} == sizes]
+    return alike[0] if alike else find([suite.floor])[0]
+
+
+def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> list[BackboneSpec]:
+    """Backbones whose files are replaced; raises InputError for a name or a path that is not there."""
+    names = [spec.name for spec in specs]
+    for name, path in weights.items():
+        if name not in names:
+            raise InputError(f"--weights names {name!r}, which is not run; it runs {', '.join(names)}")
+        if not path.exists():
+            raise InputError(f"expected the weights of {name} at {path}, which does not exist")
+    return [_with_weights(spec, weights.get(spec.name)) for spec in specs]
+
+
+def _with_weights(spec: BackboneSpec, path: Path | None) -> BackboneSpec:
+    """A backbone with files of its own: a directory in Hugging Face format, or a file of the authors."""
+    if path is None:
+        return spec
+    if spec.family == "random" or spec.checkpoint == "object":
+        raise InputError(f"--weights names {spec.name!r}, whose features come from no file")
+    checkpoint: CheckpointFormat = "original" if path.is_file() else "transformers"
+    return replace(spec, repository=str(path), revision=None, checkpoint=checkpoint, trained=True)
 
 
 def at_size(
@@ -34,7 +82,7 @@ def _at_size(spec: BackboneSpec, input_size: int | None, interpolation: Interpol
         raise InputError(
             f"{spec.name} takes images of {spec.input_size} px only, not {side}: leave it or --input-size out"
         )
-    if spec.family == "random":
+    if spec.is_floor:
         return replace(spec, input_size=side)
     return replace(spec, input_size=side, interpolation=interpolation)
 
@@ -49,7 +97,7 @@ def introduce(
             from zoo.load.describe import describe  # brings torch along, as loading the backbone does
 
             report.say(describe(spec, cache_dir))
-        if input_size not in (None, spec.input_size) and spec.family != "random":
+        if input_size not in (None, spec.input_size) and not spec.is_floor:
             report.say(
                 f"{spec.name}: images at {spec.input_size} px, the multiple of its patch size of "
                 f"{spec.patch_size} px nearest to {input_size}"

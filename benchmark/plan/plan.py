@@ -1,106 +1,100 @@
 """The plan: the fewest passes that show every task what it needs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from functools import lru_cache
 
-from leaderboards.records.files import task_key
-from tasks.base import DenseProblem, MeasuredProblem, Source, VectorProblem
-from tasks.cka import CkaProblem
-from tasks.datasets.base import Coverage
+from benchmark.plan.bound import BoundTask, BoundTasks
+from benchmark.plan.datasets import bind_tasks
+from benchmark.plan.location import DataLocation
+from tasks.base import Source
 from tasks.registry import TaskEntry
 from zoo.spec import BackboneSpec
 from zoo.view.views import Tiles, View, WholeFrame
 
-Problem = VectorProblem | DenseProblem | CkaProblem
-"""A task with its data."""
-
-
-@dataclass(frozen=True, eq=False)
-class BoundTask:
-    """A task on a dataset; two are the same if their keys are.
-
-    Attributes:
-        task: The task.
-        problem: The task with its data.
-        dataset: Name of the dataset.
-        split: What was read of it.
-        coverage: How complete it is.
-        protocol: Protocol of the numbers.
-    """
-
-    task: TaskEntry
-    problem: Problem
-    dataset: str
-    split: str
-    coverage: Coverage
-    protocol: str = "standard"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, BoundTask) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    @property
-    def key(self) -> str:
-        """Name of its files."""
-        return task_key(self.task.name, self.dataset, self.protocol)
-
-    @property
-    def vector_sources(self) -> tuple[Source, ...]:
-        """Sources whose vectors it scores."""
-        if isinstance(self.problem, CkaProblem):
-            return (self.problem.source,)
-        return self.vector.sources if self.task.kind == "vector" else ()
-
-    @property
-    def vector(self) -> VectorProblem:
-        """The problem of a vector task."""
-        assert self.task.kind == "vector"
-        return cast("VectorProblem", self.problem)
-
-    @property
-    def dense(self) -> DenseProblem:
-        """The problem of a dense task."""
-        assert self.task.kind == "dense"
-        return cast("DenseProblem", self.problem)
-
-    @property
-    def measured(self) -> MeasuredProblem | None:
-        """The problem if it is fed grids."""
-        return None if self.task.kind == "vector" else cast("MeasuredProblem", self.problem)
+SourceKey = tuple[str, View]
+"""Name of a source and its view as the source has it: one name in two views is two sources."""
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One source, shown once to a backbone for every task that looks at it."""
+    """One source, shown once to a backbone for every task that looks at it.
+
+    Attributes:
+        source: The images.
+        vectors: Tasks that take the vectors of its images.
+        measured: Tasks that are fed what it shows.
+    """
 
     source: Source
-    view: View
-    dense: tuple[BoundTask, ...]
+    vectors: tuple[BoundTask, ...]
+    measured: tuple[BoundTask, ...]
+
+    @property
+    def key(self) -> SourceKey:
+        """What tells it from the other passes of a plan."""
+        return key_of(self.source)
 
 
 @dataclass(frozen=True)
-class BackbonePlan:
-    """What one backbone does."""
+class Recipe:
+    """What a plan is made from, small enough to be sent to another process, where it is made again.
 
-    spec: BackboneSpec
-    passes: tuple[Pass, ...]
-    tasks: tuple[BoundTask, ...]
+    Attributes:
+        backbones: The backbones.
+        tasks: The tasks that were asked for.
+        named: Whether the user named them.
+        location: Where their data is.
+    """
 
-    @property
-    def images(self) -> int:
-        """Images through the backbone if nothing is stored yet."""
-        return sum(len(one.source.samples) for one in self.passes)
+    backbones: tuple[BackboneSpec, ...]
+    tasks: tuple[TaskEntry, ...]
+    named: bool
+    location: DataLocation
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A run: what each backbone does, and what is compared across them afterwards."""
+    """A run: which backbones, which passes of each, and which tasks these serve.
 
-    backbones: tuple[BackbonePlan, ...]
-    comparisons: tuple[BoundTask, ...]
+    It holds all images of all datasets. Pickled, it is its recipe: another process reads the datasets itself,
+    once, however many jobs it is given.
+
+    Attributes:
+        recipe: What it was made from.
+        tasks: The tasks on their data.
+        passes: The passes of each backbone.
+    """
+
+    recipe: Recipe
+    tasks: BoundTasks
+    passes: tuple[Pass, ...]
+
+    @property
+    def backbones(self) -> tuple[BackboneSpec, ...]:
+        """The backbones."""
+        return self.recipe.backbones
+
+    @property
+    def images(self) -> int:
+        """Images through each backbone if nothing is stored yet."""
+        return sum(len(one.source.samples) for one in self.passes)
+
+    def pass_over(self, key: SourceKey) -> Pass:
+        """The pass over a source."""
+        return next(one for one in self.passes if one.key == key)
+
+    def task(self, key: str) -> BoundTask:
+        """The task of that key."""
+        return next(one for one in self.tasks.every if one.key == key)
+
+    def __reduce__(self) -> tuple[Callable[[Recipe], "Plan"], tuple[Recipe]]:
+        return _made_again, (self.recipe,)
+
+
+def key_of(source: Source) -> SourceKey:
+    """Name of a source and its view."""
+    return source.name, source.view
 
 
 def view_for(spec: BackboneSpec, view: View) -> View:
@@ -111,34 +105,45 @@ def view_for(spec: BackboneSpec, view: View) -> View:
     return scaled
 
 
-def make_plan(specs: Sequence[BackboneSpec], tasks: Sequence[BoundTask]) -> Plan:
-    """Group the tasks by the sources that they look at: one pass for each source and backbone."""
-    comparisons = tuple(task for task in tasks if task.task.kind == "comparison")
-    scored = tuple(task for task in tasks if task.task.kind != "comparison")
-    sources: dict[str, Source] = {}
-    dense: dict[str, list[BoundTask]] = {}
+def make_plan(recipe: Recipe) -> Plan:
+    """Read the datasets and group the tasks by the sources that they look at.
+
+    Raises:
+        InputError: The data of a task is not there, or none is.
+    """
+    tasks = bind_tasks(recipe.location, recipe.tasks, named=recipe.named)
+    return Plan(recipe, tasks, fewest_passes(tasks.every))
+
+
+def fewest_passes(tasks: Sequence[BoundTask]) -> tuple[Pass, ...]:
+    """One pass for each source; sources of one name in two views are kept apart.
+
+    Raises:
+        ValueError: Two tasks mean different images by one name and view.
+    """
+    sources: dict[SourceKey, Source] = {}
+    vectors: dict[SourceKey, list[BoundTask]] = {}
+    measured: dict[SourceKey, list[BoundTask]] = {}
     for task in tasks:
         for source in task.vector_sources:
-            sources[source.name] = source
-        if task.measured is not None:
-            source = task.measured.source
-            sources[source.name] = source
-            dense.setdefault(source.name, []).append(task)
-    return Plan(
-        backbones=tuple(
-            BackbonePlan(
-                spec,
-                tuple(
-                    Pass(
-                        source,
-                        view_for(spec, source.view),
-                        tuple(dense.get(name, ())),
-                    )
-                    for name, source in sources.items()
-                ),
-                scored,
-            )
-            for spec in specs
-        ),
-        comparisons=comparisons,
+            vectors.setdefault(key_of(_known(sources, source)), []).append(task)
+        if task.measured_problem is not None:
+            measured.setdefault(key_of(_known(sources, task.measured_problem.source)), []).append(task)
+    return tuple(
+        Pass(source, tuple(vectors.get(key, ())), tuple(measured.get(key, ())))
+        for key, source in sources.items()
     )
+
+
+def _known(sources: dict[SourceKey, Source], source: Source) -> Source:
+    """The source, remembered; raises ValueError where another one has its name and view."""
+    known = sources.setdefault(key_of(source), source)
+    if known is not source and known != source:
+        raise ValueError(f"two tasks mean different images by the source {source.name!r} in the same view")
+    return source
+
+
+@lru_cache(maxsize=1)
+def _made_again(recipe: Recipe) -> Plan:
+    """The plan of a recipe, in a process that was sent it."""
+    return make_plan(recipe)

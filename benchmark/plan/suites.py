@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from benchmark.request import Request
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
 from tasks.datasets.imagenet import ImageNetEntry
@@ -9,7 +10,7 @@ from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K, RevisitedEntry
 from tasks.datasets.spair import SpairEntry
 from tasks.mini import counts as mini
-from zoo.errors import unknown
+from zoo.errors import InputError, unknown
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Suite:
     embedded: bool = False
 
 
-MINI = Suite(
+MINI_SUITE = Suite(
     name="mini",
     title="embedded: rendered data, seven small backbones, no network; one to two minutes on two cores",
     backbones=("mini-fs", "mini-clip", "mini-dino", "mini-moco", "mini-mae", "mini-beit", "mini-resnet"),
@@ -97,7 +98,7 @@ MINI = Suite(
 )
 
 MINI_INTERVENTIONS = replace(
-    MINI,
+    MINI_SUITE,
     name="mini-interventions",
     title="embedded: mini-fs trained otherwise, and untrained networks, on the mini suite's data",
     backbones=(
@@ -117,7 +118,7 @@ REAL = Catalogue(
     part_clusters=40,
 )
 
-STANDARD = Suite(
+STANDARD_SUITE = Suite(
     name="standard",
     title="the real datasets below --data, one base-size backbone of each family",
     backbones=("fs-b16", "clip-b16", "dino-b16", "moco-b16", "mae-b16", "beit-b16", "resnet50"),
@@ -125,7 +126,7 @@ STANDARD = Suite(
     catalogue=REAL,
 )
 
-PAPER = Suite(
+PAPER_SUITE = Suite(
     name="paper",
     title="the real datasets below --data, the 20 ViTs of Teaching Matters by its released code's protocol",
     backbones=(
@@ -141,7 +142,7 @@ PAPER = Suite(
     protocol="paper",
 )
 
-SUITES = (MINI, MINI_INTERVENTIONS, STANDARD, PAPER)
+SUITES = (MINI_SUITE, MINI_INTERVENTIONS, STANDARD_SUITE, PAPER_SUITE)
 
 
 def find_suite(name: str) -> Suite:
@@ -150,3 +151,18 @@ def find_suite(name: str) -> Suite:
         if suite.name == name:
             return suite
     raise unknown("suite", name, [suite.name for suite in SUITES])
+
+
+def choose_suite(request: Request) -> Suite:
+    """The suite that was named, or the one that fits the data."""
+    if request.data is not None and request.images is not None:
+        raise InputError("--data and --images exclude each other: the one replaces the other")
+    real = request.data is not None or request.images is not None
+    suite = find_suite(request.suite) if request.suite else (STANDARD_SUITE if real else MINI_SUITE)
+    if suite.embedded and real:
+        raise InputError(
+            f"the suite {suite.name!r} brings its own data; leave --suite out to use --data or --images"
+        )
+    if not suite.embedded and not real:
+        raise InputError(f"the suite {suite.name!r} needs the real datasets; give --data DIR")
+    return suite

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.engines.engine import LocalEngine, ProcessEngine
+from benchmark.engines.local import LocalEngine
+from benchmark.engines.processes import ProcessEngine
 from benchmark.engines.progress import Advance, Reporter
 from tasks.mini import MINI_VERSION, TEMPLATES, sample_image
 from zoo.atomic import whole_file

@@ -10,7 +10,7 @@ from pprint import pformat
 
 import torch
 
-from benchmark.api import find_device
+from benchmark.engines.device import find_device
 from benchmark.engines.progress import Advance, Reporter
 from benchmark.pretrain.images import held_out_images, training_images
 from benchmark.scores.records import commit, package_version

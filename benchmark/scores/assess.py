@@ -16,19 +16,19 @@ def place_of(one: LayerOutcome) -> Place:
     return one.layer.index, one.layer.tap, one.pooling
 
 
-def measured(outcomes: Sequence[LayerOutcome]) -> dict[Place, Items]:
+def measured_items(outcomes: Sequence[LayerOutcome]) -> dict[Place, Items]:
     """Items of each place that has scores."""
     return {place_of(one): one.outcome.items for one in outcomes if one.outcome.items is not None}
 
 
-def assess_outcomes(outcomes: Sequence[LayerOutcome], primary: str) -> Assessments:
+def assess_outcomes(outcomes: Sequence[LayerOutcome], primary: str | None) -> Assessments:
     """Intervals of all scores; for the primary metric also what the blocks 1..depth are among each other.
 
     Args:
         outcomes: Of one backbone and task, every layer and pooling.
-        primary: The metric that the leaderboard shows.
+        primary: The metric that the leaderboard shows; None where no layer is chosen.
     """
-    items = measured(outcomes)
+    items = measured_items(outcomes)
     found: dict[tuple[Place, str], Assessment] = {}
     for pooling in dict.fromkeys(place[2] for place in items):
         places = [place for place in items if place[2] == pooling]
@@ -39,7 +39,7 @@ def assess_outcomes(outcomes: Sequence[LayerOutcome], primary: str) -> Assessmen
                 for place, (low, high) in zip(places, ends, strict=True)
             }
         blocks = [row for row, place in enumerate(places) if place[0] > 0 and place[1] == "block"]
-        if blocks and primary in layers[0].statistics:
+        if blocks and primary is not None and primary in layers[0].statistics:
             chosen = assess([layers[row] for row in blocks], primary)
             for row, choice in zip(blocks, chosen, strict=True):
                 low, high = found[places[row], primary].low, found[places[row], primary].high

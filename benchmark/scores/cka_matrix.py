@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmark.features.shards import ShardStore
-from benchmark.scores.layers import VectorReader
+from benchmark.features.reader import VectorReader
+from benchmark.features.shards import Shards
 from tasks.cka import CkaProblem
 from tasks.metrics.similarity import CkaAccumulator
 from zoo.spec import Layer
@@ -24,7 +24,7 @@ class Compared:
     name: str
     layers: tuple[Layer, ...]
     vectors: VectorReader
-    grams: ShardStore
+    grams: Shards
 
     def offers(self, pooling: str) -> bool:
         """Whether it has features of that pooling."""

@@ -9,10 +9,9 @@ from pathlib import Path
 from pyarrow import ArrowException
 from pyarrow.parquet import read_table
 
-from benchmark.plan.plan import BoundTask
+from benchmark.plan.bound import Subject
 from benchmark.scores.assess import Assessments, place_of
 from benchmark.scores.layers import LayerOutcome
-from leaderboards.records.files import scored_path
 from leaderboards.records.record import Record, add_suite, read_frame, suite_names, write_frame
 from zoo.spec import BackboneSpec
 
@@ -62,13 +61,13 @@ class Scored:
     """What the records of one backbone and task share, beside the context.
 
     Attributes:
-        task: The task on its data.
+        subject: The task, its data and its protocol.
         fingerprint: Identity of features and scoring.
         unreadable: Images that could not be read and were left out.
         seconds: Time of the scoring.
     """
 
-    task: BoundTask
+    subject: Subject
     fingerprint: str
     unreadable: int
     seconds: float
@@ -76,13 +75,8 @@ class Scored:
     @property
     def coverage(self) -> str:
         """What was there of the dataset, in words."""
-        text = str(self.task.coverage)
+        text = str(self.subject.coverage)
         return f"{text}; {self.unreadable} unreadable images left out" if self.unreadable else text
-
-
-def file_name(task: BoundTask, *backbones: str) -> Path:
-    """Path of a records or items file below its folder."""
-    return scored_path(task.key, *backbones)
 
 
 def is_current(path: Path, fingerprint: str) -> bool:
@@ -105,7 +99,7 @@ def file_under(path: Path, fingerprint: str, suite: str) -> None:
 
 def base_fields(context: Context, scored: Scored) -> dict[str, object]:
     """Fields that do not depend on the layer."""
-    spec, task = context.spec, scored.task
+    spec, subject = context.spec, scored.subject
     return {
         "suite": context.suite,
         "backbone": spec.name,
@@ -114,11 +108,12 @@ def base_fields(context: Context, scored: Scored) -> dict[str, object]:
         "revision": context.revision,
         "depth": spec.depth,
         "input_size": spec.input_size,
-        "task": task.task.name,
-        "protocol": task.protocol,
-        "dataset": task.dataset,
-        "split": task.split,
-        "partial": task.coverage.partial or scored.unreadable > 0,
+        "task": subject.entry.name,
+        "analysis": subject.entry.analysis,
+        "protocol": subject.protocol,
+        "dataset": subject.dataset,
+        "split": subject.split,
+        "partial": subject.coverage.partial or scored.unreadable > 0,
         "coverage": scored.coverage,
         "dtype": context.dtype,
         "device": context.device,
@@ -137,20 +132,21 @@ def to_records(
 ) -> list[Record]:
     """One record a metric, layer and pooling; a layer without a score has one empty record with a reason."""
     shared = base_fields(context, scored)
-    primary = scored.task.task.metric
+    entry = scored.subject.entry
     records: list[Record] = []
     for one in outcomes:
-        shown = one.pooling in ("grid", context.table_pooling)
+        shown = entry.analysis or one.pooling in ("grid", context.table_pooling)
         where = {"layer": one.layer.index, "tap": one.layer.tap, "pooling": one.pooling}
         for score in one.outcome.scores:
             fields = {
                 "metric": score.metric,
-                "primary": shown and score.metric == primary,
+                "primary": shown and score.head < 0 and score.metric == entry.metric,
+                "head": score.head,
                 "value": score.value,
                 "n": score.n,
                 "unit": score.unit,
             }
-            if found := assessed.get((place_of(one), score.metric)):
+            if found := assessed.get((place_of(one), score.statistic)):
                 fields |= {
                     "ci_low": found.low,
                     "ci_high": found.high,
@@ -159,8 +155,8 @@ def to_records(
                     "tied": found.tied,
                 }
             records.append(Record(**shared, **where, **fields))  # type: ignore[arg-type]
-        if not any(score.metric == primary for score in one.outcome.scores):
-            reason = one.outcome.empty or f"no {scored.task.task.metric} could be computed"
-            fields = {"metric": primary, "primary": shown, "value": float("nan"), "n": 0, "unit": ""}
+        if not any(score.metric == entry.metric for score in one.outcome.scores):
+            reason = one.outcome.empty or f"no {entry.metric} could be computed"
+            fields = {"metric": entry.metric, "primary": shown, "value": float("nan"), "n": 0, "unit": ""}
             records.append(Record(**shared, **where, **fields, reason=reason))  # type: ignore[arg-type]
     return records

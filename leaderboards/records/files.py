@@ -8,9 +8,9 @@ def task_key(task: str, dataset: str, protocol: str) -> str:
     return f"{task}.{dataset}.{protocol}"
 
 
-def scored_path(key: str, *backbones: str) -> Path:
-    """Path of a records or items file below its folder; ``key`` is what `task_key` gives."""
-    return Path("--".join(safe_name(name) for name in backbones)) / f"{key}.parquet"
+def scored_path(key: str, *backbones: str, ending: str = "parquet") -> Path:
+    """Path of a file of records, items or arrays below its folder; ``key`` is what `task_key` gives."""
+    return Path("--".join(safe_name(name) for name in backbones)) / f"{key}.{ending}"
 
 
 def safe_name(name: str) -> str:

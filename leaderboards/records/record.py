@@ -72,8 +72,10 @@ class Record:
     layer: int
     tap: str
     pooling: str
+    head: int = -1
     metric: str
     primary: bool
+    analysis: bool = False
     value: float
     ci_low: float = float("nan")
     ci_high: float = float("nan")
@@ -146,6 +148,13 @@ def read_records(folders: Iterable[Path]) -> pd.DataFrame:
     if not frames:
         raise InputError("expected records (*.parquet) but found none; `python -m benchmark run` writes them")
     return _with_all_columns(pd.concat(frames, ignore_index=True))
+
+
+def suite_records(folder: Path, suite: str) -> pd.DataFrame:
+    """The records below a folder that belong to a suite; an empty frame where there are no files."""
+    if not any(folder.rglob("*.parquet")):
+        return pd.DataFrame()
+    return of_suite(read_records([folder]), suite)
 
 
 def _with_all_columns(frame: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ import benchmark
 from benchmark.cli.app import main
 from benchmark.features.one_pass import run_pass
 from benchmark.jobs import passes
-from benchmark.jobs.job import BackboneRun
+from benchmark.jobs.job import Setup
 from tasks.datasets.base import FileSample
 from tests import fakes
 from zoo.features import Backbone, Visitor
@@ -135,13 +135,13 @@ class Tally:
         """Watch all that happens in this process."""
         load, opening = passes.load_backbone, FileSample.open
 
-        def loading(run: BackboneRun) -> _Watched:
-            self.loads.append(run.plan.spec.name)
-            return _Watched(load(run), self)
+        def loading(setup: Setup) -> _Watched:
+            self.loads.append(setup.spec.name)
+            return _Watched(load(setup), self)
 
-        def passing(source, view, listeners, backbone, **options):  # type: ignore[no-untyped-def]
+        def passing(source, view, listeners, backbone, *options):  # type: ignore[no-untyped-def]
             self.source, self.backbone = source.name, backbone.spec.name
-            return run_pass(source, view, listeners, backbone, **options)
+            return run_pass(source, view, listeners, backbone, *options)
 
         def opened(sample: FileSample):  # type: ignore[no-untyped-def]
             self.opened[self.backbone, self.source, sample.key] += 1

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from benchmark.engines.engine import LocalEngine
-from benchmark.jobs import run as runner
+from benchmark import api as runner
+from benchmark.engines.local import LocalEngine
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import assert_same_records, run
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark.api import RunRequest, find_backbones
-from benchmark.plan.suites import PAPER
-from benchmark.request import RunConfig
+from benchmark.engines.progress import Silent
+from benchmark.plan.backbones import find_backbones
+from benchmark.plan.suites import PAPER_SUITE
+from benchmark.request import Request
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import command, run
 from zoo.errors import InputError
@@ -36,7 +37,7 @@ def test_both_protocols_stand_side_by_side(again: Path, data: Path, whole: Whole
 def test_the_paper_suite_has_its_20_vision_transformers_and_needs_two_files(
     again: Path, data: Path, tmp_path: Path
 ) -> None:
-    specs = find(PAPER.backbones)
+    specs = find(PAPER_SUITE.backbones)
     assert len(specs) == 20
     assert sum(spec.depth for spec in specs) == 308
     without = [spec for spec in specs if not spec.repository]
@@ -47,27 +48,26 @@ def test_the_paper_suite_has_its_20_vision_transformers_and_needs_two_files(
     assert "vit-s-300ep.pth.tar" in failure
 
 
-def requested(tmp_path: Path, weights: dict[str, Path]) -> RunRequest:
-    config = RunConfig(output=tmp_path, cache=tmp_path)
-    return RunRequest(config=config, backbones=("moco-s16",), floor=False, weights=weights)
+def requested(tmp_path: Path, weights: dict[str, Path]) -> Request:
+    return Request(output=tmp_path, cache=tmp_path, backbones=("moco-s16",), floor=False, weights=weights)
 
 
 def test_weights_replace_the_repository_of_a_backbone(tmp_path: Path) -> None:
     file = tmp_path / "vit-s.pth.tar"
     torch.save({}, file)
-    (spec,) = find_backbones(requested(tmp_path, {"moco-s16": file}), PAPER)
+    (spec,) = find_backbones(requested(tmp_path, {"moco-s16": file}), PAPER_SUITE, Silent())
     assert (spec.name, spec.repository) == ("moco-s16", str(file))
-    (spec,) = find_backbones(requested(tmp_path, {"moco-s16": tmp_path}), PAPER)
+    (spec,) = find_backbones(requested(tmp_path, {"moco-s16": tmp_path}), PAPER_SUITE, Silent())
     assert spec.repository == str(tmp_path)
 
 
 def test_weights_replace_generated_ones_too(tmp_path: Path) -> None:
     request = replace(requested(tmp_path, {"mini-fs": tmp_path}), backbones=("mini-fs",))
-    (spec,) = find_backbones(request, PAPER)
+    (spec,) = find_backbones(request, PAPER_SUITE, Silent())
     assert (spec.repository, spec.checkpoint, spec.trained) == (str(tmp_path), "transformers", True)
     request = replace(requested(tmp_path, {"random": tmp_path}), backbones=("random",))
     with pytest.raises(InputError, match="'random', whose features come from no file"):
-        find_backbones(request, PAPER)
+        find_backbones(request, PAPER_SUITE, Silent())
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_weights_replace_generated_ones_too(tmp_path: Path) -> None:
 )
 def test_weights_that_cannot_be_used(tmp_path: Path, weights: dict[str, Path], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        find_backbones(requested(tmp_path, weights), PAPER)
+        find_backbones(requested(tmp_path, weights), PAPER_SUITE, Silent())
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from benchmark.features.shards import ShardStore
+from benchmark.features.reader import VectorReader
+from benchmark.features.shards import Shards
 from benchmark.scores.cka_matrix import Compared, compare
-from benchmark.scores.layers import VectorReader
 from tasks.cka import CkaProblem
 from tasks.metrics.similarity import cka
 from tasks.protocols import PAPER, STANDARD, Protocol
@@ -52,7 +52,8 @@ def backbone(name: str, images: int, layers: int, dim: int, seed: int, shared: N
 
 def store(task: CkaProblem, one: Stored, folder: Path, read: NDArray[np.bool_]) -> Compared:
     """What a pass over the images that can be read leaves on disk."""
-    grams, vectors = (ShardStore(folder / one.name / what) for what in ("grams", "vectors"))
+    count = task.source.shards
+    grams, vectors = (Shards.open(folder / one.name / what, count) for what in ("grams", "vectors"))
     start = 0
     for shard, group in enumerate(task.source.groups):
         rows = np.arange(start, start + len(group.samples))

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from torch import Tensor
 
-from benchmark.features.collectors import DenseCollector
+from benchmark.features.collectors import MeasuredCollector
 from benchmark.features.loading import Batch, batches
 from tasks.base import Group, Items, Outcome, Statistic
 from tasks.clustering import VIEW, ClusterRule, ImageClusterProblem, RegionClusterProblem, region_weights
@@ -231,7 +231,7 @@ def test_regions_of_a_tiled_image_that_is_not_square(tmp_path: Path) -> None:
         VIEW.scaled(32, 8),
     )
     assert (VIEW, view) == (Tiles(448, 224), Tiles(64, 32, 8))
-    collector = DenseCollector(task, view, frozenset([LAYER]))
+    collector = MeasuredCollector(task, view, frozenset([LAYER]))
     groups = range(len(task.source.groups))
     # one image is six tiles: more than a batch
     for event in batches(task.source, view, [0], 4, 32, workers=1):

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from zoo.errors import InputError
-from zoo.features import Backbone, LayerFeatures, Visitor
+from zoo.features import Backbone, LayerFeatures, Shown, Visitor
 from zoo.look.split import Cells, cells_of, finer, wanted_layers
 from zoo.spec import FAMILIES, BackboneSpec, Layer
 
@@ -69,6 +69,10 @@ class OwnBackbone:
         self.dtype = backbone.dtype
         self._backbone = backbone
 
+    def refusal(self, layers: Collection[Layer]) -> str:
+        """Why it cannot show one of those layers."""
+        return ""
+
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
         """Run one forward and call ``visitor`` once for each layer; see `zoo.features.Backbone`.
 
@@ -79,7 +83,8 @@ class OwnBackbone:
         wanted = wanted_layers(self.spec, layers)
         shown: list[Layer] = []
 
-        def show(features: LayerFeatures) -> None:
+        def show(features: Shown) -> None:
+            assert isinstance(features, LayerFeatures)
             if shown == list(wanted) or features.layer != wanted[len(shown)]:
                 expected = str(wanted[len(shown)]) if len(shown) < len(wanted) else "none any more"
                 raise InputError(

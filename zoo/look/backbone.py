@@ -49,6 +49,10 @@ class HookedBackbone:
         mean, std = (torch.tensor(v, device=device)[:, None, None] for v in (spec.mean, spec.std))
         self._scale, self._shift = 1 / (255 * std), -mean / std
 
+    def refusal(self, layers: Collection[Layer]) -> str:
+        """Why it cannot show one of those layers."""
+        return ""
+
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
         """Run one forward and call ``visitor`` once for each layer; see `zoo.features.Backbone`.
 

@@ -31,6 +31,10 @@ class RandomFloor:
         self.device = device
         self.dtype = dtype
 
+    def refusal(self, layers: Collection[Layer]) -> str:
+        """Why it cannot show one of those layers."""
+        return ""
+
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
         """Call ``visitor`` once for each layer, in order; see `zoo.features.Backbone`."""
         rows, columns = cells_of(self.spec, pixels)

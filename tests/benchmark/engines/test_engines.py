@@ -6,16 +6,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 
-from benchmark.engines.engine import LocalEngine, ProcessEngine, WorkerDiedError
+from benchmark.engines.base import WorkerDiedError
+from benchmark.engines.choose import choose_engine
+from benchmark.engines.local import LocalEngine
+from benchmark.engines.processes import ProcessEngine
 from benchmark.engines.progress import Reporter, Silent
-from benchmark.jobs.run import choose_engine
-from benchmark.request import RunConfig
 from tests.benchmark.conftest import BACKBONES, Whole
+from tests.benchmark.doubles import SPEC
 from tests.benchmark.runs import QUICK, assert_same_records, environment
 from tests.zoo.reduced import reduce
 from zoo.registry import find
@@ -86,15 +90,10 @@ def test_a_process_reports_and_its_death_is_a_sentence() -> None:
     assert "said 1" in heard.lines
 
 
-def test_only_small_backbones_on_a_processor_run_side_by_side(tmp_path: Path) -> None:
-    from types import SimpleNamespace as Fake
-
-    import torch
-
+def test_only_small_backbones_on_a_processor_run_side_by_side() -> None:
     def chosen(side: int, count: int, workers: int, device: str) -> type:
-        runs = [Fake(plan=Fake(spec=Fake(input_size=side)))] * count
-        config = RunConfig(output=tmp_path, cache=tmp_path, workers=workers)
-        return type(choose_engine(runs, config, torch.device(device)))  # type: ignore[arg-type]
+        specs = [replace(SPEC, input_size=side)] * count
+        return type(choose_engine(specs, workers, torch.device(device)))
 
     assert chosen(64, 2, 2, "cpu") is ProcessEngine
     assert chosen(224, 2, 2, "cpu") is LocalEngine

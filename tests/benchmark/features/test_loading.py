@@ -3,14 +3,14 @@
 import pytest
 import torch
 
-from benchmark.features.loading import Batch, ShardEnd, Unreadable, batches, shard_count
+from benchmark.features.loading import Batch, ShardEnd, Unreadable, batches
 from tests.benchmark.doubles import MemorySample, source
 from zoo.view.views import FitLongSide, Tiles
 
 
 def run(src, view=None, batch_size=4, workers=2, shards=None, input_size=32):  # type: ignore[no-untyped-def]
     view = view or src.view
-    shards = range(shard_count(src)) if shards is None else shards
+    shards = range(src.shards) if shards is None else shards
     return list(batches(src, view, shards, batch_size, input_size, workers))
 
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.features.collectors import DenseCollector, VectorCollector
-from benchmark.features.one_pass import Listener, run_pass
-from benchmark.features.shards import ShardStore
-from benchmark.scores.layers import VectorReader
+from benchmark.features.collectors import MeasuredCollector, VectorCollector
+from benchmark.features.one_pass import Listener, Pace, run_pass
+from benchmark.features.reader import VectorReader
+from benchmark.features.shards import Shards
 from tasks.base import Source
+from tasks.feeds import GRIDS
 from tests.benchmark.doubles import SPEC, CountingBackbone, source
 from zoo.errors import InputError
 from zoo.spec import Layer
@@ -44,7 +45,8 @@ class MeanMeasurer:
 class MeanProblem:
     """A dense problem of means."""
 
-    identity = "means"
+    fingerprint = "means"
+    feed = GRIDS
 
     def __init__(self, src: Source) -> None:
         self.source = src
@@ -55,24 +57,24 @@ class MeanProblem:
 
 def listeners(src: Source, folder: Path, dense: bool = True) -> list[Listener]:
     count = -(-len(src.groups) // src.groups_per_shard)
-    vectors = ShardStore(folder / "vectors")
+    vectors = Shards.open(folder / "vectors", count)
     found = [
         Listener(
             "vectors",
             VectorCollector(src, ALL, ("cls", "mean"), torch.float32),
             vectors,
-            set(vectors.missing(count)),
+            set(vectors.missing),
         )
     ]
     if dense:
-        store = ShardStore(folder / "means")
-        collector = DenseCollector(MeanProblem(src), src.view, frozenset([Layer(1), Layer(3)]))
-        found.append(Listener("means", collector, store, set(store.missing(count))))
+        store = Shards.open(folder / "means", count)
+        collector = MeasuredCollector(MeanProblem(src), src.view, frozenset([Layer(1), Layer(3)]))
+        found.append(Listener("means", collector, store, set(store.missing)))
     return found
 
 
 def run(src: Source, found: list[Listener], backbone: CountingBackbone, batch_size: int = 3) -> None:
-    run_pass(src, src.view, found, backbone, batch_size=batch_size, workers=2)
+    run_pass(src, src.view, found, backbone, Pace(batch_size, workers=2))
 
 
 def test_each_image_goes_through_the_backbone_once_for_all_listeners(tmp_path: Path) -> None:
@@ -119,8 +121,8 @@ def test_tiles_are_assembled_before_a_measurer_sees_them(tmp_path: Path) -> None
 
     problem = MeanProblem(src)
     problem.measure = lambda group, view: Watching()  # type: ignore[method-assign]
-    collector = DenseCollector(problem, src.view, frozenset([Layer(1)]))
-    run(src, [Listener("means", collector, ShardStore(tmp_path), {0})], CountingBackbone())
+    collector = MeasuredCollector(problem, src.view, frozenset([Layer(1)]))
+    run(src, [Listener("means", collector, Shards.open(tmp_path, 1), {0})], CountingBackbone())
     assert shapes == [(1, 8, 12, 8)] * 2
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.features.shards import ShardStore, write_bytes
+from benchmark.features.shards import Shards, write_bytes
 
 
-def filled(folder: Path, count: int = 3) -> ShardStore:
-    store = ShardStore(folder)
+def filled(folder: Path, count: int = 3) -> Shards:
+    store = Shards.open(folder, count)
     for index in range(count):
         store.write(index, {"cls.1": torch.full((2, 4), float(index)), "shown": torch.ones(2).byte()})
     return store
@@ -19,8 +19,8 @@ def filled(folder: Path, count: int = 3) -> ShardStore:
 
 def test_reads_what_it_wrote(tmp_path: Path) -> None:
     filled(tmp_path)
-    store = ShardStore(tmp_path)
-    assert store.missing(3) == []
+    store = Shards.open(tmp_path, 3)
+    assert store.missing == ()
     assert store.names(1) == ("cls.1", "shown")
     np.testing.assert_array_equal(store.read(2, "cls.1"), np.full((2, 4), 2.0))
     assert set(store.arrays(0)) == {"cls.1", "shown"}
@@ -28,8 +28,8 @@ def test_reads_what_it_wrote(tmp_path: Path) -> None:
 
 def test_missing_shards_are_named(tmp_path: Path) -> None:
     filled(tmp_path, 2)
-    assert ShardStore(tmp_path).missing(4) == [2, 3]
-    assert ShardStore(tmp_path / "nowhere").missing(2) == [0, 1]
+    assert Shards.open(tmp_path, 4).missing == (2, 3)
+    assert Shards.open(tmp_path / "nowhere", 2).missing == (0, 1)
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip"])
@@ -42,14 +42,14 @@ def test_a_damaged_shard_is_missing_and_removed(tmp_path: Path, damage: str) -> 
     else:
         payload[-5] ^= 0xFF
     victim.write_bytes(payload)
-    assert ShardStore(tmp_path).missing(3) == [1]
+    assert Shards.open(tmp_path, 3).missing == (1,)
     assert not victim.exists()
 
 
 def test_leftovers_of_a_killed_write_do_not_count(tmp_path: Path) -> None:
     filled(tmp_path, 1)
     (tmp_path / ".partial-abc").write_bytes(b"half a shard")
-    assert ShardStore(tmp_path).missing(2) == [1]
+    assert Shards.open(tmp_path, 2).missing == (1,)
 
 
 def test_an_unknown_array_is_a_key_error(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_two_writers_of_one_shard_do_no_harm(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert ShardStore(tmp_path).missing(3) == []
+    assert Shards.open(tmp_path, 3).missing == ()
     assert len(list(tmp_path.iterdir())) == 3
 
 

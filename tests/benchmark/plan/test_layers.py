@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmark.request import select_layers
+from benchmark.plan.layers import select_layers
 from tests.benchmark.doubles import SPEC
 from zoo.errors import InputError
 from zoo.spec import Layer

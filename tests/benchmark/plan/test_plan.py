@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.plan.datasets import Binder, DataLocation
-from benchmark.plan.plan import Plan, make_plan
-from benchmark.plan.suites import STANDARD
-from benchmark.scores.assess import assess_outcomes, measured
+from benchmark.plan.location import DataLocation
+from benchmark.plan.plan import Plan, Recipe, make_plan, view_for
+from benchmark.plan.suites import STANDARD_SUITE
+from benchmark.scores.assess import assess_outcomes, measured_items
 from benchmark.scores.layers import LayerOutcome
 from benchmark.scores.records import Context, Scored, is_current, to_records
 from leaderboards.records.files import safe_name
@@ -21,8 +21,8 @@ from zoo.spec import Layer
 def plan(
     data: Path, *tasks: str, backbones: tuple[str, ...] = ("mini-fs",), limit: int | None = None
 ) -> Plan:
-    location = DataLocation(STANDARD.catalogue, data, None, limit)
-    return make_plan(find(backbones), Binder(location).bind(find_tasks(tasks), named=bool(tasks)).tasks)
+    location = DataLocation(STANDARD_SUITE.catalogue, data, None, limit)
+    return make_plan(Recipe(find(backbones), find_tasks(tasks), bool(tasks), location))
 
 
 @pytest.mark.parametrize(
@@ -40,27 +40,26 @@ def test_tasks_share_the_passes_of_their_sources(
     data: Path, tasks: tuple[str, ...], passes: int, images: int
 ) -> None:
     found = plan(data, *tasks, backbones=("mini-fs", "mini-dino"))
-    assert [(len(one.passes), one.images) for one in found.backbones] == [(passes, images)] * 2
+    assert [(len(found.passes), found.images) for _ in found.backbones] == [(passes, images)] * 2
 
 
 def test_a_pass_knows_what_it_serves_and_scales_its_view(data: Path) -> None:
     found = plan(data, "knn", "cka", "davis", backbones=("mini-fs", "dino-b16"))
-    by_name = {each.spec.name: {one.source.name: one for one in each.passes} for each in found.backbones}
-    small, large = by_name["mini-fs"], by_name["dino-b16"]
-    probe = small["imagenet/train-probe"]
-    assert [task.task.name for task in probe.dense] == ["cka"]
-    assert probe.view != large["imagenet/train-probe"].view
-    assert [task.task.name for task in found.comparisons] == ["cka"]
-    assert [task.task.name for task in found.backbones[0].tasks] == ["knn", "davis"]
+    probe = {one.source.name: one for one in found.passes}["imagenet/train-probe"]
+    small, large = (view_for(spec, probe.source.view) for spec in found.backbones)
+    assert [task.subject.entry.name for task in probe.measured] == ["cka"]
+    assert small != large
+    assert [task.subject.entry.name for task in found.tasks.comparisons] == ["cka"]
+    assert [task.subject.entry.name for task in found.tasks.scored] == ["knn", "davis"]
 
 
 def test_limits_make_everything_smaller_and_partial(data: Path) -> None:
     whole, limited = plan(data), plan(data, limit=1)
-    assert limited.backbones[0].images < whole.backbones[0].images
-    for task in (*limited.backbones[0].tasks, *limited.comparisons):
-        assert task.coverage.partial
-        assert "limited to 1" in str(task.coverage)
-    counts = {one.source.name: len(one.source.samples) for one in limited.backbones[0].passes}
+    assert limited.images < whole.images
+    for task in limited.tasks.every:
+        assert task.subject.coverage.partial
+        assert "limited to 1" in str(task.subject.coverage)
+    counts = {one.source.name: len(one.source.samples) for one in limited.passes}
     assert counts == {
         "imagenet/train-probe": 3,
         "imagenet/val": 3,
@@ -76,9 +75,9 @@ def test_limits_make_everything_smaller_and_partial(data: Path) -> None:
 
 
 def test_a_layer_without_a_score_has_an_empty_record_with_its_reason(data: Path) -> None:
-    found = plan(data, "knn").backbones[0]
-    scored = Scored(found.tasks[0], "print", 2, 1.5)
-    context = Context("standard", found.spec, "seed-0", "float32", "cpu")
+    found = plan(data, "knn")
+    scored = Scored(found.tasks.scored[0].subject, "print", 2, 1.5)
+    context = Context("standard", found.backbones[0], "seed-0", "float32", "cpu")
     values, statistics = {"top-1": np.array([100.0, 0.0])}, {"top-1": Statistic("top-1")}
     items = Items("images", ("a", "b"), ("a", "b"), ("", ""), values, statistics)
     outcomes = [
@@ -95,7 +94,7 @@ def test_a_layer_without_a_score_has_an_empty_record_with_its_reason(data: Path)
     assert first.chosen == 1
     assert not first.tied
     assert np.isnan([second.ci_low, second.chosen, second.held_out]).all()
-    assert measured(outcomes) == {(1, "block", "cls"): items}
+    assert measured_items(outcomes) == {(1, "block", "cls"): items}
 
 
 def test_names_of_files_and_damaged_ones(tmp_path: Path) -> None:

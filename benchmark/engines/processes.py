@@ -1,4 +1,4 @@
-"""Engines: where the independent parts of a plan run."""
+"""Jobs side by side in processes of this machine."""
 
 import multiprocessing
 import os
@@ -14,39 +14,12 @@ from itertools import count
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Event
 from types import ModuleType
-from typing import Protocol, TypeVar
 
+from benchmark.engines.base import Job, Result, WorkerDiedError
 from benchmark.engines.progress import Advance, Reporter
-
-Job = TypeVar("Job")
-Result = TypeVar("Result")
 
 Message = tuple[str, tuple[int, int], object]
 """Kind, (process, number of the bar), content."""
-
-
-class WorkerDiedError(RuntimeError):
-    """A process of the run ended without a result."""
-
-
-class Engine(Protocol):
-    """Runs independent jobs and gives their results in order."""
-
-    def map(
-        self, function: Callable[[Job, Reporter], Result], jobs: Sequence[Job], report: Reporter
-    ) -> list[Result]:
-        """Results of the function on every job, in the jobs' order."""
-        ...
-
-
-class LocalEngine:
-    """One job after the other in this process; the device is busy with one backbone at a time."""
-
-    def map(
-        self, function: Callable[[Job, Reporter], Result], jobs: Sequence[Job], report: Reporter
-    ) -> list[Result]:
-        """Results in order."""
-        return [function(job, report) for job in jobs]
 
 
 class ProcessEngine:

@@ -1,0 +1,16 @@
+"""Jobs one after the other in this process."""
+
+from collections.abc import Callable, Sequence
+
+from benchmark.engines.base import Job, Result
+from benchmark.engines.progress import Reporter
+
+
+class LocalEngine:
+    """One job after the other in this process; the device is busy with one backbone at a time."""
+
+    def map(
+        self, function: Callable[[Job, Reporter], Result], jobs: Sequence[Job], report: Reporter
+    ) -> list[Result]:
+        """Results in order."""
+        return [function(job, report) for job in jobs]

@@ -1,0 +1,88 @@
+"""Fingerprints: what stored features, measurements and records depend on. Pure functions."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmark.jobs.job import VECTORS, Setup
+from benchmark.plan.bound import BoundTask
+from benchmark.plan.plan import Pass, SourceKey, view_for
+from leaderboards.records.files import safe_name
+from tasks.base import Source, digest
+from zoo.spec import Layer
+from zoo.view.views import View
+
+FORMAT = 2
+"""Changes when stored features, measurements or scores would for the same input."""
+
+Signatures = Mapping[SourceKey, str]
+"""Digest of the images of each source: keys, sizes and times of their files."""
+
+
+def signature(source: Source) -> str:
+    """Digest of a source's images: keys, sizes and times of their files.
+
+    Raises:
+        InputError: An image cannot be found.
+    """
+    groups = [(group.key, [sample.signature() for sample in group.samples]) for group in source.groups]
+    return digest(source.name, groups)
+
+
+def vectors_print(setup: Setup, images: str, view: View) -> str:
+    """Fingerprint of a source's vectors.
+
+    Args:
+        setup: The backbone.
+        images: Signature of the source.
+        view: As the source has it.
+    """
+    request, shown = setup.request, view_for(setup.spec, view)
+    facts: tuple[object, ...] = (
+        FORMAT,
+        setup.identity.fingerprint,
+        images,
+        shown,
+        setup.poolings,
+        request.store_dtype,
+    )
+    if request.taps != ("block",) and not setup.spec.is_floor:
+        facts = (*facts, request.taps)
+    return digest(*facts)
+
+
+def measured_print(setup: Setup, task: BoundTask, images: str, view: View) -> str:
+    """Fingerprint of what the groups of a task leave behind; arguments as in `vectors_print`."""
+    layers = [str(layer) for layer in measured_layers(setup, task)]
+    shown = view_for(setup.spec, view)
+    return digest(FORMAT, setup.identity.fingerprint, images, shown, task.fingerprint, layers)
+
+
+def measured_layers(setup: Setup, task: BoundTask) -> tuple[Layer, ...]:
+    """Layers of which a task's groups leave something behind; none where nothing is measured."""
+    problem = task.measured_problem
+    return () if problem is None else problem.feed.layers(setup.layers)
+
+
+def records_print(setup: Setup, task: BoundTask, passes: Sequence[Pass], images: Signatures) -> str:
+    """Fingerprint of a task's records: its features, its numbers, its ground truth, the layers."""
+    vectors = [one for one in passes if task in one.vectors]
+    measured = [one for one in passes if task in one.measured]
+    prints = [vectors_print(setup, images[one.key], one.source.view) for one in vectors]
+    prints += [measured_print(setup, task, images[one.key], one.source.view) for one in measured]
+    return digest(FORMAT, prints, task.fingerprint, [str(layer) for layer in setup.layers])
+
+
+def vectors_folder(setup: Setup, one: Pass, images: Signatures) -> Path:
+    """Folder of the vectors of a pass."""
+    return _folder(setup, one, VECTORS, vectors_print(setup, images[one.key], one.source.view))
+
+
+def measured_folder(setup: Setup, one: Pass, task: BoundTask, images: Signatures) -> Path:
+    """Folder of what the groups of a task leave behind in a pass."""
+    fingerprint = measured_print(setup, task, images[one.key], one.source.view)
+    return _folder(setup, one, task.subject.entry.name, fingerprint)
+
+
+def _folder(setup: Setup, one: Pass, listener: str, fingerprint: str) -> Path:
+    name = f"{safe_name(one.source.name)}.{listener}.{fingerprint[:16]}"
+    return setup.request.cache / "features" / safe_name(setup.spec.name) / name

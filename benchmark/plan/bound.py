@@ -1,0 +1,190 @@
+"""Tasks joined with data: the three kinds of them, and where each belongs in a run."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leaderboards.records.files import task_key
+from tasks.base import MeasuredProblem, Measurements, ScoredProblem, Source, VectorProblem
+from tasks.cka import CkaProblem
+from tasks.datasets.base import Coverage
+from tasks.registry import TaskEntry
+from zoo.spec import BackboneSpec, Layer
+
+Arrays = Callable[[Mapping[Layer, Sequence[Measurements]]], Mapping[str, NDArray[np.generic]]]
+"""Makes the arrays that a task keeps beside its records from what each layer's groups left behind."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A task, and the data and protocol that it is on.
+
+    Attributes:
+        entry: The task.
+        protocol: Protocol of the numbers.
+        dataset: Name of the dataset.
+        split: What was read of it.
+        coverage: How complete it is.
+    """
+
+    entry: TaskEntry
+    protocol: str
+    dataset: str
+    split: str
+    coverage: Coverage
+
+    @property
+    def key(self) -> str:
+        """Name of its files."""
+        return task_key(self.entry.name, self.dataset, self.protocol)
+
+
+@dataclass
+class Unbound:
+    """A task without data, and why."""
+
+    task: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.task}: {self.reason}"
+
+
+@dataclass
+class BoundTasks:
+    """Tasks with data by kind, those whose data is not there, and those whose data is wrong."""
+
+    vector: "list[VectorTask]" = field(default_factory=list)
+    measured: "list[MeasuredTask]" = field(default_factory=list)
+    comparisons: "list[Comparison]" = field(default_factory=list)
+    absent: list[Unbound] = field(default_factory=list)
+    broken: list[Unbound] = field(default_factory=list)
+
+    @property
+    def scored(self) -> "list[BoundTask]":
+        """Tasks that give scores of one backbone, in the order of the registry as far as they are in it."""
+        return [*self.vector, *self.measured]
+
+    @property
+    def every(self) -> "list[BoundTask]":
+        """All tasks with data."""
+        return [*self.vector, *self.measured, *self.comparisons]
+
+
+@dataclass(frozen=True, eq=False)
+class BoundTask(ABC):
+    """A task on its data; what the plan asks of each kind.
+
+    Attributes:
+        subject: The task, its data and its protocol.
+    """
+
+    subject: Subject
+
+    @property
+    def key(self) -> str:
+        """Name of its files; two tasks are the same if their keys are."""
+        return self.subject.key
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Digest of everything but the features that decides its numbers."""
+
+    @property
+    def vector_sources(self) -> tuple[Source, ...]:
+        """Sources whose stored vectors it takes."""
+        return ()
+
+    @property
+    def measured_problem(self) -> MeasuredProblem[Any] | None:
+        """What is fed by the pass over one source; None where nothing is."""
+        return None
+
+    @abstractmethod
+    def join(self, tasks: BoundTasks) -> None:
+        """Put it where tasks of its kind are."""
+
+    def concerns(self, spec: BackboneSpec) -> bool:
+        """Whether it has something to do with a backbone: analyses describe no random floor."""
+        return not (self.subject.entry.analysis and spec.is_floor)
+
+
+@dataclass(frozen=True, eq=False)
+class VectorTask(BoundTask):
+    """A task that scores stored vectors."""
+
+    problem: VectorProblem
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of everything but the features that decides its numbers."""
+        return self.problem.fingerprint
+
+    @property
+    def vector_sources(self) -> tuple[Source, ...]:
+        """Sources whose stored vectors it takes."""
+        return self.problem.sources
+
+    def join(self, tasks: BoundTasks) -> None:
+        """Put it where tasks of its kind are."""
+        tasks.vector.append(self)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredTask(BoundTask):
+    """A task that is fed what a pass shows, leaves small arrays behind and scores them.
+
+    Attributes:
+        problem: The task on its data.
+        pooling: What its records call what it is fed: ``grid``, or the tokens that ask (``patch``, ``cls``).
+        arrays: Makes the arrays that are kept beside the records; None where none are.
+    """
+
+    problem: ScoredProblem[Any]
+    pooling: str = "grid"
+    arrays: Arrays | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of everything but the features that decides its numbers."""
+        return self.problem.fingerprint
+
+    @property
+    def measured_problem(self) -> MeasuredProblem[Any]:
+        """What is fed by the pass over its source."""
+        return self.problem
+
+    def join(self, tasks: BoundTasks) -> None:
+        """Put it where tasks of its kind are."""
+        tasks.measured.append(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(BoundTask):
+    """A task that compares the layers of several backbones, by stored vectors and by what was measured."""
+
+    problem: CkaProblem
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of everything but the features that decides its numbers."""
+        return self.problem.fingerprint
+
+    @property
+    def vector_sources(self) -> tuple[Source, ...]:
+        """Sources whose stored vectors it takes."""
+        return (self.problem.source,)
+
+    @property
+    def measured_problem(self) -> MeasuredProblem[Any]:
+        """What is fed by the pass over its source."""
+        return self.problem
+
+    def join(self, tasks: BoundTasks) -> None:
+        """Put it where tasks of its kind are."""
+        tasks.comparisons.append(self)

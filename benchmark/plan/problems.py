@@ -1,0 +1,102 @@
+"""From the data of a role to a bound task: one function a task, in one table."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from benchmark.plan.bound import BoundTask, Comparison, MeasuredTask, Subject, VectorTask
+from tasks.cka import CkaProblem
+from tasks.clustering import ImageClusterProblem, RegionClusterProblem
+from tasks.datasets.base import Coverage, Keypoints, Retrieval, Videos
+from tasks.keypoints import KeypointProblem
+from tasks.knn import KnnProblem
+from tasks.propagation import PropagationProblem
+from tasks.protocols import Protocol
+from tasks.registry import TaskEntry
+from tasks.retrieval import RetrievalProblem
+from tasks.sources import ClusteredRegions, ProbedClasses
+
+Bind = Callable[[TaskEntry, Any, Protocol], BoundTask]
+"""Joins a task with the data of its role (`benchmark.plan.datasets`) by the rules of a protocol."""
+
+
+def knn(entry: TaskEntry, data: ProbedClasses, rules: Protocol) -> VectorTask:
+    """k-NN of validation images in the bank of training images."""
+    images = data.images
+    subject = Subject(entry, rules.name, images.name, "train, val", images.coverage)
+    return VectorTask(subject, KnnProblem(images, data.where, rules.knn))
+
+
+def retrieval(entry: TaskEntry, data: Retrieval, rules: Protocol) -> VectorTask:
+    """Retrieval on one of the revisited datasets."""
+    subject = Subject(entry, rules.name, data.name, "database, queries", data.coverage)
+    return VectorTask(subject, RetrievalProblem(data, rules.retrieval))
+
+
+def davis(entry: TaskEntry, data: Videos, rules: Protocol) -> MeasuredTask:
+    """Mask propagation through videos."""
+    subject = Subject(entry, rules.name, data.name, "val", data.coverage)
+    return MeasuredTask(subject, PropagationProblem(data, rules.propagation))
+
+
+def spair(entry: TaskEntry, data: Keypoints, rules: Protocol) -> MeasuredTask:
+    """Keypoints found again in another image."""
+    coverage = data.coverage
+    if coverage.partial and rules.keypoints.draw is not None:
+        note = "pairs drawn from what is there, which are others than those drawn from all"
+        coverage = replace(coverage, notes=(*coverage.notes, note))
+    subject = Subject(entry, rules.name, data.name, "test", coverage)
+    return MeasuredTask(subject, KeypointProblem(data, rules.keypoints))
+
+
+def cluster_image(entry: TaskEntry, data: ProbedClasses, rules: Protocol) -> VectorTask:
+    """k-means of the probe subset."""
+    subject = _on_probe(entry, data, rules)
+    return VectorTask(subject, ImageClusterProblem(data.where, data.labels, rules.clusters))
+
+
+def cluster_object(entry: TaskEntry, data: ClusteredRegions, rules: Protocol) -> MeasuredTask:
+    """k-means of objects."""
+    return _regions(entry, data, "objects", "val", rules)
+
+
+def cluster_part(entry: TaskEntry, data: ClusteredRegions, rules: Protocol) -> MeasuredTask:
+    """k-means of parts."""
+    return _regions(entry, data, "parts", "train, val, test", rules)
+
+
+def cka(entry: TaskEntry, data: ProbedClasses, rules: Protocol) -> Comparison:
+    """CKA on the probe subset."""
+    return Comparison(_on_probe(entry, data, rules), CkaProblem(data.where, rules.cka))
+
+
+PROBLEMS: Mapping[str, Bind] = {
+    "knn": knn,
+    "retrieval": retrieval,
+    "davis": davis,
+    "spair": spair,
+    "cluster-image": cluster_image,
+    "cluster-object": cluster_object,
+    "cluster-part": cluster_part,
+    "cka": cka,
+}
+"""By name of the task."""
+
+
+def _on_probe(entry: TaskEntry, data: ProbedClasses, rules: Protocol) -> Subject:
+    """A task on the probe subset, whose coverage says what was there of the whole dataset, too."""
+    notes = (*data.images.coverage.notes, *data.coverage.notes)
+    coverage: Coverage = replace(data.coverage, notes=notes)
+    return Subject(entry, rules.name, data.images.name, "train-probe", coverage)
+
+
+def _regions(
+    entry: TaskEntry, data: ClusteredRegions, unit: str, split: str, rules: Protocol
+) -> MeasuredTask:
+    regions, k, coverage = data.regions, data.k, data.regions.coverage
+    present = len({region.label for image in regions.images for region in image.regions})
+    if coverage.partial and present < k:
+        note = f"k-means with k = {present}, the categories present, instead of {k}"
+        coverage, k = replace(coverage, notes=(*coverage.notes, note)), present
+    subject = Subject(entry, rules.name, regions.name, split, coverage)
+    return MeasuredTask(subject, RegionClusterProblem(regions, k, unit, rules.clusters))

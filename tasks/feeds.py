@@ -1,0 +1,83 @@
+"""What measurers are fed: grids of a layer, attention probabilities of a block, or several of its taps."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from tasks.base import Part
+from zoo.features import AttentionMaps, LayerFeatures, Shown
+from zoo.spec import Layer, Tap
+from zoo.view.views import Tiles
+
+
+@dataclass(frozen=True, slots=True)
+class GridFeed:
+    """Grids [images height width dim] of each layer; an image of tiles comes alone, assembled."""
+
+    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
+        """The scored layers themselves."""
+        return tuple(scored)
+
+    def shown(self, layer: Layer) -> tuple[Layer, ...]:
+        """The layer itself."""
+        return (layer,)
+
+    def portion(self, shown: Sequence[Shown], part: Part) -> Tensor:
+        """The grids of a group's images."""
+        (features,) = _features(shown)
+        grids = features.grid[part.rows]
+        return part.view.assemble(grids, part.size)[None] if isinstance(part.view, Tiles) else grids
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionFeed:
+    """Attention probabilities of each block, `AttentionMaps`; its layers have the tap ``attention``."""
+
+    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
+        """The attention of every block, from 1 on, of which something is scored."""
+        return tuple(Layer(index, "attention") for index in _blocks(scored))
+
+    def shown(self, layer: Layer) -> tuple[Layer, ...]:
+        """The probabilities of the block."""
+        return (Layer(layer.index, "probabilities"),)
+
+    def portion(self, shown: Sequence[Shown], part: Part) -> AttentionMaps:
+        """The maps of a group's images."""
+        (maps,) = (one for one in shown if isinstance(one, AttentionMaps))
+        return maps.of(part.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFeed:
+    """Several taps of a block together, `LayerFeatures` by tap; layers are blocks.
+
+    Attributes:
+        taps: What is needed of each block, in the order of a forward.
+    """
+
+    taps: tuple[Tap, ...]
+
+    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
+        """Every block, from 1 on, of which something is scored."""
+        return tuple(Layer(index) for index in _blocks(scored))
+
+    def shown(self, layer: Layer) -> tuple[Layer, ...]:
+        """The taps of the block."""
+        return tuple(Layer(layer.index, tap) for tap in self.taps)
+
+    def portion(self, shown: Sequence[Shown], part: Part) -> Mapping[Tap, LayerFeatures]:
+        """The features of a group's images by tap."""
+        return {one.layer.tap: one.of(part.rows) for one in _features(shown)}
+
+
+GRIDS = GridFeed()
+ATTENTION = AttentionFeed()
+
+
+def _features(shown: Sequence[Shown]) -> list[LayerFeatures]:
+    return [one for one in shown if isinstance(one, LayerFeatures)]
+
+
+def _blocks(scored: Sequence[Layer]) -> list[int]:
+    return sorted({layer.index for layer in scored} - {0})
