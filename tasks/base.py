@@ -109,12 +109,10 @@ class Statistic:
             (purity, NMI or ARI) of the columns ``label`` and ``start 1``, ``start 2``, ...: the partitions by
             k-means from several starts, best first.
         over: What it is the mean over. Items, clusters or strata without a value are left out.
-        scale: What the mean is multiplied by.
     """
 
     column: str
     over: Over = "items"
-    scale: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

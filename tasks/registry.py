@@ -129,6 +129,17 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="Do two layers see the same images as similar?",
         measures="CKA: 1 for the same similarities, 0 for unrelated ones",
     ),
+    TaskEntry(
+        name="attention-distance",
+        role="classification",
+        title="how far attention heads look",
+        data="ImageNet-50",
+        metrics=("attention-distance", "attention-distance-px", "attention-distance-ratio"),
+        asks="Do attention heads look at what is near, or all over the image?",
+        measures="attention-distance: mean distance from a patch to what it attends to, on the unit square",
+        analysis=True,
+        default=False,
+    ),
 )
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from benchmark.plan.bound import BoundTask, Comparison, MeasuredTask, Subject, VectorTask
+from tasks.analyses.attention_distance import AttentionDistance
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Coverage, Keypoints, Retrieval, Videos
@@ -70,6 +71,12 @@ def cka(entry: TaskEntry, data: ProbedClasses, rules: Protocol) -> Comparison:
     return Comparison(_on_probe(entry, data, rules), CkaProblem(data.where, rules.cka))
 
 
+def attention_distance(entry: TaskEntry, data: ProbedClasses, rules: Protocol) -> MeasuredTask:
+    """How far the heads of each block look, on the probe subset."""
+    problem = AttentionDistance(data.where)
+    return MeasuredTask(_on_probe(entry, data, rules), problem, "patch", problem.arrays)
+
+
 PROBLEMS: Mapping[str, Bind] = {
     "knn": knn,
     "retrieval": retrieval,
@@ -79,6 +86,7 @@ PROBLEMS: Mapping[str, Bind] = {
     "cluster-object": cluster_object,
     "cluster-part": cluster_part,
     "cka": cka,
+    "attention-distance": attention_distance,
 }
 """By name of the task."""
 

@@ -1,0 +1,1 @@
+"""Analyses: tasks whose numbers describe what a network does and rank nothing."""
