@@ -202,7 +202,7 @@ def find_backbones(request: RunRequest, suite: Suite) -> tuple[BackboneSpec, ...
     """The backbones asked for, and the random floor of their input size."""
     specs = find(request.backbones or suite.backbones, cache_dir=request.config.cache)
     specs = tuple(with_weights(specs, request.weights))
-    if request.floor and not any(spec.family == "random" for spec in specs):
+    if request.floor and not any(spec.is_floor for spec in specs):
         small = all(spec.input_size == 64 for spec in specs)
         specs = (*specs, *find(["mini-random" if small else "random"]))
     return at_size(specs, request.input_size, request.interpolation)
@@ -223,7 +223,7 @@ def _with_weights(spec: BackboneSpec, path: Path | None) -> BackboneSpec:
     """A backbone with files of its own: a directory in Hugging Face format, or a file of the authors."""
     if path is None:
         return spec
-    if spec.family == "random" or spec.checkpoint == "object":
+    if spec.is_floor or spec.checkpoint == "object":
         raise InputError(f"--weights names {spec.name!r}, whose features come from no file")
     checkpoint: CheckpointFormat = "original" if path.is_file() else "transformers"
     return replace(spec, repository=str(path), revision=None, checkpoint=checkpoint, trained=True)

@@ -78,7 +78,7 @@ def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block
     """
     blocks = _select_blocks(text, spec)
     inside = [tap for tap in taps if tap in SUBLAYER_TAPS]
-    if spec.family == "random" or not inside:
+    if spec.is_floor or not inside:
         return blocks
     if spec.heads is None:
         raise InputError(f"{spec.name} has no {inside[0]} in its blocks: leave it or --taps out")
@@ -106,10 +106,10 @@ def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
                 f"layers {text!r}: expected 'all' or a list such as '4,8-12,final', found {part!r}"
             )
         for index in range(int(first), int(last or first) + 1):
-            if index > spec.depth and spec.family != "random":
+            if index > spec.depth and not spec.is_floor:
                 raise InputError(f"{spec.name} has layers 0 to {spec.depth}, there is no layer {index}")
             chosen.add(Layer(index))
-    if spec.family == "random":  # its layers are draws, and all of them are the floor
+    if spec.is_floor:  # its layers are draws, and all of them are the floor
         return _select_blocks("all", spec)
     if not chosen:
         raise InputError(f"layers {text!r} choose nothing of {spec.name}")

@@ -9,7 +9,7 @@ from benchmark.features.loading import Batch, ShardEnd, Unreadable, batches
 from benchmark.features.shards import ShardStore
 from tasks.base import Source
 from zoo.errors import InputError
-from zoo.features import Backbone, LayerFeatures
+from zoo.features import Backbone, LayerFeatures, Shown
 from zoo.view.views import View
 
 Advance = Callable[[int], None]
@@ -84,7 +84,8 @@ def run_pass(
 def _show(batch: Batch, shard: int, listeners: list[Listener], backbone: Backbone) -> None:
     active = [one for one in listeners if shard in one.missing and one.failure is None]
 
-    def visitor(features: LayerFeatures) -> None:
+    def visitor(features: Shown) -> None:
+        assert isinstance(features, LayerFeatures)  # no collector asks for probabilities
         for listener in active:
             if listener.failure is None and features.layer in listener.collector.layers:
                 try:

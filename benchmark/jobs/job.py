@@ -70,12 +70,12 @@ class BackboneRun:
 
     @property
     def _reads_blocks(self) -> bool:
-        return "block" in self.config.taps or self.plan.spec.family == "random"
+        return "block" in self.config.taps or self.plan.spec.is_floor
 
     @property
     def poolings(self) -> tuple[str, ...]:
         """Vectors that are kept; of the random floor only one kind, since its poolings say the same."""
-        return ("cls",) if self.plan.spec.family == "random" else self.config.poolings
+        return ("cls",) if self.plan.spec.is_floor else self.config.poolings
 
     @property
     def context(self) -> Context:
@@ -94,7 +94,7 @@ class BackboneRun:
             self.poolings,
             self.config.store_dtype,
         )
-        if self.config.taps != ("block",) and self.plan.spec.family != "random":
+        if self.config.taps != ("block",) and not self.plan.spec.is_floor:
             facts = (*facts, self.config.taps)
         return digest(*facts)
 

@@ -20,7 +20,7 @@ def score_task(run: BackboneRun, task: BoundTask) -> pd.DataFrame:
     outcomes, unreadable = _outcomes(run, task)
     spec = run.plan.spec
     assessed: Assessments = {}
-    if spec.family != "random":  # its layers are draws, whose spread is the uncertainty
+    if not spec.is_floor:  # its layers are draws, whose spread is the uncertainty
         assessed = assess_outcomes(outcomes, task.task.metric)
     scored = Scored(task, run.fingerprint(task), unreadable, perf_counter() - begin)
     frame = to_frame(to_records(run.context, scored, outcomes, assessed))

@@ -34,7 +34,7 @@ def _at_size(spec: BackboneSpec, input_size: int | None, interpolation: Interpol
         raise InputError(
             f"{spec.name} takes images of {spec.input_size} px only, not {side}: leave it or --input-size out"
         )
-    if spec.family == "random":
+    if spec.is_floor:
         return replace(spec, input_size=side)
     return replace(spec, input_size=side, interpolation=interpolation)
 
@@ -49,7 +49,7 @@ def introduce(
             from zoo.load.describe import describe  # brings torch along, as loading the backbone does
 
             report.say(describe(spec, cache_dir))
-        if input_size not in (None, spec.input_size) and spec.family != "random":
+        if input_size not in (None, spec.input_size) and not spec.is_floor:
             report.say(
                 f"{spec.name}: images at {spec.input_size} px, the multiple of its patch size of "
                 f"{spec.patch_size} px nearest to {input_size}"

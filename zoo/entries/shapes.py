@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from zoo.normalisation import Normalisation
-from zoo.spec import BackboneSpec, CheckpointFormat, Family, Stage
+from zoo.spec import BackboneSpec, CheckpointFormat, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ MINI = Shape(12, 96, 3)
 class ViTFamily:
     """What the Vision Transformers of one family share: the fields of `BackboneSpec` of the same names."""
 
-    family: Family
+    family: str
     supervision: str
     data: str
     normalisation: Normalisation
@@ -90,7 +90,7 @@ class PyramidFamily:
         stem_width: Channels of what enters block 1; None where they are the first stage's.
     """
 
-    family: Family
+    family: str
     supervision: str
     data: str
     normalisation: Normalisation
