@@ -7,7 +7,7 @@ from zoo.spec import BackboneSpec, CheckpointFormat, Stage
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ViTSize:
     """Size of a plain Vision Transformer.
 
     Attributes:
@@ -25,11 +25,11 @@ class Shape:
         return (Stage(self.depth, self.width, patch),)
 
 
-SMALL = Shape(12, 384, 6)
-BASE = Shape(12, 768, 12)
-LARGE = Shape(24, 1024, 16)
-HUGE = Shape(32, 1280, 16)
-MINI = Shape(12, 96, 3)
+SMALL = ViTSize(12, 384, 6)
+BASE = ViTSize(12, 768, 12)
+LARGE = ViTSize(24, 1024, 16)
+HUGE = ViTSize(32, 1280, 16)
+MINI = ViTSize(12, 96, 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class ViTFamily:
         self,
         name: str,
         repository: str,
-        shape: Shape,
+        shape: ViTSize,
         patch: int,
         parameters: int,
         revision: str | None = None,

@@ -97,7 +97,7 @@ def _current_directory() -> Iterator[None]:
         sys.path.remove(str(Path.cwd()))
 
 
-def _checked(reference: str, found: Any) -> Visitable:
+def _checked(reference: str, found: Any) -> Visitable:  # noqa: ANN401  # whatever a function gives
     for name, kind in _ATTRIBUTES.items():
         value = getattr(found, name, None)
         if not isinstance(value, kind) or value == "":

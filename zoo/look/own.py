@@ -11,7 +11,7 @@ from zoo.look.layers import require, unknown_layer, wanted_layers
 from zoo.look.split import Cells, cells_of, finer
 from zoo.spec import BackboneSpec, Layer
 
-TOLERANCE = 0.01
+ROW_TOLERANCE = 0.01
 """How far from 1 the sum of a row of probabilities may be: bfloat16 rounds each by up to 0.004 of itself."""
 
 
@@ -118,7 +118,7 @@ def _check_maps(spec: BackboneSpec, maps: AttentionMaps, batch: int, cells: Cell
 def _check_sums(spec: BackboneSpec, maps: AttentionMaps) -> None:
     sums = maps.probabilities.sum(-1, dtype=torch.float32)
     worst, least = float(sums.flatten()[(sums - 1).abs().argmax()]), float(maps.probabilities.min())
-    if not (abs(worst - 1) <= TOLERANCE and least >= 0):  # true of NaN, too
+    if not (abs(worst - 1) <= ROW_TOLERANCE and least >= 0):  # true of NaN, too
         raise InputError(
             f"{spec.name}: each row of the probabilities of layer {maps.layer} should be numbers from 0 on "
             f"that sum to 1; a row sums to {worst:.3g}, and the least number is {least:.3g}."
