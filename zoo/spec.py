@@ -168,9 +168,11 @@ class BackboneSpec:
 
     def has(self, layer: Layer) -> bool:
         """Whether there is such a layer; a transformer is taken to have all that is inside blocks."""
-        if layer.tap not in ("block", "final"):
-            return self.heads is not None and 1 <= layer.index <= self.depth
-        return layer in self.layers
+        if layer.tap == "block":
+            return 0 <= layer.index <= self.depth
+        if layer.tap == "final":
+            return self.has_final and layer.index == self.depth
+        return self.heads is not None and 1 <= layer.index <= self.depth
 
     def stage_of(self, layer: Layer) -> Stage:
         """Stage that a layer belongs to; layer 0 has the first stage's stride and its own width."""
