@@ -52,16 +52,28 @@ class ClusterRule:
     view: View = VIEW
 
 
-def cluster_scores(
-    features: NDArray[np.float32],
-    labels: NDArray[np.int64],
-    k: int,
-    rule: ClusterRule,
-    unit: str,
-    keys: Sequence[str],
-    images: Sequence[str],
-) -> Outcome:
-    """Purity, NMI and ARI in percent of a k-means partition of features [items dim], items of some images."""
+@dataclass(frozen=True, slots=True)
+class Clustered:
+    """What is put into clusters.
+
+    Attributes:
+        unit: What an item is called, in the plural.
+        features: One row an item, [items dim].
+        labels: Its class, [items].
+        keys: Its name.
+        images: Name of the image that it is in, or is.
+    """
+
+    unit: str
+    features: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    keys: Sequence[str]
+    images: Sequence[str]
+
+
+def cluster_scores(found: Clustered, k: int, rule: ClusterRule) -> Outcome:
+    """Purity, NMI and ARI in percent of a k-means partition of items into k clusters."""
+    unit, features, labels = found.unit, found.features, found.labels
     if reason := unusable(features):
         return Outcome((), empty=reason)
     if len(features) < k:
@@ -74,9 +86,10 @@ def cluster_scores(
         for name, metric in AGREEMENTS.items()
     )
     values = {"label": labels.astype(np.float64)}
-    values |= {f"start {rank}": found.astype(np.float64) for rank, found in enumerate(starts, start=1)}
+    values |= {f"start {rank}": start.astype(np.float64) for rank, start in enumerate(starts, start=1)}
     statistics = {name: Statistic(name, "partition") for name in AGREEMENTS}
-    items = Items(unit, tuple(keys), tuple(images), ("",) * len(keys), values, statistics)
+    keys = tuple(found.keys)
+    items = Items(unit, keys, tuple(found.images), ("",) * len(keys), values, statistics)
     return Outcome(scores, items)
 
 
@@ -108,7 +121,7 @@ class ImageClusterProblem:
         read = ~np.isnan(features[:, 0])
         kept = [key for key, ok in zip(keys, read, strict=True) if ok]
         k = len(np.unique(self.labels))
-        return cluster_scores(features[read], labels[read], k, self.rule, "images", kept, kept)
+        return cluster_scores(Clustered("images", features[read], labels[read], kept, kept), k, self.rule)
 
 
 @dataclass(frozen=True)
@@ -163,7 +176,9 @@ class RegionClusterProblem:
         labels = np.array([region.label for region in regions], np.int64)[covered]
         keys = [region.key for region, ok in zip(regions, covered, strict=True) if ok]
         images = [image for image, ok in zip(images, covered, strict=True) if ok]
-        return cluster_scores(features[covered], labels, self.k, self.rule, self.unit, keys, images)
+        return cluster_scores(
+            Clustered(self.unit, features[covered], labels, keys, images), self.k, self.rule
+        )
 
 
 def region_weights(mask: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.float32]:

@@ -40,7 +40,7 @@ class AttentionMaps:
     """Attention probabilities of one block for one batch of images.
 
     Attributes:
-        layer: The block, with the tap ``attention``.
+        layer: The block, with the tap ``probabilities``.
         probabilities: [batch heads queries keys] in [0, 1], after any position bias and the soft-max; each
             row of keys sums to 1. Tokens are the prefix tokens, then the patches in row-major order.
         prefix_tokens: Tokens before the patches; the first is the class token where there is one.
@@ -57,10 +57,6 @@ class AttentionMaps:
         return AttentionMaps(self.layer, self.probabilities[rows], self.prefix_tokens, self.cells)
 
 
-Shown = LayerFeatures | AttentionMaps
-"""What a visitor is shown of a layer."""
-
-
 @dataclass(frozen=True, slots=True)
 class BackboneIdentity:
     """What tells a backbone's features from those of every other.
@@ -74,12 +70,15 @@ class BackboneIdentity:
     fingerprint: str
 
 
+Shown = LayerFeatures | AttentionMaps
+"""What a forward shows of a layer: attention of ``probabilities``, features of every other tap."""
+
 Visitor = Callable[[Shown], None]
-AttentionVisitor = Callable[[AttentionMaps], None]
+"""Is called once for each layer; must not change what it is shown, and copy what outlives the call."""
 
 
-class Backbone(Protocol):
-    """A frozen network that shows every layer of one forward pass to a visitor.
+class Visitable(Protocol):
+    """A frozen network that shows every layer of one forward pass to a visitor: what own objects must offer.
 
     Attributes:
         spec: Its entry.
@@ -114,17 +113,28 @@ class Backbone(Protocol):
         """Dtype of the forward."""
         ...
 
-    def refusal(self, layers: Collection[Layer]) -> str:
-        """Why it cannot show one of those layers, in a sentence; "" if it can show them all."""
-        ...
-
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
         """Run one forward and call ``visitor`` once for each layer, in order, while the forward runs.
 
         Args:
             pixels: uint8 RGB, [batch 3 height width], on any device; height and width are multiples of
                 ``spec.patch_size``.
-            visitor: Called with each layer's features; must not change them.
-            layers: Layers to show; all of ``spec.layers`` if None.
+            visitor: Called with `AttentionMaps` for each layer of the tap ``probabilities``, and with
+                `LayerFeatures` for every other.
+            layers: Layers to show; all of ``spec.layers`` if None, which have no probabilities. Those are
+                computed only where some are asked for, one block's in memory at a time: 4 bytes (in float32)
+                for each image, head, query and key.
+        """
+        ...
+
+
+class Backbone(Visitable, Protocol):
+    """A visitable network that says beforehand which layers it cannot show."""
+
+    def refusal(self, layers: Collection[Layer]) -> str:
+        """Why it cannot show one of these layers, in a sentence; "" if it can show them all.
+
+        `visit` raises InputError with the same sentence for such layers, so that a pass that asks first can
+        leave out only who asked for them.
         """
         ...

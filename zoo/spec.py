@@ -1,9 +1,9 @@
 """The frozen description of a backbone and the names of its layers. Imports nothing heavy."""
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal
 
-Family = Literal[
+FAMILIES: tuple[str, ...] = (
     "FS",
     "CLIP",
     "DINO",
@@ -23,15 +23,15 @@ Family = Literal[
     "Swin",
     "other",
     "random",
-]
-FAMILIES: tuple[Family, ...] = get_args(Family)
+)
+"""Families of the registry in the order of the tables; own backbones may be of others."""
 
 Tap = Literal["block", "final", "norm1", "probabilities", "attention", "norm2", "mlp"]
 
 SUBLAYER_TAPS: tuple[Tap, ...] = ("norm1", "attention", "norm2", "mlp")
-"""Taps inside a block, in the order in which a forward reaches them."""
+"""Taps inside a block that have features, in the order in which a forward reaches them."""
 
-_ORDER: tuple[Tap, ...] = (*SUBLAYER_TAPS, "block", "final")
+_ORDER: tuple[Tap, ...] = ("norm1", "probabilities", "attention", "norm2", "mlp", "block", "final")
 
 Interpolation = Literal["huggingface", "dino"]
 """How absolute position embeddings are fitted to another grid: `zoo.load.positions`."""
@@ -41,7 +41,7 @@ CheckpointFormat = Literal["transformers", "original", "packaged", "generated", 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Layer:
-    """A place in a backbone whose features are read.
+    """A place in a backbone that is read.
 
     ``tap="block"``: the residual stream after block ``index`` (1..depth), before any final norm; index 0 is
     what enters block 1. ``tap="final"``: the last block's output after the family's final norm; its index is
@@ -49,7 +49,8 @@ class Layer:
 
     Inside a block of a transformer, 1..depth: ``norm1`` and ``norm2`` are the outputs of its two norms, which
     are what its attention and its MLP see; ``attention`` and ``mlp`` are what these two add to the residual
-    stream, after LayerScale where there is one.
+    stream, after LayerScale where there is one. ``probabilities`` are what its attention weighs with:
+    not features but `zoo.features.AttentionMaps`, computed only where they are asked for.
     """
 
     index: int
@@ -81,7 +82,7 @@ class BackboneSpec:
 
     Attributes:
         name: Short unique name, such as ``dino-b16``.
-        family: Group in the tables.
+        family: Group in the tables: one of `FAMILIES`, or any other word for a backbone of somebody's own.
         supervision: What it learned from, in a few words: labels, texts, images alone.
         data: What it was trained on, in a few words.
         parameters: Weights of the network as it is run, without heads and other towers; None where nobody has
@@ -115,7 +116,7 @@ class BackboneSpec:
     """
 
     name: str
-    family: Family
+    family: str
     supervision: str
     repository: str
     revision: str | None = None
@@ -141,7 +142,7 @@ class BackboneSpec:
 
     @property
     def is_floor(self) -> bool:
-        """Whether it is a random floor: features that know nothing of an image, whose layers are draws."""
+        """Whether it is a random floor: each of its layers is a draw that knows nothing of the image."""
         return self.family == "random"
 
     @property
@@ -161,15 +162,17 @@ class BackboneSpec:
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """All layers from 0 on, in the order in which one forward reaches them; no sublayers."""
+        """All layers from 0 on, in the order in which one forward reaches them; nothing inside blocks."""
         blocks = tuple(Layer(index) for index in range(self.depth + 1))
         return (*blocks, Layer(self.depth, "final")) if self.has_final else blocks
 
     def has(self, layer: Layer) -> bool:
-        """Whether there is such a layer; a transformer is taken to have all sublayers."""
-        if layer.tap in SUBLAYER_TAPS:
-            return self.heads is not None and 1 <= layer.index <= self.depth
-        return layer in self.layers
+        """Whether there is such a layer; a transformer is taken to have all that is inside blocks."""
+        if layer.tap == "block":
+            return 0 <= layer.index <= self.depth
+        if layer.tap == "final":
+            return self.has_final and layer.index == self.depth
+        return self.heads is not None and 1 <= layer.index <= self.depth
 
     def stage_of(self, layer: Layer) -> Stage:
         """Stage that a layer belongs to; layer 0 has the first stage's stride and its own width."""

@@ -24,7 +24,8 @@ from zoo.pretrain.fs import require_block
 from zoo.pretrain.methods import Method, method
 from zoo.pretrain.optimise import Optimisation
 from zoo.pretrain.probe import make_probe
-from zoo.pretrain.train import Plan, Row, train, warning
+from zoo.pretrain.state import Kept
+from zoo.pretrain.train import HistoryRow, Schedule, train, warning
 from zoo.registry import find
 from zoo.spec import BackboneSpec
 
@@ -137,7 +138,7 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
     data = data.part(wish.fraction, wish.seed)
     held_out = held_out_images(wish.seed, KNOWN + ASKED, wish.image_size, wish.cache, wish.workers, report)
     probe = make_probe(_slice(held_out, 0, KNOWN), _slice(held_out, KNOWN, KNOWN + ASKED), spec.input_size)
-    plan = Plan(
+    schedule = Schedule(
         steps=wish.steps,
         batch_size=wish.batch_size,
         seed=wish.seed,
@@ -152,12 +153,10 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
         history = train(
             objective,
             data,
-            plan,
-            folder / "training" / "checkpoint.pt",
+            schedule,
+            Kept(folder / "training" / "checkpoint.pt", identity(wish, spec, chosen), wish.resume),
             watcher,
-            identity=identity(wish, spec, chosen),
-            resume=wish.resume,
-            probe=probe,
+            probe,
         )
     export(
         objective.backbone, spec, _card(wish, chosen, spec, len(data), device, started_at, history), folder
@@ -229,7 +228,7 @@ class _Watcher:
         self._advance((step - self._done) * self._batch)
         self._done = step
 
-    def noted(self, row: Row) -> None:
+    def noted(self, row: HistoryRow) -> None:
         """Say what the row tells."""
         numbers = ", ".join(f"{name} {value:.4g}" for name, value in row.items() if name != "step")
         self._report.say(f"step {int(row['step'])}: {numbers}")
@@ -250,7 +249,7 @@ def _card(
     images: int,
     device: torch.device,
     started_at: str | None,
-    history: list[Row],
+    history: list[HistoryRow],
 ) -> Card:
     return Card(
         name=wish.name,

@@ -187,7 +187,7 @@ def _choose_column(option: str, kind: str, found: list[str], admitted: list[str]
     return found[0]
 
 
-def _class_names(values: Sequence[object], kind: Any, column: str, where: str) -> list[str]:
+def _class_names(values: Sequence[object], kind: object, column: str, where: str) -> list[str]:
     """The class name of each row; raises InputError for rows without a label."""
     names: list[str] | None = getattr(kind, "names", None)
     valid = [

@@ -65,7 +65,7 @@ def _from_bytes(data: object, dtype: object, shape: object, order: str) -> NDArr
 class _Array(np.ndarray[Any, Any]):
     """An array whose content arrives later, as pickles before protocol 5 have it."""
 
-    def __setstate__(self, state: Any, /) -> None:
+    def __setstate__(self, state: Any, /) -> None:  # noqa: ANN401  # numpy's own signature
         _, shape, dtype, fortran, data = state
         found = _from_bytes(data, dtype, shape, "F" if fortran else "C")
         content = found.ravel().tolist() if found.dtype.hasobject else found.tobytes()

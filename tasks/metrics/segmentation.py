@@ -15,7 +15,7 @@ from scipy import ndimage
 Mask = NDArray[np.bool_]
 Labels = NDArray[np.uint8]
 Floats = NDArray[np.float64]
-Box = tuple[slice, slice]
+Window = tuple[slice, slice]
 
 VOID = 255
 BINS = 4
@@ -190,7 +190,7 @@ def score_frame(prediction: Labels, truth: Labels, objects: int) -> tuple[Floats
     return j, f
 
 
-def _shown(labels: Labels) -> Box:
+def _shown(labels: Labels) -> Window:
     """The box that holds all labels but background, one pixel wider where the image goes on."""
     places = [np.flatnonzero(labels.max(axis=axis, initial=0)) for axis in (1, 0)]
     if not len(places[0]):

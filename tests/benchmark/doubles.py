@@ -57,6 +57,9 @@ class CountingBackbone:
     dtype: torch.dtype = torch.float32
     batches: list[int] = field(default_factory=list)
 
+    def refusal(self, layers: Collection[Layer]) -> str:
+        return ""
+
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
         self.batches.append(len(pixels))
         cells = torch.nn.functional.avg_pool2d(pixels.float(), self.spec.patch_size)

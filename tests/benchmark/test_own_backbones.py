@@ -22,8 +22,10 @@ from tests.benchmark.runs import command, run
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import reduce
 from zoo.errors import InputError
+from zoo.features import AttentionMaps, Shown
 from zoo.load.own import own_backbone
 from zoo.registry import find
+from zoo.spec import Layer
 from zoo.view.views import ResizeCrop, Tiles, WholeFrame
 
 PAGE = Path(__file__).parents[2] / "docs" / "own_backbones.md"
@@ -38,14 +40,26 @@ def examples() -> list[str]:
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str, str], str]]:
     """Writes the page's example, one text replaced, as a module; gives the reference of its class."""
     monkeypatch.chdir(tmp_path)
-    example = examples()[0]
+    yield from writers(examples()[0], "Mixer")
+
+
+@pytest.fixture
+def write_attender(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str, str, str], str]]:
+    """The same of the page's example that shows its attention."""
+    monkeypatch.chdir(tmp_path)
+    yield from writers(examples()[1], "Attender")
+
+
+def writers(example: str, made: str) -> Iterator[Callable[[str, str, str], str]]:
     written: list[str] = []
 
     def writer(name: str, old: str = "", new: str = "") -> str:
         assert old in example
         Path(f"{name}.py").write_text(example.replace(old, new, 1), encoding="utf-8")
         written.append(name)
-        return f"{name}:Mixer"
+        return f"{name}:{made}"
 
     yield writer
     for name in written:
@@ -72,10 +86,91 @@ def test_the_attention_of_the_page_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(examples()[1], {})  # the page's own words
+    exec(examples()[2], {})  # the page's own words
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 12
-    assert lines[0] == "1.attention torch.Size([1, 3, 65, 65])"
+    assert lines[0] == "1.probabilities torch.Size([1, 3, 65, 65])"
+
+
+def test_the_attention_of_an_own_backbone(
+    write_attender: Callable[..., str], tmp_path: Path, data: Path
+) -> None:
+    (spec,) = find([write_attender("own_attends")])
+    backbone = own_backbone(spec, torch.device("cpu"), torch.float32)
+    asked = [Layer(0), Layer(1, "probabilities"), Layer(1), Layer(2, "probabilities")]
+    assert backbone.refusal(asked) == ""
+    assert backbone.refusal([Layer(3, "probabilities")]).endswith("of 1.probabilities to 2.probabilities.")
+    seen: list[Shown] = []
+    for side in (64, 96):
+        pixels = torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8)
+        backbone.visit(pixels, seen.append, asked)
+    assert [shown.layer for shown in seen] == 2 * asked
+    assert isinstance(seen[1], AttentionMaps)
+    assert seen[1].probabilities.shape == (2, 4, 16, 16)
+    records = run(tmp_path, [spec.repository], "knn", data=data, layers="all")
+    assert records.attrs["failures"] == []
+    assert set(records["family"]) == {"Attender"}
+
+
+def test_an_own_backbone_is_not_asked_for_attention(write_attender: Callable[..., str]) -> None:
+    for name, old in (("own_silent", "    attention = True\n"), ("own_module", "attention = True")):
+        (spec,) = find(
+            [write_attender(name, old, "" if old[0] == " " else "attention = torch.nn.Identity()")]
+        )
+        backbone = own_backbone(spec, torch.device("cpu"), torch.float32)
+        sentence = "own-attender shows no attention probabilities; one that does has attention = True."
+        assert backbone.refusal([Layer(2, "probabilities"), Layer(1)]) == sentence
+        assert backbone.refusal(spec.layers) == ""
+        with pytest.raises(InputError, match=sentence):
+            backbone.visit(torch.zeros(1, 3, 64, 64).byte(), lambda _: None, [Layer(2, "probabilities")])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (".softmax(-1)", ".softmax(-2)", "that sum to 1; a row sums to"),
+        (".softmax(-1)", ".softmax(-1) * 2 - 1 / 16", "the least number is -0.0"),
+        (".softmax(-1)", ".log()", "a row sums to nan"),
+        (
+            "weights, 0,",
+            "weights[:, :2], 0,",
+            r"queries keys. of layer 1.probabilities should be .2, 4, 16, 16.",
+        ),
+        ("weights, 0,", "weights, 1,", "prefix_tokens of layer 1.probabilities should be 0; found 1"),
+        ("tuple(cells)", "(16, 1)", r"cells .rows columns. of layer 1.probabilities should be .4, 4.; found"),
+        (
+            'AttentionMaps(Layer(index, "probabilities"), weights, 0, tuple(cells))',
+            'LayerFeatures(Layer(index, "probabilities"), None, x)',
+            "shows layer 1.probabilities as LayerFeatures; it should be AttentionMaps",
+        ),
+    ],
+)
+def test_wrong_attention_is_one_sentence(
+    write_attender: Callable[..., str], old: str, new: str, message: str
+) -> None:
+    (spec,) = find([write_attender(f"own_attends_{crc32((old + new).encode())}", old, new)])
+    pixels = torch.randint(0, 256, (2, 3, 64, 64), dtype=torch.uint8)
+    with pytest.raises(InputError, match=message):
+        own_backbone(spec, torch.device("cpu"), torch.float32).visit(
+            pixels, lambda _: None, [Layer(1, "probabilities")]
+        )
+
+
+def test_attention_without_heads_is_one_sentence(write_attender: Callable[..., str]) -> None:
+    with pytest.raises(InputError, match="says nothing of heads, and the backbone has attention = True"):
+        find([write_attender("own_headless", "heads=4", "heads=None")])
+
+
+def test_rows_are_summed_in_the_first_batch_only(
+    write_attender: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (spec,) = find([write_attender("own_once")])
+    backbone = own_backbone(spec, torch.device("cpu"), torch.float32)
+    summed: list[Layer] = []
+    monkeypatch.setattr("zoo.look.own._check_sums", lambda _, maps: summed.append(maps.layer))
+    for _ in range(3):
+        backbone.visit(torch.zeros(1, 3, 64, 64).byte(), lambda _: None, [Layer(2, "probabilities")])
+    assert summed == [Layer(2, "probabilities")]
 
 
 def test_a_process_builds_its_own(write: Callable[..., str]) -> None:
@@ -97,7 +192,8 @@ def test_a_process_builds_its_own(write: Callable[..., str]) -> None:
         ),
         ("input_size=64", "input_size=60", "has an input size of 60 px, which is no multiple of 16 px"),
         ('name="own-mixer"', 'name="my mixer"', "needs a name of letters, digits and"),
-        ('family="other"', 'family="Mixer"', "has the family 'Mixer'; take one of FS, CLIP"),
+        ('family="other"', 'family="random"', "has the family 'random', which is that of the random floor"),
+        ('family="other"', 'family="a | b"', "has the family 'a | b'; take a word of letters, digits and"),
         ("has_cls=False", "has_cls=True", "has a class token and 0 prefix tokens"),
         ("blocks=3", "blocks=0", "needs stages with blocks, widths and strides from 1 on"),
         ("input_size=64", "std=(0, 1, 1)", "needs a std above 0"),
@@ -115,6 +211,11 @@ def test_a_wrong_object_is_one_sentence(write: Callable[..., str], old: str, new
     reference = write(f"own_wrong_{crc32((old + new).encode())}", old, new)
     with pytest.raises(InputError, match=message):
         find([reference])
+
+
+def test_a_family_is_a_free_word(write: Callable[..., str]) -> None:
+    (spec,) = find([write("own_family", 'family="other"', 'family="MLP Mixer"')])
+    assert (spec.family, spec.is_floor) == ("MLP Mixer", False)
 
 
 def test_a_missing_module_and_two_of_one_name(write: Callable[..., str]) -> None:

@@ -92,7 +92,7 @@ def test_parameters_are_those_of_the_network_at_full_size(spec: BackboneSpec) ->
 
 def test_parameters_of_the_mini_backbones(loader: Loader) -> None:
     for spec in all_specs():
-        if spec.checkpoint in OWN and spec.family != "random":
+        if spec.checkpoint in OWN and not spec.is_floor:
             assert spec.parameters == sum(weight.numel() for weight in weights_of(loader(spec)))
 
 
@@ -109,8 +109,8 @@ def test_mini_suite_has_every_family_and_twelve_blocks() -> None:
     assert [spec.family for spec in find(MINI.backbones)] == [*FAMILIES[:7]]
     assert {spec.family for spec in suite if spec.trained} == {*FAMILIES[:7]}
     assert {spec.family for spec in suite if not spec.trained} == {"FS", "CLIP", "BEiT", "ResNet", "random"}
-    assert {spec.depth for spec in suite if spec.family != "random"} == {12}
-    assert {spec.depth for spec in suite if spec.family == "random"} == {10}
+    assert {spec.depth for spec in suite if not spec.is_floor} == {12}
+    assert {spec.depth for spec in suite if spec.is_floor} == {10}
     assert {spec.input_size for spec in suite} == {64}
 
 

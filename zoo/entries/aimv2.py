@@ -4,7 +4,7 @@ Their tables of positions are for 224 px; for other sizes they are resized here,
 transformers do not do. Revisions are those of May 2026, whose files have the names of transformers.
 """
 
-from zoo.entries.shapes import Shape, ViTFamily
+from zoo.entries.shapes import ViTFamily, ViTSize
 from zoo.normalisation import CLIP
 from zoo.spec import BackboneSpec
 
@@ -24,7 +24,7 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     _AIMV2.entry(
         "aimv2-l14",
         "apple/aimv2-large-patch14-224",
-        Shape(24, 1024, 8),
+        ViTSize(24, 1024, 8),
         14,
         309_197_824,
         "fcb5093a9c5b3efb7db5acee213849967fd18210",
@@ -32,7 +32,7 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     _AIMV2.entry(
         "aimv2-h14",
         "apple/aimv2-huge-patch14-224",
-        Shape(24, 1536, 12),
+        ViTSize(24, 1536, 12),
         14,
         680_851_968,
         "172051d9df825cda55607cfe9016da30f249a133",

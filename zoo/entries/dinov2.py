@@ -6,7 +6,7 @@ The revisions are those that mteb pins.
 
 from dataclasses import replace
 
-from zoo.entries.shapes import BASE, LARGE, SMALL, Shape, ViTFamily
+from zoo.entries.shapes import BASE, LARGE, SMALL, ViTFamily, ViTSize
 from zoo.normalisation import IMAGENET
 from zoo.spec import BackboneSpec
 
@@ -24,7 +24,7 @@ _REGISTERS = replace(
     prefix_tokens=5,
     paper="Darcet et al., Vision Transformers Need Registers, ICLR 2024, arXiv:2309.16588",
 )
-_GIANT = Shape(40, 1536, 24)
+_GIANT = ViTSize(40, 1536, 24)
 
 ENTRIES: tuple[BackboneSpec, ...] = (
     _DINOV2.entry(

@@ -4,7 +4,7 @@ All repositories are gated. Positions are rotary, so that any size works; there 
 ConvNeXts end in a norm that is applied to every cell.
 """
 
-from zoo.entries.shapes import BASE, LARGE, SMALL, PyramidFamily, Shape, ViTFamily
+from zoo.entries.shapes import BASE, LARGE, SMALL, PyramidFamily, ViTFamily, ViTSize
 from zoo.normalisation import IMAGENET
 from zoo.spec import BackboneSpec
 
@@ -31,8 +31,8 @@ _CONVNEXT = PyramidFamily(
     gated=True,
     has_final=True,
 )
-_HUGE_PLUS = Shape(32, 1280, 20)
-_7B = Shape(40, 4096, 32)
+_HUGE_PLUS = ViTSize(32, 1280, 20)
+_7B = ViTSize(40, 4096, 32)
 
 ENTRIES: tuple[BackboneSpec, ...] = (
     _VIT.entry("dinov3-s16", "facebook/dinov3-vits16-pretrain-lvd1689m", SMALL, 16, 21_596_544),

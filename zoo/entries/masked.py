@@ -9,7 +9,7 @@ repository.
 
 from dataclasses import replace
 
-from zoo.entries.shapes import BASE, HUGE, LARGE, SMALL, Shape, ViTFamily
+from zoo.entries.shapes import BASE, HUGE, LARGE, SMALL, ViTFamily, ViTSize
 from zoo.normalisation import HALF, IMAGENET
 from zoo.spec import BackboneSpec
 
@@ -52,7 +52,7 @@ _MSN = ViTFamily(
     paper="Assran et al., Masked Siamese Networks for Label-Efficient Learning, ECCV 2022, arXiv:2204.07141",
 )
 _IBOT_FILES = "https://lf3-nlp-opensource.bytetos.com/obj/nlp-opensource/archive/2022/ibot"
-_GIANT = Shape(40, 1408, 16)
+_GIANT = ViTSize(40, 1408, 16)
 
 ENTRIES: tuple[BackboneSpec, ...] = (
     _DATA2VEC.entry("data2vec-b16", "facebook/data2vec-vision-base", BASE, 16, 85_665_360),

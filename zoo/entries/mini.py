@@ -9,7 +9,7 @@ from dataclasses import replace
 from zoo.entries.floor import floor
 from zoo.entries.shapes import MINI
 from zoo.normalisation import CLIP, HALF, IMAGENET, Normalisation
-from zoo.spec import BackboneSpec, Family, Stage
+from zoo.spec import BackboneSpec, Stage
 
 SIDE = 64
 PATCH = 8
@@ -18,7 +18,7 @@ _ALONE = "images alone"
 
 
 def _vit(
-    family: Family, supervision: str, normalisation: Normalisation, paper: str, parameters: int = 1_367_136
+    family: str, supervision: str, normalisation: Normalisation, paper: str, parameters: int = 1_367_136
 ) -> BackboneSpec:
     return BackboneSpec(
         name=f"mini-{family.lower()}",

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from zoo.normalisation import Normalisation
-from zoo.spec import BackboneSpec, CheckpointFormat, Family, Stage
+from zoo.spec import BackboneSpec, CheckpointFormat, Stage
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ViTSize:
     """Size of a plain Vision Transformer.
 
     Attributes:
@@ -25,18 +25,18 @@ class Shape:
         return (Stage(self.depth, self.width, patch),)
 
 
-SMALL = Shape(12, 384, 6)
-BASE = Shape(12, 768, 12)
-LARGE = Shape(24, 1024, 16)
-HUGE = Shape(32, 1280, 16)
-MINI = Shape(12, 96, 3)
+SMALL = ViTSize(12, 384, 6)
+BASE = ViTSize(12, 768, 12)
+LARGE = ViTSize(24, 1024, 16)
+HUGE = ViTSize(32, 1280, 16)
+MINI = ViTSize(12, 96, 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViTFamily:
     """What the Vision Transformers of one family share: the fields of `BackboneSpec` of the same names."""
 
-    family: Family
+    family: str
     supervision: str
     data: str
     normalisation: Normalisation
@@ -52,7 +52,7 @@ class ViTFamily:
         self,
         name: str,
         repository: str,
-        shape: Shape,
+        shape: ViTSize,
         patch: int,
         parameters: int,
         revision: str | None = None,
@@ -90,7 +90,7 @@ class PyramidFamily:
         stem_width: Channels of what enters block 1; None where they are the first stage's.
     """
 
-    family: Family
+    family: str
     supervision: str
     data: str
     normalisation: Normalisation

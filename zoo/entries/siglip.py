@@ -7,7 +7,7 @@ are another, which takes patches instead of images and is not supported. L/16 an
 
 from dataclasses import replace
 
-from zoo.entries.shapes import BASE, LARGE, Shape, ViTFamily
+from zoo.entries.shapes import BASE, LARGE, ViTFamily, ViTSize
 from zoo.normalisation import HALF
 from zoo.spec import BackboneSpec
 
@@ -29,7 +29,7 @@ _SIGLIP2 = replace(
 )
 _AT_256 = replace(_SIGLIP, input_size=256)
 _SIGLIP2_AT_256 = replace(_SIGLIP2, input_size=256)
-_SO400M = Shape(27, 1152, 16)
+_SO400M = ViTSize(27, 1152, 16)
 
 ENTRIES: tuple[BackboneSpec, ...] = (
     _SIGLIP.entry(

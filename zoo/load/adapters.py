@@ -49,7 +49,7 @@ def fix_windows(block: nn.Module, window: int, shift: int) -> None:
     block.register_forward_pre_hook(before, with_kwargs=True)
 
 
-def fit_table(embeddings: Any, patch: int) -> None:
+def fit_table(embeddings: Any, patch: int) -> None:  # noqa: ANN401  # gets a method
     """Make embeddings with a table of positions for one image size take every size.
 
     The table is resized bicubically to the image's grid, as transformers does it for other networks; the

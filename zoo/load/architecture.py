@@ -31,7 +31,6 @@ from transformers import (
 )
 
 from zoo.normalisation import CLIP, HALF, IMAGENET, Normalisation
-from zoo.spec import Family
 
 _HEADS = r"^(classifier|head|lm_head|pooler|.*\.pooler|cls_classifier|distillation_classifier)\."
 _OTHER_TOWER = r"^(text_model|text_projection|visual_projection|logit_scale|logit_bias)\b"
@@ -79,7 +78,7 @@ class Architecture:
     hierarchical: bool = False
     pooling_option: bool = False
     unused: tuple[str, ...] = ()
-    family: Family = "other"
+    family: str = "other"
     normalisation: Normalisation = IMAGENET
 
 

@@ -29,7 +29,7 @@ def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_
     """
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError("There is no CUDA device; use --device cpu.")
-    if spec.family == "random":
+    if spec.is_floor:
         floor = identify(spec, dtype=dtype, cache_dir=cache_dir)
         return RandomFloor(spec, floor.revision, floor.fingerprint, device, dtype)
     if spec.checkpoint == "object":

@@ -1,6 +1,6 @@
 """What a ``config.json`` says about a backbone."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -162,7 +162,7 @@ def _stages(depths: Iterable[int], widths: Iterable[int], first: int) -> tuple[S
     return tuple(Stage(int(blocks), width, first * 2**index) for index, (blocks, width) in pairs)
 
 
-def _side(size: Any) -> int:
+def _side(size: int | Sequence[int]) -> int:
     """One side of a square given as a number or as a pair.
 
     Raises:

@@ -24,7 +24,7 @@ def identify(spec: BackboneSpec, *, dtype: torch.dtype, cache_dir: Path) -> Back
     Raises:
         InputError: Its files cannot be had.
     """
-    if spec.family == "random":
+    if spec.is_floor:
         return identity_of(spec, f"seed-{SEED}", dtype)
     if spec.checkpoint == "object":
         found = make_own(spec.repository)

@@ -3,7 +3,7 @@
 import importlib
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from zoo.errors import InputError
-from zoo.features import Backbone, LayerFeatures, Shown, Visitor
-from zoo.look.split import Cells, cells_of, finer, wanted_layers
-from zoo.spec import FAMILIES, BackboneSpec, Layer
+from zoo.features import Visitable
+from zoo.look.own import OwnBackbone, shows_attention
+from zoo.spec import BackboneSpec
 
 _ATTRIBUTES: dict[str, type] = {
     "spec": BackboneSpec,
@@ -41,7 +40,7 @@ def own_spec(reference: str) -> BackboneSpec:
     return replace(make_own(reference).spec, repository=reference, checkpoint="object")
 
 
-def own_backbone(spec: BackboneSpec, device: torch.device, dtype: torch.dtype) -> "OwnBackbone":
+def own_backbone(spec: BackboneSpec, device: torch.device, dtype: torch.dtype) -> OwnBackbone:
     """The backbone that an entry of `own_spec` is about.
 
     Raises:
@@ -58,65 +57,8 @@ def own_backbone(spec: BackboneSpec, device: torch.device, dtype: torch.dtype) -
     return OwnBackbone(spec, found)
 
 
-class OwnBackbone:
-    """A backbone of somebody else, whose features are compared with what its spec says."""
-
-    def __init__(self, spec: BackboneSpec, backbone: Backbone) -> None:
-        self.spec = spec
-        self.revision = backbone.revision
-        self.fingerprint = backbone.fingerprint
-        self.device = backbone.device
-        self.dtype = backbone.dtype
-        self._backbone = backbone
-
-    def refusal(self, layers: Collection[Layer]) -> str:
-        """Why it cannot show one of those layers."""
-        return ""
-
-    def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
-        """Run one forward and call ``visitor`` once for each layer; see `zoo.features.Backbone`.
-
-        Raises:
-            InputError: The pixels, a layer or what the backbone shows is not what the spec says.
-        """
-        cells = cells_of(self.spec, pixels)
-        wanted = wanted_layers(self.spec, layers)
-        shown: list[Layer] = []
-
-        def show(features: Shown) -> None:
-            assert isinstance(features, LayerFeatures)
-            if shown == list(wanted) or features.layer != wanted[len(shown)]:
-                expected = str(wanted[len(shown)]) if len(shown) < len(wanted) else "none any more"
-                raise InputError(
-                    f"{self.spec.name} shows layer {features.layer} where {expected} is expected: each layer "
-                    "that is asked for once, in the order of the forward."
-                )
-            _check_features(self.spec, features, len(pixels), cells)
-            shown.append(features.layer)
-            visitor(features)
-
-        self._backbone.visit(pixels, show, wanted)
-        if len(shown) < len(wanted):
-            raise InputError(
-                f"{self.spec.name} does not show layer {wanted[len(shown)]}, which it was asked for."
-            )
-
-
-def _check_features(spec: BackboneSpec, features: LayerFeatures, batch: int, cells: Cells) -> None:
-    stage = spec.stage_of(features.layer)
-    expected: dict[str, tuple[int, ...] | None] = {
-        "grid [batch height width dim]": (batch, *finer(spec, stage.stride, cells), stage.width),
-        "cls [batch dim]": (batch, stage.width) if spec.has_cls else None,
-    }
-    found = (features.grid, features.cls)
-    for (what, shape), tensor in zip(expected.items(), found, strict=True):
-        has = None if tensor is None else tuple(tensor.shape)
-        if has != shape:
-            raise InputError(f"{spec.name}: {what} of layer {features.layer} should be {shape}; it is {has}.")
-
-
 @lru_cache(maxsize=64)
-def make_own(reference: str) -> Backbone:
+def make_own(reference: str) -> Visitable:
     """The backbone that a function gives, as it is; the function is called once in a process.
 
     Raises:
@@ -155,7 +97,7 @@ def _current_directory() -> Iterator[None]:
         sys.path.remove(str(Path.cwd()))
 
 
-def _checked(reference: str, found: Any) -> Backbone:
+def _checked(reference: str, found: Any) -> Visitable:  # noqa: ANN401  # whatever a function gives
     for name, kind in _ATTRIBUTES.items():
         value = getattr(found, name, None)
         if not isinstance(value, kind) or value == "":
@@ -165,10 +107,12 @@ def _checked(reference: str, found: Any) -> Backbone:
             )
     if not callable(getattr(found, "visit", None)):
         raise InputError(f"{reference}() gives a {type(found).__name__} without a method visit.")
-    wrong = next(_wrong(found.spec), None)
+    backbone: Visitable = found
+    wrong = next(_wrong(backbone.spec), None)
+    if wrong is None and shows_attention(backbone) and backbone.spec.heads is None:
+        wrong = "says nothing of heads, and the backbone has attention = True"
     if wrong:
-        raise InputError(f"{reference}: its spec {found.spec.name!r} {wrong}.")
-    backbone: Backbone = found
+        raise InputError(f"{reference}: its spec {backbone.spec.name!r} {wrong}.")
     return backbone
 
 
@@ -176,8 +120,10 @@ def _wrong(spec: BackboneSpec) -> Iterator[str]:
     """What is wrong with a spec that somebody wrote, in words."""
     if not re.fullmatch(r"[\w.@/+-]+", spec.name):
         yield "needs a name of letters, digits and .-_@/+"
-    if spec.family not in FAMILIES or spec.family == "random":
-        yield f"has the family {spec.family!r}; take one of {', '.join(FAMILIES[:-1])}"
+    if not re.fullmatch(r"[\w.@/+-]+( [\w.@/+-]+)*", spec.family):
+        yield f"has the family {spec.family!r}; take a word of letters, digits and .-_@/+"
+    if spec.is_floor:
+        yield f"has the family {spec.family!r}, which is that of the random floor; take another word"
     numbers = [number for stage in spec.stages for number in (stage.blocks, stage.width, stage.stride)]
     if not numbers or min(numbers) < 1:
         yield "needs stages with blocks, widths and strides from 1 on"

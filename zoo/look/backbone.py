@@ -8,15 +8,16 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from zoo.errors import InputError
-from zoo.features import AttentionVisitor, BackboneIdentity, LayerFeatures, Visitor
-from zoo.look.attention import attention_layers, eager, watch_attention
+from zoo.features import BackboneIdentity, Shown, Visitor
+from zoo.look.attention import attention_maps, eager, gives_probabilities, watch_attention
+from zoo.look.layers import require, unknown_layer, wanted_layers
 from zoo.look.network import Network
 from zoo.look.precision import exact_float32
-from zoo.look.split import Cells, cells_of, map_features, token_features, wanted_layers
-from zoo.look.sublayers import tap_module
+from zoo.look.split import Cells, cells_of, map_features, token_features
+from zoo.look.sublayers import tap_module, unknown_sublayer
 from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
 
-_Show = Callable[[Layer, Tensor], None]
+_Show = Callable[[Layer, Tensor | None], None]
 _Output = Tensor | tuple[Tensor, ...]
 
 
@@ -50,7 +51,14 @@ class HookedBackbone:
         self._scale, self._shift = 1 / (255 * std), -mean / std
 
     def refusal(self, layers: Collection[Layer]) -> str:
-        """Why it cannot show one of those layers."""
+        """Why it cannot show one of these layers, in a sentence; see `zoo.features.Backbone`."""
+        if unknown := unknown_layer(self.spec, layers):
+            return unknown
+        for layer in wanted_layers(self.spec, layers):
+            if layer.tap in SUBLAYER_TAPS and self._network.sublayers is None:
+                return unknown_sublayer(self.spec, layer)
+            if layer.tap == "probabilities" and not gives_probabilities(self._network):
+                return f"{self.spec.name} is a network whose attention probabilities cannot be read."
         return ""
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
@@ -61,13 +69,16 @@ class HookedBackbone:
         """
         cells = cells_of(self.spec, pixels)
         wanted = wanted_layers(self.spec, layers)
+        require(self.refusal(wanted))
         shown: list[Layer] = []
 
-        def show(layer: Layer, activation: Tensor) -> None:
+        def show(layer: Layer, activation: Tensor | None) -> None:
             shown.append(layer)
             visitor(self._split(layer, activation, len(pixels), cells))
 
         with ExitStack() as hooks:
+            if any(layer.tap == "probabilities" for layer in wanted):
+                hooks.enter_context(eager(self._network))
             for layer in wanted:
                 hooks.callback(self._watch(layer, show).remove)
             self._forward(pixels)
@@ -75,30 +86,6 @@ class HookedBackbone:
             raise InputError(
                 f"{self.spec.name}: the network showed {len(shown)} layers, the entry has {len(wanted)}."
             )
-
-    def visit_attention(
-        self, pixels: Tensor, visitor: AttentionVisitor, layers: Collection[Layer] | None = None
-    ) -> None:
-        """Run one forward and call ``visitor`` with the attention probabilities of each block, in order.
-
-        Only such a forward computes them; one block's are in memory at a time, 4 bytes (in float32) for each
-        image, head, query and key.
-
-        Args:
-            pixels: As in `visit`.
-            visitor: Called once for each layer; must copy what outlives the call.
-            layers: Layers with the tap ``attention``; those of all blocks if None.
-
-        Raises:
-            InputError: The pixels or a layer are wrong, or the network cannot show its probabilities.
-        """
-        cells = cells_of(self.spec, pixels)
-        wanted = attention_layers(self.spec, layers)
-        with eager(self.spec, self._network), ExitStack() as hooks:
-            for layer in wanted:
-                handle = watch_attention(self.spec, self._network, layer, cells, visitor)
-                hooks.callback(handle.remove)
-            self._forward(pixels)
 
     def _forward(self, pixels: Tensor) -> None:
         options = {"interpolate_pos_encoding": True} if self._network.interpolates else {}
@@ -111,13 +98,17 @@ class HookedBackbone:
         images = images.mul_(self._scale).add_(self._shift)
         return images.to(self.dtype, memory_format=self._layout)
 
-    def _split(self, layer: Layer, activation: Tensor, batch: int, cells: Cells) -> LayerFeatures:
+    def _split(self, layer: Layer, activation: Tensor | None, batch: int, cells: Cells) -> Shown:
+        if activation is None or layer.tap == "probabilities":
+            return attention_maps(self.spec, layer, activation, batch, cells)
         split = map_features if self._network.convolutional else token_features
         return split(self.spec, layer, activation, batch, cells)
 
     def _watch(self, layer: Layer, show: _Show) -> RemovableHandle:
         """Hook that shows a layer when the forward reaches it."""
         blocks, norm = self._network.blocks, self._network.final_norm
+        if layer.tap == "probabilities":
+            return watch_attention(self._network, layer, show)
         if layer.tap in SUBLAYER_TAPS:
             return self._watch_inside(layer, show)
         if layer.index == 0:
@@ -137,7 +128,8 @@ class HookedBackbone:
     def _watch_inside(self, layer: Layer, show: _Show) -> RemovableHandle:
         """Hook that shows what a sublayer of a block gives."""
         block = self._network.blocks[layer.index - 1]
-        module, finish = tap_module(self.spec, self._network.sublayers, layer, block)
+        assert self._network.sublayers is not None
+        module, finish = tap_module(self._network.sublayers, layer, block)
 
         def after(_: nn.Module, __: tuple[Tensor, ...], output: _Output) -> None:
             show(layer, finish(_first(output)))

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from zoo.features import LayerFeatures, Visitor
-from zoo.look.split import cells_of, grid_of, wanted_layers
+from zoo.look.layers import require, unknown_layer, wanted_layers
+from zoo.look.split import cells_of, grid_of
 from zoo.spec import BackboneSpec, Layer, Stage
 
 SEED = 0
@@ -32,14 +33,16 @@ class RandomFloor:
         self.dtype = dtype
 
     def refusal(self, layers: Collection[Layer]) -> str:
-        """Why it cannot show one of those layers."""
-        return ""
+        """Why it cannot show one of these layers, in a sentence; see `zoo.features.Backbone`."""
+        return unknown_layer(self.spec, layers)
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
         """Call ``visitor`` once for each layer, in order; see `zoo.features.Backbone`."""
         rows, columns = cells_of(self.spec, pixels)
+        wanted = wanted_layers(self.spec, layers)
+        require(self.refusal(wanted))
         digests = [_digest(image) for image in pixels.cpu().numpy()]
-        for layer in wanted_layers(self.spec, layers):
+        for layer in wanted:
             stage = self.spec.stage_of(layer)
             tokens = torch.from_numpy(_draw(digests, layer, stage, self.spec.prefix_tokens + rows * columns))
             tokens = tokens.to(self.device, self.dtype)

@@ -1,7 +1,5 @@
 """Checks and splits of activations: from what a block puts out to the features of a layer."""
 
-from collections.abc import Collection
-
 import torch
 from torch import Tensor
 
@@ -11,22 +9,6 @@ from zoo.spec import BackboneSpec, Layer
 
 Cells = tuple[int, int]
 """Rows and columns of a grid."""
-
-
-def wanted_layers(spec: BackboneSpec, layers: Collection[Layer] | None) -> tuple[Layer, ...]:
-    """The layers to show, in the order in which a forward reaches them.
-
-    Raises:
-        InputError: One of them does not exist.
-    """
-    if layers is None:
-        return spec.layers
-    unknown = [layer for layer in layers if not spec.has(layer)]
-    if unknown:
-        names = ", ".join(str(layer) for layer in spec.layers)
-        more = "" if spec.heads is None else ", and norm1, attention, norm2 and mlp of every block"
-        raise InputError(f"{spec.name} has no layer {unknown[0]}; its layers are {names}{more}.")
-    return tuple(sorted(set(layers), key=lambda layer: layer.place))
 
 
 def cells_of(spec: BackboneSpec, pixels: Tensor) -> Cells:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from zoo.errors import InputError
 from zoo.spec import BackboneSpec, Layer
 
 
@@ -66,19 +65,18 @@ SUBLAYERS: dict[str, Sublayers] = {
 _NORMS = ("norm1", "norm2")
 
 
-def tap_module(
-    spec: BackboneSpec, sublayers: Sublayers | None, layer: Layer, block: nn.Module
-) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
-    """The module of a block whose output a tap reads, and what remains to be done to that output.
+def unknown_sublayer(spec: BackboneSpec, layer: Layer) -> str:
+    """Why a sublayer cannot be shown where nobody knows the parts of the blocks, in a sentence."""
+    return (
+        f"{spec.name} has no layer {layer}: where the {layer.tap} of its blocks is, if they have one, is not "
+        "known; its taps are block and final."
+    )
 
-    Raises:
-        InputError: The backbone has no such sublayer, or it is not known.
-    """
-    if sublayers is None:
-        raise InputError(
-            f"{spec.name} has no layer {layer}: where the {layer.tap} of its blocks is, if they have one, is "
-            "not known; its taps are block and final."
-        )
+
+def tap_module(
+    sublayers: Sublayers, layer: Layer, block: nn.Module
+) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
+    """The module of a block whose output a tap reads, and what remains to be done to that output."""
     module = block.get_submodule(getattr(sublayers, layer.tap))
     if layer.tap in _NORMS:
         return module, _unchanged

@@ -17,7 +17,7 @@ _YIQ = (_LUMA, (0.5959, -0.2746, -0.3213), (0.2115, -0.5227, 0.3112))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class TrainingView:
     """How views of a picture differ.
 
     Attributes:
@@ -51,7 +51,7 @@ class View:
     solarise: float = 0.0
 
 
-def augment(images: Tensor, view: View, generator: torch.Generator) -> Tensor:
+def augment(images: Tensor, view: TrainingView, generator: torch.Generator) -> Tensor:
     """A random view of each image.
 
     Args:
@@ -66,7 +66,7 @@ def augment(images: Tensor, view: View, generator: torch.Generator) -> Tensor:
         return _augmented(images.float() / 255, view, _Draw(len(images), generator, images.device))
 
 
-def _augmented(images: Tensor, view: View, draw: "_Draw") -> Tensor:
+def _augmented(images: Tensor, view: TrainingView, draw: "_Draw") -> Tensor:
     views = _crop(images, view, draw)
     if view.jitter or view.grey:
         views = _recolour(views, view, draw)
@@ -96,7 +96,7 @@ class _Draw:
         return self.uniform(0, 1) < probability
 
 
-def _crop(images: Tensor, view: View, draw: _Draw) -> Tensor:
+def _crop(images: Tensor, view: TrainingView, draw: _Draw) -> Tensor:
     height, width = images.shape[-2:]
     area = height * width * draw.uniform(*view.scale)
     low, high = (math.log(bound) for bound in view.ratio)
@@ -138,7 +138,7 @@ def _sandwich(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     return wide.view(count, rows.shape[1], 3, -1).transpose(1, 2).contiguous()
 
 
-def _recolour(images: Tensor, view: View, draw: _Draw) -> Tensor:
+def _recolour(images: Tensor, view: TrainingView, draw: _Draw) -> Tensor:
     changed = draw.chance(view.jitter)
 
     def factor(strength: float, kept: float = 1.0) -> Tensor:
@@ -166,7 +166,7 @@ def hue_rotation(turn: Tensor) -> Tensor:
     return torch.as_tensor(torch.linalg.inv(to_yiq) @ rotation @ to_yiq)
 
 
-def _blurred(images: Tensor, view: View, draw: _Draw) -> Tensor:
+def _blurred(images: Tensor, view: TrainingView, draw: _Draw) -> Tensor:
     sigma = draw.uniform(*view.sigma)[:, None, None]
     places = torch.arange(view.side, device=images.device, dtype=images.dtype)
     kernel = torch.exp(-((places[:, None] - places).square()) / (2 * sigma.square()))

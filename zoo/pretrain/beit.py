@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from zoo.pretrain.augment import View, augment
+from zoo.pretrain.augment import TrainingView, augment
 from zoo.pretrain.data import Examples, Pictures, seeded
 from zoo.pretrain.heads import right
 from zoo.pretrain.mae import patches
 from zoo.pretrain.network import fresh, spread
-from zoo.pretrain.objective import Moment, Objective, Outcome
+from zoo.pretrain.objective import Moment, Objective, StepOutcome
 from zoo.pretrain.optimise import Optimisation
 from zoo.pretrain.tokenizer import Tokenizer, Tokenizing, fit
 from zoo.spec import BackboneSpec
@@ -38,7 +38,7 @@ class Recipe:
     """
 
     optimisation: Optimisation
-    view: View
+    view: TrainingView
     masked: float
     least: int
     aspect: float
@@ -48,7 +48,7 @@ class Recipe:
 
 RECIPE = Recipe(
     optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.05, clip=3.0),
-    view=View(side=64, scale=(0.4, 1.0), flip=0.5, jitter=0.5),
+    view=TrainingView(side=64, scale=(0.4, 1.0), flip=0.5, jitter=0.5),
     masked=0.4,
     least=4,
     aspect=0.3,
@@ -68,7 +68,7 @@ class MaskedTokens(Objective):
         self.patch = spec.patch_size
         self.tokenizer = tokenizer
 
-    def forward(self, batch: Examples, moment: Moment) -> Outcome:
+    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
         """Loss of a batch.
 
         Metrics: ``accuracy`` of the guesses, ``codes``: share of all visual tokens that the batch has, and
@@ -83,7 +83,7 @@ class MaskedTokens(Objective):
         loss = nn.functional.cross_entropy(logits, wanted[mask])
         used = logits.new_zeros(logits.shape[1]).index_fill(0, wanted.flatten(), 1.0).mean()
         metrics = {"accuracy": right(logits, wanted[mask]), "codes": used, "spread": spread(hidden)}
-        return Outcome(loss, metrics)
+        return StepOutcome(loss, metrics)
 
 
 def block_mask(count: int, cells: int, recipe: Recipe, generator: torch.Generator) -> Tensor:

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from zoo.pretrain.augment import View
+from zoo.pretrain.augment import TrainingView
 from zoo.pretrain.data import Examples, Pictures, seeded
 from zoo.pretrain.heads import cosines, right
 from zoo.pretrain.network import fresh, initialise, spread, tokens
-from zoo.pretrain.objective import Moment, Objective, Outcome
+from zoo.pretrain.objective import Moment, Objective, StepOutcome
 from zoo.pretrain.optimise import Optimisation
 from zoo.pretrain.text import TextTower, Vocabulary
 from zoo.spec import BackboneSpec
@@ -36,7 +36,7 @@ class Recipe:
     """
 
     optimisation: Optimisation
-    view: View
+    view: TrainingView
     text_width: int
     text_depth: int
     text_heads: int
@@ -47,7 +47,7 @@ class Recipe:
 
 RECIPE = Recipe(
     optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.2, betas=(0.9, 0.98)),
-    view=View(side=48, scale=(0.6, 1.0)),
+    view=TrainingView(side=48, scale=(0.6, 1.0)),
     text_width=96,
     text_depth=3,
     text_heads=3,
@@ -82,7 +82,7 @@ class ImageText(Objective):
         words = self.vocabulary.encode(captions).to(self.log_scale.device)
         return torch.as_tensor(self.text_projection(self.text(words)))
 
-    def forward(self, batch: Examples, moment: Moment) -> Outcome:
+    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
         """Loss of a batch; metrics: how often an image finds its caption, scale, and spread of the images."""
         images = self.embed_images(self.view(batch, self.recipe.view, moment))
         logits = self.log_scale.exp() * cosines(images, self.embed_captions(batch.captions))
@@ -94,7 +94,7 @@ class ImageText(Objective):
             "scale": self.log_scale.detach().exp(),
             "spread": spread(images),
         }
-        return Outcome(loss, metrics)
+        return StepOutcome(loss, metrics)
 
     def after_update(self, moment: Moment) -> None:
         """Keep the scale within its bound."""

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from zoo.pretrain.augment import View
+from zoo.pretrain.augment import TrainingView
 from zoo.pretrain.data import Examples, Pictures, seeded
 from zoo.pretrain.heads import Prototypes
 from zoo.pretrain.network import fresh, initialise, spread, tokens
-from zoo.pretrain.objective import Moment, Objective, Outcome, follow
+from zoo.pretrain.objective import Moment, Objective, StepOutcome, follow
 from zoo.pretrain.optimise import Optimisation, cosine
 from zoo.spec import BackboneSpec
 
@@ -42,9 +42,9 @@ class Recipe:
     """
 
     optimisation: Optimisation
-    first: View
-    second: View
-    small: View
+    first: TrainingView
+    second: TrainingView
+    small: TrainingView
     small_views: int
     hidden: int
     bottleneck: int
@@ -59,7 +59,7 @@ class Recipe:
 
 # Milder in colour than the paper's: with grey, blurred and solarised views, a linear probe on rendered images
 # of 96 px found 22 % of the classes after 500 steps; with these, 24 %.
-_LARGE = View(side=48, scale=(0.4, 1.0), flip=0.5, jitter=0.4, hue=0.03)
+_LARGE = TrainingView(side=48, scale=(0.4, 1.0), flip=0.5, jitter=0.4, hue=0.03)
 
 RECIPE = Recipe(
     optimisation=Optimisation(learning_rate=2e-3, weight_decay=0.04, final_weight_decay=0.4, clip=3.0),
@@ -102,7 +102,7 @@ class SelfDistillation(Objective):
         small = [self.view(batch, recipe.small, moment) for _ in range(recipe.small_views)]
         return torch.cat(large), torch.cat(small) if small else large[0][:0]
 
-    def forward(self, batch: Examples, moment: Moment) -> Outcome:
+    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
         """Loss of a batch; metrics tell both ways of collapse.
 
         ``entropy``: that of the teacher's outputs by the logarithm of their number; 1 if it cannot tell
@@ -127,7 +127,7 @@ class SelfDistillation(Objective):
             "used": _entropy(teacher.mean(0)),
             "spread": spread(features),
         }
-        return Outcome(torch.stack(terms).mean(), metrics)
+        return StepOutcome(torch.stack(terms).mean(), metrics)
 
     @torch.no_grad()
     def _teach(self, large: Tensor, share: float) -> tuple[Tensor, Tensor]:

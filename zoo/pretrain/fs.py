@@ -14,11 +14,11 @@ from transformers import PreTrainedModel
 
 from zoo.errors import InputError
 from zoo.load.skips import WITHOUT_SKIP, remove_skips
-from zoo.pretrain.augment import View
+from zoo.pretrain.augment import TrainingView
 from zoo.pretrain.data import Examples, Pictures, seeded
 from zoo.pretrain.heads import right
 from zoo.pretrain.network import fresh, initialise, spread, tokens
-from zoo.pretrain.objective import Moment, Objective, Outcome
+from zoo.pretrain.objective import Moment, Objective, StepOutcome
 from zoo.pretrain.optimise import Optimisation
 from zoo.spec import BackboneSpec
 
@@ -35,14 +35,14 @@ class Recipe:
     """
 
     optimisation: Optimisation
-    view: View
+    view: TrainingView
     pooling: Literal["cls", "mean"]
     no_skip: int | None
 
 
 RECIPE = Recipe(
     optimisation=Optimisation(learning_rate=2e-3, weight_decay=0.05),
-    view=View(side=48, scale=(0.5, 1.0), flip=0.5),
+    view=TrainingView(side=48, scale=(0.5, 1.0), flip=0.5),
     pooling="cls",
     no_skip=None,
 )
@@ -56,13 +56,13 @@ class Supervised(Objective):
         self.recipe = recipe
         self.classifier = nn.Linear(spec.width, classes)
 
-    def forward(self, batch: Examples, moment: Moment) -> Outcome:
+    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
         """Loss of a batch; metrics: accuracy on it, and the spread of the pooled features."""
         found = tokens(self.backbone, self.view(batch, self.recipe.view, moment))
         pooled = found[:, 0] if self.recipe.pooling == "cls" else found[:, 1:].mean(dim=1)
         logits = self.classifier(pooled).float()
         loss = nn.functional.cross_entropy(logits, batch.labels)
-        return Outcome(loss, {"accuracy": right(logits, batch.labels), "spread": spread(pooled)})
+        return StepOutcome(loss, {"accuracy": right(logits, batch.labels), "spread": spread(pooled)})
 
 
 def require_block(spec: BackboneSpec, block: int) -> None:

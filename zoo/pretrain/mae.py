@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from zoo.pretrain.augment import View
+from zoo.pretrain.augment import TrainingView
 from zoo.pretrain.data import Examples, Pictures, seeded
 from zoo.pretrain.heads import transformer
 from zoo.pretrain.network import fresh, initialise, sine_positions, spread
-from zoo.pretrain.objective import Moment, Objective, Outcome
+from zoo.pretrain.objective import Moment, Objective, StepOutcome
 from zoo.pretrain.optimise import Optimisation
 from zoo.spec import BackboneSpec
 
@@ -33,7 +33,7 @@ class Recipe:
     """
 
     optimisation: Optimisation
-    view: View
+    view: TrainingView
     masked: float
     width: int
     depth: int
@@ -42,7 +42,7 @@ class Recipe:
 
 RECIPE = Recipe(
     optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.05, betas=(0.9, 0.95)),
-    view=View(side=64, scale=(0.4, 1.0), flip=0.5),
+    view=TrainingView(side=64, scale=(0.4, 1.0), flip=0.5),
     masked=0.75,
     width=64,
     depth=2,
@@ -65,7 +65,7 @@ class MaskedAutoencoder(Objective):
         self.positions: Tensor
         self.register_buffer("positions", sine_positions(cells, recipe.width), persistent=False)
 
-    def forward(self, batch: Examples, moment: Moment) -> Outcome:
+    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
         """Loss of a batch; metric: the spread of the encoder's class tokens."""
         images = self.view(batch, self.recipe.view, moment)
         order = self.shuffled(len(images), moment.generator)
@@ -74,7 +74,7 @@ class MaskedAutoencoder(Objective):
         hidden = order[:, self.visible :, None]
         wanted = _take(normalised_patches(images, self.patch), hidden)
         loss = (_take(guessed, hidden).float() - wanted).square().mean()
-        return Outcome(loss, {"spread": spread(encoded[:, 0])})
+        return StepOutcome(loss, {"spread": spread(encoded[:, 0])})
 
     @property
     def visible(self) -> int:

@@ -42,7 +42,7 @@ class Method:
         with torch.random.fork_rng(devices=[]):
             return self.make(spec, self.recipe, data, seed)
 
-    def tuned(self, **changes: Any) -> "Method":
+    def tuned(self, **changes: object) -> "Method":
         """The method with other numbers in its recipe.
 
         Raises:

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from zoo.pretrain.augment import View
+from zoo.pretrain.augment import TrainingView
 from zoo.pretrain.data import Examples, Pictures, seeded
 from zoo.pretrain.heads import cosines, perceptron, right
 from zoo.pretrain.network import fresh, initialise, sine_positions, spread, tokens
-from zoo.pretrain.objective import Moment, Objective, Outcome, follow
+from zoo.pretrain.objective import Moment, Objective, StepOutcome, follow
 from zoo.pretrain.optimise import Optimisation, cosine
 from zoo.spec import BackboneSpec
 
@@ -35,15 +35,15 @@ class Recipe:
     """
 
     optimisation: Optimisation
-    first: View
-    second: View
+    first: TrainingView
+    second: TrainingView
     hidden: int
     shared: int
     temperature: float
     momentum: float
 
 
-_FIRST = View(side=48, scale=(0.3, 1.0), flip=0.5, jitter=0.8, hue=0.05, grey=0.1, blur=0.3)
+_FIRST = TrainingView(side=48, scale=(0.3, 1.0), flip=0.5, jitter=0.8, hue=0.05, grey=0.1, blur=0.3)
 
 RECIPE = Recipe(
     optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.1),
@@ -73,7 +73,7 @@ class MomentumContrast(Objective):
         self.momentum_backbone = copy.deepcopy(backbone).requires_grad_(False)
         self.momentum_projector = copy.deepcopy(projector).requires_grad_(False)
 
-    def forward(self, batch: Examples, moment: Moment) -> Outcome:
+    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
         """Loss of a batch; metrics: how often a view finds its other, and the spread of the class tokens."""
         views = [self.view(batch, view, moment) for view in (self.recipe.first, self.recipe.second)]
         features = [tokens(self.backbone, view)[:, 0] for view in views]
@@ -82,7 +82,7 @@ class MomentumContrast(Objective):
         queries = [self.predictor(self.projector(feature)) for feature in features]
         first, accuracy = self._contrast(queries[0], keys[1])
         second, _ = self._contrast(queries[1], keys[0])
-        return Outcome(first + second, {"accuracy": accuracy, "spread": spread(features[0])})
+        return StepOutcome(first + second, {"accuracy": accuracy, "spread": spread(features[0])})
 
     def _contrast(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
         """InfoNCE within the batch, times twice the temperature as in the paper's code, and its accuracy."""

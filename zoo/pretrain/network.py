@@ -14,7 +14,7 @@ from zoo.spec import BackboneSpec
 _EMBEDDING_STD = 0.02
 
 
-def fresh(spec: BackboneSpec, seed: int) -> Any:
+def fresh(spec: BackboneSpec, seed: int) -> Any:  # noqa: ANN401  # see below
     """An untrained network of an entry, float32 on the CPU.
 
     Its type is left open, since what it is made of differs from class to class.
@@ -62,7 +62,7 @@ def _draw_kernels(conv: nn.Conv2d, generator: torch.Generator) -> None:
         nn.init.zeros_(conv.bias)
 
 
-def tokens(model: Any, images: Tensor) -> Tensor:
+def tokens(model: Any, images: Tensor) -> Tensor:  # noqa: ANN401  # as `fresh` gives it
     """Tokens after the final norm, class token first, [batch 1+cells width].
 
     Args:
@@ -80,7 +80,7 @@ def tokens(model: Any, images: Tensor) -> Tensor:
     return torch.as_tensor(norm(hidden))
 
 
-def vectors(model: Any, images: Tensor) -> dict[str, Tensor]:
+def vectors(model: Any, images: Tensor) -> dict[str, Tensor]:  # noqa: ANN401  # as `fresh` gives it
     """Vectors after the final norm by pooling, [batch width]: ``cls`` (not of ConvNets) and ``mean``."""
     if isinstance(model, ResNetModel):
         return {"mean": model(images).last_hidden_state.mean(dim=(2, 3))}

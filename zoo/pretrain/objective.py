@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from zoo.pretrain.augment import View, augment
+from zoo.pretrain.augment import TrainingView, augment
 from zoo.pretrain.data import Examples
 from zoo.pretrain.optimise import Optimisation
 from zoo.spec import BackboneSpec
@@ -36,7 +36,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StepOutcome:
     """What a batch gave.
 
     Attributes:
@@ -66,7 +66,7 @@ class Objective(nn.Module, ABC):
             self.register_buffer(name, torch.tensor(values)[:, None, None], persistent=False)
 
     @abstractmethod
-    def forward(self, batch: Examples, moment: Moment) -> Outcome:
+    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
         """Loss and metrics of a batch on the objective's device."""
 
     def before_update(self, moment: Moment) -> None:
@@ -79,7 +79,7 @@ class Objective(nn.Module, ABC):
         """The network's input from pixels in [0, 1]."""
         return (images - self.mean) / self.std
 
-    def view(self, batch: Examples, view: View, moment: Moment) -> Tensor:
+    def view(self, batch: Examples, view: TrainingView, moment: Moment) -> Tensor:
         """A random view of each image, normalised, [batch 3 side side]."""
         return self.normalised(augment(batch.images, view, moment.generator))
 

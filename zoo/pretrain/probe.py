@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from zoo.errors import InputError
-from zoo.pretrain.augment import View, augment
+from zoo.pretrain.augment import TrainingView, augment
 from zoo.pretrain.data import Pictures, seeded
 from zoo.pretrain.network import vectors
 from zoo.pretrain.objective import Objective
@@ -75,7 +75,7 @@ def features(objective: Objective, pictures: Pictures, side: int) -> dict[str, T
     for start in range(0, len(pictures), _BATCH):
         indices = np.arange(start, min(start + _BATCH, len(pictures)))
         pixels = pictures.take(indices).images.to(objective.mean.device)
-        images = objective.normalised(augment(pixels, View(side=side), generator))
+        images = objective.normalised(augment(pixels, TrainingView(side=side), generator))
         with torch.no_grad():
             for pooling, vector in vectors(objective.backbone, images).items():
                 found.setdefault(pooling, []).append(vector.float())

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from torch import nn
 from transformers import PreTrainedModel
 
-from zoo.pretrain.augment import View
+from zoo.pretrain.augment import TrainingView
 from zoo.pretrain.data import Examples, Pictures, seeded
 from zoo.pretrain.heads import right
 from zoo.pretrain.network import fresh, initialise, spread, vectors
-from zoo.pretrain.objective import Moment, Objective, Outcome
+from zoo.pretrain.objective import Moment, Objective, StepOutcome
 from zoo.pretrain.optimise import Optimisation
 from zoo.spec import BackboneSpec
 
@@ -22,14 +22,14 @@ class Recipe:
     """Numbers of the objective: SGD with momentum 0.9 and a learning rate of 0.1 for batches of 256."""
 
     optimisation: Optimisation
-    view: View
+    view: TrainingView
 
 
 RECIPE = Recipe(
     optimisation=Optimisation(
         kind="sgd", learning_rate=0.1, betas=(0.9, 0.0), weight_decay=1e-4, warmup=0.05, clip=None
     ),
-    view=View(side=48, scale=(0.5, 1.0), flip=0.5),
+    view=TrainingView(side=48, scale=(0.5, 1.0), flip=0.5),
 )
 
 
@@ -41,12 +41,12 @@ class ResNetClassifier(Objective):
         self.recipe = recipe
         self.classifier = nn.Linear(spec.width, classes)
 
-    def forward(self, batch: Examples, moment: Moment) -> Outcome:
+    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
         """Loss of a batch; metrics: accuracy on it, and the spread of the pooled features."""
         pooled = vectors(self.backbone, self.view(batch, self.recipe.view, moment))["mean"]
         logits = self.classifier(pooled).float()
         loss = nn.functional.cross_entropy(logits, batch.labels)
-        return Outcome(loss, {"accuracy": right(logits, batch.labels), "spread": spread(pooled)})
+        return StepOutcome(loss, {"accuracy": right(logits, batch.labels), "spread": spread(pooled)})
 
 
 def make(spec: BackboneSpec, recipe: Recipe, data: Pictures, seed: int) -> ResNetClassifier:

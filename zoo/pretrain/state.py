@@ -13,7 +13,7 @@ from zoo.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class TrainingState:
     """All that a training needs to go on.
 
     Attributes:
@@ -29,27 +29,43 @@ class State:
     history: list[dict[str, float]]
 
 
-def save_state(path: Path, identity: str, state: State) -> None:
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where a training keeps its checkpoint, and whose it is.
+
+    Attributes:
+        path: File of the checkpoint.
+        identity: What the training is, in words; a checkpoint of another is refused.
+        resume: Whether to go on from a checkpoint that is there.
+    """
+
+    path: Path
+    identity: str
+    resume: bool = True
+
+
+def save_state(kept: Kept, state: TrainingState) -> None:
     """Write a checkpoint; the one before stays until this one is whole."""
     content = {
-        "identity": identity,
+        "identity": kept.identity,
         "step": state.step,
         "objective": state.objective,
         "optimiser": state.optimiser,
         "history": state.history,
     }
     # Given a path, torch refuses names that begin with a dot.
-    with whole_file(path) as draft, draft.open("wb") as file:
+    with whole_file(kept.path) as draft, draft.open("wb") as file:
         torch.save(content, file)
 
 
-def load_state(path: Path, identity: str, device: torch.device) -> State | None:
-    """The checkpoint of a file; None if there is no such file.
+def load_state(kept: Kept, device: torch.device) -> TrainingState | None:
+    """The checkpoint to go on from, its tensors on a device; None if there is none, or it is not wanted.
 
     Raises:
         InputError: It is damaged, or another training's.
     """
-    if not path.is_file():
+    path, identity = kept.path, kept.identity
+    if not kept.resume or not path.is_file():
         return None
     try:
         content = torch.load(path, map_location=device, weights_only=True)
@@ -60,4 +76,4 @@ def load_state(path: Path, identity: str, device: torch.device) -> State | None:
             f"{path} is a checkpoint of another training ({content['identity']}), this one is {identity}; "
             "choose another --output, or start over with --no-resume"
         )
-    return State(content["step"], content["objective"], content["optimiser"], content["history"])
+    return TrainingState(content["step"], content["objective"], content["optimiser"], content["history"])

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import torch
@@ -11,14 +10,14 @@ from transformers import PreTrainedModel
 
 from zoo.errors import InputError
 from zoo.pretrain.data import Feed, Order, Pictures, seeded
-from zoo.pretrain.objective import Moment, Objective, Outcome
+from zoo.pretrain.objective import Moment, Objective, StepOutcome
 from zoo.pretrain.optimise import make_optimiser, set_numbers
-from zoo.pretrain.state import State, load_state, save_state
+from zoo.pretrain.state import Kept, TrainingState, load_state, save_state
 
-Row = dict[str, float]
+HistoryRow = dict[str, float]
 """Numbers of one step by name, ``step`` among them (from 1)."""
 
-Probe = Callable[[Objective], Row]
+Probe = Callable[[Objective], HistoryRow]
 
 CPU = torch.device("cpu")
 
@@ -27,7 +26,7 @@ COLLAPSED = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Schedule:
     """Options of a training that are not the objective's.
 
     Attributes:
@@ -58,7 +57,7 @@ class Watcher(Protocol):
         """So many steps are done; after a checkpoint was found, the first call says how many were."""
         ...
 
-    def noted(self, row: Row) -> None:
+    def noted(self, row: HistoryRow) -> None:
         """The history has one more row."""
         ...
 
@@ -66,27 +65,22 @@ class Watcher(Protocol):
 def train(
     objective: Objective,
     data: Pictures,
-    plan: Plan,
-    checkpoint: Path,
+    schedule: Schedule,
+    kept: Kept,
     watcher: Watcher,
-    *,
-    identity: str,
-    resume: bool = True,
     probe: Probe | None = None,
-) -> list[Row]:
+) -> list[HistoryRow]:
     """Train an objective in place.
 
-    All draws of a step come from a generator that is seeded by the plan's seed and the step, so the number of
-    steps is all the random state there is, and a training that was interrupted goes on exactly.
+    All draws of a step come from a generator that is seeded by the schedule's seed and the step, so the
+    number of steps is all the random state there is, and a training that was interrupted goes on exactly.
 
     Args:
         objective: With fresh weights, on any device.
         data: What to train on.
-        plan: Steps, batch, seed, device.
-        checkpoint: File that is written every so often, and read if it is there and ``resume``.
+        schedule: Steps, batch, seed, device.
+        kept: The checkpoint that is written every so often, and gone on from if it is there.
         watcher: Told every step.
-        identity: What the training is, in words; a checkpoint of another is refused.
-        resume: Go on from the checkpoint.
         probe: Gives numbers about the features, which go into the history; never trains anything.
 
     Returns:
@@ -94,57 +88,62 @@ def train(
         the end, and what the probe says (in the row of its step).
 
     Raises:
-        InputError: The plan does not fit the data, the checkpoint is another's, or the loss is not finite.
+        InputError: The batch does not fit the data, the checkpoint is another's, or the loss is not finite.
     """
-    order = Order(len(data), plan.batch_size, plan.seed)
-    objective.to(plan.device).train()
-    _choose_attention(objective, plan)
-    feed = Feed(data, plan.device)
+    order = Order(len(data), schedule.batch_size, schedule.seed)
+    objective.to(schedule.device).train()
+    _choose_attention(objective, schedule)
+    feed = Feed(data, schedule.device)
     optimiser = make_optimiser(objective, objective.optimisation)
-    state = load_state(checkpoint, identity, plan.device) if resume else None
+    state = load_state(kept, schedule.device)
     step, history = (0, []) if state is None else (state.step, state.history)
     if state is not None:
         objective.load_state_dict(state.objective)
         optimiser.load_state_dict(state.optimiser)
     watcher.stepped(step)
-    while step < plan.steps:
-        generator = seeded("step", plan.seed, step, device=plan.device)
-        moment = Moment(step, plan.steps, generator)
+    while step < schedule.steps:
+        generator = seeded("step", schedule.seed, step, device=schedule.device)
+        moment = Moment(step, schedule.steps, generator)
         batch = feed.batch(order.indices(step))
-        with torch.autocast(plan.device.type, torch.bfloat16, enabled=plan.dtype == torch.bfloat16):
+        is_short = schedule.dtype == torch.bfloat16
+        with torch.autocast(schedule.device.type, torch.bfloat16, enabled=is_short):
             outcome = objective(batch, moment)
-        _update(objective, optimiser, outcome, moment, plan)
+        _update(objective, optimiser, outcome, moment, schedule)
         step += 1
         watcher.stepped(step)
-        if step % plan.log_every == 0 or step == plan.steps:
+        if step % schedule.log_every == 0 or step == schedule.steps:
             row = _row(outcome, step, optimiser)
-            if probe is not None and _is_due(step, plan):
+            if probe is not None and _is_due(step, schedule):
                 row |= _probed(objective, probe)
             history.append(row)
             watcher.noted(row)
-        if step % plan.checkpoint_every == 0 or step == plan.steps:
-            saved = State(step, objective.state_dict(), optimiser.state_dict(), history)
-            save_state(checkpoint, identity, saved)
+        if step % schedule.checkpoint_every == 0 or step == schedule.steps:
+            saved = TrainingState(step, objective.state_dict(), optimiser.state_dict(), history)
+            save_state(kept, saved)
     return history
 
 
-def _choose_attention(objective: Objective, plan: Plan) -> None:
+def _choose_attention(objective: Objective, schedule: Schedule) -> None:
     """Attention in plain products where the fused one is slow: its backward in bfloat16 on a CPU.
 
     There it takes half of the time of a whole step.
     """
-    if plan.device.type == "cpu" and plan.dtype == torch.bfloat16:
+    if schedule.device.type == "cpu" and schedule.dtype == torch.bfloat16:
         for part in objective.modules():
             if isinstance(part, PreTrainedModel):
                 part.set_attn_implementation("eager")
 
 
 def _update(
-    objective: Objective, optimiser: torch.optim.Optimizer, outcome: Outcome, moment: Moment, plan: Plan
+    objective: Objective,
+    optimiser: torch.optim.Optimizer,
+    outcome: StepOutcome,
+    moment: Moment,
+    schedule: Schedule,
 ) -> None:
     how = objective.optimisation
-    rate = how.rate(moment.step, plan.steps, plan.batch_size)
-    set_numbers(optimiser, rate, how.decay(moment.step, plan.steps))
+    rate = how.rate(moment.step, schedule.steps, schedule.batch_size)
+    set_numbers(optimiser, rate, how.decay(moment.step, schedule.steps))
     optimiser.zero_grad(set_to_none=True)
     outcome.loss.backward()  # type: ignore[no-untyped-call]  # missing in torch's stubs
     if how.clip is not None:
@@ -154,7 +153,7 @@ def _update(
     objective.after_update(moment)
 
 
-def _row(outcome: Outcome, step: int, optimiser: torch.optim.Optimizer) -> Row:
+def _row(outcome: StepOutcome, step: int, optimiser: torch.optim.Optimizer) -> HistoryRow:
     """Numbers of a step; raises InputError where the loss is not finite."""
     loss = float(outcome.loss.detach())
     if not math.isfinite(loss):
@@ -163,11 +162,13 @@ def _row(outcome: Outcome, step: int, optimiser: torch.optim.Optimizer) -> Row:
     return {"step": step, "loss": loss, "rate": float(optimiser.param_groups[0]["lr"]), **metrics}
 
 
-def _is_due(step: int, plan: Plan) -> bool:
-    return step == plan.steps or (plan.probe_every > 0 and step % plan.probe_every < plan.log_every)
+def _is_due(step: int, schedule: Schedule) -> bool:
+    return step == schedule.steps or (
+        schedule.probe_every > 0 and step % schedule.probe_every < schedule.log_every
+    )
 
 
-def _probed(objective: Objective, probe: Probe) -> Row:
+def _probed(objective: Objective, probe: Probe) -> HistoryRow:
     objective.eval()
     try:
         return probe(objective)
@@ -175,7 +176,7 @@ def _probed(objective: Objective, probe: Probe) -> Row:
         objective.train()
 
 
-def warning(row: Row) -> str | None:
+def warning(row: HistoryRow) -> str | None:
     """What a row tells of a collapse, in a sentence; None if nothing."""
     step = int(row["step"])
     if row["spread"] < COLLAPSED:

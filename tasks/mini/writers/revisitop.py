@@ -32,7 +32,7 @@ _PICKLE_PROTOCOL = 3
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class Shot:
     """One picture: its unit (an identity, or a class's distractors), role and number in the unit."""
 
     unit: int
@@ -55,7 +55,7 @@ def _class_of(unit: int) -> int:
 
 
 @cache
-def views() -> tuple[View, ...]:
+def shots() -> tuple[Shot, ...]:
     """All pictures; the numbers in their names are shuffled, so that name order tells no roles."""
     slots = [(unit, role, i) for unit in range(counts.IDENTITIES) for i, role in enumerate(_ROLES)]
     slots += [
@@ -63,7 +63,7 @@ def views() -> tuple[View, ...]:
     ]
     order = generator(Namespace.RETRIEVAL_NAMES).permutation(len(slots))
     return tuple(
-        View(unit, role, number, f"{CLASSES[unit % len(CLASSES)]}_{int(serial):06d}")
+        Shot(unit, role, number, f"{CLASSES[unit % len(CLASSES)]}_{int(serial):06d}")
         for (unit, role, number), serial in zip(slots, order, strict=True)
     )
 
@@ -80,18 +80,18 @@ def _identity(unit: int, number: int) -> Identity:
     return draw_identity(rng, index, _identity(twin, 0).materials)
 
 
-def _variation(view: View) -> Variation:
-    if view.role == "junk":
-        return _HIDDEN if view.number % 2 else _TINY
-    if view.role == "distractor":
-        return _HARD if view.number // 2 % 2 else _EASY
-    return _HARD if view.role == "hard" else _EASY
+def _variation(shot: Shot) -> Variation:
+    if shot.role == "junk":
+        return _HIDDEN if shot.number % 2 else _TINY
+    if shot.role == "distractor":
+        return _HARD if shot.number // 2 % 2 else _EASY
+    return _HARD if shot.role == "hard" else _EASY
 
 
-def retrieval_still(view: View) -> Still:
-    """The picture of a view."""
-    rng = generator(Namespace.RETRIEVAL_VIEWS, view.unit, view.number)
-    return draw_still(rng, _identity(view.unit, view.number), draw_size(rng, SIZES), _variation(view))
+def retrieval_still(shot: Shot) -> Still:
+    """The picture of a shot."""
+    rng = generator(Namespace.RETRIEVAL_VIEWS, shot.unit, shot.number)
+    return draw_still(rng, _identity(shot.unit, shot.number), draw_size(rng, SIZES), _variation(shot))
 
 
 def _query_box(still: Still) -> list[float]:
@@ -111,24 +111,24 @@ def _query_box(still: Still) -> list[float]:
 
 def _render(root: Path, unit: int) -> list[Note]:
     notes: list[Note] = []
-    for view in views():
-        if view.unit == unit:
-            still = retrieval_still(view)
-            save_jpeg(root / "roxford5k" / "jpg" / f"{view.name}.jpg", still.rendering.pixels)
-            if view.role == "query":
-                notes.append({"name": view.name, "unit": unit, "box": _query_box(still)})
+    for shot in shots():
+        if shot.unit == unit:
+            still = retrieval_still(shot)
+            save_jpeg(root / "roxford5k" / "jpg" / f"{shot.name}.jpg", still.rendering.pixels)
+            if shot.role == "query":
+                notes.append({"name": shot.name, "unit": unit, "box": _query_box(still)})
     return notes
 
 
 def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
-    database = sorted((view for view in views() if view.role != "query"), key=lambda view: view.name)
+    database = sorted((shot for shot in shots() if shot.role != "query"), key=lambda shot: shot.name)
     queries = sorted((note for unit in notes for note in unit), key=lambda note: str(note["name"]))
     truth = [
         {
             "bbx": query["box"],
             **{
                 role: [
-                    i for i, view in enumerate(database) if view.unit == query["unit"] and view.role == role
+                    i for i, shot in enumerate(database) if shot.unit == query["unit"] and shot.role == role
                 ]
                 for role in ("easy", "hard", "junk")
             },
@@ -137,7 +137,7 @@ def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
     ]
     content = {
         "gnd": truth,
-        "imlist": [view.name for view in database],
+        "imlist": [shot.name for shot in database],
         "qimlist": [query["name"] for query in queries],
     }
     path = root / "roxford5k" / "gnd_roxford5k.pkl"
@@ -145,6 +145,6 @@ def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
 
 
 _SIZES_OF_UNITS = tuple(
-    int(count) for count in np.bincount([view.unit for view in views()], minlength=counts.IDENTITIES)
+    int(count) for count in np.bincount([shot.unit for shot in shots()], minlength=counts.IDENTITIES)
 )
 WRITER = Writer("roxford5k", _SIZES_OF_UNITS, _render, _finish)

@@ -31,7 +31,7 @@ from tasks.mini.writers.coco import object_scene
 from tasks.mini.writers.davis import video_frames
 from tasks.mini.writers.imagenet import imagenet_still
 from tasks.mini.writers.partimagenet import part_still
-from tasks.mini.writers.revisitop import retrieval_still, views
+from tasks.mini.writers.revisitop import retrieval_still, shots
 from tasks.mini.writers.spair import spair_still
 
 
@@ -59,7 +59,7 @@ def test_names_agree() -> None:
 
 EVALUATION: list[Callable[[], np.ndarray]] = [
     lambda: imagenet_still(Namespace.IMAGENET_VAL, 3, 1).rendering.pixels,
-    lambda: retrieval_still(views()[5]).rendering.pixels,
+    lambda: retrieval_still(shots()[5]).rendering.pixels,
     lambda: video_frames(0)[-1].pixels,
     lambda: spair_still(2, 1).rendering.pixels,
     lambda: object_scene(4).rendering.pixels,

@@ -12,18 +12,19 @@ import torch
 
 from tests.zoo.pretrain.toys import SIDE, Notes, shapes, toy, toy_method
 from zoo.errors import InputError
-from zoo.pretrain.augment import View, augment
+from zoo.pretrain.augment import TrainingView, augment
 from zoo.pretrain.data import seeded
 from zoo.pretrain.heads import cosines
 from zoo.pretrain.network import tokens
 from zoo.pretrain.objective import Objective
 from zoo.pretrain.optimise import Optimisation, cosine, make_optimiser
 from zoo.pretrain.probe import make_probe
-from zoo.pretrain.train import Plan, Row, train, warning
+from zoo.pretrain.state import Kept
+from zoo.pretrain.train import HistoryRow, Schedule, train, warning
 
 DATA, HELD_OUT = shapes(360), shapes(120, seed=1)
 PROBE = make_probe(DATA, HELD_OUT, SIDE)
-SHORT = Plan(steps=6, batch_size=16, log_every=1, checkpoint_every=2)
+SHORT = Schedule(steps=6, batch_size=16, log_every=1, checkpoint_every=2)
 
 
 def quick(name: str, rate: float, **changes: Any) -> Objective:
@@ -57,17 +58,15 @@ _RUNS: dict[str, tuple[int, float, dict[str, Any]]] = {
 
 
 @cache
-def trained(name: str) -> tuple[list[Row], Row, Row]:
+def trained(name: str) -> tuple[list[HistoryRow], HistoryRow, HistoryRow]:
     """History of a short training, and the probe before and after it where labels or captions teach."""
     steps, rate, changes = _RUNS[name]
     objective = quick(name, rate, **changes)
     probe = PROBE if name in ("fs", "clip", "resnet") else None
     before = {} if probe is None else probe(objective)
-    plan = Plan(steps=steps, batch_size=48, log_every=5)
+    schedule = Schedule(steps=steps, batch_size=48, log_every=5)
     with TemporaryDirectory() as folder:
-        history = train(
-            objective, DATA, plan, Path(folder) / "checkpoint.pt", Notes(), identity=name, probe=probe
-        )
+        history = train(objective, DATA, schedule, Kept(Path(folder) / "checkpoint.pt", name), Notes(), probe)
     return history, before, history[-1]
 
 
@@ -100,7 +99,7 @@ _ALONE: dict[str, tuple[int, float, dict[str, Any]]] = {
 def found_again(objective: Objective) -> float:
     """Share of unseen pictures whose class token is nearest to that of another view of the same picture."""
     objective.eval()
-    view = View(side=SIDE, scale=(0.6, 1.0), jitter=1.0, brightness=0.3, contrast=0.3, hue=0.05)
+    view = TrainingView(side=SIDE, scale=(0.6, 1.0), jitter=1.0, brightness=0.3, contrast=0.3, hue=0.05)
     pixels = shapes(360, seed=2).take(np.arange(360)).images
     one, other = (objective.normalised(augment(pixels, view, seeded("views", i))) for i in (0, 1))
     with torch.no_grad():
@@ -115,16 +114,16 @@ def test_without_labels_pictures_know_themselves_better_than_untrained(name: str
     steps, rate, changes = _ALONE[name]
     objective = quick(name, rate, **changes)
     before = found_again(objective)
-    plan = Plan(steps=steps, batch_size=48, log_every=steps)
-    train(objective, DATA, plan, tmp_path / "checkpoint.pt", Notes(), identity=name)
+    schedule = Schedule(steps=steps, batch_size=48, log_every=steps)
+    train(objective, DATA, schedule, Kept(tmp_path / "checkpoint.pt", name), Notes())
     assert found_again(objective) > before + 0.03
 
 
 def run(
-    name: str, path: Path, watcher: Notes | None = None, plan: Plan = SHORT
-) -> tuple[Objective, list[Row]]:
+    name: str, path: Path, watcher: Notes | None = None, schedule: Schedule = SHORT
+) -> tuple[Objective, list[HistoryRow]]:
     objective = toy(name, DATA)
-    return objective, train(objective, DATA, plan, path, watcher or Notes(), identity=name)
+    return objective, train(objective, DATA, schedule, Kept(path, name), watcher or Notes())
 
 
 @pytest.mark.parametrize("name", ["dino", "moco", "resnet"])
@@ -143,7 +142,7 @@ def test_an_interrupted_training_goes_on_as_if_never_stopped(name: str, tmp_path
 @pytest.mark.parametrize("name", ["fs", "clip", "beit", "resnet"])
 def test_training_in_bfloat16_leaves_weights_and_config_as_in_float32(name: str, tmp_path: Path) -> None:
     exact, expected = run(name, tmp_path / "exact.pt")
-    rounded, found = run(name, tmp_path / "rounded.pt", plan=replace(SHORT, dtype=torch.bfloat16))
+    rounded, found = run(name, tmp_path / "rounded.pt", schedule=replace(SHORT, dtype=torch.bfloat16))
     assert [row["loss"] for row in found] == pytest.approx([row["loss"] for row in expected], rel=0.08)
     assert found != expected
     assert all(weight.dtype == torch.float32 for weight in rounded.parameters())
@@ -159,8 +158,11 @@ def test_a_finished_training_is_not_run_again(tmp_path: Path) -> None:
 
 
 def test_seeds_make_trainings_differ_and_come_again(tmp_path: Path) -> None:
-    plans = SHORT, SHORT, replace(SHORT, seed=1)
-    histories = [run("mae", tmp_path / f"{number}.pt", plan=plan)[1] for number, plan in enumerate(plans)]
+    schedules = SHORT, SHORT, replace(SHORT, seed=1)
+    histories = [
+        run("mae", tmp_path / f"{number}.pt", schedule=schedule)[1]
+        for number, schedule in enumerate(schedules)
+    ]
     assert histories[0] == histories[1]
     assert histories[0] != histories[2]
 
@@ -172,26 +174,24 @@ def test_checkpoints_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"a checkpoint of another training \(fs\), this one is other; choose"
     ):
-        train(objective, DATA, SHORT, path, Notes(), identity="other")
-    train(objective, DATA, SHORT, path, Notes(), identity="other", resume=False)
+        train(objective, DATA, SHORT, Kept(path, "other"), Notes())
+    train(objective, DATA, SHORT, Kept(path, "other", resume=False), Notes())
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(InputError, match="is a damaged checkpoint; start over with --no-resume"):
-        train(objective, DATA, SHORT, path, Notes(), identity="other")
+        train(objective, DATA, SHORT, Kept(path, "other"), Notes())
 
 
 def test_a_training_that_diverges_says_so(tmp_path: Path) -> None:
     objective = toy("fs", DATA)
     objective.get_parameter("classifier.bias").data.fill_(float("nan"))
     with pytest.raises(InputError, match="diverged: the loss is nan at step 1; choose a smaller rate"):
-        train(objective, DATA, SHORT, tmp_path / "checkpoint.pt", Notes(), identity="")
+        train(objective, DATA, SHORT, Kept(tmp_path / "checkpoint.pt", ""), Notes())
 
 
 def test_the_probe_is_asked_now_and_then_and_at_the_end(tmp_path: Path) -> None:
-    plan = replace(SHORT, log_every=2, probe_every=4)
+    schedule = replace(SHORT, log_every=2, probe_every=4)
     objective = toy("fs", DATA)
-    history = train(
-        objective, DATA, plan, tmp_path / "c.pt", Notes(), identity="", probe=lambda _: {"knn": 0.5}
-    )
+    history = train(objective, DATA, schedule, Kept(tmp_path / "c.pt", ""), Notes(), lambda _: {"knn": 0.5})
     assert [row["step"] for row in history] == [2, 4, 6]
     assert ["knn" in row for row in history] == [False, True, True]
     assert objective.training

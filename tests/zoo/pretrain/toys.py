@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from zoo.pretrain.augment import View
+from zoo.pretrain.augment import TrainingView
 from zoo.pretrain.data import Pictures
 from zoo.pretrain.methods import Method, method
 from zoo.pretrain.objective import Objective
-from zoo.pretrain.train import Row
+from zoo.pretrain.train import HistoryRow
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Stage
 
@@ -23,7 +23,7 @@ class Notes:
 
     def __init__(self, stop_after: int | None = None) -> None:
         self.steps: list[int] = []
-        self.rows: list[Row] = []
+        self.rows: list[HistoryRow] = []
         self._stop_after = stop_after
 
     def stepped(self, step: int) -> None:
@@ -31,7 +31,7 @@ class Notes:
         if step == self._stop_after:
             raise KeyboardInterrupt
 
-    def noted(self, row: Row) -> None:
+    def noted(self, row: HistoryRow) -> None:
         self.rows.append(row)
 
 
@@ -84,7 +84,7 @@ def toy_method(name: str, **changes: Any) -> Method:
     views = {
         key: replace(value, side=SIDE // 2 if key == "small" else SIDE)
         for key in ("view", "first", "second", "small")
-        if isinstance(value := getattr(chosen.recipe, key, None), View)
+        if isinstance(value := getattr(chosen.recipe, key, None), TrainingView)
     }
     small = {
         "dino": {"hidden": 64, "bottleneck": 32, "outputs": 128, "small_views": 2},

@@ -1,0 +1,125 @@
+"""Somebody's own backbone, whose layers are compared with what its spec says as it shows them."""
+
+from collections.abc import Collection
+
+import torch
+from torch import Tensor
+
+from zoo.errors import InputError
+from zoo.features import AttentionMaps, LayerFeatures, Shown, Visitable, Visitor
+from zoo.look.layers import require, unknown_layer, wanted_layers
+from zoo.look.split import Cells, cells_of, finer
+from zoo.spec import BackboneSpec, Layer
+
+ROW_TOLERANCE = 0.01
+"""How far from 1 the sum of a row of probabilities may be: bfloat16 rounds each by up to 0.004 of itself."""
+
+
+class OwnBackbone:
+    """A backbone of somebody else, whose features are compared with what its spec says.
+
+    It is asked for attention probabilities only if it has an attribute ``attention`` that is true.
+    """
+
+    def __init__(self, spec: BackboneSpec, backbone: Visitable) -> None:
+        self.spec = spec
+        self.revision = backbone.revision
+        self.fingerprint = backbone.fingerprint
+        self.device = backbone.device
+        self.dtype = backbone.dtype
+        self._backbone = backbone
+        self._summed: set[Layer] = set()
+
+    def refusal(self, layers: Collection[Layer]) -> str:
+        """Why it cannot show one of these layers, in a sentence; see `zoo.features.Backbone`."""
+        if unknown := unknown_layer(self.spec, layers):
+            return unknown
+        asks = any(layer.tap == "probabilities" for layer in layers)
+        if asks and not shows_attention(self._backbone):
+            return f"{self.spec.name} shows no attention probabilities; one that does has attention = True."
+        return ""
+
+    def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
+        """Run one forward and call ``visitor`` once for each layer; see `zoo.features.Backbone`.
+
+        Raises:
+            InputError: The pixels, a layer or what the backbone shows is not what the spec says.
+        """
+        cells = cells_of(self.spec, pixels)
+        wanted = wanted_layers(self.spec, layers)
+        require(self.refusal(wanted))
+        shown: list[Layer] = []
+
+        def show(found: Shown) -> None:
+            if shown == list(wanted) or found.layer != wanted[len(shown)]:
+                expected = str(wanted[len(shown)]) if len(shown) < len(wanted) else "none any more"
+                raise InputError(
+                    f"{self.spec.name} shows layer {found.layer} where {expected} is expected: each layer "
+                    "that is asked for once, in the order of the forward."
+                )
+            self._check(found, len(pixels), cells)
+            shown.append(found.layer)
+            visitor(found)
+
+        self._backbone.visit(pixels, show, wanted)
+        if len(shown) < len(wanted):
+            raise InputError(
+                f"{self.spec.name} does not show layer {wanted[len(shown)]}, which it was asked for."
+            )
+
+    def _check(self, found: Shown, batch: int, cells: Cells) -> None:
+        """Shapes in every batch; numbers, for which a GPU must be waited for, in the first of each layer."""
+        expected = AttentionMaps if found.layer.tap == "probabilities" else LayerFeatures
+        if not isinstance(found, expected):
+            raise InputError(
+                f"{self.spec.name} shows layer {found.layer} as {type(found).__name__}; it should be "
+                f"{expected.__name__}."
+            )
+        if isinstance(found, LayerFeatures):
+            _check_features(self.spec, found, batch, cells)
+            return
+        _check_maps(self.spec, found, batch, cells)
+        if found.layer not in self._summed:
+            _check_sums(self.spec, found)
+            self._summed.add(found.layer)
+
+
+def shows_attention(backbone: Visitable) -> bool:
+    """Whether an own backbone says that it shows attention probabilities."""
+    return getattr(backbone, "attention", False) is True
+
+
+def _check_features(spec: BackboneSpec, features: LayerFeatures, batch: int, cells: Cells) -> None:
+    stage = spec.stage_of(features.layer)
+    expected: dict[str, tuple[int, ...] | None] = {
+        "grid [batch height width dim]": (batch, *finer(spec, stage.stride, cells), stage.width),
+        "cls [batch dim]": (batch, stage.width) if spec.has_cls else None,
+    }
+    found = (features.grid, features.cls)
+    for (what, shape), tensor in zip(expected.items(), found, strict=True):
+        has = None if tensor is None else tuple(tensor.shape)
+        if has != shape:
+            raise InputError(f"{spec.name}: {what} of layer {features.layer} should be {shape}; it is {has}.")
+
+
+def _check_maps(spec: BackboneSpec, maps: AttentionMaps, batch: int, cells: Cells) -> None:
+    tokens = spec.prefix_tokens + cells[0] * cells[1]
+    expected: dict[str, object] = {
+        "probabilities [batch heads queries keys]": (batch, spec.heads, tokens, tokens),
+        "prefix_tokens": spec.prefix_tokens,
+        "cells [rows columns]": cells,
+    }
+    found = (tuple(maps.probabilities.shape), maps.prefix_tokens, tuple(maps.cells))
+    for (what, wants), has in zip(expected.items(), found, strict=True):
+        if has != wants:
+            raise InputError(f"{spec.name}: {what} of layer {maps.layer} should be {wants}; found {has}.")
+
+
+def _check_sums(spec: BackboneSpec, maps: AttentionMaps) -> None:
+    sums = maps.probabilities.sum(-1, dtype=torch.float32)
+    worst, least = float(sums.flatten()[(sums - 1).abs().argmax()]), float(maps.probabilities.min())
+    if not (abs(worst - 1) <= ROW_TOLERANCE and least >= 0):  # true of NaN, too
+        raise InputError(
+            f"{spec.name}: each row of the probabilities of layer {maps.layer} should be numbers from 0 on "
+            f"that sum to 1; a row sums to {worst:.3g}, and the least number is {least:.3g}."
+        )
