@@ -32,8 +32,8 @@ class CkaRule:
         min_max: Whether each Gram matrix, of features that are not centred, is scaled to [0, 1] first.
     """
 
-    poolings: tuple[str, ...] = ("cls", "mean", "patch")
-    min_max: bool = False
+    poolings: tuple[str, ...]
+    min_max: bool
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class CkaProblem:
     """Gram matrices of the probe subset, batch by batch; pooled forms come from its stored vectors."""
 
     where: ClassificationSources
-    rule: CkaRule = CkaRule()
+    rule: CkaRule
 
     @property
     def source(self) -> Source:

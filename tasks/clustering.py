@@ -30,9 +30,8 @@ from tasks.datasets.base import RegionImage, Regions
 from tasks.metrics.clustering import AGREEMENTS, kmeans_starts
 from tasks.sources import ClassificationSources
 from zoo.spec import Layer
-from zoo.view.views import Tiles, View
+from zoo.view.views import View
 
-VIEW = Tiles(short=448, tile=224)
 IMAGES_PER_SHARD = 32
 
 
@@ -46,9 +45,9 @@ class ClusterRule:
         view: How images with regions are shown.
     """
 
-    n_init: int = 10
-    seed: int = 0
-    view: View = VIEW
+    n_init: int
+    seed: int
+    view: View
 
 
 def cluster_scores(
@@ -85,7 +84,7 @@ class ImageClusterProblem:
 
     where: ClassificationSources
     labels: NDArray[np.int64]
-    rule: ClusterRule = ClusterRule()
+    rule: ClusterRule
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -123,7 +122,7 @@ class RegionClusterProblem:
     data: Regions
     k: int
     unit: str
-    rule: ClusterRule = ClusterRule()
+    rule: ClusterRule
 
     @cached_property
     def source(self) -> Source:

@@ -18,9 +18,7 @@ from tasks.checks import ALIKE, varies
 from tasks.datasets.base import KeypointPair, Keypoints
 from tasks.metrics.correspondence import Target, match, match_official, prepare_target, sample_points
 from zoo.spec import Layer
-from zoo.view.views import Letterbox, View
-
-VIEW = Letterbox(side=224)
+from zoo.view.views import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +42,10 @@ class KeypointRule:
             rounds to a pixel outside the view is moved to the last one.
     """
 
-    alphas: tuple[float, ...] = (0.1, 0.05, 0.01)
-    view: View = VIEW
-    draw: PairDraw | None = None
-    whole_pixels: bool = False
+    alphas: tuple[float, ...]
+    view: View
+    draw: PairDraw | None
+    whole_pixels: bool
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class KeypointProblem:
     """The pairs of a split, category by category."""
 
     data: Keypoints
-    rule: KeypointRule = KeypointRule()
+    rule: KeypointRule
 
     @cached_property
     def pairs(self) -> dict[str, tuple[KeypointPair, ...]]:

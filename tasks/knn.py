@@ -27,9 +27,9 @@ class KnnRule:
         temperature: Divisor of the cosine in the vote exp(cos / temperature).
     """
 
-    k: int = 20
-    others: tuple[int, ...] = (10, 100, 200)
-    temperature: float = 0.07
+    k: int
+    others: tuple[int, ...]
+    temperature: float
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class KnnProblem:
 
     data: Classification
     where: ClassificationSources
-    rule: KnnRule = KnnRule()
+    rule: KnnRule
 
     @property
     def sources(self) -> tuple[Source, ...]:

@@ -21,9 +21,7 @@ from tasks.datasets.davis_masks import read_mask
 from tasks.metrics.propagation import Propagator, decode, seed_labels
 from tasks.metrics.segmentation import VOID, score_frame
 from zoo.spec import Layer
-from zoo.view.views import View, WholeFrame
-
-VIEW = WholeFrame(short=480)
+from zoo.view.views import View
 
 FrameScores = tuple[NDArray[np.float64], NDArray[np.float64]]
 """J and F of every object in one frame."""
@@ -43,13 +41,13 @@ class PropagationRule:
         decimals: Decimals that the scores, as fractions, are rounded to; None for full precision.
     """
 
-    n_last_frames: int = 7
-    topk: int = 5
-    radius: int = 12
-    temperature: float = 0.1
-    keep_vanished: bool = True
-    view: View = VIEW
-    decimals: int | None = None
+    n_last_frames: int
+    topk: int
+    radius: int
+    temperature: float
+    keep_vanished: bool
+    view: View
+    decimals: int | None
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class PropagationProblem:
     """Propagation through every video of a split."""
 
     data: Videos
-    rule: PropagationRule = PropagationRule()
+    rule: PropagationRule
 
     @cached_property
     def source(self) -> Source:

@@ -14,9 +14,8 @@ from tasks.base import Device, Group, Items, Outcome, Score, Source, Statistic, 
 from tasks.checks import unusable
 from tasks.datasets.base import FileSample, Retrieval
 from tasks.metrics.ranking import Difficulty, cosine, rank, revisited
-from zoo.view.views import FitLongSide, View
+from zoo.view.views import View
 
-VIEW = FitLongSide(long=224)
 CHUNK = 256
 DIFFICULTIES: tuple[Difficulty, ...] = ("medium", "easy", "hard")
 
@@ -30,8 +29,8 @@ class RetrievalRule:
         crop_queries: Whether a query is cut to its box first, as the official protocol asks.
     """
 
-    view: View = VIEW
-    crop_queries: bool = True
+    view: View
+    crop_queries: bool
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class RetrievalProblem:
     """Queries against the database."""
 
     data: Retrieval
-    rule: RetrievalRule = RetrievalRule()
+    rule: RetrievalRule
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:

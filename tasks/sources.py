@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 
 from tasks.base import Group, Source
 from tasks.datasets.base import Classification, ClassImages, Sample
-from zoo.view.views import ResizeCrop, View
+from zoo.view.views import View
 
 CHUNK = 512
 """Images whose vectors are stored together."""
 
 JOINT = 256
 """Images that go through a backbone together where CKA's batches are smaller."""
-
-VIEW = ResizeCrop(short=256, crop=224)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +31,8 @@ class Batches:
             order, by which most batches of a few images hold a single class.
     """
 
-    size: int = 256
-    seed: int | None = 0
+    size: int
+    seed: int | None
 
     def order(self, count: int) -> NDArray[np.int64]:
         """Order of so many images."""
@@ -72,7 +70,7 @@ def chunked(name: str, samples: tuple[Sample, ...], view: View) -> Source:
 
 
 def classification_sources(
-    data: Classification, probe: NDArray[np.int64], view: View = VIEW, batches: Batches = Batches()
+    data: Classification, probe: NDArray[np.int64], view: View, batches: Batches
 ) -> ClassificationSources:
     """Sources of a dataset whose probe subset has those indices into ``data.train``."""
     order = np.sort(probe)[batches.order(len(probe))]

@@ -56,9 +56,7 @@ def nearest(bank: Floats, queries: Floats, k: int, *, device: torch.device | Non
     return Neighbours(full.similarity[repeats.group], full.index[repeats.group])
 
 
-def vote(
-    neighbours: Neighbours, labels: Integers, k: int, classes: int, temperature: float = 0.07
-) -> Integers:
+def vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, temperature: float) -> Integers:
     """Best classes of each query by the sum of exp(cosine / temperature) over its k nearest neighbours.
 
     Summed in float64 relative to the best neighbour, so no temperature overflows. Ties go to the lower class.

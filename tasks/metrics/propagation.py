@@ -50,10 +50,10 @@ class Propagator:
         first_features: Tensor,
         first_labels: Tensor,
         *,
-        n_last_frames: int = 7,
-        topk: int = 5,
-        radius: int = 12,
-        temperature: float = 0.1,
+        n_last_frames: int,
+        topk: int,
+        radius: int,
+        temperature: float,
     ) -> None:
         """Start a video.
 

@@ -1,6 +1,8 @@
 """The protocols: their numbers, and what the paper's does by the published rules written out."""
 
-from dataclasses import fields, replace
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,8 @@ from benchmark.features.loading import Batch, batches
 from benchmark.plan.datasets import Binder, DataLocation
 from benchmark.plan.plan import BoundTask
 from benchmark.plan.suites import REAL, Catalogue
-from tasks.cka import CkaRule
-from tasks.clustering import ClusterRule, RegionClusterProblem
+from tasks.cka import CkaProblem, CkaRule
+from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Videos
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
@@ -22,8 +24,11 @@ from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.datasets.spair import SpairEntry
-from tasks.keypoints import KeypointRule, PairDraw
-from tasks.knn import KnnRule
+from tasks.keypoints import KeypointProblem, KeypointRule, PairDraw
+from tasks.knn import KnnProblem, KnnRule
+from tasks.metrics.clustering import kmeans, kmeans_starts
+from tasks.metrics.neighbours import vote
+from tasks.metrics.propagation import Propagator, seed_labels
 from tasks.propagation import PropagationProblem, PropagationRule
 from tasks.protocols import PAPER, PROTOCOLS, STANDARD, Protocol, find_protocol
 from tasks.registry import TASKS
@@ -69,6 +74,34 @@ def test_every_number_is_checked_and_names_lead_to_protocols() -> None:
     assert [protocol.name for protocol in PROTOCOLS] == ["standard", "paper"]
     assert [find_protocol(name) for name in ("standard", "paper")] == [STANDARD, PAPER]
     assert all(protocol.title for protocol in PROTOCOLS)
+
+
+def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
+    rules = [rule for rule in (getattr(STANDARD, name) for name in NUMBERS) if is_dataclass(rule)]
+    draw = PAPER.keypoints.draw
+    assert draw is not None
+    problems = (CkaProblem, ImageClusterProblem, KeypointProblem, KnnProblem, PropagationProblem)
+    beside = [
+        f"{type(owner).__name__}.{field.name}"
+        for owner in (STANDARD, *rules, draw)
+        for field in fields(owner)
+        if field.default is not MISSING and field.name not in ("multiple", "lanczos")
+    ]
+    beside += [
+        f"{owner.__name__}.{field.name}"
+        for owner in (*problems, RegionClusterProblem, RetrievalProblem)
+        for field in fields(owner)
+        if field.default is not MISSING
+    ]
+    assert not beside
+
+
+@pytest.mark.parametrize("metric", [vote, kmeans, kmeans_starts, Propagator, seed_labels])
+def test_metrics_have_no_default_for_a_number_of_the_protocol(metric: Callable[..., object]) -> None:
+    with_default = {
+        name for name, one in signature(metric).parameters.items() if one.default is not one.empty
+    }
+    assert not with_default
 
 
 @pytest.mark.parametrize(
