@@ -17,7 +17,7 @@ from tasks.metrics.similarity import (
     gram_matrix,
     normalise,
 )
-from tasks.protocols import PAPER
+from tasks.protocols import PAPER, STANDARD
 from zoo.errors import InputError
 
 
@@ -29,7 +29,8 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
     Args:
         features: Two or more arrays [n ...] with the same samples in the same order.
         estimator: Which HSIC.
-        batch_size: Rows of a batch, at least 4; all of them, or 8 for the paper's estimator, if None.
+        batch_size: Rows of a batch, at least 4; if None all of them, or for the paper's
+            estimator as many as its protocol says.
 
     Raises:
         InputError: Something about the files or the numbers is wrong.
@@ -37,7 +38,8 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
     arrays = [read_array(path, mapped=True) for path in features]
     names = _names(features)
     n = _check(arrays, features)
-    size = min(batch_size or (PAPER.batches.size if estimator is Estimator.paper else n), n)
+    of_paper = estimator is Estimator.paper
+    size = min(batch_size or (PAPER.batches.size if of_paper else n), n)
     used = n if n % size >= SMALLEST else n - n % size
     found = _compare(arrays, features, estimator, size, used)
     rows = [
@@ -52,7 +54,7 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
     }
     return Report(
         command="cka",
-        protocol="paper" if estimator is Estimator.paper else "standard",
+        protocol=(PAPER if of_paper else STANDARD).name,
         parameters=parameters,
         n=used,
         unit="samples",
@@ -79,8 +81,8 @@ def _compare(
             grams = torch.stack([gram_matrix(values) / (len(values) - 1) for values in batch]).flatten(1)
             biased += grams @ grams.T
         else:
-            scaled = estimator is Estimator.paper
-            unbiased.add(torch.stack([centred_gram(values, min_max=scaled) for values in batch]))
+            rule = PAPER.cka if estimator is Estimator.paper else STANDARD.cka
+            unbiased.add(torch.stack([centred_gram(values, min_max=rule.min_max) for values in batch]))
     return normalise(biased) if estimator is Estimator.biased else unbiased.matrix()
 
 

@@ -56,19 +56,22 @@ def read_dataset(root: Path, split: str, protocol: str) -> Dataset:
     return Dataset(protocol, KeypointProblem(data, find_protocol(protocol).keypoints))
 
 
-def score_features(features: Path, dataset: Dataset, view_size: int) -> Report:
+def score_features(features: Path, dataset: Dataset, view_size: int | None = None) -> Report:
     """PCK in percent of matches between grids of features, image by image from the disk.
 
     Args:
         features: Folder of ``<category>/<image>.npy`` or ``<image>.npy``, each [side side dim]: features of
             the whole square view, whatever their number.
         dataset: Of ``read_dataset``.
-        view_size: Pixels of the longer side of the image, which is centred in a square view.
+        view_size: Pixels of the longer side of the image, which is centred in a square view; the protocol's
+            if None.
 
     Raises:
         InputError: A file is missing or wrong.
     """
-    problem, view = dataset.problem, Letterbox(view_size)
+    problem = dataset.problem
+    view = problem.rule.view if view_size is None else Letterbox(view_size)
+    side = view.geometry((1, 1)).size[0]
     paths = _grid_paths(features, problem)
     groups = {group.key: group for group in problem.source.groups}
 
@@ -80,7 +83,7 @@ def score_features(features: Path, dataset: Dataset, view_size: int) -> Report:
             measurer.update(EXPORTED, [position], grid[None])
         return {name: kept.numpy() for name, kept in measurer.finish(EXPORTED).items()}
 
-    return _report(dataset, find, {"features": str(features), "view_size": view_size})
+    return _report(dataset, find, {"features": str(features), "view_size": side})
 
 
 def score_predictions(predictions: Path, dataset: Dataset) -> Report:
