@@ -13,13 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import Group, Measurer, Source, digest
-from tasks.metrics.similarity import gram_matrix, scaled_gram, u_centred
+from tasks.metrics.similarity import SMALLEST_BATCH, gram_matrix, scaled_gram, u_centred
 from tasks.sources import ClassificationSources
 from zoo.spec import Layer
 from zoo.view.views import View
-
-SMALLEST_BATCH = 4
-"""The unbiased estimator is undefined below four images."""
 
 
 @dataclass(frozen=True, slots=True)

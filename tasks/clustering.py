@@ -50,32 +50,48 @@ class ClusterRule:
     view: View
 
 
-def cluster_scores(
-    features: NDArray[np.float32],
-    labels: NDArray[np.int64],
-    k: int,
-    rule: ClusterRule,
-    unit: str,
-    keys: Sequence[str],
-    images: Sequence[str],
-) -> Outcome:
-    """Purity, NMI and ARI in percent of a k-means partition of features [items dim], items of some images."""
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Items with a label, which k-means groups without it.
+
+    Attributes:
+        unit: What an item is: images, objects or parts.
+        keys: Name of each item, unique.
+        images: The image that each item is of.
+        labels: [items] class of each.
+    """
+
+    unit: str
+    keys: tuple[str, ...]
+    images: tuple[str, ...]
+    labels: NDArray[np.int64]
+
+    def only(self, kept: NDArray[np.bool_]) -> "Labelled":
+        """Those of the items that are kept."""
+        rows = np.flatnonzero(kept)
+        keys, images = (tuple(names[row] for row in rows) for names in (self.keys, self.images))
+        return Labelled(self.unit, keys, images, self.labels[rows])
+
+
+def cluster_scores(features: NDArray[np.float32], items: Labelled, k: int, rule: ClusterRule) -> Outcome:
+    """Purity, NMI and ARI in percent of a partition of the items by k-means of their features [items dim]."""
+    count = f"{len(features)} {items.unit}"
     if reason := unusable(features):
         return Outcome((), empty=reason)
     if len(features) < k:
-        return Outcome((), empty=f"{len(features)} {unit} are fewer than {k} clusters")
+        return Outcome((), empty=f"{count} are fewer than {k} clusters")
     if k == 1 or k == len(features):
-        return Outcome((), empty=f"{len(features)} {unit} in {k} clusters say nothing about the features")
+        return Outcome((), empty=f"{count} in {k} clusters say nothing about the features")
     starts = kmeans_starts(features, k, seed=rule.seed, n_init=rule.n_init)
     scores = tuple(
-        Score(name, 100.0 * metric(labels, starts[0]), len(labels), unit)
+        Score(name, 100.0 * metric(items.labels, starts[0]), len(features), items.unit)
         for name, metric in AGREEMENTS.items()
     )
-    values = {"label": labels.astype(np.float64)}
+    values = {"label": items.labels.astype(np.float64)}
     values |= {f"start {rank}": found.astype(np.float64) for rank, found in enumerate(starts, start=1)}
     statistics = {name: Statistic(name, "partition") for name in AGREEMENTS}
-    items = Items(unit, tuple(keys), tuple(images), ("",) * len(keys), values, statistics)
-    return Outcome(scores, items)
+    strata = ("",) * len(items.keys)
+    return Outcome(scores, Items(items.unit, items.keys, items.images, strata, values, statistics))
 
 
 @dataclass(frozen=True)
@@ -100,13 +116,13 @@ class ImageClusterProblem:
         """Purity, NMI and ARI of one layer."""
         # k-means depends on the order of its rows: use the dataset's, not that of the batches
         order = np.argsort(self.where.probe_order)
-        features, labels = vectors[self.where.probe.name][order], self.labels[order]
+        features = vectors[self.where.probe.name][order]
         samples = self.where.probe.samples  # a property that walks through all groups
-        keys = [samples[index].key for index in order]
+        keys = tuple(samples[index].key for index in order)
+        images = Labelled("images", keys, keys, self.labels[order])
         read = ~np.isnan(features[:, 0])
-        kept = [key for key, ok in zip(keys, read, strict=True) if ok]
         k = len(np.unique(self.labels))
-        return cluster_scores(features[read], labels[read], k, self.rule, "images", kept, kept)
+        return cluster_scores(features[read], images.only(read), k, self.rule)
 
 
 @dataclass(frozen=True)
@@ -147,16 +163,22 @@ class RegionClusterProblem:
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Purity, NMI and ARI over the regions that cover any of the grid."""
-        regions = [region for image in self.data.images for region in image.regions]
-        images = [image.sample.key for image in self.data.images for _ in image.regions]
         features = np.concatenate([np.asarray(m["mean"], np.float32) for m in measurements])
         covered = np.concatenate([np.asarray(m["covered"], bool) for m in measurements])
         if not covered.any():
             return Outcome((), empty=f"none of the {len(covered)} {self.unit} covers a cell of the grid")
-        labels = np.array([region.label for region in regions], np.int64)[covered]
-        keys = [region.key for region, ok in zip(regions, covered, strict=True) if ok]
-        images = [image for image, ok in zip(images, covered, strict=True) if ok]
-        return cluster_scores(features[covered], labels, self.k, self.rule, self.unit, keys, images)
+        return cluster_scores(features[covered], self._regions.only(covered), self.k, self.rule)
+
+    @cached_property
+    def _regions(self) -> Labelled:
+        """All regions, image by image."""
+        pairs = [(image.sample.key, region) for image in self.data.images for region in image.regions]
+        return Labelled(
+            unit=self.unit,
+            keys=tuple(region.key for _, region in pairs),
+            images=tuple(image for image, _ in pairs),
+            labels=np.array([region.label for _, region in pairs], np.int64),
+        )
 
 
 def region_weights(mask: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.float32]:

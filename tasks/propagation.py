@@ -18,8 +18,9 @@ from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Sou
 from tasks.checks import ALIKE, varies
 from tasks.datasets.base import Video, Videos
 from tasks.datasets.davis_masks import read_mask
+from tasks.metrics.arrays import VOID
 from tasks.metrics.propagation import Propagator, decode, seed_labels
-from tasks.metrics.segmentation import VOID, score_frame
+from tasks.metrics.segmentation import score_frame
 from zoo.spec import Layer
 from zoo.view.views import View
 

@@ -10,13 +10,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Device, Group, Items, Outcome, Score, Source, Statistic, digest
+from tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
 from tasks.checks import unusable
 from tasks.datasets.base import FileSample, Retrieval
 from tasks.metrics.ranking import Difficulty, cosine, rank, revisited
+from tasks.sources import chunks
 from zoo.view.views import View
 
-CHUNK = 256
+CHUNK_OF_PHOTOS = 256
+"""Images whose vectors are stored together."""
+
 DIFFICULTIES: tuple[Difficulty, ...] = ("medium", "easy", "hard")
 
 
@@ -47,9 +50,12 @@ class RetrievalProblem:
         if not self.rule.crop_queries:
             queries = tuple(replace(query, box=None) for query in queries)
         return (
-            _chunked(f"{self.data.name}/database", self.data.database, self.rule.view),
-            _chunked(f"{self.data.name}/queries", queries, self.rule.view),
+            self._source("database", self.data.database),
+            self._source("queries", queries),
         )
+
+    def _source(self, name: str, samples: tuple[FileSample, ...]) -> Source:
+        return Source(f"{self.data.name}/{name}", chunks(samples, CHUNK_OF_PHOTOS), self.rule.view)
 
     @cached_property
     def identity(self) -> str:
@@ -80,10 +86,3 @@ class RetrievalProblem:
         statistics = {metric: Statistic(metric) for metric in values}
         items = Items("queries", keys, keys, ("",) * len(keys), values, statistics)
         return Outcome(tuple(scores), items)
-
-
-def _chunked(name: str, samples: tuple[FileSample, ...], view: View) -> Source:
-    starts = range(0, len(samples), CHUNK)
-    return Source(
-        name, tuple(Group(f"{start:08d}", samples[start : start + CHUNK]) for start in starts), view
-    )

@@ -5,14 +5,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.base import Items, Over
+from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.resampling import Index, Measured, Partitions, Ratios
 from tasks.metrics.uncertainty import Differences, choose, differences, intervals
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 SHARED = 0.95
 """Share of their items that two scores must have in common to be compared."""

@@ -3,13 +3,11 @@
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-Integers = NDArray[np.int64]
-Features = NDArray[np.float32] | NDArray[np.float64]
+from tasks.metrics.arrays import Features, Integers
 
 
 def kmeans(features: Features, k: int, seed: int, n_init: int) -> Integers:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-Box = tuple[float, float, float, float]
+from tasks.metrics.arrays import SHORTEST
 
-SHORTEST = 1e-12
+Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-Difficulty = Literal["easy", "medium", "hard"]
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from tasks.metrics.arrays import SHORTEST, Floats, Integers
 
+Difficulty = Literal["easy", "medium", "hard"]
 CUTOFFS = (1, 5, 10)
-SHORTEST = 1e-12
 
 
 @dataclass(frozen=True, slots=True)

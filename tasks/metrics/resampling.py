@@ -10,14 +10,12 @@ from functools import cached_property
 from typing import Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
+from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.contingency import Contingency, agreement
 from tasks.metrics.draws import draws, members_of, multinomial, span
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Index = Literal["purity", "NMI", "ARI"]
 
 CELLS = 4_000_000  # numbers in one block of contingency tables, 32 MB a temporary

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from tasks.metrics.arrays import Floats
 from tasks.metrics.draws import halves
-from tasks.metrics.resampling import Floats, Measured, Ratios
+from tasks.metrics.resampling import Measured, Ratios
 
 DIGITS = 12  # decimal places of a score's size that rounding leaves intact
 

@@ -10,7 +10,7 @@ from benchmark.scores.exported.arrays import Array, as_floats, read_array
 from benchmark.scores.exported.options import Estimator
 from benchmark.scores.exported.report import Grid, Json, Report
 from tasks.metrics.similarity import (
-    SMALLEST,
+    SMALLEST_BATCH,
     CkaAccumulator,
     CkaMatrix,
     centred_gram,
@@ -40,7 +40,7 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
     n = _check(arrays, features)
     of_paper = estimator is Estimator.paper
     size = min(batch_size or (PAPER.batches.size if of_paper else n), n)
-    used = n if n % size >= SMALLEST else n - n % size
+    used = n if n % size >= SMALLEST_BATCH else n - n % size
     found = _compare(arrays, features, estimator, size, used)
     rows = [
         [float(value) if defined else None for value, defined in zip(*pair, strict=True)]
@@ -63,7 +63,9 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
         details={"batches": -(-used // size), "samples_left_out": n - used},
         scale="fraction",
         reason=f"within batches {' and '.join(undefined)} do not vary" if undefined else "",
-        notes=(f"the last {n - used} rows are fewer than {SMALLEST} and were left out",) if used < n else (),
+        notes=(f"the last {n - used} rows are fewer than {SMALLEST_BATCH} and were left out",)
+        if used < n
+        else (),
     )
 
 
@@ -109,9 +111,9 @@ def _check(arrays: Sequence[Array], features: Sequence[Path]) -> int:
             raise InputError(
                 f"expected features that vary over the samples in {path}, but all rows are the same"
             )
-    if len(arrays[0]) < SMALLEST:
+    if len(arrays[0]) < SMALLEST_BATCH:
         raise InputError(
-            f"expected at least {SMALLEST} samples, found {len(arrays[0])} rows in {features[0]}"
+            f"expected at least {SMALLEST_BATCH} samples, found {len(arrays[0])} rows in {features[0]}"
         )
     return len(arrays[0])
 
