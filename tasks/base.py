@@ -133,7 +133,7 @@ class VectorProblem(Protocol):
     """A task on its data that scores stored vectors (k-NN, retrieval, image clustering)."""
 
     @property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of everything but the features that decides the scores: numbers, labels, ground truth."""
         ...
 
@@ -172,7 +172,7 @@ class MeasuredProblem(Protocol):
     """A task on its data that is fed grids group by group."""
 
     @property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of everything but the features that decides the scores: numbers, labels, ground truth."""
         ...
 

@@ -46,7 +46,7 @@ class CkaProblem:
         return self.where.probe
 
     @cached_property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of the rule and the batches."""
         return digest(
             "cka", self.rule, self.where.batches, [len(group.samples) for group in self.source.groups]

@@ -108,7 +108,7 @@ class ImageClusterProblem:
         return (self.where.probe,)
 
     @cached_property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of the rule and the labels."""
         return digest("cluster-image", self.rule, self.labels)
 
@@ -152,7 +152,7 @@ class RegionClusterProblem:
         return {image.sample.key: image for image in self.data.images}
 
     @cached_property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of the rule and of the regions, whose repr tells their labels and shapes."""
         regions = [region for image in self.data.images for region in image.regions]
         return digest("cluster-regions", self.rule, self.k, regions)

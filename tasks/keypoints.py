@@ -80,7 +80,7 @@ class KeypointProblem:
         return Source(self.data.name, groups, self.rule.view)
 
     @cached_property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of the rule and the annotations."""
         pairs, samples = self.data.pairs, self.data.samples
         points = [array for pair in pairs for array in (pair.source_points, pair.target_points)]

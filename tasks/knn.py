@@ -47,7 +47,7 @@ class KnnProblem:
         return (self.where.probe, *rest, self.where.val)
 
     @cached_property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of the rule and the labels."""
         return digest("knn", self.rule, self.data.train.labels, self.data.val.labels)
 

@@ -65,7 +65,7 @@ class PropagationProblem:
         return Source(self.data.name, groups, self.rule.view)
 
     @cached_property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of the rule and of the mask files' sizes and times."""
         masks = [(path.name, path.stat()) for video in self.data.videos for path in video.masks]
         return digest("davis", self.rule, [(name, s.st_size, s.st_mtime_ns) for name, s in masks])

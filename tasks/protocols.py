@@ -19,7 +19,7 @@ from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Ti
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Protocol:
+class EvaluationProtocol:
     """What every task does.
 
     Attributes:
@@ -53,7 +53,7 @@ class Protocol:
 
 _TILES = Tiles(short=448, tile=224)
 
-STANDARD = Protocol(
+STANDARD = EvaluationProtocol(
     name="standard",
     title="the clean practice; the default",
     images=ResizeCrop(short=256, crop=224),
@@ -81,7 +81,7 @@ STANDARD = Protocol(
     parts_as_objects=False,
 )
 
-PAPER = Protocol(
+PAPER = EvaluationProtocol(
     name="paper",
     title="the released code of Teaching Matters (Walmer et al., CVPR 2023), quirks included",
     images=ResizeCrop(short=224, crop=224),
@@ -112,7 +112,7 @@ PAPER = Protocol(
 PROTOCOLS = (STANDARD, PAPER)
 
 
-def find_protocol(name: str) -> Protocol:
+def find_protocol(name: str) -> EvaluationProtocol:
     """The protocol of that name; raises InputError for an unknown one."""
     for protocol in PROTOCOLS:
         if protocol.name == name:

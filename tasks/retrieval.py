@@ -58,7 +58,7 @@ class RetrievalProblem:
         return Source(f"{self.data.name}/{name}", chunks(samples, CHUNK_OF_PHOTOS), self.rule.view)
 
     @cached_property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         """Digest of the rule and the ground truth."""
         data = self.data
         return digest("retrieval", self.rule, *data.easy, "hard", *data.hard, "junk", *data.junk)

@@ -15,7 +15,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from benchmark.scores.exported.options import Estimator, ProtocolName
-from benchmark.scores.exported.report import Cell, Report
+from benchmark.scores.exported.report import Cell, ScoreReport
 from zoo.errors import InputError
 
 score_app = typer.Typer(
@@ -197,7 +197,7 @@ def one_of(options: dict[str, Path | None]) -> tuple[Path, str]:
     return given[0]
 
 
-def show(report: Report, as_json: bool) -> None:
+def show(report: ScoreReport, as_json: bool) -> None:
     """Print a report as JSON or as a table."""
     if as_json:
         typer.echo(json.dumps(report.as_json(), indent=2, allow_nan=False))

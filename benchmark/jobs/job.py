@@ -107,7 +107,7 @@ class BackboneRun:
             self.identity.fingerprint,
             self.signatures[one.source.name],
             one.view,
-            task.measured.identity,
+            task.measured.fingerprint,
             layers,
         )
 
@@ -122,7 +122,7 @@ class BackboneRun:
         names = {source.name for source in task.vector_sources}
         parts = [self.vectors_print(one) for one in self.plan.passes if one.source.name in names]
         parts += [self.dense_print(one, task) for one in self.plan.passes if task in one.dense]
-        return digest(FORMAT, parts, task.problem.identity, [str(layer) for layer in self.layers])
+        return digest(FORMAT, parts, task.problem.fingerprint, [str(layer) for layer in self.layers])
 
     def records_path(self, task: BoundTask) -> Path:
         """Records file of a task."""

@@ -25,7 +25,7 @@ from tasks.datasets.spair import read_spair
 from tasks.keypoints import KeypointProblem
 from tasks.knn import KnnProblem
 from tasks.propagation import PropagationProblem
-from tasks.protocols import STANDARD, Protocol
+from tasks.protocols import STANDARD, EvaluationProtocol
 from tasks.registry import TaskEntry
 from tasks.retrieval import RetrievalProblem
 from tasks.sources import ClassificationSources, classification_sources
@@ -51,7 +51,7 @@ class DataLocation:
     data: Path | None
     images: str | None = None
     limit: int | None = None
-    protocol: Protocol = STANDARD
+    protocol: EvaluationProtocol = STANDARD
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from zoo.errors import InputError, MissingDataError
 
 DatasetEntry = ImageNetEntry | RevisitedEntry | DavisEntry | SpairEntry | CocoEntry | PartImageNetEntry
 
-STANDARD: tuple[DatasetEntry, ...] = (
+DATASETS: tuple[DatasetEntry, ...] = (
     IMAGENET,
     ROXFORD5K,
     RPARIS6K,

@@ -220,7 +220,7 @@ class Partitions:
         return coo_array((ones, (names, self.unit)), shape=shape).tocsr()
 
 
-Measured = Ratios | Partitions
+WeightedScores = Ratios | Partitions
 
 
 def _ranks(rows: Floats) -> Integers:

@@ -13,7 +13,7 @@ from benchmark.scores.cka_matrix import Compared, compare
 from benchmark.scores.layers import VectorReader
 from tasks.cka import CkaProblem
 from tasks.metrics.similarity import cka
-from tasks.protocols import PAPER, STANDARD, Protocol
+from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from tasks.sources import classification_sources
 from tests.tasks.test_sources import classification, labels
 from zoo.spec import Layer
@@ -106,7 +106,7 @@ def expected(
     return np.asarray(sums / np.sqrt(np.outer(sums.diagonal(), sums.diagonal())))
 
 
-def problem(images: int, batch: int, protocol: Protocol = STANDARD) -> CkaProblem:
+def problem(images: int, batch: int, protocol: EvaluationProtocol = STANDARD) -> CkaProblem:
     data = classification(labels(images, 5), labels(5))
     batches = replace(protocol.batches, size=batch)
     return CkaProblem(classification_sources(data, np.arange(images), protocol.images, batches), protocol.cka)
@@ -226,6 +226,6 @@ def test_fewer_than_four_images_leave_nothing(images: int) -> None:
     assert measurer.finish(Layer(0))["gram"].shape == (0,)
 
 
-def test_identity_follows_the_batches() -> None:
-    assert problem(30, 10).identity == problem(30, 10).identity
-    assert len({problem(30, 10).identity, problem(30, 12).identity, problem(31, 10).identity}) == 3
+def test_fingerprint_follows_the_batches() -> None:
+    assert problem(30, 10).fingerprint == problem(30, 10).fingerprint
+    assert len({problem(30, 10).fingerprint, problem(30, 12).fingerprint, problem(31, 10).fingerprint}) == 3

@@ -364,16 +364,16 @@ def test_standard_numbers() -> None:
     assert STANDARD.clusters == ClusterRule(n_init=10, seed=0, view=Tiles(short=448, tile=224))
 
 
-def test_identity_of_images_follows_labels_and_numbers() -> None:
+def test_fingerprint_of_images_follows_labels_and_numbers() -> None:
     task, _ = image_problem(0)
     others = [
         replace(task, labels=np.roll(task.labels, 1)),
         replace(task, rule=replace(QUICK, n_init=3, seed=1)),
     ]
-    assert len({each.identity for each in (task, *others)}) == 3
+    assert len({each.fingerprint for each in (task, *others)}) == 3
 
 
-def test_identity_of_regions_follows_labels_shapes_and_numbers(tmp_path: Path) -> None:
+def test_fingerprint_of_regions_follows_labels_shapes_and_numbers(tmp_path: Path) -> None:
     write_fake_coco(tmp_path, images=4)
     task, again = (
         RegionClusterProblem(
@@ -381,7 +381,7 @@ def test_identity_of_regions_follows_labels_shapes_and_numbers(tmp_path: Path) -
         )
         for _ in range(2)
     )
-    assert task.identity == again.identity
+    assert task.fingerprint == again.fingerprint
     first, *rest = task.data.images
     region = first.regions[0]
     assert isinstance(region, CocoRegion)
@@ -390,4 +390,4 @@ def test_identity_of_regions_follows_labels_shapes_and_numbers(tmp_path: Path) -
     images = [(replace(first, regions=(one, *first.regions[1:])), *rest) for one in changed]
     problems = [replace(task, data=replace(task.data, images=each)) for each in images]
     problems += [replace(task, k=3), replace(task, rule=QUICK)]
-    assert len({each.identity for each in (task, *problems)}) == 1 + len(problems)
+    assert len({each.fingerprint for each in (task, *problems)}) == 1 + len(problems)

@@ -287,7 +287,7 @@ def test_no_pair_gives_the_reason() -> None:
     assert task.score([]).empty == "no pair has a keypoint"
 
 
-def test_identity_follows_whatever_decides_the_scores() -> None:
+def test_fingerprint_follows_whatever_decides_the_scores() -> None:
     task = random_problem(0)
     first, *others = task.data.pairs
     changes: list[dict[str, Any]] = [
@@ -305,5 +305,5 @@ def test_identity_follows_whatever_decides_the_scores() -> None:
         for change in changes
     ]
     changed += [KeypointProblem(task.data, replace(RULE, alphas=(0.2,)))]
-    assert len({one.identity for one in (task, *changed)}) == 1 + len(changed)
-    assert random_problem(0).identity == task.identity
+    assert len({one.fingerprint for one in (task, *changed)}) == 1 + len(changed)
+    assert random_problem(0).fingerprint == task.fingerprint

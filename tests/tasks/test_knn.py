@@ -101,7 +101,7 @@ def test_the_probe_subset_does_not_change_the_scores(probe: list[int]) -> None:
     other = problem(task.data.train.labels, task.data.val.labels, probe or [89], SMALL)
     first, second = (each.score(by_source(each, bank, queries)) for each in (task, other))
     assert first.scores == second.scores
-    assert other.identity == task.identity
+    assert other.fingerprint == task.fingerprint
     assert (other.bank(by_source(other, bank, queries)) == bank).all()
 
 
@@ -167,7 +167,7 @@ def test_one_value_that_is_not_finite_empties_the_outcome() -> None:
     assert "not finite" in task.score(by_source(task, bank, queries)).empty
 
 
-def test_identity_follows_labels_and_numbers() -> None:
+def test_fingerprint_follows_labels_and_numbers() -> None:
     task, *_ = random_case(0)
     train = task.data.train.labels.copy()
     train[0] = (train[0] + 1) % 9
@@ -176,4 +176,4 @@ def test_identity_follows_labels_and_numbers() -> None:
         problem(task.data.train.labels, np.roll(task.data.val.labels, 1), [1], SMALL),
         replace(task, rule=replace(SMALL, temperature=0.1)),
     ]
-    assert len({each.identity for each in (task, *others)}) == 4
+    assert len({each.fingerprint for each in (task, *others)}) == 4

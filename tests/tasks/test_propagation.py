@@ -311,11 +311,11 @@ def test_every_video_is_a_group_in_order(davis: Videos) -> None:
     assert STANDARD.propagation == PropagationRule(7, 5, 12, 0.1, True, WholeFrame(480), None)
 
 
-def test_identity_follows_masks_and_numbers(davis: Videos) -> None:
-    before = PropagationProblem(davis, RULE).identity
-    assert PropagationProblem(davis, RULE).identity == before
-    assert PropagationProblem(davis, SHORT).identity != before
+def test_fingerprint_follows_masks_and_numbers(davis: Videos) -> None:
+    before = PropagationProblem(davis, RULE).fingerprint
+    assert PropagationProblem(davis, RULE).fingerprint == before
+    assert PropagationProblem(davis, SHORT).fingerprint != before
     mask = read_mask(davis.videos[0].masks[3])
     mask[8:20, 8:20] = 2
     write_mask(davis.videos[0].masks[3], mask)
-    assert PropagationProblem(davis, RULE).identity != before
+    assert PropagationProblem(davis, RULE).fingerprint != before

@@ -30,7 +30,7 @@ from tasks.metrics.clustering import kmeans, kmeans_starts
 from tasks.metrics.neighbours import vote
 from tasks.metrics.propagation import Propagator, seed_labels
 from tasks.propagation import PropagationProblem, PropagationRule
-from tasks.protocols import PAPER, PROTOCOLS, STANDARD, Protocol, find_protocol
+from tasks.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
 from tasks.registry import TASKS
 from tasks.retrieval import RetrievalProblem, RetrievalRule
 from tasks.sources import Batches
@@ -64,13 +64,13 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
 }
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Protocol) if field.name in NUMBERS])
+@pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_of_the_protocols(name: str) -> None:
     assert (getattr(STANDARD, name), getattr(PAPER, name)) == NUMBERS[name]
 
 
 def test_every_number_is_checked_and_names_lead_to_protocols() -> None:
-    assert {field.name for field in fields(Protocol)} == {"name", "title", *NUMBERS}
+    assert {field.name for field in fields(EvaluationProtocol)} == {"name", "title", *NUMBERS}
     assert [protocol.name for protocol in PROTOCOLS] == ["standard", "paper"]
     assert [find_protocol(name) for name in ("standard", "paper")] == [STANDARD, PAPER]
     assert all(protocol.title for protocol in PROTOCOLS)
@@ -124,7 +124,7 @@ FAKES: Catalogue = replace(
 )
 
 
-def bound(data: Path, protocol: Protocol, catalogue: Catalogue = FAKES) -> dict[str, BoundTask]:
+def bound(data: Path, protocol: EvaluationProtocol, catalogue: Catalogue = FAKES) -> dict[str, BoundTask]:
     found = Binder(DataLocation(catalogue, data, protocol=protocol)).bind(TASKS, named=True)
     assert not found.absent
     assert not found.broken
@@ -167,7 +167,7 @@ def test_a_protocol_reaches_every_task(data: Path) -> None:
         assert similarity.where.batches == protocol.batches
     for name, one in found["standard"].items():  # what the two store must not be mixed up
         other = found["paper"][name].problem
-        assert (one.problem.identity, looked_at(one.problem)) != (other.identity, looked_at(other))
+        assert (one.problem.fingerprint, looked_at(one.problem)) != (other.fingerprint, looked_at(other))
 
 
 def test_parts_cluster_as_objects_and_the_last_object_image_is_left_out(data: Path) -> None:

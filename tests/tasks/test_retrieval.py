@@ -168,13 +168,12 @@ def test_features_that_cannot_be_scored_give_the_reason(value: float, reason: st
     assert reason in outcome.empty
 
 
-def test_identity_follows_the_ground_truth() -> None:
+def test_fingerprint_follows_the_ground_truth() -> None:
     relevance = np.zeros((5, 1), np.int64)
     relevance[:3, 0] = EASY, HARD, JUNK
     task = problem(relevance)
     swapped = replace(task.data, easy=task.data.hard, hard=task.data.easy)
     moved = problem(relevance[[1, 0, 2, 3, 4]])
-    assert (
-        len({task.identity, RetrievalProblem(swapped, RULE).identity, problem(relevance * 0).identity}) == 3
-    )
-    assert moved.identity == RetrievalProblem(swapped, RULE).identity
+    other, none = RetrievalProblem(swapped, RULE), problem(relevance * 0)
+    assert len({task.fingerprint, other.fingerprint, none.fingerprint}) == 3
+    assert moved.fingerprint == other.fingerprint

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from benchmark.scores.exported.arrays import Array, as_floats, read_array
 from benchmark.scores.exported.options import Estimator
-from benchmark.scores.exported.report import Grid, Json, Report
+from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.metrics.similarity import (
     SMALLEST_BATCH,
     CkaAccumulator,
@@ -21,7 +21,7 @@ from tasks.protocols import PAPER, STANDARD
 from zoo.errors import InputError
 
 
-def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | None) -> Report:
+def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | None) -> ScoreReport:
     """CKA of every representation with every other one, as fractions.
 
     Batches are taken in the order of the rows; a last one of fewer than 4 is left out. Computed in float64.
@@ -52,7 +52,7 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
         "estimator": estimator.value,
         "batch_size": size,
     }
-    return Report(
+    return ScoreReport(
         command="cka",
         protocol=(PAPER if of_paper else STANDARD).name,
         parameters=parameters,

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.scores.exported.arrays import Array, as_features, as_labels, read_archive
-from benchmark.scores.exported.report import Grid, Json, Report
+from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.clustering import ClusterRule
 from tasks.metrics.clustering import AGREEMENTS, kmeans
 from zoo.errors import InputError
 
 
-def score_features(features: Path, k: int | None, rule: ClusterRule) -> Report:
+def score_features(features: Path, k: int | None, rule: ClusterRule) -> ScoreReport:
     """Purity, NMI and ARI in percent of a k-means partition of features as they are.
 
     Args:
@@ -34,7 +34,7 @@ def score_features(features: Path, k: int | None, rule: ClusterRule) -> Report:
     return _report(labels, clusters, {"features": str(features), **numbers})
 
 
-def score_assignments(assignments: Path) -> Report:
+def score_assignments(assignments: Path) -> ScoreReport:
     """Purity, NMI and ARI in percent of finished clusters.
 
     Args:
@@ -51,10 +51,10 @@ def score_assignments(assignments: Path) -> Report:
     return _report(labels, clusters, {"assignments": str(assignments)})
 
 
-def _report(labels: Array, clusters: Array, parameters: dict[str, Json]) -> Report:
+def _report(labels: Array, clusters: Array, parameters: dict[str, Json]) -> ScoreReport:
     classes, groups = _numbered(labels), _numbered(clusters)
     scores = {name: 100.0 * measure(classes, groups) for name, measure in AGREEMENTS.items()}
-    return Report(
+    return ScoreReport(
         command="clustering",
         protocol="standard",
         parameters=parameters,

@@ -20,7 +20,7 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ScoreReport:
     """Scores of what was given.
 
     Attributes:
