@@ -21,7 +21,7 @@ from zoo.view.views import View
 
 @dataclass(frozen=True, slots=True)
 class CkaRule:
-    """Numbers of the task, beside the batches of its source.
+    """The numbers of CKA, beside the batches of its source.
 
     Attributes:
         poolings: What is compared: class token (``cls``), average of the patch tokens (``mean``), all patch
@@ -42,12 +42,12 @@ class CkaProblem:
 
     @property
     def source(self) -> Source:
-        """The probe subset; every group holds whole batches."""
+        """The probe subset, of which every group holds whole batches."""
         return self.where.probe
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule and the batches."""
+        """Digest of CKA's rule and of how the images are cut into batches."""
         return digest(
             "cka", self.rule, self.where.batches, [len(group.samples) for group in self.source.groups]
         )
@@ -74,7 +74,7 @@ class CkaProblem:
         return u_centred(scaled_gram(gram) if self.rule.min_max else gram).float()
 
     def measure(self, group: Group, view: View) -> Measurer:
-        """A measurer of one group."""
+        """What keeps the Gram matrices of one group's patch tokens."""
         return _GramMeasurer(self)
 
 

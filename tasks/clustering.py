@@ -37,7 +37,7 @@ IMAGES_PER_SHARD = 32
 
 @dataclass(frozen=True, slots=True)
 class ClusterRule:
-    """Numbers of the task: k-means with ``n_init`` starts from ``seed``, on raw features.
+    """The numbers of the clusterings: k-means with ``n_init`` starts from ``seed``, on raw features.
 
     Attributes:
         n_init: Starts, of which the best by inertia counts.
@@ -67,7 +67,7 @@ class Labelled:
     labels: NDArray[np.int64]
 
     def only(self, kept: NDArray[np.bool_]) -> "Labelled":
-        """Those of the items that are kept."""
+        """The same of the items that are kept: a mask [items]."""
         rows = np.flatnonzero(kept)
         keys, images = (tuple(names[row] for row in rows) for names in (self.keys, self.images))
         return Labelled(self.unit, keys, images, self.labels[rows])
@@ -104,16 +104,16 @@ class ImageClusterProblem:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The probe subset."""
+        """The one source: the probe subset."""
         return (self.where.probe,)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule and the labels."""
+        """Digest of k-means' rule and of the labels."""
         return digest("cluster-image", self.rule, self.labels)
 
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
-        """Purity, NMI and ARI of one layer."""
+        """Purity, NMI and ARI in percent of k-means clusters of one layer's vectors."""
         # k-means depends on the order of its rows: use the dataset's, not that of the batches
         order = np.argsort(self.where.probe_order)
         features = vectors[self.where.probe.name][order]
@@ -142,13 +142,13 @@ class RegionClusterProblem:
 
     @cached_property
     def source(self) -> Source:
-        """Every image is a group."""
+        """The images with regions, each a group."""
         groups = tuple(Group(image.sample.key, (image.sample,)) for image in self.data.images)
         return Source(self.data.name, groups, self.rule.view, groups_per_shard=IMAGES_PER_SHARD)
 
     @cached_property
     def images(self) -> dict[str, RegionImage]:
-        """Images by key."""
+        """The images with regions, by their key."""
         return {image.sample.key: image for image in self.data.images}
 
     @cached_property
@@ -158,7 +158,7 @@ class RegionClusterProblem:
         return digest("cluster-regions", self.rule, self.k, regions)
 
     def measure(self, group: Group, view: View) -> Measurer:
-        """A measurer of one image."""
+        """What takes the means of one image's regions."""
         return _RegionMeasurer(self.images[group.key])
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
@@ -171,7 +171,7 @@ class RegionClusterProblem:
 
     @cached_property
     def _regions(self) -> Labelled:
-        """All regions, image by image."""
+        """The regions of all images, in order, with their labels."""
         pairs = [(image.sample.key, region) for image in self.data.images for region in image.regions]
         return Labelled(
             unit=self.unit,

@@ -31,7 +31,7 @@ class PairDraw:
 
 @dataclass(frozen=True, slots=True)
 class KeypointRule:
-    """Numbers of the task: a match is right within alpha times the longer side of the target's box.
+    """The numbers of keypoint correspondence: a match is right within alpha times the box's longer side.
 
     Attributes:
         alphas: Shares of that side.
@@ -50,7 +50,7 @@ class KeypointRule:
 
 @dataclass(frozen=True)
 class KeypointProblem:
-    """The pairs of a split, category by category."""
+    """Keypoint correspondence on the pairs of a split, category by category."""
 
     data: Keypoints
     rule: KeypointRule
@@ -72,7 +72,7 @@ class KeypointProblem:
 
     @cached_property
     def source(self) -> Source:
-        """Every category is a group and a shard."""
+        """The images that pairs need, every category a group and a shard."""
         groups = tuple(
             Group(name, tuple(self.data.samples[index] for index in indices))
             for name, indices in self.images.items()
@@ -81,7 +81,7 @@ class KeypointProblem:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule and the annotations."""
+        """Digest of the rule of matching and of the annotations of all pairs."""
         pairs, samples = self.data.pairs, self.data.samples
         points = [array for pair in pairs for array in (pair.source_points, pair.target_points)]
         images = [(samples[p.source].key, samples[p.target].key) for p in pairs]
@@ -89,7 +89,7 @@ class KeypointProblem:
         return digest("spair", self.rule, images, facts, *points)
 
     def measure(self, group: Group, view: View) -> Measurer:
-        """A measurer of one category."""
+        """What matches the pairs of one category."""
         return _CategoryMeasurer(self.pairs[group.key], self.images[group.key], view, self.rule)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:

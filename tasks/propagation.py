@@ -30,7 +30,7 @@ FrameScores = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class PropagationRule:
-    """Numbers of the task.
+    """The numbers of mask propagation.
 
     Attributes:
         n_last_frames: Latest frames that are sources beside the first.
@@ -53,25 +53,25 @@ class PropagationRule:
 
 @dataclass(frozen=True)
 class PropagationProblem:
-    """Propagation through every video of a split."""
+    """Mask propagation through every video of a split."""
 
     data: Videos
     rule: PropagationRule
 
     @cached_property
     def source(self) -> Source:
-        """Every video is a group and a shard."""
+        """The frames of all videos, every video a group and a shard."""
         groups = tuple(Group(video.name, video.frames) for video in self.data.videos)
         return Source(self.data.name, groups, self.rule.view)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule and of the mask files' sizes and times."""
+        """Digest of the rule of propagation and of the mask files' sizes and times."""
         masks = [(path.name, path.stat()) for video in self.data.videos for path in video.masks]
         return digest("davis", self.rule, [(name, s.st_size, s.st_mtime_ns) for name, s in masks])
 
     def measure(self, group: Group, view: View) -> Measurer:
-        """A measurer of one video."""
+        """What carries the first mask through one video and scores every frame."""
         video = next(video for video in self.data.videos if video.name == group.key)
         return _VideoMeasurer(video, view, self.rule)
 

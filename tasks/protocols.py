@@ -20,13 +20,15 @@ from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Ti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationProtocol:
-    """What every task does.
+    """The numbers and the ways of all tasks, and their only owner: rules and metrics have no defaults.
 
     Attributes:
         name: Name on the command line and in records.
         title: What it is, in a line.
         images: How images of a classification dataset are shown (k-NN, image clustering, CKA).
         batches: Batches of CKA.
+        own_probe: Images that each class gives the probe subset (image clustering, CKA) where the dataset has
+            no list of its own.
         knn: Numbers of k-NN.
         retrieval: Numbers of retrieval.
         propagation: Numbers of mask propagation.
@@ -41,6 +43,7 @@ class EvaluationProtocol:
     title: str
     images: View
     batches: Batches
+    own_probe: int
     knn: KnnRule
     retrieval: RetrievalRule
     propagation: PropagationRule
@@ -58,6 +61,7 @@ STANDARD = EvaluationProtocol(
     title="the clean practice; the default",
     images=ResizeCrop(short=256, crop=224),
     batches=Batches(size=256, seed=0),
+    own_probe=100,
     knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
     retrieval=RetrievalRule(view=FitLongSide(long=224), crop_queries=True),
     propagation=PropagationRule(
@@ -86,6 +90,7 @@ PAPER = EvaluationProtocol(
     title="the released code of Teaching Matters (Walmer et al., CVPR 2023), quirks included",
     images=ResizeCrop(short=224, crop=224),
     batches=Batches(size=8, seed=None),
+    own_probe=100,
     knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
     retrieval=RetrievalRule(view=ThumbnailCrop(long=224, crop=224), crop_queries=False),
     propagation=PropagationRule(

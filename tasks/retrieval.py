@@ -25,7 +25,7 @@ DIFFICULTIES: tuple[Difficulty, ...] = ("medium", "easy", "hard")
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRule:
-    """Numbers of the task.
+    """The numbers of instance retrieval.
 
     Attributes:
         view: How database and queries are shown.
@@ -38,14 +38,14 @@ class RetrievalRule:
 
 @dataclass(frozen=True)
 class RetrievalProblem:
-    """Queries against the database."""
+    """Retrieval of the database images that show what a query shows."""
 
     data: Retrieval
     rule: RetrievalRule
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
-        """Database and queries."""
+        """The two sources: the images of the database and the queries."""
         queries = self.data.queries
         if not self.rule.crop_queries:
             queries = tuple(replace(query, box=None) for query in queries)
@@ -54,12 +54,9 @@ class RetrievalProblem:
             self._source("queries", queries),
         )
 
-    def _source(self, name: str, samples: tuple[FileSample, ...]) -> Source:
-        return Source(f"{self.data.name}/{name}", chunks(samples, CHUNK_OF_PHOTOS), self.rule.view)
-
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule and the ground truth."""
+        """Digest of the rule of retrieval and of the ground truth."""
         data = self.data
         return digest("retrieval", self.rule, *data.easy, "hard", *data.hard, "junk", *data.junk)
 
@@ -86,3 +83,6 @@ class RetrievalProblem:
         statistics = {metric: Statistic(metric) for metric in values}
         items = Items("queries", keys, keys, ("",) * len(keys), values, statistics)
         return Outcome(tuple(scores), items)
+
+    def _source(self, name: str, samples: tuple[FileSample, ...]) -> Source:
+        return Source(f"{self.data.name}/{name}", chunks(samples, CHUNK_OF_PHOTOS), self.rule.view)

@@ -36,7 +36,7 @@ class Batches:
     seed: int | None
 
     def order(self, count: int) -> NDArray[np.int64]:
-        """Order of so many images."""
+        """Indices of so many images, in the order in which they are cut into batches."""
         if self.seed is None:
             return np.arange(count, dtype=np.int64)
         return np.random.Generator(np.random.PCG64(self.seed)).permutation(count)

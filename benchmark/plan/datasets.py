@@ -31,9 +31,6 @@ from tasks.retrieval import RetrievalProblem
 from tasks.sources import ClassificationSources, classification_sources
 from zoo.errors import InputError, MissingDataError
 
-OWN_PROBE = 100
-"""Images per class of the probe subset of a dataset without a list of its own."""
-
 
 @dataclass(frozen=True)
 class DataLocation:
@@ -145,7 +142,7 @@ class Binder:
         at, entry = self._at, self._at.catalogue.classification
         wnids, per_class = (entry.probe_wnids, entry.probe_per_class)
         if at.images is not None:
-            wnids, per_class = None, OWN_PROBE
+            wnids, per_class = None, self._rules.own_probe
             hub = at.images.startswith("hf:")
             data = read_hub_dataset(at.images) if hub else read_folder(Path(at.images))
         else:

@@ -38,7 +38,7 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What was found of a dataset.
+    """What was found where a dataset should be.
 
     Attributes:
         name: Name of the dataset.

@@ -66,7 +66,7 @@ def sample_points(grid: Tensor, points_xy: Tensor, stride: float) -> Tensor:
 
 
 def prepare_target(grid: Tensor, side: int, content: Box | None = None) -> Target:
-    """What ``match`` needs of a target image.
+    """A target image's tokens and weights, as ``match`` takes them.
 
     Args:
         grid: [... height width dim] tokens, any length of vector; leading dimensions are matched one by one.

@@ -27,16 +27,16 @@ class RetrievalScores:
 
     @property
     def counted(self) -> int:
-        """Queries with at least one positive."""
+        """Number of queries with at least one positive, which alone count."""
         return int(np.isfinite(self.ap).sum())
 
     @property
     def mean_ap(self) -> float:
-        """mAP; NaN where no query counts."""
+        """Mean average precision over the queries that count; NaN where none does."""
         return _mean(self.ap)
 
     def mean_precision(self, k: int) -> float:
-        """mP@k; NaN where no query counts."""
+        """Mean precision among the first k over the queries that count; NaN where none does."""
         return _mean(self.precision[k])
 
 

@@ -56,7 +56,7 @@ class Ratios:
 
     @property
     def scores(self) -> int:
-        """Number of scores."""
+        """How many scores there are."""
         return int(self.totals.shape[1])
 
     def evaluate(self, weights: Floats | None = None) -> Floats:
@@ -158,12 +158,12 @@ class Partitions:
 
     @property
     def scores(self) -> int:
-        """Number of scores."""
+        """How many scores there are."""
         return len(self.starts) * len(self.indices)
 
     @cached_property
     def counts(self) -> Floats:
-        """Items of each unit: [units]."""
+        """How many items each unit has: [units]."""
         return np.bincount(self.unit, minlength=len(self.stratum)).astype(np.float64)
 
     def evaluate(self, weights: Floats | None = None) -> Floats:

@@ -242,6 +242,6 @@ def _found(points: Mask, targets: Mask, radius: int) -> int:
 
 
 def _mean_statistics(values: Sequence[Statistics]) -> Statistics:
-    """Means over objects."""
+    """Means of the statistics over objects."""
     table = np.array([(value.mean, value.recall, value.decay) for value in values]).mean(axis=0)
     return Statistics(*(float(value) for value in table))

@@ -147,7 +147,7 @@ class CkaAccumulator:
             self._moments = own if kept is None else (kept[0] + own[0], kept[1] + own[1], kept[2] + own[2])
 
     def matrix(self) -> CkaMatrix:
-        """Unbiased minibatch CKA so far.
+        """Unbiased minibatch CKA of all batches so far.
 
         Raises:
             ValueError: No batch was added.

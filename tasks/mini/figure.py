@@ -106,7 +106,7 @@ def landmark_points(figure: Figure) -> NDArray[np.float64]:
 
 
 def draw_camera(rng: np.random.Generator, individual: Individual, turn: float, squeeze: float) -> Camera:
-    """A random view.
+    """A random camera for an individual.
 
     Args:
         rng: Where numbers come from.

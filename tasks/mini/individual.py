@@ -29,7 +29,7 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Individual:
-    """An individual.
+    """One individual of a class, whatever the view.
 
     Attributes:
         class_index: Its class.
@@ -43,7 +43,7 @@ class Individual:
 
     @property
     def template(self) -> Template:
-        """Its class's parts."""
+        """The parts of the individual's class."""
         return TEMPLATES[self.class_index]
 
     def factors(self, part: Part) -> tuple[float, float]:

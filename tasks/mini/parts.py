@@ -42,7 +42,7 @@ class Landmark:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A shape on a joint.
+    """A part of a figure: a shape on a joint.
 
     Attributes:
         name: Unique within the class.
@@ -73,7 +73,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A class.
+    """A class that can be drawn: its parts and how it stands.
 
     Attributes:
         name: Class name.

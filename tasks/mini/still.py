@@ -14,7 +14,7 @@ from tasks.mini.scene import Rendering, Scene, render
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How much pictures differ.
+    """How much the pictures of a set differ from each other.
 
     Attributes:
         fill: Smallest and largest share of the frame that the figure's box takes.

@@ -47,6 +47,7 @@ from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Ti
 NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the published code
     "images": (ResizeCrop(short=256, crop=224), ResizeCrop(short=224, crop=224)),
     "batches": (Batches(size=256, seed=0), Batches(size=8, seed=None)),
+    "own_probe": (100, 100),
     "knn": (KnnRule(20, (10, 100, 200), 0.07), KnnRule(20, (10, 100, 200), 0.07)),
     "retrieval": (RetrievalRule(FitLongSide(224), True), RetrievalRule(ThumbnailCrop(224, 224), False)),
     "propagation": (

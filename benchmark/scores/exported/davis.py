@@ -49,7 +49,7 @@ def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
 
 
 def _score(sequence: PredictedSequence) -> VideoScores:
-    """One sequence, its masks in memory; raises InputError."""
+    """J and F of one sequence, whose masks are in memory; raises InputError."""
     predictions = [read_mask(path) for path in sequence.predictions]
     for path, mask in zip(sequence.predictions[1:-1], predictions[1:-1], strict=True):
         if (mask == VOID).any():

@@ -21,7 +21,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class ScoreReport:
-    """Scores of what was given.
+    """Scores of the files that were given, and what they were computed with.
 
     Attributes:
         command: Which scorer, such as ``knn``.
@@ -50,7 +50,7 @@ class ScoreReport:
     notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Json]:
-        """One object; ``reason`` is there only where a number is null."""
+        """The report as one JSON object; ``reason`` is there only where a number is null."""
         content: dict[str, Json] = {
             "command": f"score {self.command}",
             "protocol": self.protocol,

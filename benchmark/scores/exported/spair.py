@@ -38,7 +38,7 @@ EXPORTED = Layer(1)
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Pairs that a protocol takes, and its rule."""
+    """The pairs that a protocol takes from a split, with the rule that scores them."""
 
     protocol: str
     problem: KeypointProblem

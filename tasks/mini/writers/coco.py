@@ -89,7 +89,7 @@ def _draw_objects(
 
 
 def object_scene(number: int) -> ObjectScene:
-    """The picture of that number."""
+    """The picture of several objects that has that number."""
     rng = generator(Namespace.OBJECTS, number)
     crowd = number % _CROWD_EVERY == _CROWD_EVERY - 1
     # The first category walks through all of them, so that each is there.
