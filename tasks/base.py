@@ -53,7 +53,7 @@ class Source:
 
     @property
     def samples(self) -> tuple[Sample, ...]:
-        """All images in order."""
+        """All images of all groups, in order."""
         return tuple(sample for group in self.groups for sample in group.samples)
 
     @property
@@ -102,7 +102,7 @@ its items; or a partition of the items, of which it is no mean."""
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """How a score follows from the items.
+    """How a score follows from the items that were measured.
 
     Attributes:
         column: The column of ``Items.values`` that it is the mean of; for a partition the name of the index
@@ -183,11 +183,11 @@ class VectorProblem(Protocol):
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """Whose vectors it needs."""
+        """The sources whose vectors the task needs, in a fixed order."""
         ...
 
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
-        """Scores of one layer and pooling.
+        """The task's scores of the vectors of one layer and pooling.
 
         Args:
             vectors: For each source name, [images dim] in the source's order; a row of an image that could
@@ -247,7 +247,7 @@ class MeasuredProblem(Protocol[Portion]):
 
     @property
     def source(self) -> Source:
-        """What it looks at."""
+        """The source that the task looks at."""
         ...
 
     @property
@@ -256,7 +256,7 @@ class MeasuredProblem(Protocol[Portion]):
         ...
 
     def measure(self, group: Group, view: View) -> Measurer[Portion]:
-        """A measurer of a group that is shown through that view (already scaled to the backbone)."""
+        """What measures a group that is shown through that view (already scaled to the backbone)."""
         ...
 
 

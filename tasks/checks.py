@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-ROUNDING = 16  # multiples of the precision below which a spread is none
+from tasks.metrics.arrays import ROUNDING
 
 
 def unusable(features: NDArray[np.float32], constant: bool = True) -> str:

@@ -14,18 +14,15 @@ from torch import Tensor
 
 from tasks.base import Group, Measurer, Source, digest
 from tasks.feeds import GRIDS, GridFeed
-from tasks.metrics.similarity import gram_matrix, scaled_gram, u_centred
+from tasks.metrics.similarity import SMALLEST_BATCH, gram_matrix, scaled_gram, u_centred
 from tasks.sources import ClassificationSources
 from zoo.spec import Layer
 from zoo.view.views import View
 
-SMALLEST_BATCH = 4
-"""The unbiased estimator is undefined below four images."""
-
 
 @dataclass(frozen=True, slots=True)
 class CkaRule:
-    """Numbers of the task, beside the batches of its source.
+    """The numbers of CKA, beside the batches of its source.
 
     Attributes:
         poolings: What is compared: class token (``cls``), average of the patch tokens (``mean``), all patch
@@ -33,8 +30,8 @@ class CkaRule:
         min_max: Whether each Gram matrix, of features that are not centred, is scaled to [0, 1] first.
     """
 
-    poolings: tuple[str, ...] = ("cls", "mean", "patch")
-    min_max: bool = False
+    poolings: tuple[str, ...]
+    min_max: bool
 
 
 @dataclass(frozen=True)
@@ -42,16 +39,16 @@ class CkaProblem:
     """Gram matrices of the probe subset, batch by batch; pooled forms come from its stored vectors."""
 
     where: ClassificationSources
-    rule: CkaRule = CkaRule()
+    rule: CkaRule
 
     @property
     def source(self) -> Source:
-        """The probe subset; every group holds whole batches."""
+        """The probe subset, of which every group holds whole batches."""
         return self.where.probe
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule and the batches."""
+        """Digest of CKA's rule and of how the images are cut into batches."""
         return digest(
             "cka", self.rule, self.where.batches, [len(group.samples) for group in self.source.groups]
         )
@@ -83,7 +80,7 @@ class CkaProblem:
         return GRIDS
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        """A measurer of one group."""
+        """What keeps the Gram matrices of one group's patch tokens."""
         return _GramMeasurer(self)
 
 

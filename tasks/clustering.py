@@ -31,15 +31,14 @@ from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.clustering import AGREEMENTS, kmeans_starts
 from tasks.sources import ClassificationSources
 from zoo.spec import Layer
-from zoo.view.views import Tiles, View
+from zoo.view.views import View
 
-VIEW = Tiles(short=448, tile=224)
 IMAGES_PER_SHARD = 32
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterRule:
-    """Numbers of the task: k-means with ``n_init`` starts from ``seed``, on raw features.
+    """The numbers of the clusterings: k-means with ``n_init`` starts from ``seed``, on raw features.
 
     Attributes:
         n_init: Starts, of which the best by inertia counts.
@@ -47,50 +46,53 @@ class ClusterRule:
         view: How images with regions are shown.
     """
 
-    n_init: int = 10
-    seed: int = 0
-    view: View = VIEW
+    n_init: int
+    seed: int
+    view: View
 
 
 @dataclass(frozen=True, slots=True)
-class Clustered:
-    """What is put into clusters.
+class Labelled:
+    """Items with a label, which k-means groups without it.
 
     Attributes:
-        unit: What an item is called, in the plural.
-        features: One row an item, [items dim].
-        labels: Its class, [items].
-        keys: Its name.
-        images: Name of the image that it is in, or is.
+        unit: What an item is: images, objects or parts.
+        keys: Name of each item, unique.
+        images: The image that each item is of.
+        labels: [items] class of each.
     """
 
     unit: str
-    features: NDArray[np.float32]
+    keys: tuple[str, ...]
+    images: tuple[str, ...]
     labels: NDArray[np.int64]
-    keys: Sequence[str]
-    images: Sequence[str]
+
+    def only(self, kept: NDArray[np.bool_]) -> "Labelled":
+        """The same of the items that are kept: a mask [items]."""
+        rows = np.flatnonzero(kept)
+        keys, images = (tuple(names[row] for row in rows) for names in (self.keys, self.images))
+        return Labelled(self.unit, keys, images, self.labels[rows])
 
 
-def cluster_scores(found: Clustered, k: int, rule: ClusterRule) -> Outcome:
-    """Purity, NMI and ARI in percent of a k-means partition of items into k clusters."""
-    unit, features, labels = found.unit, found.features, found.labels
+def cluster_scores(features: NDArray[np.float32], items: Labelled, k: int, rule: ClusterRule) -> Outcome:
+    """Purity, NMI and ARI in percent of a partition of the items by k-means of their features [items dim]."""
+    count = f"{len(features)} {items.unit}"
     if reason := unusable(features):
         return Outcome((), empty=reason)
     if len(features) < k:
-        return Outcome((), empty=f"{len(features)} {unit} are fewer than {k} clusters")
+        return Outcome((), empty=f"{count} are fewer than {k} clusters")
     if k == 1 or k == len(features):
-        return Outcome((), empty=f"{len(features)} {unit} in {k} clusters say nothing about the features")
+        return Outcome((), empty=f"{count} in {k} clusters say nothing about the features")
     starts = kmeans_starts(features, k, seed=rule.seed, n_init=rule.n_init)
     scores = tuple(
-        Score(name, 100.0 * metric(labels, starts[0]), len(labels), unit)
+        Score(name, 100.0 * metric(items.labels, starts[0]), len(features), items.unit)
         for name, metric in AGREEMENTS.items()
     )
-    values = {"label": labels.astype(np.float64)}
-    values |= {f"start {rank}": start.astype(np.float64) for rank, start in enumerate(starts, start=1)}
+    values = {"label": items.labels.astype(np.float64)}
+    values |= {f"start {rank}": found.astype(np.float64) for rank, found in enumerate(starts, start=1)}
     statistics = {name: Statistic(name, "partition") for name in AGREEMENTS}
-    keys = tuple(found.keys)
-    items = Items(unit, keys, tuple(found.images), ("",) * len(keys), values, statistics)
-    return Outcome(scores, items)
+    strata = ("",) * len(items.keys)
+    return Outcome(scores, Items(items.unit, items.keys, items.images, strata, values, statistics))
 
 
 @dataclass(frozen=True)
@@ -99,29 +101,29 @@ class ImageClusterProblem:
 
     where: ClassificationSources
     labels: NDArray[np.int64]
-    rule: ClusterRule = ClusterRule()
+    rule: ClusterRule
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The probe subset."""
+        """The one source: the probe subset."""
         return (self.where.probe,)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule and the labels."""
+        """Digest of k-means' rule and of the labels."""
         return digest("cluster-image", self.rule, self.labels)
 
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
-        """Purity, NMI and ARI of one layer."""
+        """Purity, NMI and ARI in percent of k-means clusters of one layer's vectors."""
         # k-means depends on the order of its rows: use the dataset's, not that of the batches
         order = np.argsort(self.where.probe_order)
-        features, labels = vectors[self.where.probe.name][order], self.labels[order]
+        features = vectors[self.where.probe.name][order]
         samples = self.where.probe.samples  # a property that walks through all groups
-        keys = [samples[index].key for index in order]
+        keys = tuple(samples[index].key for index in order)
+        images = Labelled("images", keys, keys, self.labels[order])
         read = ~np.isnan(features[:, 0])
-        kept = [key for key, ok in zip(keys, read, strict=True) if ok]
         k = len(np.unique(self.labels))
-        return cluster_scores(Clustered("images", features[read], labels[read], kept, kept), k, self.rule)
+        return cluster_scores(features[read], images.only(read), k, self.rule)
 
 
 @dataclass(frozen=True)
@@ -137,17 +139,17 @@ class RegionClusterProblem:
     data: Regions
     k: int
     unit: str
-    rule: ClusterRule = ClusterRule()
+    rule: ClusterRule
 
     @cached_property
     def source(self) -> Source:
-        """Every image is a group."""
+        """The images with regions, each a group."""
         groups = tuple(Group(image.sample.key, (image.sample,)) for image in self.data.images)
         return Source(self.data.name, groups, self.rule.view, groups_per_shard=IMAGES_PER_SHARD)
 
     @cached_property
     def images(self) -> dict[str, RegionImage]:
-        """Images by key."""
+        """The images with regions, by their key."""
         return {image.sample.key: image for image in self.data.images}
 
     @cached_property
@@ -162,22 +164,26 @@ class RegionClusterProblem:
         return GRIDS
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        """A measurer of one image."""
+        """What takes the means of one image's regions."""
         return _RegionMeasurer(self.images[group.key])
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Purity, NMI and ARI over the regions that cover any of the grid."""
-        regions = [region for image in self.data.images for region in image.regions]
-        images = [image.sample.key for image in self.data.images for _ in image.regions]
         features = np.concatenate([np.asarray(m["mean"], np.float32) for m in measurements])
         covered = np.concatenate([np.asarray(m["covered"], bool) for m in measurements])
         if not covered.any():
             return Outcome((), empty=f"none of the {len(covered)} {self.unit} covers a cell of the grid")
-        labels = np.array([region.label for region in regions], np.int64)[covered]
-        keys = [region.key for region, ok in zip(regions, covered, strict=True) if ok]
-        images = [image for image, ok in zip(images, covered, strict=True) if ok]
-        return cluster_scores(
-            Clustered(self.unit, features[covered], labels, keys, images), self.k, self.rule
+        return cluster_scores(features[covered], self._regions.only(covered), self.k, self.rule)
+
+    @cached_property
+    def _regions(self) -> Labelled:
+        """The regions of all images, in order, with their labels."""
+        pairs = [(image.sample.key, region) for image in self.data.images for region in image.regions]
+        return Labelled(
+            unit=self.unit,
+            keys=tuple(region.key for _, region in pairs),
+            images=tuple(image for image, _ in pairs),
+            labels=np.array([region.label for _, region in pairs], np.int64),
         )
 
 

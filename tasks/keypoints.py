@@ -19,9 +19,7 @@ from tasks.datasets.base import KeypointPair, Keypoints
 from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.correspondence import Target, match, match_official, prepare_target, sample_points
 from zoo.spec import Layer
-from zoo.view.views import Letterbox, View
-
-VIEW = Letterbox(side=224)
+from zoo.view.views import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class PairDraw:
 
 @dataclass(frozen=True, slots=True)
 class KeypointRule:
-    """Numbers of the task: a match is right within alpha times the longer side of the target's box.
+    """The numbers of keypoint correspondence: a match is right within alpha times the box's longer side.
 
     Attributes:
         alphas: Shares of that side.
@@ -45,18 +43,18 @@ class KeypointRule:
             rounds to a pixel outside the view is moved to the last one.
     """
 
-    alphas: tuple[float, ...] = (0.1, 0.05, 0.01)
-    view: View = VIEW
-    draw: PairDraw | None = None
-    whole_pixels: bool = False
+    alphas: tuple[float, ...]
+    view: View
+    draw: PairDraw | None
+    whole_pixels: bool
 
 
 @dataclass(frozen=True)
 class KeypointProblem:
-    """The pairs of a split, category by category."""
+    """Keypoint correspondence on the pairs of a split, category by category."""
 
     data: Keypoints
-    rule: KeypointRule = KeypointRule()
+    rule: KeypointRule
 
     @cached_property
     def pairs(self) -> dict[str, tuple[KeypointPair, ...]]:
@@ -75,7 +73,7 @@ class KeypointProblem:
 
     @cached_property
     def source(self) -> Source:
-        """Every category is a group and a shard."""
+        """The images that pairs need, every category a group and a shard."""
         groups = tuple(
             Group(name, tuple(self.data.samples[index] for index in indices))
             for name, indices in self.images.items()
@@ -84,7 +82,7 @@ class KeypointProblem:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule and the annotations."""
+        """Digest of the rule of matching and of the annotations of all pairs."""
         pairs, samples = self.data.pairs, self.data.samples
         points = [array for pair in pairs for array in (pair.source_points, pair.target_points)]
         images = [(samples[p.source].key, samples[p.target].key) for p in pairs]
@@ -97,7 +95,7 @@ class KeypointProblem:
         return GRIDS
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        """A measurer of one category."""
+        """What matches the pairs of one category."""
         return _CategoryMeasurer(self.pairs[group.key], self.images[group.key], view, self.rule)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:

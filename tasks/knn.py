@@ -19,7 +19,7 @@ from tasks.sources import ClassificationSources
 
 @dataclass(frozen=True, slots=True)
 class KnnRule:
-    """Numbers of the task.
+    """The numbers of k-nearest-neighbour classification.
 
     Attributes:
         k: Neighbours of the primary score.
@@ -27,28 +27,28 @@ class KnnRule:
         temperature: Divisor of the cosine in the vote exp(cos / temperature).
     """
 
-    k: int = 20
-    others: tuple[int, ...] = (10, 100, 200)
-    temperature: float = 0.07
+    k: int
+    others: tuple[int, ...]
+    temperature: float
 
 
 @dataclass(frozen=True)
 class KnnProblem:
-    """k-NN of validation images in the bank of training images."""
+    """k-NN classification of validation images by a bank of training images."""
 
     data: Classification
     where: ClassificationSources
-    rule: KnnRule = KnnRule()
+    rule: KnnRule
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """Bank (probe subset and rest) and queries."""
+        """The sources of the bank (probe subset and rest) and of the queries."""
         rest = () if self.where.rest is None else (self.where.rest,)
         return (self.where.probe, *rest, self.where.val)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule and the labels."""
+        """Digest of the rule of the vote and of all labels."""
         return digest("knn", self.rule, self.data.train.labels, self.data.val.labels)
 
     def bank(self, vectors: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:

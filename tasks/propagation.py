@@ -19,12 +19,11 @@ from tasks.checks import ALIKE, varies
 from tasks.datasets.base import Video, Videos
 from tasks.datasets.davis_masks import read_mask
 from tasks.feeds import GRIDS, GridFeed
+from tasks.metrics.arrays import VOID
 from tasks.metrics.propagation import Propagator, decode, seed_labels
-from tasks.metrics.segmentation import VOID, score_frame
+from tasks.metrics.segmentation import score_frame
 from zoo.spec import Layer
-from zoo.view.views import View, WholeFrame
-
-VIEW = WholeFrame(short=480)
+from zoo.view.views import View
 
 FrameScores = tuple[NDArray[np.float64], NDArray[np.float64]]
 """J and F of every object in one frame."""
@@ -32,7 +31,7 @@ FrameScores = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class PropagationRule:
-    """Numbers of the task.
+    """The numbers of mask propagation.
 
     Attributes:
         n_last_frames: Latest frames that are sources beside the first.
@@ -44,31 +43,31 @@ class PropagationRule:
         decimals: Decimals that the scores, as fractions, are rounded to; None for full precision.
     """
 
-    n_last_frames: int = 7
-    topk: int = 5
-    radius: int = 12
-    temperature: float = 0.1
-    keep_vanished: bool = True
-    view: View = VIEW
-    decimals: int | None = None
+    n_last_frames: int
+    topk: int
+    radius: int
+    temperature: float
+    keep_vanished: bool
+    view: View
+    decimals: int | None
 
 
 @dataclass(frozen=True)
 class PropagationProblem:
-    """Propagation through every video of a split."""
+    """Mask propagation through every video of a split."""
 
     data: Videos
-    rule: PropagationRule = PropagationRule()
+    rule: PropagationRule
 
     @cached_property
     def source(self) -> Source:
-        """Every video is a group and a shard."""
+        """The frames of all videos, every video a group and a shard."""
         groups = tuple(Group(video.name, video.frames) for video in self.data.videos)
         return Source(self.data.name, groups, self.rule.view)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule and of the mask files' sizes and times."""
+        """Digest of the rule of propagation and of the mask files' sizes and times."""
         masks = [(path.name, path.stat()) for video in self.data.videos for path in video.masks]
         return digest("davis", self.rule, [(name, s.st_size, s.st_mtime_ns) for name, s in masks])
 
@@ -78,7 +77,7 @@ class PropagationProblem:
         return GRIDS
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        """A measurer of one video."""
+        """What carries the first mask through one video and scores every frame."""
         video = next(video for video in self.data.videos if video.name == group.key)
         return _VideoMeasurer(video, view, self.rule)
 

@@ -19,14 +19,16 @@ from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Ti
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Protocol:
-    """What every task does.
+class EvaluationProtocol:
+    """The numbers and the ways of all tasks, and their only owner: rules and metrics have no defaults.
 
     Attributes:
         name: Name on the command line and in records.
         title: What it is, in a line.
         images: How images of a classification dataset are shown (k-NN, image clustering, CKA).
         batches: Batches of CKA.
+        own_probe: Images that each class gives the probe subset (image clustering, CKA) where the dataset has
+            no list of its own.
         knn: Numbers of k-NN.
         retrieval: Numbers of retrieval.
         propagation: Numbers of mask propagation.
@@ -41,6 +43,7 @@ class Protocol:
     title: str
     images: View
     batches: Batches
+    own_probe: int
     knn: KnnRule
     retrieval: RetrievalRule
     propagation: PropagationRule
@@ -53,11 +56,12 @@ class Protocol:
 
 _TILES = Tiles(short=448, tile=224)
 
-STANDARD = Protocol(
+STANDARD = EvaluationProtocol(
     name="standard",
     title="the clean practice; the default",
     images=ResizeCrop(short=256, crop=224),
     batches=Batches(size=256, seed=0),
+    own_probe=100,
     knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
     retrieval=RetrievalRule(view=FitLongSide(long=224), crop_queries=True),
     propagation=PropagationRule(
@@ -81,11 +85,12 @@ STANDARD = Protocol(
     parts_as_objects=False,
 )
 
-PAPER = Protocol(
+PAPER = EvaluationProtocol(
     name="paper",
     title="the released code of Teaching Matters (Walmer et al., CVPR 2023), quirks included",
     images=ResizeCrop(short=224, crop=224),
     batches=Batches(size=8, seed=None),
+    own_probe=100,
     knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
     retrieval=RetrievalRule(view=ThumbnailCrop(long=224, crop=224), crop_queries=False),
     propagation=PropagationRule(
@@ -112,7 +117,7 @@ PAPER = Protocol(
 PROTOCOLS = (STANDARD, PAPER)
 
 
-def find_protocol(name: str) -> Protocol:
+def find_protocol(name: str) -> EvaluationProtocol:
     """The protocol of that name; raises InputError for an unknown one."""
     for protocol in PROTOCOLS:
         if protocol.name == name:

@@ -41,7 +41,7 @@ class TaskEntry:
 
     @property
     def metric(self) -> str:
-        """Primary metric."""
+        """Name of the primary metric."""
         return self.metrics[0]
 
 

@@ -10,51 +10,53 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Device, Group, Items, Outcome, Score, Source, Statistic, digest
+from tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
 from tasks.checks import unusable
 from tasks.datasets.base import FileSample, Retrieval
 from tasks.metrics.ranking import Difficulty, cosine, rank, revisited
-from zoo.view.views import FitLongSide, View
+from tasks.sources import chunks
+from zoo.view.views import View
 
-VIEW = FitLongSide(long=224)
-CHUNK = 256
+CHUNK_OF_PHOTOS = 256
+"""Images whose vectors are stored together."""
+
 DIFFICULTIES: tuple[Difficulty, ...] = ("medium", "easy", "hard")
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRule:
-    """Numbers of the task.
+    """The numbers of instance retrieval.
 
     Attributes:
         view: How database and queries are shown.
         crop_queries: Whether a query is cut to its box first, as the official protocol asks.
     """
 
-    view: View = VIEW
-    crop_queries: bool = True
+    view: View
+    crop_queries: bool
 
 
 @dataclass(frozen=True)
 class RetrievalProblem:
-    """Queries against the database."""
+    """Retrieval of the database images that show what a query shows."""
 
     data: Retrieval
-    rule: RetrievalRule = RetrievalRule()
+    rule: RetrievalRule
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
-        """Database and queries."""
+        """The two sources: the images of the database and the queries."""
         queries = self.data.queries
         if not self.rule.crop_queries:
             queries = tuple(replace(query, box=None) for query in queries)
         return (
-            _chunked(f"{self.data.name}/database", self.data.database, self.rule.view),
-            _chunked(f"{self.data.name}/queries", queries, self.rule.view),
+            self._source("database", self.data.database),
+            self._source("queries", queries),
         )
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule and the ground truth."""
+        """Digest of the rule of retrieval and of the ground truth."""
         data = self.data
         return digest("retrieval", self.rule, *data.easy, "hard", *data.hard, "junk", *data.junk)
 
@@ -82,9 +84,5 @@ class RetrievalProblem:
         items = Items("queries", keys, keys, ("",) * len(keys), values, statistics)
         return Outcome(tuple(scores), items)
 
-
-def _chunked(name: str, samples: tuple[FileSample, ...], view: View) -> Source:
-    starts = range(0, len(samples), CHUNK)
-    return Source(
-        name, tuple(Group(f"{start:08d}", samples[start : start + CHUNK]) for start in starts), view
-    )
+    def _source(self, name: str, samples: tuple[FileSample, ...]) -> Source:
+        return Source(f"{self.data.name}/{name}", chunks(samples, CHUNK_OF_PHOTOS), self.rule.view)

@@ -5,6 +5,7 @@ the rest. Both are shown through the same view, so their vectors together are th
 through a backbone twice.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,15 +13,13 @@ from numpy.typing import NDArray
 
 from tasks.base import Group, Source
 from tasks.datasets.base import Classification, ClassImages, Coverage, Regions, Sample
-from zoo.view.views import ResizeCrop, View
+from zoo.view.views import View
 
 CHUNK = 512
-"""Images whose vectors are stored together."""
+"""Images of a classification dataset whose vectors are stored together."""
 
 JOINT = 256
 """Images that go through a backbone together where CKA's batches are smaller."""
-
-VIEW = ResizeCrop(short=256, crop=224)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +32,11 @@ class Batches:
             order, by which most batches of a few images hold a single class.
     """
 
-    size: int = 256
-    seed: int | None = 0
+    size: int
+    seed: int | None
 
     def order(self, count: int) -> NDArray[np.int64]:
-        """Order of so many images."""
+        """Indices of so many images, in the order in which they are cut into batches."""
         if self.seed is None:
             return np.arange(count, dtype=np.int64)
         return np.random.Generator(np.random.PCG64(self.seed)).permutation(count)
@@ -89,15 +88,14 @@ class ClusteredRegions:
     k: int
 
 
-def chunked(name: str, samples: tuple[Sample, ...], view: View) -> Source:
-    """A source of images that are stored by chunks and left out where they cannot be read."""
-    starts = range(0, len(samples), CHUNK)
-    groups = tuple(Group(f"{start:08d}", samples[start : start + CHUNK]) for start in starts)
-    return Source(name, groups, view, skip_unreadable=True)
+def chunks(samples: Sequence[Sample], size: int) -> tuple[Group, ...]:
+    """Groups of so many images in order, named by their first; the last one may be smaller."""
+    starts = range(0, len(samples), size)
+    return tuple(Group(f"{start:08d}", tuple(samples[start : start + size])) for start in starts)
 
 
 def classification_sources(
-    data: Classification, probe: NDArray[np.int64], view: View = VIEW, batches: Batches = Batches()
+    data: Classification, probe: NDArray[np.int64], view: View, batches: Batches
 ) -> ClassificationSources:
     """Sources of a dataset whose probe subset has those indices into ``data.train``."""
     order = np.sort(probe)[batches.order(len(probe))]
@@ -109,12 +107,17 @@ def classification_sources(
     rest = np.setdiff1d(np.arange(len(data.train.samples), dtype=np.int64), probe)
     return ClassificationSources(
         probe=Source(f"{data.name}/train-probe", groups, view, joint=True, skip_unreadable=True),
-        rest=chunked(f"{data.name}/train-rest", _take(data.train, rest), view) if len(rest) else None,
-        val=chunked(f"{data.name}/val", data.val.samples, view),
+        rest=_stored(f"{data.name}/train-rest", _take(data.train, rest), view) if len(rest) else None,
+        val=_stored(f"{data.name}/val", data.val.samples, view),
         probe_order=order,
         rest_order=rest,
         batches=batches,
     )
+
+
+def _stored(name: str, samples: tuple[Sample, ...], view: View) -> Source:
+    """A source of images that are left out where they cannot be read."""
+    return Source(name, chunks(samples, CHUNK), view, skip_unreadable=True)
 
 
 def _take(images: ClassImages, indices: NDArray[np.int64]) -> tuple[Sample, ...]:

@@ -5,14 +5,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.base import Items, Over
-from tasks.metrics.resampling import Index, Measured, Partitions, Ratios
-from tasks.metrics.uncertainty import Differences, choose, differences, intervals
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from tasks.metrics.arrays import Floats, Integers
+from tasks.metrics.resampling import Index, Partitions, Ratios, WeightedScores
+from tasks.metrics.uncertainty import Differences, choose_on_halves, differences, intervals
 
 SHARED = 0.95
 """Share of their items that two scores must have in common to be compared."""
@@ -57,7 +54,7 @@ def assess(items: Sequence[Items], metric: str) -> list[Chosen]:
         metric: One of their statistics.
     """
     measured, scale = measure(_common(items), metric), _scale(items, metric)
-    choice = choose(measured)
+    choice = choose_on_halves(measured)
     tied = differences(measured, choice.best).tied
     return [
         Chosen(
@@ -102,7 +99,7 @@ def _together(items: Items) -> list[list[str]]:
     return list(groups.values())
 
 
-def compare(items: Sequence[Items], metric: str, reference: int = 0) -> Differences | None:
+def paired_differences(items: Sequence[Items], metric: str, reference: int = 0) -> Differences | None:
     """Paired differences of several scores from one of them, in their unit.
 
     Args:
@@ -123,7 +120,7 @@ def compare(items: Sequence[Items], metric: str, reference: int = 0) -> Differen
     return Differences(scale * found.value, scale * found.low, scale * found.high, found.p)
 
 
-def measure(items: Sequence[Items], *metrics: str) -> Measured:
+def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
     """Scores as functions of weighted units: every layer by the first metric, then by the next.
 
     Args:

@@ -165,11 +165,11 @@ def check_command(
     data: Annotated[Path, typer.Option(help="Folder that holds the real datasets.")],
 ) -> None:
     """Say which datasets are there, complete, partial, missing or broken, before any GPU hour is spent."""
-    from tasks.datasets.catalogue import STANDARD, State, inspect
+    from tasks.datasets.catalogue import DATASETS, State, inspect
 
     if not data.is_dir():
         raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
-    found = [inspect(data, entry) for entry in STANDARD]
+    found = [inspect(data, entry) for entry in DATASETS]
     table = Table(box=None, pad_edge=False)
     for column in ("dataset", "state", "what is there"):
         table.add_column(column, overflow="fold")

@@ -1,6 +1,10 @@
-"""The commands of ``score``. Heavy libraries are imported by the commands that need them."""
+"""The commands of ``score``. Heavy libraries are imported by the commands that need them.
+
+Numbers that decide a score have no default here: where none is given, the protocol's counts.
+"""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +15,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from benchmark.scores.exported.options import Estimator, ProtocolName
-from benchmark.scores.exported.report import Cell, Report
+from benchmark.scores.exported.report import Cell, ScoreReport
 from zoo.errors import InputError
 
 score_app = typer.Typer(
@@ -22,6 +26,9 @@ score_app = typer.Typer(
 
 SEVERAL = (("cka", "--features"), ("knn", "--k"))
 """Commands and those of their options that take several values."""
+
+OF_PROTOCOL = "the standard protocol's"
+"""What the help says of an option whose default is a protocol's number, which only a run reads."""
 
 WIDEST = 10_000
 """Characters of a line of a table."""
@@ -35,15 +42,24 @@ def knn_command(
         Path, typer.Option(help="An .npz with train, train_labels, test and test_labels (whole numbers).")
     ],
     k: Annotated[
-        list[int] | None, typer.Option("--k", help="Neighbours; several may follow. [default: 20]")
+        list[int] | None,
+        typer.Option("--k", help="Neighbours; several may follow.", show_default=OF_PROTOCOL),
     ] = None,
-    temperature: Annotated[float, typer.Option(help="Of the vote exp(cosine / temperature).")] = 0.07,
+    temperature: Annotated[
+        float | None,
+        typer.Option(help="Of the vote exp(cosine / temperature).", show_default=OF_PROTOCOL),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Top-1 and top-5 of a k-nearest-neighbour vote by cosine."""
     from benchmark.scores.exported.knn import score_knn
+    from tasks.protocols import STANDARD
 
-    show(score_knn(features, tuple(k or (20,)), temperature), as_json)
+    rule = STANDARD.knn
+    found = score_knn(
+        features, tuple(k or (rule.k,)), rule.temperature if temperature is None else temperature
+    )
+    show(found, as_json)
 
 
 @score_app.command("retrieval")
@@ -101,7 +117,10 @@ def spair_command(
         ProtocolName, typer.Option(help="paper: 20 drawn pairs a category, matched at whole pixels.")
     ] = ProtocolName.standard,
     split: Annotated[str, typer.Option(help="Folder of PairAnnotation.")] = "test",
-    view_size: Annotated[int, typer.Option(min=1, help="Pixels of the view that --features show.")] = 224,
+    view_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Pixels of the view that --features show.", show_default="the protocol's"),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """PCK of keypoints that are matched by features, or were predicted."""
@@ -125,16 +144,23 @@ def clustering_command(
     k: Annotated[
         int | None, typer.Option("--k", min=1, help="Clusters.", show_default="number of classes")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of k-means.")] = 0,
-    n_init: Annotated[int, typer.Option(min=1, help="Runs of k-means; the best counts.")] = 10,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of k-means.", show_default=OF_PROTOCOL)] = None,
+    n_init: Annotated[
+        int | None,
+        typer.Option(min=1, help="Runs of k-means; the best counts.", show_default=OF_PROTOCOL),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Purity, NMI and ARI of k-means clusters, or of finished ones."""
     from benchmark.scores.exported.clustering import score_assignments, score_features
+    from tasks.protocols import STANDARD
 
     path, given = one_of({"--features": features, "--assignments": assignments})
-    report = score_features(path, k, seed, n_init) if given == "--features" else score_assignments(path)
-    show(report, as_json)
+    rule = STANDARD.clusters
+    rule = replace(
+        rule, seed=rule.seed if seed is None else seed, n_init=rule.n_init if n_init is None else n_init
+    )
+    show(score_features(path, k, rule) if given == "--features" else score_assignments(path), as_json)
 
 
 @score_app.command("cka")
@@ -149,7 +175,9 @@ def cka_command(
     batch_size: Annotated[
         int | None,
         typer.Option(
-            min=4, help="Rows of a batch, in the given order.", show_default="all rows; 8 for paper"
+            min=4,
+            help="Rows of a batch, in the given order.",
+            show_default="all rows; for paper its protocol's",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -169,7 +197,7 @@ def one_of(options: dict[str, Path | None]) -> tuple[Path, str]:
     return given[0]
 
 
-def show(report: Report, as_json: bool) -> None:
+def show(report: ScoreReport, as_json: bool) -> None:
     """Print a report as JSON or as a table."""
     if as_json:
         typer.echo(json.dumps(report.as_json(), indent=2, allow_nan=False))

@@ -23,10 +23,6 @@ from tasks.registry import Role, TaskEntry
 from tasks.sources import ClusteredRegions, ProbedClasses, classification_sources
 from zoo.errors import InputError, MissingDataError
 
-OWN_PROBE = 100
-"""Images per class of the probe subset of a dataset without a list of its own."""
-
-
 Read = Callable[[], Any]
 """Reads one dataset; raises MissingDataError where it is not there, InputError where it is wrong."""
 
@@ -36,7 +32,7 @@ def classification(at: DataLocation, folder: Path | None) -> ProbedClasses:
     entry = at.catalogue.classification
     wnids, per_class = entry.probe_wnids, entry.probe_per_class
     if at.images is not None:
-        wnids, per_class = None, OWN_PROBE
+        wnids, per_class = None, at.protocol.own_probe
         hub = at.images.startswith("hf:")
         data = read_hub_dataset(at.images) if hub else read_folder(Path(at.images))
     else:

@@ -8,7 +8,7 @@ from benchmark.engines.progress import Reporter
 from benchmark.plan.suites import Catalogue, Suite
 from benchmark.request import Request
 from tasks.mini import MINI_VERSION, is_complete, write_mini_datasets
-from tasks.protocols import STANDARD, Protocol, find_protocol
+from tasks.protocols import STANDARD, EvaluationProtocol, find_protocol
 from zoo.errors import InputError
 
 
@@ -28,7 +28,7 @@ class DataLocation:
     data: Path | None
     images: str | None = None
     limit: int | None = None
-    protocol: Protocol = STANDARD
+    protocol: EvaluationProtocol = STANDARD
 
 
 def find_data(request: Request, suite: Suite, report: Reporter) -> DataLocation:

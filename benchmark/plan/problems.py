@@ -12,35 +12,35 @@ from tasks.datasets.base import Coverage, Keypoints, Retrieval, Videos
 from tasks.keypoints import KeypointProblem
 from tasks.knn import KnnProblem
 from tasks.propagation import PropagationProblem
-from tasks.protocols import Protocol
+from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry
 from tasks.retrieval import RetrievalProblem
 from tasks.sources import ClusteredRegions, ProbedClasses
 
-Bind = Callable[[TaskEntry, Any, Protocol], BoundTask]
+Bind = Callable[[TaskEntry, Any, EvaluationProtocol], BoundTask]
 """Joins a task with the data of its role (`benchmark.plan.datasets`) by the rules of a protocol."""
 
 
-def knn(entry: TaskEntry, data: ProbedClasses, rules: Protocol) -> VectorTask:
+def knn(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
     """k-NN of validation images in the bank of training images."""
     images = data.images
     subject = Subject(entry, rules.name, images.name, "train, val", images.coverage)
     return VectorTask(subject, KnnProblem(images, data.where, rules.knn))
 
 
-def retrieval(entry: TaskEntry, data: Retrieval, rules: Protocol) -> VectorTask:
+def retrieval(entry: TaskEntry, data: Retrieval, rules: EvaluationProtocol) -> VectorTask:
     """Retrieval on one of the revisited datasets."""
     subject = Subject(entry, rules.name, data.name, "database, queries", data.coverage)
     return VectorTask(subject, RetrievalProblem(data, rules.retrieval))
 
 
-def davis(entry: TaskEntry, data: Videos, rules: Protocol) -> MeasuredTask:
+def davis(entry: TaskEntry, data: Videos, rules: EvaluationProtocol) -> MeasuredTask:
     """Mask propagation through videos."""
     subject = Subject(entry, rules.name, data.name, "val", data.coverage)
     return MeasuredTask(subject, PropagationProblem(data, rules.propagation))
 
 
-def spair(entry: TaskEntry, data: Keypoints, rules: Protocol) -> MeasuredTask:
+def spair(entry: TaskEntry, data: Keypoints, rules: EvaluationProtocol) -> MeasuredTask:
     """Keypoints found again in another image."""
     coverage = data.coverage
     if coverage.partial and rules.keypoints.draw is not None:
@@ -50,28 +50,28 @@ def spair(entry: TaskEntry, data: Keypoints, rules: Protocol) -> MeasuredTask:
     return MeasuredTask(subject, KeypointProblem(data, rules.keypoints))
 
 
-def cluster_image(entry: TaskEntry, data: ProbedClasses, rules: Protocol) -> VectorTask:
+def cluster_image(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
     """k-means of the probe subset."""
     subject = _on_probe(entry, data, rules)
     return VectorTask(subject, ImageClusterProblem(data.where, data.labels, rules.clusters))
 
 
-def cluster_object(entry: TaskEntry, data: ClusteredRegions, rules: Protocol) -> MeasuredTask:
+def cluster_object(entry: TaskEntry, data: ClusteredRegions, rules: EvaluationProtocol) -> MeasuredTask:
     """k-means of objects."""
     return _regions(entry, data, "objects", "val", rules)
 
 
-def cluster_part(entry: TaskEntry, data: ClusteredRegions, rules: Protocol) -> MeasuredTask:
+def cluster_part(entry: TaskEntry, data: ClusteredRegions, rules: EvaluationProtocol) -> MeasuredTask:
     """k-means of parts."""
     return _regions(entry, data, "parts", "train, val, test", rules)
 
 
-def cka(entry: TaskEntry, data: ProbedClasses, rules: Protocol) -> Comparison:
+def cka(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> Comparison:
     """CKA on the probe subset."""
     return Comparison(_on_probe(entry, data, rules), CkaProblem(data.where, rules.cka))
 
 
-def attention_distance(entry: TaskEntry, data: ProbedClasses, rules: Protocol) -> MeasuredTask:
+def attention_distance(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> MeasuredTask:
     """How far the heads of each block look, on the probe subset."""
     problem = AttentionDistance(data.where)
     return MeasuredTask(_on_probe(entry, data, rules), problem, "patch", problem.arrays)
@@ -91,7 +91,7 @@ PROBLEMS: Mapping[str, Bind] = {
 """By name of the task."""
 
 
-def _on_probe(entry: TaskEntry, data: ProbedClasses, rules: Protocol) -> Subject:
+def _on_probe(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> Subject:
     """A task on the probe subset, whose coverage says what was there of the whole dataset, too."""
     notes = (*data.images.coverage.notes, *data.coverage.notes)
     coverage: Coverage = replace(data.coverage, notes=notes)
@@ -99,7 +99,7 @@ def _on_probe(entry: TaskEntry, data: ProbedClasses, rules: Protocol) -> Subject
 
 
 def _regions(
-    entry: TaskEntry, data: ClusteredRegions, unit: str, split: str, rules: Protocol
+    entry: TaskEntry, data: ClusteredRegions, unit: str, split: str, rules: EvaluationProtocol
 ) -> MeasuredTask:
     regions, k, coverage = data.regions, data.k, data.regions.coverage
     present = len({region.label for image in regions.images for region in image.regions})

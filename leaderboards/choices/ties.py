@@ -13,7 +13,7 @@ from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import read_items
 from tasks.base import Items
 from tasks.metrics.uncertainty import Differences
-from tasks.uncertainty import compare
+from tasks.uncertainty import paired_differences
 from zoo.errors import InputError
 
 PairedTest = Callable[[Sequence[Items], str], Differences | None]
@@ -37,7 +37,7 @@ class Ties:
 
 
 def column_ties(
-    records: pd.DataFrame, folder: Path, test: PairedTest = compare
+    records: pd.DataFrame, folder: Path, test: PairedTest = paired_differences
 ) -> dict[tuple[str, str, str, str], Ties]:
     """For the `Column.key` of each column, which backbones are tied with the best.
 

@@ -27,12 +27,12 @@ class Sample(Protocol):
 
     @property
     def key(self) -> str:
-        """Unique, stable name."""
+        """A name that no other has and that stays the same from run to run."""
         ...
 
     @property
     def box(self) -> Box | None:
-        """Part of the image to show."""
+        """The part of the image to show; None for all of it."""
         ...
 
     def open(self) -> Image.Image:
@@ -40,7 +40,7 @@ class Sample(Protocol):
         ...
 
     def signature(self) -> str:
-        """Changes when the image's bytes do, without reading them."""
+        """A value that changes when the image's bytes do, found without reading them."""
         ...
 
 
@@ -54,7 +54,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
 
 @dataclass(frozen=True, slots=True)
 class FileSample:
-    """An image file."""
+    """An image that is a file."""
 
     key: str
     path: str
@@ -87,7 +87,7 @@ class Count:
 
     @property
     def complete(self) -> bool:
-        """Whether the official number is there."""
+        """Whether as many are there as the official dataset has."""
         return self.expected is None or self.found == self.expected
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What is there of a dataset.
+    """What is there of a dataset, beside what should be.
 
     Attributes:
         counts: One entry for each thing that is counted.
@@ -226,12 +226,12 @@ class Region(Protocol):
 
     @property
     def key(self) -> str:
-        """Unique, stable name."""
+        """A name that no other has and that stays the same from run to run."""
         ...
 
     @property
     def label(self) -> int:
-        """Category id."""
+        """Number of the region's category."""
         ...
 
     def mask(self) -> NDArray[np.uint8]:

@@ -15,7 +15,7 @@ from zoo.errors import InputError, MissingDataError
 
 DatasetEntry = ImageNetEntry | RevisitedEntry | DavisEntry | SpairEntry | CocoEntry | PartImageNetEntry
 
-STANDARD: tuple[DatasetEntry, ...] = (
+DATASETS: tuple[DatasetEntry, ...] = (
     IMAGENET,
     ROXFORD5K,
     RPARIS6K,
@@ -38,7 +38,7 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What was found of a dataset.
+    """What was found where a dataset should be.
 
     Attributes:
         name: Name of the dataset.

@@ -31,7 +31,7 @@ class CocoEntry:
 
     @property
     def layout(self) -> str:
-        """The expected files."""
+        """The files that are expected below the data folder, in words."""
         return f"{self.folder}/{self.images_folder}/*.jpg and {self.folder}/{self.annotations}"
 
 

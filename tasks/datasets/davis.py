@@ -33,7 +33,7 @@ class DavisEntry:
 
     @property
     def layout(self) -> str:
-        """The expected files."""
+        """The files that are expected below the data folder, in words."""
         return (
             f"{self.folder}/{self.subset}, {self.folder}/JPEGImages/{self.resolution}/<sequence>/*.jpg "
             f"and {self.folder}/Annotations/{self.resolution}/<sequence>/*.png"
@@ -95,7 +95,7 @@ def _objects(video: Video) -> int:
 
 
 def _read_video(name: str, frames: Path, masks: Path) -> Video:
-    """One sequence; raises InputError."""
+    """The frames and masks of one sequence; raises InputError."""
     images = file_names(frames, (".jpg",))
     if not images:
         raise InputError(f"expected frames (*.jpg) in {frames}, found none")

@@ -7,10 +7,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from tasks.datasets.base import UnreadableImageError
+from tasks.metrics.arrays import VOID
 from zoo.errors import InputError
-
-VOID = 255
-"""Pixel value of an annotation that belongs to nothing."""
 
 
 def voc_palette() -> NDArray[np.uint8]:

@@ -16,7 +16,7 @@ OPTIONS = ("image", "label", "config", "train", "val")
 
 @dataclass(frozen=True, slots=True)
 class HubSpec:
-    """A named dataset.
+    """A dataset on the Hub, or one saved in a folder, as the user named it.
 
     Attributes:
         text: What the user wrote.

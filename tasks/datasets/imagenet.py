@@ -58,7 +58,7 @@ class ImageNetEntry:
 
     @property
     def layout(self) -> str:
-        """The expected files."""
+        """The files that are expected below the data folder, in words."""
         return f"{self.folder}/train/<wnid>/*.JPEG and {self.folder}/val/<wnid>/*.JPEG"
 
 

@@ -40,7 +40,7 @@ class PartImageNetEntry:
 
     @property
     def layout(self) -> str:
-        """The expected files."""
+        """The files that are expected below the data folder, in words."""
         splits = "{" + ",".join(self.splits) + "}"
         return f"{self.folder}/{splits}.json and {self.folder}/{splits}/<wnid>/*.JPEG"
 

@@ -30,7 +30,7 @@ class RevisitedEntry:
 
     @property
     def layout(self) -> str:
-        """The expected files."""
+        """The files that are expected below the data folder, in words."""
         return f"{self.folder}/gnd_{self.folder}.pkl and {self.folder}/jpg/*.jpg"
 
 

@@ -43,7 +43,7 @@ class SpairEntry:
 
     @property
     def layout(self) -> str:
-        """The expected files."""
+        """The files that are expected below the data folder, in words."""
         return (
             f"{self.folder}/PairAnnotation/{self.split}/*:<category>.json "
             f"and {self.folder}/JPEGImages/<category>/*.jpg"

@@ -3,16 +3,14 @@
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-Integers = NDArray[np.int64]
-Features = NDArray[np.float32] | NDArray[np.float64]
+from tasks.metrics.arrays import Features, Integers
 
 
-def kmeans(features: Features, k: int, seed: int = 0, n_init: int = 10) -> Integers:
+def kmeans(features: Features, k: int, seed: int, n_init: int) -> Integers:
     """Cluster of each sample, 0 to k - 1: [n]. The best of several k-means runs by inertia.
 
     The first row of `kmeans_starts`, whose arguments and errors it has.
@@ -21,7 +19,7 @@ def kmeans(features: Features, k: int, seed: int = 0, n_init: int = 10) -> Integ
     return best
 
 
-def kmeans_starts(features: Features, k: int, seed: int = 0, n_init: int = 10) -> Integers:
+def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integers:
     """Clusters of each sample by every one of several k-means runs, best first: [n_init n].
 
     The runs are those of scikit-learn's KMeans with that seed and n_init, which keeps the best by inertia.

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-Floats = NDArray[np.float64]
+from tasks.metrics.arrays import Floats
 
-ROUNDING = 1e-12  # of a mutual information below which it is none
+LEAST_INFORMATION = 1e-12  # mutual information below which it is none but rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,9 @@ def _nmi(tables: Contingency, total: Floats) -> Floats:
     )
     information = row + column - joint
     one = ((clusters > 0).sum(axis=0) == 1) & ((tables.classes > 0).sum(axis=0) == 1)
-    result = np.divide(2 * information, row + column, out=np.zeros_like(total), where=information > ROUNDING)
+    result = np.divide(
+        2 * information, row + column, out=np.zeros_like(total), where=information > LEAST_INFORMATION
+    )
     return np.where(one, 1.0, result)
 
 

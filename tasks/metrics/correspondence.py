@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-Box = tuple[float, float, float, float]
+from tasks.metrics.arrays import SHORTEST
 
-SHORTEST = 1e-12
+Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def sample_points(grid: Tensor, points_xy: Tensor, stride: float) -> Tensor:
 
 
 def prepare_target(grid: Tensor, side: int, content: Box | None = None) -> Target:
-    """What ``match`` needs of a target image.
+    """A target image's tokens and weights, as ``match`` takes them.
 
     Args:
         grid: [... height width dim] tokens, any length of vector; leading dimensions are matched one by one.

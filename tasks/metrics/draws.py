@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from tasks.metrics.arrays import Floats, Integers
 
 WEIGHTS = 2_000_000  # numbers in one block of weights, 16 MB
 BLOCK = 130_000  # units drawn at once, 1 MB, so that counting them stays in the cache
@@ -28,7 +27,7 @@ def draws(stratum: Integers, resamples: int, seed: int) -> Iterator[tuple[int, F
         yield start, weights
 
 
-def halves(stratum: Integers, splits: int = 100, seed: int = 0) -> NDArray[np.bool_]:
+def halves(stratum: Integers, splits: int, seed: int) -> NDArray[np.bool_]:
     """Random halves, True for the first: [splits units]. Each stratum is halved.
 
     An odd one out falls to either side at random, and so does the only unit of a stratum.

@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
-Integers = NDArray[np.int64]
+from tasks.metrics.arrays import SHORTEST, Floats, Integers
+
+Vectors = NDArray[np.float32]
 
 EXTRA = 16  # neighbours searched beyond k, so that ties at the k-th place are seen
 CHUNK_FLOATS = 1 << 24  # similarities or scores held at a time
@@ -26,11 +27,11 @@ class Neighbours:
         index: [queries k] position in the bank.
     """
 
-    similarity: Floats
+    similarity: Vectors
     index: Integers
 
 
-def nearest(bank: Floats, queries: Floats, k: int, *, device: torch.device | None = None) -> Neighbours:
+def nearest(bank: Vectors, queries: Vectors, k: int, *, device: torch.device | None = None) -> Neighbours:
     """The k bank vectors of highest cosine to each query, from one exact search.
 
     Equal bank vectors (also a bank of one repeated vector) and equal similarities are ordered by bank index,
@@ -56,9 +57,7 @@ def nearest(bank: Floats, queries: Floats, k: int, *, device: torch.device | Non
     return Neighbours(full.similarity[repeats.group], full.index[repeats.group])
 
 
-def vote(
-    neighbours: Neighbours, labels: Integers, k: int, classes: int, temperature: float = 0.07
-) -> Integers:
+def vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, temperature: float) -> Integers:
     """Best classes of each query by the sum of exp(cosine / temperature) over its k nearest neighbours.
 
     Summed in float64 relative to the best neighbour, so no temperature overflows. Ties go to the lower class.
@@ -120,7 +119,7 @@ class _Groups:
         return self.rows[self.start[number] : min(self.start[number + 1], self.start[number] + k)]
 
 
-def _check(bank: Floats, queries: Floats, k: int) -> None:
+def _check(bank: Vectors, queries: Vectors, k: int) -> None:
     if bank.ndim != 2 or queries.ndim != 2 or bank.shape[1] != queries.shape[1]:
         raise ValueError(f"expected bank [n dim] and queries [m dim], found {bank.shape} and {queries.shape}")
     if not bank.size:
@@ -150,16 +149,16 @@ def _chunks(rows: int, width: int) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, rows, step))
 
 
-def _unit(vectors: Floats) -> Floats:
-    """Rows of Euclidean length 1 (epsilon 1e-12), float32, contiguous."""
+def _unit(vectors: Vectors) -> Vectors:
+    """Rows of Euclidean length 1, float32, contiguous."""
     unit = np.empty(vectors.shape, dtype=np.float32)
     for rows in _chunks(len(vectors), vectors.shape[1]):
         part = vectors[rows].astype(np.float64)
-        unit[rows] = part / np.maximum(np.sqrt(np.square(part).sum(axis=1, keepdims=True)), 1e-12)
+        unit[rows] = part / np.maximum(np.sqrt(np.square(part).sum(axis=1, keepdims=True)), SHORTEST)
     return unit
 
 
-def _collapse(unit: Floats) -> tuple[Floats, _Groups]:
+def _collapse(unit: Vectors) -> tuple[Vectors, _Groups]:
     """Distinct rows in order of first occurrence, and which rows are equal to each.
 
     Matrix products may round equal rows differently, by where they stand in a block: only collapsed rows tie.
@@ -180,7 +179,7 @@ def _collapse(unit: Floats) -> tuple[Floats, _Groups]:
     return (unit if len(heads) == len(unit) else unit[heads]), groups
 
 
-def _search(bank: Floats, queries: Floats, k: int, device: torch.device | None) -> Neighbours:
+def _search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
     """Inner-product search of unit vectors; ties in any order."""
     if not len(queries):
         return Neighbours(np.empty((0, k), np.float32), np.empty((0, k), np.int64))
@@ -190,7 +189,7 @@ def _search(bank: Floats, queries: Floats, k: int, device: torch.device | None) 
     return Neighbours(similarity, index)
 
 
-def _search_torch(bank: Floats, queries: Floats, k: int, device: torch.device) -> Neighbours:
+def _search_torch(bank: Vectors, queries: Vectors, k: int, device: torch.device) -> Neighbours:
     """The same search by matrix products: chunks of queries against chunks of the bank, both bounded."""
     parts: list[tuple[torch.Tensor, torch.Tensor]] = []
     everything = torch.from_numpy(bank)
@@ -210,7 +209,7 @@ def _search_torch(bank: Floats, queries: Floats, k: int, device: torch.device) -
     )
 
 
-def _settle(bank: Floats, queries: Floats, found: Neighbours, k: int) -> Neighbours:
+def _settle(bank: Vectors, queries: Vectors, found: Neighbours, k: int) -> Neighbours:
     """The first k by (-similarity, index); queries with ties past what was found are looked at whole."""
     order = np.lexsort((found.index, -found.similarity), axis=1)[:, :k]
     similarity = np.take_along_axis(found.similarity, order, axis=1)
@@ -247,7 +246,7 @@ def _expand(found: Neighbours, groups: _Groups, k: int) -> Neighbours:
     return Neighbours(similarity, index)
 
 
-def _best(score: NDArray[np.float64], places: int) -> Integers:
+def _best(score: Floats, places: int) -> Integers:
     """Columns of the largest scores of each row, -1 where only negative ones are left; overwrites score."""
     ranked = np.empty((len(score), places), dtype=np.int64)
     rows = np.arange(len(score))

@@ -14,10 +14,8 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
-Labels = NDArray[np.uint8]
-Integers = NDArray[np.int64]
+from tasks.metrics.arrays import VOID, Integers, Labels, Mask
 
-VOID = 255
 WHOLE = 512  # a grid of up to so many tokens is measured at once
 TILE_CPU = (8, 16)  # query tokens measured together: large enough for fast products, small next to the window
 TILE_GPU = (16, 32)
@@ -50,10 +48,10 @@ class Propagator:
         first_features: Tensor,
         first_labels: Tensor,
         *,
-        n_last_frames: int = 7,
-        topk: int = 5,
-        radius: int = 12,
-        temperature: float = 0.1,
+        n_last_frames: int,
+        topk: int,
+        radius: int,
+        temperature: float,
     ) -> None:
         """Start a video.
 
@@ -285,7 +283,7 @@ def _nearest(ids: Labels, size: tuple[int, int]) -> Labels:
     return np.asarray(Image.fromarray(ids).resize(size, Image.Resampling.NEAREST), dtype=np.uint8)
 
 
-def _cover(mask: NDArray[np.bool_], grid: tuple[int, int]) -> Integers:
+def _cover(mask: Mask, grid: tuple[int, int]) -> Integers:
     """Area that a mask covers of each token, in units that make it whole: [height width]."""
     rows, columns = (_overlap(length, cells) for length, cells in zip(mask.shape, grid, strict=True))
     return np.asarray(rows @ mask.astype(np.int64) @ columns.T, dtype=np.int64)

@@ -7,12 +7,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-Difficulty = Literal["easy", "medium", "hard"]
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from tasks.metrics.arrays import SHORTEST, Floats, Integers
 
+Difficulty = Literal["easy", "medium", "hard"]
 CUTOFFS = (1, 5, 10)
-SHORTEST = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +27,16 @@ class RetrievalScores:
 
     @property
     def counted(self) -> int:
-        """Queries with at least one positive."""
+        """Number of queries with at least one positive, which alone count."""
         return int(np.isfinite(self.ap).sum())
 
     @property
     def mean_ap(self) -> float:
-        """mAP; NaN where no query counts."""
+        """Mean average precision over the queries that count; NaN where none does."""
         return _mean(self.ap)
 
     def mean_precision(self, k: int) -> float:
-        """mP@k; NaN where no query counts."""
+        """Mean precision among the first k over the queries that count; NaN where none does."""
         return _mean(self.precision[k])
 
 

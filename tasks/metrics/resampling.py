@@ -10,14 +10,12 @@ from functools import cached_property
 from typing import Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
+from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.contingency import Contingency, agreement
 from tasks.metrics.draws import draws, members_of, multinomial, span
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Index = Literal["purity", "NMI", "ARI"]
 
 CELLS = 4_000_000  # numbers in one block of contingency tables, 32 MB a temporary
@@ -58,7 +56,7 @@ class Ratios:
 
     @property
     def scores(self) -> int:
-        """Number of scores."""
+        """How many scores there are."""
         return int(self.totals.shape[1])
 
     def evaluate(self, weights: Floats | None = None) -> Floats:
@@ -160,12 +158,12 @@ class Partitions:
 
     @property
     def scores(self) -> int:
-        """Number of scores."""
+        """How many scores there are."""
         return len(self.starts) * len(self.indices)
 
     @cached_property
     def counts(self) -> Floats:
-        """Items of each unit: [units]."""
+        """How many items each unit has: [units]."""
         return np.bincount(self.unit, minlength=len(self.stratum)).astype(np.float64)
 
     def evaluate(self, weights: Floats | None = None) -> Floats:
@@ -222,7 +220,7 @@ class Partitions:
         return coo_array((ones, (names, self.unit)), shape=shape).tocsr()
 
 
-Measured = Ratios | Partitions
+WeightedScores = Ratios | Partitions
 
 
 def _ranks(rows: Floats) -> Integers:

@@ -9,16 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 
-Mask = NDArray[np.bool_]
-Labels = NDArray[np.uint8]
-Floats = NDArray[np.float64]
-Window = tuple[slice, slice]
+from tasks.metrics.arrays import VOID, Floats, Labels, Mask
 
-VOID = 255
 BINS = 4
+
+TOLERANCE = 0.008
+"""Share of an image's diagonal within which its boundaries match."""
+
+Window = tuple[slice, slice]
+"""Rows and columns of a part of an image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def jaccard(prediction: Mask, truth: Mask) -> float:
     return np.count_nonzero(prediction & truth) / union if union else 1.0
 
 
-def boundary_f(prediction: Mask, truth: Mask, threshold: float = 0.008) -> float:
+def boundary_f(prediction: Mask, truth: Mask, threshold: float = TOLERANCE) -> float:
     """Harmonic mean of boundary precision and recall of two masks [height width], in [0, 1].
 
     A boundary pixel counts as found if the other mask has one within a disk of the tolerance's radius.
@@ -78,7 +79,7 @@ def boundary_f(prediction: Mask, truth: Mask, threshold: float = 0.008) -> float
     return _boundary_f(prediction, truth, tolerance(prediction.shape, threshold))
 
 
-def tolerance(size: tuple[int, ...], threshold: float = 0.008) -> int:
+def tolerance(size: tuple[int, ...], threshold: float = TOLERANCE) -> int:
     """Radius in pixels within which boundaries of masks of that height and width match."""
     return math.floor(threshold) if threshold >= 1 else math.ceil(threshold * math.hypot(*size))
 
@@ -241,6 +242,6 @@ def _found(points: Mask, targets: Mask, radius: int) -> int:
 
 
 def _mean_statistics(values: Sequence[Statistics]) -> Statistics:
-    """Means over objects."""
+    """Means of the statistics over objects."""
     table = np.array([(value.mean, value.recall, value.decay) for value in values]).mean(axis=0)
     return Statistics(*(float(value) for value in table))

@@ -14,9 +14,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-SMALLEST = 4  # samples that the unbiased estimator needs
+from tasks.metrics.arrays import ROUNDING
+
+SMALLEST_BATCH = 4
+"""Samples that the unbiased estimator needs."""
+
 SHARES = 1 << 23  # products of layers held at a time
-ROUNDING = 16  # multiples of the dtype's precision below which a spread is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ def centred_gram(features: Tensor, *, min_max: bool = False) -> Tensor:
     Raises:
         ValueError: Fewer than 4 samples, no feature, or a value that is NaN or infinite.
     """
-    gram = gram_matrix(_values(features, SMALLEST), centred=not min_max)
+    gram = gram_matrix(_values(features, SMALLEST_BATCH), centred=not min_max)
     return u_centred(scaled_gram(gram) if min_max else gram)
 
 
@@ -81,8 +84,8 @@ def u_centred(gram: Tensor) -> Tensor:
     Source: Székely and Rizzo, Partial Distance Correlation, Annals of Statistics 2014.
     """
     n = gram.shape[-1]
-    if n < SMALLEST:
-        raise ValueError(f"expected at least {SMALLEST} samples, found {n}")
+    if n < SMALLEST_BATCH:
+        raise ValueError(f"expected at least {SMALLEST_BATCH} samples, found {n}")
     gram = gram.to(torch.float64, copy=True)
     gram.diagonal(dim1=-2, dim2=-1).zero_()
     row = gram.sum(-1, keepdim=True) / (n - 2)
@@ -105,8 +108,8 @@ def gather(grams_a: Tensor, grams_b: Tensor) -> Tensor:
         found = f"{tuple(grams_a.shape)} and {tuple(grams_b.shape)}"
         raise ValueError(f"expected Gram matrices [a n n] and [b n n], found {found}")
     n = grams_a.shape[-1]
-    if n < SMALLEST or grams_a.shape[-2] != n:
-        raise ValueError(f"expected square Gram matrices of at least {SMALLEST} samples, found {n}")
+    if n < SMALLEST_BATCH or grams_a.shape[-2] != n:
+        raise ValueError(f"expected square Gram matrices of at least {SMALLEST_BATCH} samples, found {n}")
     dtype = torch.promote_types(grams_a.dtype, grams_b.dtype)
     product = grams_a.flatten(1).to(dtype) @ grams_b.flatten(1).to(dtype).T
     return product.to(torch.float64) / (n * (n - 3))
@@ -144,7 +147,7 @@ class CkaAccumulator:
             self._moments = own if kept is None else (kept[0] + own[0], kept[1] + own[1], kept[2] + own[2])
 
     def matrix(self) -> CkaMatrix:
-        """Unbiased minibatch CKA so far.
+        """Unbiased minibatch CKA of all batches so far.
 
         Raises:
             ValueError: No batch was added.

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from tasks.metrics.arrays import Floats
 from tasks.metrics.draws import halves
-from tasks.metrics.resampling import Floats, Measured, Ratios
+from tasks.metrics.resampling import Ratios, WeightedScores
 
 DIGITS = 12  # decimal places of a score's size that rounding leaves intact
 
@@ -37,7 +38,7 @@ class Differences:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SplitChoice:
     """A score chosen on one half of the units and reported on the other, over many splits.
 
     Attributes:
@@ -56,7 +57,7 @@ class Choice:
 
 
 def intervals(
-    measured: Measured, level: float = 0.95, seed: int = 0, resamples: int | None = None
+    measured: WeightedScores, level: float = 0.95, seed: int = 0, resamples: int | None = None
 ) -> Interval:
     """Centred, expanded percentile intervals of the scores.
 
@@ -87,7 +88,7 @@ def intervals(
 
 
 def differences(
-    measured: Measured, reference: int, level: float = 0.95, seed: int = 0, resamples: int | None = None
+    measured: WeightedScores, reference: int, level: float = 0.95, seed: int = 0, resamples: int | None = None
 ) -> Differences:
     """Differences of all scores from that of the reference, on common resamples.
 
@@ -124,9 +125,9 @@ def differences(
     return Differences(value, value + low, value + high, _expanded(share, value, units, strata))
 
 
-def choose(
-    measured: Measured, candidates: Sequence[int] | None = None, splits: int = 100, seed: int = 0
-) -> Choice:
+def choose_on_halves(
+    measured: WeightedScores, candidates: Sequence[int] | None = None, splits: int = 100, seed: int = 0
+) -> SplitChoice:
     """Choose the best score on one half of the units and report it on the other, over random splits.
 
     Purity of a half is larger than of the whole. So that sizes do not matter, a held-out score is the score
@@ -154,7 +155,7 @@ def choose(
     chosen, held_out = (np.full(measured.scores, np.nan) for _ in range(2))
     best = int(names[np.argmax(_rounded(full))])
     if not len(first):
-        return Choice(chosen, held_out, np.nan, np.nan, best)
+        return SplitChoice(chosen, held_out, np.nan, np.nan, best)
     reported = full + second - (first + second).mean(axis=0) / 2
     pick = np.argmax(_rounded(first), axis=1)
     value = reported[np.arange(len(pick)), pick]
@@ -163,10 +164,10 @@ def choose(
     sums = np.bincount(pick, weights=value, minlength=len(names))
     held_out[names] = np.divide(sums, times, out=np.full(len(names), np.nan), where=times > 0)
     score = float(value.mean())
-    return Choice(chosen, held_out, score, float(full.max()) - score, best)
+    return SplitChoice(chosen, held_out, score, float(full.max()) - score, best)
 
 
-def _resampled(measured: Measured, seed: int, resamples: int | None) -> Floats:
+def _resampled(measured: WeightedScores, seed: int, resamples: int | None) -> Floats:
     """Resampled scores; resamples without anything that counts are left out."""
     drawn = measured.resample(seed=seed) if resamples is None else measured.resample(resamples, seed)
     return drawn[np.isfinite(drawn).all(axis=1)]
@@ -181,7 +182,7 @@ def _deviations(resampled: Floats, scores: Floats) -> Floats:
     return np.where(np.abs(deviations) < size * 10.0**-DIGITS, 0, deviations)
 
 
-def _sample(measured: Measured) -> tuple[int, int]:
+def _sample(measured: WeightedScores) -> tuple[int, int]:
     """Units and strata that count."""
     counting = measured.counts > 0
     return int(counting.sum()), len(np.unique(measured.stratum[counting]))

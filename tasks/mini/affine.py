@@ -35,11 +35,11 @@ class Affine:
         return float(abs(self.a * self.d - self.b * self.c) ** 0.5)
 
     def apply(self, u: float, v: float) -> tuple[float, float]:
-        """Image of a point."""
+        """Where the map takes a point."""
         return (self.a * u + self.b * v + self.x, self.c * u + self.d * v + self.y)
 
     def inverse(self) -> "Affine":
-        """The map back."""
+        """The inverse map, from the image back."""
         area = self.a * self.d - self.b * self.c
         a, b, c, d = self.d / area, -self.b / area, -self.c / area, self.a / area
         return Affine(a, b, c, d, -(a * self.x + b * self.y), -(c * self.x + d * self.y))

@@ -9,7 +9,7 @@ from tasks.mini.affine import Affine, rotation
 from tasks.mini.canvas import Canvas, Owner
 from tasks.mini.colours import Colour, draw_colour, draw_unlike, mixed
 from tasks.mini.habits import draw_ground
-from tasks.mini.identity import Material
+from tasks.mini.individual import Material
 from tasks.mini.lighting import Light
 from tasks.mini.shapes import Capsule, Ellipse, Field, Polygon, Ring, Shape, clamp
 from tasks.mini.textures import Texture, draw_texture, pattern

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.mini.affine import Affine
-from tasks.mini.identity import Material
+from tasks.mini.individual import Material
 from tasks.mini.lighting import Light, brightness
 from tasks.mini.shapes import Field, Shape, clamp
 from tasks.mini.textures import pattern

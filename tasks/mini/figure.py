@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.mini.affine import Affine, Bounds, rotation
-from tasks.mini.identity import Identity
+from tasks.mini.individual import Individual
 from tasks.mini.parts import Facing
 
 
@@ -38,14 +38,14 @@ class Figure:
     """An individual with joint deviations in degrees (one a part), a camera, and its place.
 
     Attributes:
-        identity: Who it is.
+        individual: Who it is.
         angles: Deviation of each joint from rest, degrees.
         camera: How it is turned.
         scale: Image pixels a template unit.
         offset: Image position of the template's origin, pixel edges.
     """
 
-    identity: Identity
+    individual: Individual
     angles: tuple[float, ...]
     camera: Camera
     scale: float = 1.0
@@ -54,28 +54,29 @@ class Figure:
     def frames(self) -> list[Affine]:
         """Map of each part's coordinates to the image."""
         root = self.camera.linear().scaled(self.scale).moved(*self.offset)
-        template = self.identity.template
+        template = self.individual.template
         frames: dict[str, Affine] = {"": root}
         factors = {"": (1.0, 1.0)}
         for part, deviation in zip(template.parts, self.angles, strict=True):
             along, across = factors[part.parent]
             joint = (part.at[0] * along, part.at[1] * across)
             frames[part.name] = frames[part.parent] @ rotation(part.angle + deviation, joint)
-            factors[part.name] = self.identity.factors(part)
+            factors[part.name] = self.individual.factors(part)
         return [frames[part.name] for part in template.parts]
 
 
-def draw_angles(rng: np.random.Generator, identity: Identity, strength: float = 1.0) -> tuple[float, ...]:
+def draw_angles(rng: np.random.Generator, individual: Individual, strength: float = 1.0) -> tuple[float, ...]:
     """Random joint deviations, that share of each joint's swing at most."""
-    draws = rng.uniform(-strength, strength, len(identity.template.parts))
-    return tuple(float(draw) * part.swing for draw, part in zip(draws, identity.template.parts, strict=True))
+    parts = individual.template.parts
+    draws = rng.uniform(-strength, strength, len(parts))
+    return tuple(float(draw) * part.swing for draw, part in zip(draws, parts, strict=True))
 
 
 def figure_bounds(figure: Figure) -> Bounds:
     """A box around all parts in the image; boxes of turned parts make it a little wide."""
     boxes = [
-        frame.bounds(part.shape.scaled(*figure.identity.factors(part)).bounds())
-        for frame, part in zip(figure.frames(), figure.identity.template.parts, strict=True)
+        frame.bounds(part.shape.scaled(*figure.individual.factors(part)).bounds())
+        for frame, part in zip(figure.frames(), figure.individual.template.parts, strict=True)
     ]
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return (min(lefts), min(tops), max(rights), max(bottoms))
@@ -98,22 +99,22 @@ def moved(figure: Figure, x: float, y: float) -> Figure:
 def landmark_points(figure: Figure) -> NDArray[np.float64]:
     """Image positions of the landmarks, in template order, [landmarks 2], pixel edges."""
     points = []
-    for frame, part in zip(figure.frames(), figure.identity.template.parts, strict=True):
-        along, across = figure.identity.factors(part)
+    for frame, part in zip(figure.frames(), figure.individual.template.parts, strict=True):
+        along, across = figure.individual.factors(part)
         points += [frame.apply(mark.x * along, mark.y * across) for mark in part.landmarks]
     return np.array(points, np.float64).reshape(-1, 2)
 
 
-def draw_camera(rng: np.random.Generator, identity: Identity, turn: float, squeeze: float) -> Camera:
-    """A random view.
+def draw_camera(rng: np.random.Generator, individual: Individual, turn: float, squeeze: float) -> Camera:
+    """A random camera for an individual.
 
     Args:
         rng: Where numbers come from.
-        identity: Who is seen.
+        individual: Who is seen.
         turn: Share of the class's largest tilt; figures on the ground turn freely whatever it is.
         squeeze: Largest foreshortening and shear, 0 to 1.
     """
-    template = identity.template
+    template = individual.template
     limit = 180.0 if template.facing is Facing.TOP else template.tilt * turn
     return Camera(
         rotation=float(rng.uniform(-limit, limit)),

@@ -8,7 +8,7 @@ from tasks.mini.shapes import Shape
 
 @unique
 class Slot(IntEnum):
-    """Which of an identity's materials covers a part."""
+    """Which of an individual's materials covers a part."""
 
     MAIN = 0
     SECOND = 1
@@ -42,11 +42,11 @@ class Landmark:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A shape on a joint.
+    """A part of a figure: a shape on a joint.
 
     Attributes:
         name: Unique within the class.
-        kind: Part type, shared between classes; parts of a kind share an identity's proportions.
+        kind: Part type, shared between classes; parts of a kind share an individual's proportions.
         shape: Outline.
         parent: Name of the part that it hangs on; "" for the root.
         at: Joint in the parent's coordinates.
@@ -73,7 +73,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A class.
+    """A class that can be drawn: its parts and how it stands.
 
     Attributes:
         name: Class name.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.mini.colours import colour_name
-from tasks.mini.identity import Identity, draw_identity
+from tasks.mini.individual import Individual, draw_individual
 from tasks.mini.parts import Facing
 from tasks.mini.seeds import Namespace, generator
 from tasks.mini.still import Still, Variation, draw_still
@@ -65,22 +65,22 @@ def sample_image(
     rng = generator(Namespace.TRAINING, seed)
     drawn = int(rng.integers(len(TEMPLATES)))
     index = drawn if class_index is None else class_index
-    still = draw_still(rng, draw_identity(rng, index), size, Variation())
+    still = draw_still(rng, draw_individual(rng, index), size, Variation())
     return describe(still)
 
 
 def describe(still: Still) -> RenderedImage:
     """A picture with its facts in words."""
-    identity = still.figure.identity
-    material = identity.materials[0]
+    individual = still.figure.individual
+    material = individual.materials[0]
     colour = colour_name(material.colour)
     texture = material.texture.kind
-    pose = _pose(identity, still)
+    pose = _pose(individual, still)
     background = f"{_GROUND[still.backdrop.texture]} {colour_name(still.backdrop.colour)}"
     return RenderedImage(
         pixels=still.rendering.pixels,
-        class_index=identity.class_index,
-        caption=_caption(identity, pose, background, still.rendering.shown[0]),
+        class_index=individual.class_index,
+        caption=_caption(individual, pose, background, still.rendering.shown[0]),
         colour=colour,
         texture=texture,
         pose=pose,
@@ -89,8 +89,8 @@ def describe(still: Still) -> RenderedImage:
     )
 
 
-def _pose(identity: Identity, still: Still) -> str:
-    camera, facing = still.figure.camera, identity.template.facing
+def _pose(individual: Individual, still: Still) -> str:
+    camera, facing = still.figure.camera, individual.template.facing
     if facing is Facing.SIDE:
         return "facing left" if camera.mirror else "facing right"
     if facing is Facing.FRONT:
@@ -100,12 +100,12 @@ def _pose(identity: Identity, still: Still) -> str:
     return f"seen from above, heading {heading}"
 
 
-def _caption(identity: Identity, pose: str, background: str, shown: float) -> str:
-    main = identity.materials[0]
+def _caption(individual: Individual, pose: str, background: str, shown: float) -> str:
+    main = individual.materials[0]
     words = colour_name(main.colour)
     if main.texture.kind != "plain":
         words = f"{main.texture.kind} {words} and {colour_name(main.other)}"
     article = "an" if words[0] in "aeiou" else "a"
     hidden = ", partly hidden" if shown < 0.9 else ""
-    name = identity.template.name
+    name = individual.template.name
     return f"{article} {words} {name} {pose}{hidden}, on a {background} background"

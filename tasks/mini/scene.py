@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tasks.mini.background import Prop, paint_props
 from tasks.mini.canvas import Canvas, Owner
 from tasks.mini.figure import Figure, landmark_points
-from tasks.mini.identity import material_of
+from tasks.mini.individual import material_of
 from tasks.mini.lighting import Light, cast_shadow, develop
 from tasks.mini.shapes import Field
 
@@ -57,12 +57,12 @@ def _paint_figure(canvas: Canvas, figure: Figure, number: int, light: Light) -> 
     """Paint a figure and its shadow; returns its area in pixels before anything covers it."""
     below = canvas.pixels.copy()
     canvas.start_layer()
-    frames, parts = figure.frames(), figure.identity.template.parts
+    frames, parts = figure.frames(), figure.individual.template.parts
     for index in sorted(range(len(parts)), key=lambda i: (parts[i].depth, i)):
         part = parts[index]
-        shape = part.shape.scaled(*figure.identity.factors(part))
+        shape = part.shape.scaled(*figure.individual.factors(part))
         owner = Owner(number, index + 1)
-        canvas.paint(shape, frames[index], material_of(figure.identity, part), light, owner, part.shade)
+        canvas.paint(shape, frames[index], material_of(figure.individual, part), light, owner, part.shade)
     covered = canvas.coverage
     dark = cast_shadow(light, covered, 0.1 * figure.scale) * (1 - covered)
     canvas.pixels -= below * dark
@@ -89,7 +89,7 @@ def visible_landmarks(rendering: Rendering, figure: Figure, number: int) -> NDAr
     hangs on it: a hip is seen though the thigh is painted over it, a far foot behind a near leg is not.
     """
     points = landmark_points(figure)
-    parts = figure.identity.template.parts
+    parts = figure.individual.template.parts
     height, width = rendering.figures.shape
     owners = [part for part in parts for _ in part.landmarks]
     seen = np.zeros(len(points), bool)

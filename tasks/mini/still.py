@@ -7,14 +7,14 @@ import numpy as np
 from tasks.mini.background import Backdrop, Prop, draw_backdrop, draw_pole, draw_prop
 from tasks.mini.figure import Figure, draw_angles, draw_camera, figure_bounds, moved, placed
 from tasks.mini.habits import HABITS
-from tasks.mini.identity import Identity
+from tasks.mini.individual import Individual
 from tasks.mini.lighting import draw_light
 from tasks.mini.scene import Rendering, Scene, render
 
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How much pictures differ.
+    """How much the pictures of a set differ from each other.
 
     Attributes:
         fill: Smallest and largest share of the frame that the figure's box takes.
@@ -51,13 +51,13 @@ class Still:
 
 
 def draw_figure(
-    rng: np.random.Generator, identity: Identity, size: tuple[int, int], variation: Variation
+    rng: np.random.Generator, individual: Individual, size: tuple[int, int], variation: Variation
 ) -> Figure:
     """The individual in a random pose, view and place in a frame of that (width, height)."""
     figure = Figure(
-        identity,
-        draw_angles(rng, identity, variation.pose),
-        draw_camera(rng, identity, variation.turn, variation.squeeze),
+        individual,
+        draw_angles(rng, individual, variation.pose),
+        draw_camera(rng, individual, variation.turn, variation.squeeze),
     )
     fill = float(rng.uniform(*variation.fill))
     centred, snug = placed(figure, (size[0] * fill, size[1] * fill))
@@ -69,16 +69,16 @@ def draw_figure(
 
 
 def draw_still(
-    rng: np.random.Generator, identity: Identity, size: tuple[int, int], variation: Variation
+    rng: np.random.Generator, individual: Individual, size: tuple[int, int], variation: Variation
 ) -> Still:
     """A random picture of an individual.
 
     Occluders are drawn at most five times, until what they leave is within the variation's limits.
     """
-    ground = HABITS[identity.template.name].ground
-    backdrop = draw_backdrop(rng, size, identity.materials[0].colour, ground)
+    ground = HABITS[individual.template.name].ground
+    backdrop = draw_backdrop(rng, size, individual.materials[0].colour, ground)
     clutter = _draw_clutter(rng, size, variation.clutter)
-    figure = draw_figure(rng, identity, size, variation)
+    figure = draw_figure(rng, individual, size, variation)
     light = draw_light(rng, variation.light)
     count = int(rng.integers(variation.occluders[0], variation.occluders[1] + 1))
     scale = 1.0

@@ -11,7 +11,7 @@ from tasks.mini.shapes import Field, clamp
 
 @dataclass(frozen=True, slots=True)
 class Texture:
-    """A pattern.
+    """A pattern that mixes two colours.
 
     Attributes:
         kind: Name in ``TEXTURES``.

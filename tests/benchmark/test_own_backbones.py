@@ -253,7 +253,7 @@ def test_one_size_only(write: Callable[..., str], tmp_path: Path, data: Path) ->
     reference = write("own_fixed", "input_size=64", "input_size=64, fixed_size=True")
     (spec,) = find([reference])
     assert view_for(spec, WholeFrame(480)) == Tiles(144, 64, 16)
-    assert view_for(spec, ResizeCrop()) == ResizeCrop(73, 64)
+    assert view_for(spec, ResizeCrop(256, 224)) == ResizeCrop(73, 64)
     assert view_for(SPEC, WholeFrame(480)) == WholeFrame(72, 8)
     records = run(tmp_path, [reference], "davis", "retrieval", data=data, layers="3")
     assert set(records["task"]) == {"davis"}

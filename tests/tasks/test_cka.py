@@ -13,8 +13,8 @@ from benchmark.features.shards import Shards
 from benchmark.scores.cka_matrix import Compared, compare
 from tasks.cka import CkaProblem
 from tasks.metrics.similarity import cka
-from tasks.protocols import PAPER, STANDARD, Protocol
-from tasks.sources import VIEW, classification_sources
+from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
+from tasks.sources import classification_sources
 from tests.tasks.test_sources import classification, labels
 from zoo.spec import Layer
 
@@ -58,7 +58,7 @@ def store(task: CkaProblem, one: Stored, folder: Path, read: NDArray[np.bool_]) 
     for shard, group in enumerate(task.source.groups):
         rows = np.arange(start, start + len(group.samples))
         start, shown = start + len(rows), read[rows]
-        measurer = task.measure(group, VIEW)
+        measurer = task.measure(group, task.source.view)
         arrays = {"shown": torch.from_numpy(shown.astype(np.uint8))}
         positions = np.flatnonzero(shown)
         kept: dict[str, torch.Tensor] = {}
@@ -107,10 +107,10 @@ def expected(
     return np.asarray(sums / np.sqrt(np.outer(sums.diagonal(), sums.diagonal())))
 
 
-def problem(images: int, batch: int, protocol: Protocol = STANDARD) -> CkaProblem:
+def problem(images: int, batch: int, protocol: EvaluationProtocol = STANDARD) -> CkaProblem:
     data = classification(labels(images, 5), labels(5))
     batches = replace(protocol.batches, size=batch)
-    return CkaProblem(classification_sources(data, np.arange(images), batches=batches), protocol.cka)
+    return CkaProblem(classification_sources(data, np.arange(images), protocol.images, batches), protocol.cka)
 
 
 def two_backbones(images: int) -> list[Stored]:
@@ -204,7 +204,7 @@ def test_a_layer_that_cannot_be_compared_empties_its_own_entries(
 
 def test_the_measurer_refuses_features_that_are_not_finite_and_copies_the_others() -> None:
     task = problem(8, 8)
-    measurer = task.measure(task.source.groups[0], VIEW)
+    measurer = task.measure(task.source.groups[0], task.source.view)
     live = torch.randn(8, 2, 2, 3, generator=torch.Generator().manual_seed(0))
     measurer.update(Layer(0), range(8), live)
     before = live.clone().flatten(1).double()
@@ -222,11 +222,11 @@ def test_the_measurer_refuses_features_that_are_not_finite_and_copies_the_others
 @pytest.mark.parametrize("images", [1, 3])
 def test_fewer_than_four_images_leave_nothing(images: int) -> None:
     task = problem(images, 8)
-    measurer = task.measure(task.source.groups[0], VIEW)
+    measurer = task.measure(task.source.groups[0], task.source.view)
     measurer.update(Layer(0), range(images), torch.randn(images, 2, 2, 3))
     assert measurer.finish(Layer(0))["gram"].shape == (0,)
 
 
-def test_identity_follows_the_batches() -> None:
-    assert problem(30, 10).identity == problem(30, 10).identity
-    assert len({problem(30, 10).identity, problem(30, 12).identity, problem(31, 10).identity}) == 3
+def test_fingerprint_follows_the_batches() -> None:
+    assert problem(30, 10).fingerprint == problem(30, 10).fingerprint
+    assert len({problem(30, 10).fingerprint, problem(30, 12).fingerprint, problem(31, 10).fingerprint}) == 3

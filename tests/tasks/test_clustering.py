@@ -16,18 +16,19 @@ from torch import Tensor
 from benchmark.features.collectors import MeasuredCollector
 from benchmark.features.loading import Batch, batches
 from tasks.base import Group, Items, Outcome, Statistic
-from tasks.clustering import VIEW, ClusterRule, ImageClusterProblem, RegionClusterProblem, region_weights
+from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem, region_weights
 from tasks.datasets.base import Coverage, RegionImage, Regions
 from tasks.datasets.coco import CocoEntry, read_coco
 from tasks.datasets.coco_format import CocoRegion
-from tasks.sources import Batches, classification_sources
+from tasks.protocols import STANDARD
 from tests.benchmark.doubles import CountingBackbone, MemorySample
 from tests.fakes import write_fake_coco
-from tests.tasks.test_sources import classification
+from tests.tasks.test_sources import classification, sources
 from zoo.spec import Layer
 from zoo.view.views import Tiles
 
-QUICK = ClusterRule(n_init=2, seed=0)
+VIEW = STANDARD.clusters.view
+QUICK = replace(STANDARD.clusters, n_init=2)
 LAYER = Layer(2)
 Mask = NDArray[np.uint8]
 
@@ -298,9 +299,7 @@ def image_problem(seed: int, batch: int = 7) -> tuple[ImageClusterProblem, NDArr
     """Images of four classes of which every second is a probe image; their features in dataset order."""
     rng = np.random.default_rng(seed)
     train = np.sort(rng.integers(0, 4, 80))
-    where = classification_sources(
-        classification(train, train[:3]), np.arange(0, 80, 2), batches=Batches(batch)
-    )
+    where = sources(classification(train, train[:3]), np.arange(0, 80, 2), size=batch)
     features = rng.normal(size=(4, 6))[train[::2]] + rng.normal(size=(40, 6))
     return ImageClusterProblem(where, train[where.probe_order], QUICK), features.astype(np.float32)
 
@@ -362,22 +361,27 @@ def test_images_that_cannot_be_scored_give_the_reason(value: float, reason: str)
 
 
 def test_standard_numbers() -> None:
-    assert ClusterRule() == ClusterRule(n_init=10, seed=0, view=Tiles(short=448, tile=224))
+    assert STANDARD.clusters == ClusterRule(n_init=10, seed=0, view=Tiles(short=448, tile=224))
 
 
-def test_identity_of_images_follows_labels_and_numbers() -> None:
+def test_fingerprint_of_images_follows_labels_and_numbers() -> None:
     task, _ = image_problem(0)
-    others = [replace(task, labels=np.roll(task.labels, 1)), replace(task, rule=ClusterRule(3, 1))]
-    assert len({each.identity for each in (task, *others)}) == 3
+    others = [
+        replace(task, labels=np.roll(task.labels, 1)),
+        replace(task, rule=replace(QUICK, n_init=3, seed=1)),
+    ]
+    assert len({each.fingerprint for each in (task, *others)}) == 3
 
 
-def test_identity_of_regions_follows_labels_shapes_and_numbers(tmp_path: Path) -> None:
+def test_fingerprint_of_regions_follows_labels_shapes_and_numbers(tmp_path: Path) -> None:
     write_fake_coco(tmp_path, images=4)
     task, again = (
-        RegionClusterProblem(read_coco(tmp_path, CocoEntry(images=4, first=4)), 2, "objects")
+        RegionClusterProblem(
+            read_coco(tmp_path, CocoEntry(images=4, first=4)), 2, "objects", STANDARD.clusters
+        )
         for _ in range(2)
     )
-    assert task.identity == again.identity
+    assert task.fingerprint == again.fingerprint
     first, *rest = task.data.images
     region = first.regions[0]
     assert isinstance(region, CocoRegion)
@@ -386,4 +390,4 @@ def test_identity_of_regions_follows_labels_shapes_and_numbers(tmp_path: Path) -
     images = [(replace(first, regions=(one, *first.regions[1:])), *rest) for one in changed]
     problems = [replace(task, data=replace(task.data, images=each)) for each in images]
     problems += [replace(task, k=3), replace(task, rule=QUICK)]
-    assert len({each.identity for each in (task, *problems)}) == 1 + len(problems)
+    assert len({each.fingerprint for each in (task, *problems)}) == 1 + len(problems)

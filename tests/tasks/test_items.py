@@ -9,6 +9,7 @@ import torch
 from tasks.base import Outcome
 from tasks.datasets.base import Coverage, Video, Videos
 from tasks.propagation import PropagationProblem
+from tasks.protocols import STANDARD
 from tasks.uncertainty import intervals_of, measure
 from tests.tasks import test_clustering as clusters
 from tests.tasks import test_keypoints as keypoints
@@ -21,7 +22,7 @@ def propagated() -> Outcome:
     rng = np.random.default_rng(0)
     videos = tuple(Video(name, (), (), (9, 9)) for name in "abc")
     left = [{"J": rng.random((n, 5)), "F": rng.random((n, 5)), "varies": np.array([True])} for n in (1, 3, 2)]
-    return PropagationProblem(Videos("double", videos, Coverage(()))).score(left)
+    return PropagationProblem(Videos("double", videos, Coverage(())), STANDARD.propagation).score(left)
 
 
 def matched() -> Outcome:

@@ -14,7 +14,8 @@ from torch.nn.functional import grid_sample, interpolate, normalize
 from tasks.base import Statistic
 from tasks.datasets.base import Coverage, KeypointPair, Keypoints
 from tasks.datasets.spair import SpairEntry, read_spair
-from tasks.keypoints import VIEW, KeypointProblem, KeypointRule
+from tasks.keypoints import KeypointProblem
+from tasks.protocols import STANDARD
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_spair
 from tests.tasks.metrics import golden
@@ -22,6 +23,8 @@ from zoo.spec import Layer
 from zoo.view.views import Letterbox, View
 
 SIDE, STRIDE = 64, 16
+RULE = STANDARD.keypoints
+VIEW = Letterbox(side=224)
 VIEW_64 = VIEW.scaled(SIDE, STRIDE)
 SIZES = [(50, 40), (31, 77), (64, 64), (90, 23), (200, 151), (37, 38)]
 Floats = NDArray[np.float64]
@@ -54,7 +57,7 @@ def random_problem(seed: int, images: int = 6) -> KeypointProblem:
         points = [rng.uniform(0, SIZES[index], (count, 2)) for index in (source, target)]
         pairs.append(pair(number, source, target, ["dog", "cat"][number % 2], points))
     samples = tuple(MemorySample(f"image{index}", 0, SIZES[index]) for index in range(images))
-    return KeypointProblem(Keypoints("double", samples, tuple(pairs), Coverage(())))
+    return KeypointProblem(Keypoints("double", samples, tuple(pairs), Coverage(())), RULE)
 
 
 def random_grids(seed: int, images: int = 6, width: int = 9) -> Tensor:
@@ -153,7 +156,7 @@ def test_points_and_thresholds_follow_the_official_annotation() -> None:
         source_size=sizes[0], target_size=sizes[1], source_box=boxes[0], target_box=boxes[1],
     )  # fmt: skip
     samples = tuple(MemorySample(f"image{index}", 0, size) for index, size in enumerate(sizes))
-    task = KeypointProblem(Keypoints("double", samples, (one,), Coverage(())))
+    task = KeypointProblem(Keypoints("double", samples, (one,), Coverage(())), RULE)
     grids = torch.randn(2, 14, 14, 24, generator=torch.Generator().manual_seed(1))
     (left,) = measured(task, {Layer(0): grids}, 1, VIEW.scaled(224, 16))[Layer(0)]
     distances = obvious_distances(one, grids, 224)
@@ -186,7 +189,7 @@ def test_scores_are_means_over_categories_pairs_and_keypoints() -> None:
         for number, count in enumerate(numbers)
     )
     samples = tuple(MemorySample(f"image{index}", 0) for index in range(2))
-    task = KeypointProblem(Keypoints("double", samples, pairs[::-1], Coverage(())))
+    task = KeypointProblem(Keypoints("double", samples, pairs[::-1], Coverage(())), RULE)
     # pairs keep the order of the data within a category: the dog with one keypoint comes first
     box = [np.array([0.04]), np.array([0.2, 0.099, 0.1])]
     image = [np.array([0.02]), np.array([0.09, 0.04, 0.001])]
@@ -239,7 +242,7 @@ def test_identical_images_find_their_own_keypoints(view: Letterbox) -> None:
             pair(number, index, index + 1, "cat", [points] * 2, target_box=(0, 0, width, height), **fields)
         )
     samples = tuple(MemorySample(f"image{index}", 0) for index in range(2 * len(SIZES)))
-    task = KeypointProblem(Keypoints("double", samples, tuple(pairs), Coverage(())))
+    task = KeypointProblem(Keypoints("double", samples, tuple(pairs), Coverage(())), RULE)
     # features that tell every place apart: random waves, fine next to the grid, coarse next to a token
     cells = torch.arange(16) / 16
     y, x = torch.meshgrid(cells, cells, indexing="ij")
@@ -257,11 +260,12 @@ def test_identical_images_find_their_own_keypoints(view: Letterbox) -> None:
 def test_the_source_shows_the_images_of_each_category(tmp_path: Path) -> None:
     write_fake_spair(tmp_path)
     data = read_spair(tmp_path, SpairEntry(pairs=4, categories=2))
-    source = KeypointProblem(data).source
+    source = KeypointProblem(data, RULE).source
     assert [group.key for group in source.groups] == ["cat", "dog"]
     assert source.samples == data.samples  # each image once
+    assert RULE.view == VIEW
     assert (VIEW.side, VIEW_64.side) == (224, 64)
-    assert KeypointRule().alphas == (0.1, 0.05, 0.01)
+    assert RULE.alphas == (0.1, 0.05, 0.01)
 
 
 def test_features_that_are_not_finite_are_refused() -> None:
@@ -279,11 +283,11 @@ def test_half_precision_is_measured_in_float32() -> None:
 
 
 def test_no_pair_gives_the_reason() -> None:
-    task = KeypointProblem(Keypoints("double", (), (), Coverage(())))
+    task = KeypointProblem(Keypoints("double", (), (), Coverage(())), RULE)
     assert task.score([]).empty == "no pair has a keypoint"
 
 
-def test_identity_follows_whatever_decides_the_scores() -> None:
+def test_fingerprint_follows_whatever_decides_the_scores() -> None:
     task = random_problem(0)
     first, *others = task.data.pairs
     changes: list[dict[str, Any]] = [
@@ -297,8 +301,9 @@ def test_identity_follows_whatever_decides_the_scores() -> None:
         {"target": (first.target + 1) % 6},
     ]
     changed = [
-        KeypointProblem(replace(task.data, pairs=(replace(first, **change), *others))) for change in changes
+        KeypointProblem(replace(task.data, pairs=(replace(first, **change), *others)), RULE)
+        for change in changes
     ]
-    changed += [KeypointProblem(task.data, KeypointRule((0.2,)))]
-    assert len({one.identity for one in (task, *changed)}) == 1 + len(changed)
-    assert random_problem(0).identity == task.identity
+    changed += [KeypointProblem(task.data, replace(RULE, alphas=(0.2,)))]
+    assert len({one.fingerprint for one in (task, *changed)}) == 1 + len(changed)
+    assert random_problem(0).fingerprint == task.fingerprint

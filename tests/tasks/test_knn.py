@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 
 from tasks.base import Outcome, Statistic
 from tasks.knn import KnnProblem, KnnRule
-from tasks.sources import Batches, classification_sources
-from tests.tasks.test_sources import classification
+from tasks.protocols import STANDARD
+from tests.tasks.test_sources import classification, sources
 
 Floats = NDArray[np.float32]
-SMALL = KnnRule(k=5, others=(1, 12, 1000))
+SMALL = replace(STANDARD.knn, k=5, others=(1, 12, 1000))
 
 
 def problem(train: NDArray[np.int64], val: NDArray[np.int64], probe: list[int], rule: KnnRule) -> KnnProblem:
     data = classification(train, val)
-    return KnnProblem(data, classification_sources(data, np.array(probe), batches=Batches(7)), rule)
+    return KnnProblem(data, sources(data, np.array(probe), size=7), rule)
 
 
 def by_source(task: KnnProblem, bank: Floats, queries: Floats) -> dict[str, Floats]:
@@ -101,7 +101,7 @@ def test_the_probe_subset_does_not_change_the_scores(probe: list[int]) -> None:
     other = problem(task.data.train.labels, task.data.val.labels, probe or [89], SMALL)
     first, second = (each.score(by_source(each, bank, queries)) for each in (task, other))
     assert first.scores == second.scores
-    assert other.identity == task.identity
+    assert other.fingerprint == task.fingerprint
     assert (other.bank(by_source(other, bank, queries)) == bank).all()
 
 
@@ -117,7 +117,7 @@ def test_images_that_could_not_be_read_are_left_out() -> None:
 
 def test_ties_go_to_the_image_that_comes_first_in_the_dataset() -> None:
     train, val = np.array([2, 1, 1, 0, 0, 0, 3]), np.array([2, 1, 0])
-    task = problem(train, val, [3, 4, 5], KnnRule(k=1, others=(3, 6)))
+    task = problem(train, val, [3, 4, 5], replace(STANDARD.knn, k=1, others=(3, 6)))
     bank = np.array([[1, 0]] * 6 + [[0, 1]], np.float32)
     queries = np.array([[2, 1]] * 3, np.float32)
     outcome = task.score(by_source(task, bank, queries))
@@ -132,14 +132,14 @@ def test_ties_go_to_the_image_that_comes_first_in_the_dataset() -> None:
 
 def test_k_is_capped_by_the_bank() -> None:
     task, bank, queries = random_case(7)
-    whole = replace(task, rule=KnnRule(k=90, others=(91, 5000)))
+    whole = replace(task, rule=replace(STANDARD.knn, k=90, others=(91, 5000)))
     outcome = whole.score(by_source(task, bank, queries))
     assert len({score.value for score in outcome.scores if score.metric.startswith("top-1")}) == 1
     check(outcome, expected(whole, bank, queries))
 
 
 def test_standard_numbers() -> None:
-    assert KnnRule() == KnnRule(k=20, others=(10, 100, 200), temperature=0.07)
+    assert STANDARD.knn == KnnRule(k=20, others=(10, 100, 200), temperature=0.07)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_one_value_that_is_not_finite_empties_the_outcome() -> None:
     assert "not finite" in task.score(by_source(task, bank, queries)).empty
 
 
-def test_identity_follows_labels_and_numbers() -> None:
+def test_fingerprint_follows_labels_and_numbers() -> None:
     task, *_ = random_case(0)
     train = task.data.train.labels.copy()
     train[0] = (train[0] + 1) % 9
@@ -176,4 +176,4 @@ def test_identity_follows_labels_and_numbers() -> None:
         problem(task.data.train.labels, np.roll(task.data.val.labels, 1), [1], SMALL),
         replace(task, rule=replace(SMALL, temperature=0.1)),
     ]
-    assert len({each.identity for each in (task, *others)}) == 4
+    assert len({each.fingerprint for each in (task, *others)}) == 4

@@ -1,5 +1,6 @@
 """Propagation, fed batch by batch, against whole videos, dense affinities and boundaries pixel by pixel."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from tasks.datasets.davis import DavisEntry, read_davis
 from tasks.datasets.davis_masks import read_mask, write_mask
 from tasks.metrics.propagation import Propagator, decode, seed_labels
 from tasks.metrics.segmentation import score_video
-from tasks.propagation import VIEW, PropagationProblem, PropagationRule
+from tasks.propagation import PropagationProblem, PropagationRule
+from tasks.protocols import STANDARD
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_davis
 from tests.tasks.metrics.test_propagation import Obvious
@@ -23,8 +25,10 @@ from tests.tasks.metrics.test_segmentation import obvious_f
 from zoo.spec import Layer
 from zoo.view.views import View, WholeFrame
 
+RULE = STANDARD.propagation
+VIEW = WholeFrame(short=480)
 VIEW_32 = VIEW.scaled(32, 8)
-SHORT = PropagationRule(n_last_frames=2, radius=4)
+SHORT = replace(RULE, n_last_frames=2, radius=4)
 Masks = list[NDArray[np.uint8]]
 
 
@@ -79,7 +83,9 @@ def obvious_decode(soft: Tensor, size: tuple[int, int]) -> NDArray[np.uint8]:
     return np.asarray(ids.resize(size, Image.Resampling.NEAREST))
 
 
-@pytest.mark.parametrize("rule", [SHORT, PropagationRule(), PropagationRule(3, 2, 1, 0.3)])
+@pytest.mark.parametrize(
+    "rule", [SHORT, RULE, replace(RULE, n_last_frames=3, topk=2, radius=1, temperature=0.3)]
+)
 def test_equals_the_obvious_protocol(davis: Videos, rule: PropagationRule) -> None:
     task = PropagationProblem(davis, rule)
     for number, video in enumerate(davis.videos):
@@ -149,7 +155,7 @@ def test_a_batch_longer_than_the_kept_annotations(tmp_path: Path) -> None:
 
 
 def test_the_first_and_the_last_frame_are_not_scored(davis: Videos) -> None:
-    task = PropagationProblem(davis)
+    task = PropagationProblem(davis, RULE)
     video = davis.videos[0]
     grids = random_grids(video, 0)
     before = measured(task, 0, {Layer(0): grids}, 2)[Layer(0)]
@@ -168,7 +174,7 @@ def test_scores_are_means_over_objects_not_over_videos() -> None:
     rng = np.random.default_rng(0)
     varies = np.array([True])
     left = [{"J": rng.random((n, 5)), "F": rng.random((n, 5)), "varies": varies} for n in sizes.values()]
-    outcome = PropagationProblem(Videos("double", videos, Coverage(()))).score(left)
+    outcome = PropagationProblem(Videos("double", videos, Coverage(())), RULE).score(left)
     j, f = (100 * np.mean([row.mean() for one in left for row in one[name]]) for name in "JF")
     assert [(s.metric, s.n, s.unit) for s in outcome.scores] == [
         (name, 4, "objects") for name in ("J&F", "J", "F")
@@ -201,16 +207,18 @@ def test_a_video_without_a_scored_frame_does_not_count(tmp_path: Path, frames: i
     mask = np.zeros((32, 48), np.uint8)
     mask[4:20, 8:30] = 1
     short, long = (drawn(tmp_path / name, [mask] * count) for name, count in (("s", frames), ("l", 3)))
-    both = PropagationProblem(Videos("double", short.videos + long.videos, Coverage(())))
+    both = PropagationProblem(Videos("double", short.videos + long.videos, Coverage(())), RULE)
     kept = [
-        measured(PropagationProblem(data), 0, {Layer(0): torch.rand(len(data.videos[0].frames), 9, 14, 4)}, 2)
+        measured(
+            PropagationProblem(data, RULE), 0, {Layer(0): torch.rand(len(data.videos[0].frames), 9, 14, 4)}, 2
+        )
         for data in (short, long)
     ]
     assert kept[0][Layer(0)]["J"].shape == (1, 0)
     outcome = both.score([one[Layer(0)] for one in kept])
     assert outcome.scores[0].n == 1
     assert outcome.scores[1].value == pytest.approx(100 * kept[1][Layer(0)]["J"].mean())
-    assert PropagationProblem(short).score([kept[0][Layer(0)]]).empty
+    assert PropagationProblem(short, RULE).score([kept[0][Layer(0)]]).empty
 
 
 def told(masks: Masks, size: tuple[int, int]) -> Tensor:
@@ -239,8 +247,8 @@ def test_perfect_features_follow_the_objects(davis: Videos) -> None:
             ]
             noise = torch.rand(7, height, width, 3, generator=torch.Generator().manual_seed(number))
             grids = torch.stack(tokens) + scale * noise
-            left.append(measured(PropagationProblem(davis), number, {Layer(0): grids}, 4)[Layer(0)])
-        scores.append(PropagationProblem(davis).score(left).scores)
+            left.append(measured(PropagationProblem(davis, RULE), number, {Layer(0): grids}, 4)[Layer(0)])
+        scores.append(PropagationProblem(davis, RULE).score(left).scores)
     (perfect, perfect_j, perfect_f), (noisy, *_) = scores
     assert perfect_j.value > 70
     assert perfect_f.value > 60
@@ -258,7 +266,7 @@ def test_a_small_object_keeps_the_token_that_it_covers_most(tmp_path: Path, keep
         mask[25, 9 + frame : 11 + frame] = 2
         masks.append(mask)
     data = drawn(tmp_path, masks)
-    task = PropagationProblem(data, PropagationRule(keep_vanished=keep))
+    task = PropagationProblem(data, replace(RULE, keep_vanished=keep))
     view = WholeFrame(32, 8)
     measurer = task.measure(task.source.groups[0], view)
     measurer.update(Layer(0), range(5), told(masks, (4, 6)))
@@ -277,14 +285,16 @@ def test_an_object_that_comes_later_is_ignored(tmp_path: Path) -> None:
         mask[8:24, 24:40] = 7 if frame else 0
         masks.append(mask)
     data = drawn(tmp_path, masks)
-    measurer = PropagationProblem(data).measure(PropagationProblem(data).source.groups[0], WholeFrame(32, 8))
+    measurer = PropagationProblem(data, RULE).measure(
+        PropagationProblem(data, RULE).source.groups[0], WholeFrame(32, 8)
+    )
     still = [np.where(mask == 1, mask, np.uint8(0)) for mask in masks]
     measurer.update(Layer(0), range(4), told(still, (4, 6)))
     assert measurer.finish(Layer(0))["J"].shape == (1, 2)
 
 
 def test_features_that_are_not_finite_are_refused(davis: Videos) -> None:
-    task = PropagationProblem(davis)
+    task = PropagationProblem(davis, RULE)
     grids = random_grids(davis.videos[0], 0)
     grids[2, 0, 0, 0] = torch.inf
     with pytest.raises(ValueError, match="NaN or infinite"):
@@ -292,19 +302,20 @@ def test_features_that_are_not_finite_are_refused(davis: Videos) -> None:
 
 
 def test_every_video_is_a_group_in_order(davis: Videos) -> None:
-    source = PropagationProblem(davis).source
+    source = PropagationProblem(davis, RULE).source
     assert [group.key for group in source.groups] == ["sequence-0", "sequence-1"]
     assert [group.samples for group in source.groups] == [video.frames for video in davis.videos]
     assert source.groups_per_shard == 1
+    assert RULE.view == VIEW
     assert VIEW.scaled(64, 16).short == 144  # 480 * 64 / 224, to the nearest multiple of 16
-    assert PropagationRule() == PropagationRule(7, 5, 12, 0.1, True, WholeFrame(480), None)
+    assert STANDARD.propagation == PropagationRule(7, 5, 12, 0.1, True, WholeFrame(480), None)
 
 
-def test_identity_follows_masks_and_numbers(davis: Videos) -> None:
-    before = PropagationProblem(davis).identity
-    assert PropagationProblem(davis).identity == before
-    assert PropagationProblem(davis, SHORT).identity != before
+def test_fingerprint_follows_masks_and_numbers(davis: Videos) -> None:
+    before = PropagationProblem(davis, RULE).fingerprint
+    assert PropagationProblem(davis, RULE).fingerprint == before
+    assert PropagationProblem(davis, SHORT).fingerprint != before
     mask = read_mask(davis.videos[0].masks[3])
     mask[8:20, 8:20] = 2
     write_mask(davis.videos[0].masks[3], mask)
-    assert PropagationProblem(davis).identity != before
+    assert PropagationProblem(davis, RULE).fingerprint != before

@@ -1,6 +1,8 @@
 """The protocols: their numbers, and what the paper's does by the published rules written out."""
 
-from dataclasses import fields, replace
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,8 @@ from benchmark.features.loading import Batch, batches
 from benchmark.plan.datasets import Binder, DataLocation
 from benchmark.plan.plan import BoundTask
 from benchmark.plan.suites import REAL, Catalogue
-from tasks.cka import CkaRule
-from tasks.clustering import ClusterRule, RegionClusterProblem
+from tasks.cka import CkaProblem, CkaRule
+from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Videos
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
@@ -22,10 +24,13 @@ from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.datasets.spair import SpairEntry
-from tasks.keypoints import KeypointRule, PairDraw
-from tasks.knn import KnnRule
+from tasks.keypoints import KeypointProblem, KeypointRule, PairDraw
+from tasks.knn import KnnProblem, KnnRule
+from tasks.metrics.clustering import kmeans, kmeans_starts
+from tasks.metrics.neighbours import vote
+from tasks.metrics.propagation import Propagator, seed_labels
 from tasks.propagation import PropagationProblem, PropagationRule
-from tasks.protocols import PAPER, PROTOCOLS, STANDARD, Protocol, find_protocol
+from tasks.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
 from tasks.registry import TASKS
 from tasks.retrieval import RetrievalProblem, RetrievalRule
 from tasks.sources import Batches
@@ -42,6 +47,7 @@ from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Ti
 NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the published code
     "images": (ResizeCrop(short=256, crop=224), ResizeCrop(short=224, crop=224)),
     "batches": (Batches(size=256, seed=0), Batches(size=8, seed=None)),
+    "own_probe": (100, 100),
     "knn": (KnnRule(20, (10, 100, 200), 0.07), KnnRule(20, (10, 100, 200), 0.07)),
     "retrieval": (RetrievalRule(FitLongSide(224), True), RetrievalRule(ThumbnailCrop(224, 224), False)),
     "propagation": (
@@ -59,16 +65,44 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
 }
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Protocol) if field.name in NUMBERS])
+@pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_of_the_protocols(name: str) -> None:
     assert (getattr(STANDARD, name), getattr(PAPER, name)) == NUMBERS[name]
 
 
 def test_every_number_is_checked_and_names_lead_to_protocols() -> None:
-    assert {field.name for field in fields(Protocol)} == {"name", "title", *NUMBERS}
+    assert {field.name for field in fields(EvaluationProtocol)} == {"name", "title", *NUMBERS}
     assert [protocol.name for protocol in PROTOCOLS] == ["standard", "paper"]
     assert [find_protocol(name) for name in ("standard", "paper")] == [STANDARD, PAPER]
     assert all(protocol.title for protocol in PROTOCOLS)
+
+
+def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
+    rules = [rule for rule in (getattr(STANDARD, name) for name in NUMBERS) if is_dataclass(rule)]
+    draw = PAPER.keypoints.draw
+    assert draw is not None
+    problems = (CkaProblem, ImageClusterProblem, KeypointProblem, KnnProblem, PropagationProblem)
+    beside = [
+        f"{type(owner).__name__}.{field.name}"
+        for owner in (STANDARD, *rules, draw)
+        for field in fields(owner)
+        if field.default is not MISSING and field.name not in ("multiple", "lanczos")
+    ]
+    beside += [
+        f"{owner.__name__}.{field.name}"
+        for owner in (*problems, RegionClusterProblem, RetrievalProblem)
+        for field in fields(owner)
+        if field.default is not MISSING
+    ]
+    assert not beside
+
+
+@pytest.mark.parametrize("metric", [vote, kmeans, kmeans_starts, Propagator, seed_labels])
+def test_metrics_have_no_default_for_a_number_of_the_protocol(metric: Callable[..., object]) -> None:
+    with_default = {
+        name for name, one in signature(metric).parameters.items() if one.default is not one.empty
+    }
+    assert not with_default
 
 
 @pytest.mark.parametrize(
@@ -91,7 +125,7 @@ FAKES: Catalogue = replace(
 )
 
 
-def bound(data: Path, protocol: Protocol, catalogue: Catalogue = FAKES) -> dict[str, BoundTask]:
+def bound(data: Path, protocol: EvaluationProtocol, catalogue: Catalogue = FAKES) -> dict[str, BoundTask]:
     found = Binder(DataLocation(catalogue, data, protocol=protocol)).bind(TASKS, named=True)
     assert not found.absent
     assert not found.broken
@@ -134,7 +168,7 @@ def test_a_protocol_reaches_every_task(data: Path) -> None:
         assert similarity.where.batches == protocol.batches
     for name, one in found["standard"].items():  # what the two store must not be mixed up
         other = found["paper"][name].problem
-        assert (one.problem.identity, looked_at(one.problem)) != (other.identity, looked_at(other))
+        assert (one.problem.fingerprint, looked_at(one.problem)) != (other.fingerprint, looked_at(other))
 
 
 def test_parts_cluster_as_objects_and_the_last_object_image_is_left_out(data: Path) -> None:

@@ -13,13 +13,15 @@ from benchmark.features.loading import Batch, batches
 from tasks.base import Statistic
 from tasks.datasets.base import Coverage, Retrieval
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
-from tasks.retrieval import VIEW, RetrievalProblem
+from tasks.protocols import STANDARD
+from tasks.retrieval import RetrievalProblem
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_revisited
 from tests.tasks.metrics import golden
 from zoo.view.views import FitLongSide
 
 Floats = NDArray[np.float32]
+RULE = STANDARD.retrieval
 EASY, HARD, JUNK = 1, 2, 3
 NAMES = {"easy": "E", "medium": "M", "hard": "H"}
 POSITIVE = {"easy": (EASY,), "medium": (EASY, HARD), "hard": (HARD,)}
@@ -36,7 +38,7 @@ def problem(relevance: NDArray[np.int64]) -> RetrievalProblem:
         for mark, count in zip("dq", relevance.shape, strict=True)
     )
     return RetrievalProblem(
-        Retrieval("double", database, queries, lists[EASY], lists[HARD], lists[JUNK], Coverage(()))
+        Retrieval("double", database, queries, lists[EASY], lists[HARD], lists[JUNK], Coverage(())), RULE
     )
 
 
@@ -126,9 +128,9 @@ def test_a_difficulty_without_positives_has_no_score() -> None:
 
 def test_the_boxes_of_queries_reach_the_view(tmp_path: Path) -> None:
     folder = write_fake_revisited(tmp_path)
-    task = RetrievalProblem(read_revisited(tmp_path, RevisitedEntry("mini", "roxford5k", 8, 2)))
-    view = VIEW.scaled(32, 8)
-    assert (VIEW, view) == (FitLongSide(224), FitLongSide(32, 8))
+    task = RetrievalProblem(read_revisited(tmp_path, RevisitedEntry("mini", "roxford5k", 8, 2)), RULE)
+    view = RULE.view.scaled(32, 8)
+    assert (RULE.view, view) == (FitLongSide(224), FitLongSide(32, 8))
     crops = {"queries": (4, 3, 44, 33), "database": (0, 0, 48, 36)}
     for source in task.sources:
         crop = crops[source.name.split("/")[1]]
@@ -166,11 +168,12 @@ def test_features_that_cannot_be_scored_give_the_reason(value: float, reason: st
     assert reason in outcome.empty
 
 
-def test_identity_follows_the_ground_truth() -> None:
+def test_fingerprint_follows_the_ground_truth() -> None:
     relevance = np.zeros((5, 1), np.int64)
     relevance[:3, 0] = EASY, HARD, JUNK
     task = problem(relevance)
     swapped = replace(task.data, easy=task.data.hard, hard=task.data.easy)
     moved = problem(relevance[[1, 0, 2, 3, 4]])
-    assert len({task.identity, RetrievalProblem(swapped).identity, problem(relevance * 0).identity}) == 3
-    assert moved.identity == RetrievalProblem(swapped).identity
+    other, none = RetrievalProblem(swapped, RULE), problem(relevance * 0)
+    assert len({task.fingerprint, other.fingerprint, none.fingerprint}) == 3
+    assert moved.fingerprint == other.fingerprint

@@ -1,5 +1,6 @@
 """Which image is looked at where: probe subset in batches, the rest, validation."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,14 @@ from numpy.typing import NDArray
 from tasks.datasets.base import Classification, ClassImages, Coverage
 from tasks.datasets.folder import read_folder
 from tasks.datasets.imagenet import probe_subset
-from tasks.sources import CHUNK, VIEW, Batches, classification_sources
+from tasks.protocols import STANDARD
+from tasks.sources import CHUNK, Batches, ClassificationSources, classification_sources
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_imagenet
 from tests.tasks.datasets.helpers import copy_shuffled, keys
+from zoo.view.views import ResizeCrop
+
+VIEW = ResizeCrop(short=256, crop=224)
 
 
 def class_images(labels: NDArray[np.int64], mark: str, classes: int) -> ClassImages:
@@ -32,10 +37,17 @@ def labels(count: int, classes: int = 10) -> NDArray[np.int64]:
     return np.arange(count, dtype=np.int64) * classes // count
 
 
+def sources(
+    data: Classification, probe: NDArray[np.int64], size: int = STANDARD.batches.size
+) -> ClassificationSources:
+    """Sources by the standard protocol, in batches of another size if asked."""
+    return classification_sources(data, probe, VIEW, replace(STANDARD.batches, size=size))
+
+
 def test_every_training_image_is_in_exactly_one_source() -> None:
     data = classification(labels(700), labels(30))
     probe = np.random.default_rng(0).choice(700, 300, replace=False)
-    where = classification_sources(data, probe)
+    where = sources(data, probe)
     assert where.rest is not None
     assert sorted(keys(where.probe.samples + where.rest.samples)) == keys(data.train.samples)
     assert set(keys(where.probe.samples)) == {data.train.samples[index].key for index in probe}
@@ -47,7 +59,7 @@ def test_every_training_image_is_in_exactly_one_source() -> None:
 
 def test_batches_are_of_256_drawn_once_with_seed_0() -> None:
     data = classification(labels(1000), labels(10))
-    where = classification_sources(data, np.arange(1000))
+    where = sources(data, np.arange(1000))
     assert [len(group.samples) for group in where.probe.groups] == [256, 256, 256, 232]
     expected = np.random.Generator(np.random.PCG64(0)).permutation(1000)
     assert (where.probe_order == expected).all()
@@ -61,7 +73,7 @@ def test_batches_are_of_256_drawn_once_with_seed_0() -> None:
 def test_batches_without_a_seed_keep_the_order_of_the_dataset() -> None:
     data = classification(labels(700), labels(10))
     probe = np.random.default_rng(2).choice(700, 600, replace=False)
-    where = classification_sources(data, probe, batches=Batches(8, seed=None))
+    where = classification_sources(data, probe, VIEW, Batches(8, seed=None))
     assert (where.probe_order == np.sort(probe)).all()
     assert where.batches == Batches(8, None)
     # small batches go through a backbone 256 images at a time
@@ -70,9 +82,7 @@ def test_batches_without_a_seed_keep_the_order_of_the_dataset() -> None:
 
 @pytest.mark.parametrize(("size", "groups"), [(100, [200, 200, 200]), (7, [252, 252, 96]), (300, [300, 300])])
 def test_a_group_holds_whole_batches(size: int, groups: list[int]) -> None:
-    where = classification_sources(
-        classification(labels(600), labels(2)), np.arange(600), batches=Batches(size)
-    )
+    where = sources(classification(labels(600), labels(2)), np.arange(600), size=size)
     assert [len(group.samples) for group in where.probe.groups] == groups
     assert where.probe.joint
 
@@ -80,7 +90,7 @@ def test_a_group_holds_whole_batches(size: int, groups: list[int]) -> None:
 def test_batches_do_not_depend_on_the_order_of_the_probe_list() -> None:
     data = classification(labels(900), labels(10))
     probe = np.random.default_rng(1).choice(900, 500, replace=False)
-    first, second = (classification_sources(data, chosen) for chosen in (probe, np.sort(probe)))
+    first, second = (sources(data, chosen) for chosen in (probe, np.sort(probe)))
     assert first.probe == second.probe
     assert first.rest == second.rest
     assert not (first.probe_order == np.sort(probe)).all()
@@ -92,7 +102,7 @@ def test_sources_do_not_depend_on_the_order_of_the_files(tmp_path: Path) -> None
     found = []
     for folder in "ab":
         data = read_folder(tmp_path / folder / "imagenet")
-        where = classification_sources(data, probe_subset(data, None, 5).indices, batches=Batches(6))
+        where = sources(data, probe_subset(data, None, 5).indices, size=6)
         assert where.rest is not None
         found.append([keys(source.samples) for source in (where.probe, where.rest, where.val)])
     assert found[0] == found[1]
@@ -101,7 +111,7 @@ def test_sources_do_not_depend_on_the_order_of_the_files(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("images", "sizes"), [(256, [256]), (257, [256, 1]), (3, [3]), (511, [256, 255])])
 def test_a_remainder_is_a_smaller_batch(images: int, sizes: list[int]) -> None:
-    where = classification_sources(classification(labels(images), labels(2)), np.arange(images))
+    where = sources(classification(labels(images), labels(2)), np.arange(images))
     assert [len(group.samples) for group in where.probe.groups] == sizes
     assert where.rest is None
     assert len(where.rest_order) == 0
@@ -109,7 +119,7 @@ def test_a_remainder_is_a_smaller_batch(images: int, sizes: list[int]) -> None:
 
 def test_chunks_hold_all_images_in_order() -> None:
     data = classification(labels(2 * CHUNK + 5), labels(CHUNK + 1))
-    where = classification_sources(data, np.arange(4))
+    where = sources(data, np.arange(4))
     assert where.rest is not None
     assert [len(group.samples) for group in where.rest.groups] == [CHUNK, CHUNK, 1]
     assert [len(group.samples) for group in where.val.groups] == [CHUNK, 1]
@@ -118,11 +128,12 @@ def test_chunks_hold_all_images_in_order() -> None:
 
 
 def test_all_sources_share_one_view_and_leave_broken_images_out() -> None:
-    where = classification_sources(classification(labels(20), labels(4)), np.arange(8))
+    where = sources(classification(labels(20), labels(4)), np.arange(8))
     assert where.rest is not None
-    sources = (where.probe, where.rest, where.val)
-    assert {source.view for source in sources} == {VIEW}
-    assert all(source.skip_unreadable for source in sources)
-    assert len({source.name for source in sources}) == 3
+    every = (where.probe, where.rest, where.val)
+    assert {source.view for source in every} == {VIEW}
+    assert STANDARD.images == VIEW
+    assert all(source.skip_unreadable for source in every)
+    assert len({source.name for source in every}) == 3
     assert VIEW.scaled(64, 16).crop == 64
     assert VIEW.scaled(64, 16).short == 73

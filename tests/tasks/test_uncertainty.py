@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from tasks.base import Items, Statistic
 from tasks.metrics.draws import halves
 from tasks.metrics.uncertainty import differences, intervals
-from tasks.uncertainty import assess, compare, intervals_of, measure
+from tasks.uncertainty import assess, intervals_of, measure, paired_differences
 from tests.tasks.test_clustering import obvious_purity
 
 Floats = NDArray[np.float64]
@@ -246,7 +246,7 @@ def test_nothing_is_chosen_where_nothing_is_shared() -> None:
 @pytest.mark.parametrize("reference", [0, 2])
 def test_differences_of_scores_equal_loops(metric: str, reference: int) -> None:
     layers = [make(seed, 0.3 * seed) for seed in (1, 2, 3)]
-    found = compare(layers, metric, reference)
+    found = paired_differences(layers, metric, reference)
     assert found is not None
     scores = np.array([obvious(one, metric) for one in layers])
     np.testing.assert_allclose(found.value, scores - scores[reference], atol=1e-9)
@@ -260,7 +260,7 @@ def test_differences_of_scores_equal_loops(metric: str, reference: int) -> None:
 def test_scores_of_items_that_differ_are_compared_on_what_they_share(absent: int, compared: bool) -> None:
     first, second = make(1, 0.8, 100), make(2, 0.4, 100)
     other = without(second, range(100 - absent, 100))
-    found = [compare(pair, "all", 0) for pair in ([first, other], [other, first])]
+    found = [paired_differences(pair, "all", 0) for pair in ([first, other], [other, first])]
     assert [one is not None for one in found] == [compared] * 2
     if found[0] is not None and found[1] is not None:
         shared = [without(one, range(100 - absent, 100)) for one in (first, second)]
@@ -272,10 +272,10 @@ def test_scores_of_items_that_differ_are_compared_on_what_they_share(absent: int
 def test_scores_of_other_kinds_are_not_compared() -> None:
     one = make(1)
     other = replace(make(2), statistics={**STATISTICS, "all": Statistic("value", "clusters")})
-    assert compare([one, other], "all") is None
+    assert paired_differences([one, other], "all") is None
     fewer = {name: statistic for name, statistic in STATISTICS.items() if name != "all"}
-    assert compare([one, replace(other, statistics=fewer)], "all") is None
-    assert compare([one, other], "per stratum") is not None
+    assert paired_differences([one, replace(other, statistics=fewer)], "all") is None
+    assert paired_differences([one, other], "per stratum") is not None
 
 
 @pytest.mark.parametrize("metric", STATISTICS)
@@ -288,7 +288,7 @@ def test_the_order_of_items_does_not_matter(metric: str) -> None:
             np.testing.assert_allclose(one, two, rtol=1e-9)
         for ends, others in zip(intervals_of(layers)[metric], intervals_of(mixed)[metric], strict=True):
             np.testing.assert_allclose(ends, others, rtol=1e-9)
-        first, second = compare(layers, metric, 1), compare(mixed, metric, 1)
+        first, second = paired_differences(layers, metric, 1), paired_differences(mixed, metric, 1)
         assert first is not None
         assert second is not None
         np.testing.assert_allclose([first.low, first.high], [second.low, second.high], atol=1e-9)

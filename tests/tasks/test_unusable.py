@@ -19,12 +19,14 @@ from tasks.metrics.ranking import rank, revisited
 from tasks.metrics.segmentation import statistics
 from tasks.metrics.similarity import centred_gram, cka
 from tasks.propagation import PropagationProblem
+from tasks.protocols import STANDARD
 from tests.fakes import write_fake_davis
 from tests.tasks import test_clustering as clusters
 from tests.tasks import test_keypoints as keypoints
 from tests.tasks import test_knn as neighbours
 from tests.tasks import test_propagation as videos
 from tests.tasks import test_retrieval as retrieval
+from tests.tasks.standard import KMEANS, PROPAGATION, TEMPERATURE
 from zoo.spec import Layer
 
 LAYER = Layer(0)
@@ -43,13 +45,13 @@ def tensor(value: float, *shape: int) -> torch.Tensor:
 
 
 def step(value: float) -> None:
-    Propagator(tensor(1, 2, 3, 4), torch.ones(2, 3, 2)).step(tensor(value, 2, 3, 4))
+    Propagator(tensor(1, 2, 3, 4), torch.ones(2, 3, 2), **PROPAGATION).step(tensor(value, 2, 3, 4))
 
 
 METRICS: dict[str, Callable[[float], object]] = {
     "bank": lambda value: nearest(spoilt((5, 3), value), spoilt((2, 3), 1), 1),
     "queries": lambda value: nearest(spoilt((5, 3), 1), spoilt((2, 3), value), 1),
-    "kmeans": lambda value: kmeans(spoilt((5, 3), value), 2),
+    "kmeans": lambda value: kmeans(spoilt((5, 3), value), 2, **KMEANS),
     "target": lambda value: prepare_target(tensor(value, 2, 2, 3), 8),
     "source": lambda value: match(tensor(value, 4, 3), prepare_target(tensor(1, 2, 2, 3), 8)),
     "sampled source": lambda value: match(
@@ -64,8 +66,8 @@ METRICS: dict[str, Callable[[float], object]] = {
     "points": lambda value: sample_points(tensor(1, 2, 2, 3), tensor(value, 1, 2), 4),
     "distances": lambda value: pck(spoilt((3,), value).astype(np.float64) ** 2, 1.0, 0.1),
     "lengths": lambda value: pck(np.ones(1), np.array([value]), 0.1),
-    "first tokens": lambda value: Propagator(tensor(value, 2, 3, 4), torch.ones(2, 3, 2)),
-    "first labels": lambda value: Propagator(tensor(1, 2, 3, 4), tensor(value, 2, 3, 2)),
+    "first tokens": lambda value: Propagator(tensor(value, 2, 3, 4), torch.ones(2, 3, 2), **PROPAGATION),
+    "first labels": lambda value: Propagator(tensor(1, 2, 3, 4), tensor(value, 2, 3, 2), **PROPAGATION),
     "later tokens": step,
     "label map": lambda value: decode(tensor(value, 2, 3, 4), (24, 16), 8),
     "frames": lambda value: statistics(np.array([0.5, value])),
@@ -86,13 +88,13 @@ def test_metrics_refuse_one_value_that_is_not_finite(name: str, value: float) ->
 EMPTY: dict[str, Callable[[], object]] = {
     "bank": lambda: nearest(spoilt((1, 3), 1)[:0], spoilt((2, 3), 1), 1),
     "vectors of no number": lambda: nearest(np.zeros((2, 0), np.float32), np.zeros((2, 0), np.float32), 1),
-    "kmeans": lambda: kmeans(np.zeros((0, 3), np.float32), 1),
-    "kmeans of no number": lambda: kmeans(np.zeros((3, 0), np.float32), 1),
+    "kmeans": lambda: kmeans(np.zeros((0, 3), np.float32), 1, **KMEANS),
+    "kmeans of no number": lambda: kmeans(np.zeros((3, 0), np.float32), 1, **KMEANS),
     "target": lambda: match(torch.ones(1, 3), prepare_target(torch.zeros(0, 2, 3), 8)),
     "target of no number": lambda: prepare_target(torch.zeros(2, 2, 0), 8),
     "source": lambda: sample_points(torch.zeros(2, 0, 3), torch.ones(1, 2), 4),
-    "tokens": lambda: Propagator(torch.zeros(0, 3, 4), torch.zeros(0, 3, 2)),
-    "channels": lambda: Propagator(torch.zeros(2, 3, 4), torch.zeros(2, 3, 0)),
+    "tokens": lambda: Propagator(torch.zeros(0, 3, 4), torch.zeros(0, 3, 2), **PROPAGATION),
+    "channels": lambda: Propagator(torch.zeros(2, 3, 4), torch.zeros(2, 3, 0), **PROPAGATION),
     "label map": lambda: decode(torch.zeros(2, 0, 4), (24, 16), 8),
     "frames": lambda: statistics(np.zeros(0)),
     "gram": lambda: centred_gram(torch.zeros(0, 3)),
@@ -113,12 +115,12 @@ def test_metrics_of_constant_features_are_finite_or_not_defined(value: float) ->
     found = nearest(rows, rows, 4)
     assert np.isfinite(found.similarity).all()
     classes = np.arange(6) % 2
-    assert top_k_correct(vote(found, classes, 4, 2), classes, 1).mean() == 0.5
+    assert top_k_correct(vote(found, classes, 4, 2, TEMPERATURE), classes, 1).mean() == 0.5
     ranks = rank(rows @ np.zeros((3, 1), np.float32))
     positive, none = [np.array([2])], [np.zeros(0, np.int64)]
     assert revisited(ranks, positive, none, none, "easy").mean_ap == pytest.approx(1 / 6)
     assert match(grid.flatten(0, 1), prepare_target(grid, 8)).isfinite().all()
-    soft = Propagator(grid, torch.ones(2, 3, 2) / 2).step(grid)
+    soft = Propagator(grid, torch.ones(2, 3, 2) / 2, **PROPAGATION).step(grid)
     torch.testing.assert_close(soft, torch.full((2, 3, 2), 0.5))
     assert (centred_gram(torch.from_numpy(rows)) == 0).all()
     assert np.isnan(cka(torch.from_numpy(rows), tensor(1, 6, 3)))
@@ -227,7 +229,9 @@ def test_zero_tokens_leave_finite_scores(davis: PropagationProblem, zero: str) -
 @pytest.fixture
 def davis(tmp_path: Path) -> PropagationProblem:
     write_fake_davis(tmp_path, sequences=2, frames=7)
-    return PropagationProblem(read_davis(tmp_path, DavisEntry(sequences=2, frames=14, objects=4)))
+    return PropagationProblem(
+        read_davis(tmp_path, DavisEntry(sequences=2, frames=14, objects=4)), STANDARD.propagation
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, 1.5])

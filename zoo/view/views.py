@@ -41,8 +41,8 @@ class View(Protocol):
 class ResizeCrop:
     """Shorter side to ``short``, then the centre ``crop`` x ``crop``; the rule of torchvision."""
 
-    short: int = 256
-    crop: int = 224
+    short: int
+    crop: int
 
     def scaled(self, input_size: int, multiple: int) -> "ResizeCrop":
         """Both sizes in proportion to the input size."""
@@ -82,8 +82,8 @@ class ThumbnailCrop:
     small enough stays as it is. Source: the retrieval code of Walmer et al., CVPR 2023.
     """
 
-    long: int = 224
-    crop: int = 224
+    long: int
+    crop: int
 
     def scaled(self, input_size: int, multiple: int) -> "ThumbnailCrop":
         """Both sizes in proportion to the input size."""
@@ -122,7 +122,7 @@ class ThumbnailCrop:
 class FitLongSide:
     """Longer side to ``long``, the other to the nearest multiple; nothing is cut off or padded."""
 
-    long: int = 224
+    long: int
     multiple: int = 1
 
     def scaled(self, input_size: int, multiple: int) -> "FitLongSide":
@@ -159,7 +159,7 @@ class Letterbox:
         lanczos: Whether to resize by Lanczos instead of bicubic.
     """
 
-    side: int = 224
+    side: int
     lanczos: bool = False
 
     def scaled(self, input_size: int, multiple: int) -> "Letterbox":
@@ -192,7 +192,7 @@ class Letterbox:
 class WholeFrame:
     """Shorter side near ``short``, both sides rounded to the nearest multiple; nothing is cut off."""
 
-    short: int = 480
+    short: int
     multiple: int = 1
 
     def scaled(self, input_size: int, multiple: int) -> "WholeFrame":
@@ -226,8 +226,8 @@ class Tiles:
     one (in row-major order) counts. Source: the code of Walmer et al., CVPR 2023.
     """
 
-    short: int = 448
-    tile: int = 224
+    short: int
+    tile: int
     multiple: int = 1
 
     def scaled(self, input_size: int, multiple: int) -> "Tiles":

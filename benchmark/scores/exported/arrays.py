@@ -20,7 +20,7 @@ PICKLED = "save numbers or text, not Python objects (np.asarray(values) with a p
 
 
 def read_archive(path: Path, names: Iterable[str]) -> dict[str, Array]:
-    """Those arrays of an .npz archive.
+    """The arrays of those names from an .npz archive.
 
     Raises:
         InputError: A missing or damaged file, no archive, a missing array or one of Python objects.
@@ -43,7 +43,7 @@ def read_archive(path: Path, names: Iterable[str]) -> dict[str, Array]:
 
 
 def read_array(path: Path, mapped: bool = False) -> Array:
-    """The array of an .npy file, on request left on the disk.
+    """The array of an .npy file; on request it stays on the disk and is mapped.
 
     Raises:
         InputError: A missing or damaged file, an archive, or an array of Python objects.

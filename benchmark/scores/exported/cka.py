@@ -8,20 +8,20 @@ from torch import Tensor
 
 from benchmark.scores.exported.arrays import Array, as_floats, read_array
 from benchmark.scores.exported.options import Estimator
-from benchmark.scores.exported.report import Grid, Json, Report
+from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.metrics.similarity import (
-    SMALLEST,
+    SMALLEST_BATCH,
     CkaAccumulator,
     CkaMatrix,
     centred_gram,
     gram_matrix,
     normalise,
 )
-from tasks.protocols import PAPER
+from tasks.protocols import PAPER, STANDARD
 from zoo.errors import InputError
 
 
-def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | None) -> Report:
+def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | None) -> ScoreReport:
     """CKA of every representation with every other one, as fractions.
 
     Batches are taken in the order of the rows; a last one of fewer than 4 is left out. Computed in float64.
@@ -29,7 +29,8 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
     Args:
         features: Two or more arrays [n ...] with the same samples in the same order.
         estimator: Which HSIC.
-        batch_size: Rows of a batch, at least 4; all of them, or 8 for the paper's estimator, if None.
+        batch_size: Rows of a batch, at least 4; if None all of them, or for the paper's
+            estimator as many as its protocol says.
 
     Raises:
         InputError: Something about the files or the numbers is wrong.
@@ -37,8 +38,9 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
     arrays = [read_array(path, mapped=True) for path in features]
     names = _names(features)
     n = _check(arrays, features)
-    size = min(batch_size or (PAPER.batches.size if estimator is Estimator.paper else n), n)
-    used = n if n % size >= SMALLEST else n - n % size
+    of_paper = estimator is Estimator.paper
+    size = min(batch_size or (PAPER.batches.size if of_paper else n), n)
+    used = n if n % size >= SMALLEST_BATCH else n - n % size
     found = _compare(arrays, features, estimator, size, used)
     rows = [
         [float(value) if defined else None for value, defined in zip(*pair, strict=True)]
@@ -50,9 +52,9 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
         "estimator": estimator.value,
         "batch_size": size,
     }
-    return Report(
+    return ScoreReport(
         command="cka",
-        protocol="paper" if estimator is Estimator.paper else "standard",
+        protocol=(PAPER if of_paper else STANDARD).name,
         parameters=parameters,
         n=used,
         unit="samples",
@@ -61,7 +63,9 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
         details={"batches": -(-used // size), "samples_left_out": n - used},
         scale="fraction",
         reason=f"within batches {' and '.join(undefined)} do not vary" if undefined else "",
-        notes=(f"the last {n - used} rows are fewer than {SMALLEST} and were left out",) if used < n else (),
+        notes=(f"the last {n - used} rows are fewer than {SMALLEST_BATCH} and were left out",)
+        if used < n
+        else (),
     )
 
 
@@ -79,8 +83,8 @@ def _compare(
             grams = torch.stack([gram_matrix(values) / (len(values) - 1) for values in batch]).flatten(1)
             biased += grams @ grams.T
         else:
-            scaled = estimator is Estimator.paper
-            unbiased.add(torch.stack([centred_gram(values, min_max=scaled) for values in batch]))
+            rule = PAPER.cka if estimator is Estimator.paper else STANDARD.cka
+            unbiased.add(torch.stack([centred_gram(values, min_max=rule.min_max) for values in batch]))
     return normalise(biased) if estimator is Estimator.biased else unbiased.matrix()
 
 
@@ -107,9 +111,9 @@ def _check(arrays: Sequence[Array], features: Sequence[Path]) -> int:
             raise InputError(
                 f"expected features that vary over the samples in {path}, but all rows are the same"
             )
-    if len(arrays[0]) < SMALLEST:
+    if len(arrays[0]) < SMALLEST_BATCH:
         raise InputError(
-            f"expected at least {SMALLEST} samples, found {len(arrays[0])} rows in {features[0]}"
+            f"expected at least {SMALLEST_BATCH} samples, found {len(arrays[0])} rows in {features[0]}"
         )
     return len(arrays[0])
 

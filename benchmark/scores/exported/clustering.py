@@ -6,19 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.scores.exported.arrays import Array, as_features, as_labels, read_archive
-from benchmark.scores.exported.report import Grid, Json, Report
+from benchmark.scores.exported.report import Grid, Json, ScoreReport
+from tasks.clustering import ClusterRule
 from tasks.metrics.clustering import AGREEMENTS, kmeans
 from zoo.errors import InputError
 
 
-def score_features(features: Path, k: int | None, seed: int, n_init: int) -> Report:
+def score_features(features: Path, k: int | None, rule: ClusterRule) -> ScoreReport:
     """Purity, NMI and ARI in percent of a k-means partition of features as they are.
 
     Args:
         features: Archive of features [n dim] and labels [n], whole numbers or text.
         k: Clusters; as many as there are classes if None.
-        seed: Of the draws of k-means.
-        n_init: Runs of k-means, of which the best counts.
+        rule: How k-means is run.
 
     Raises:
         InputError: Something about the file or the numbers is wrong.
@@ -29,11 +29,12 @@ def score_features(features: Path, k: int | None, seed: int, n_init: int) -> Rep
     wanted = len(np.unique(labels)) if k is None else k
     if not 1 <= wanted <= len(values):
         raise InputError(f"expected --k of 1 to {len(values):,}, the number of items, found {wanted}")
-    clusters = kmeans(values, wanted, seed=seed, n_init=n_init)
-    return _report(labels, clusters, {"features": str(features), "k": wanted, "seed": seed, "n_init": n_init})
+    clusters = kmeans(values, wanted, seed=rule.seed, n_init=rule.n_init)
+    numbers: dict[str, Json] = {"k": wanted, "seed": rule.seed, "n_init": rule.n_init}
+    return _report(labels, clusters, {"features": str(features), **numbers})
 
 
-def score_assignments(assignments: Path) -> Report:
+def score_assignments(assignments: Path) -> ScoreReport:
     """Purity, NMI and ARI in percent of finished clusters.
 
     Args:
@@ -50,10 +51,10 @@ def score_assignments(assignments: Path) -> Report:
     return _report(labels, clusters, {"assignments": str(assignments)})
 
 
-def _report(labels: Array, clusters: Array, parameters: dict[str, Json]) -> Report:
+def _report(labels: Array, clusters: Array, parameters: dict[str, Json]) -> ScoreReport:
     classes, groups = _numbered(labels), _numbered(clusters)
     scores = {name: 100.0 * measure(classes, groups) for name, measure in AGREEMENTS.items()}
-    return Report(
+    return ScoreReport(
         command="clustering",
         protocol="standard",
         parameters=parameters,

@@ -2,18 +2,19 @@
 
 from pathlib import Path
 
-from benchmark.scores.exported.report import Grid, Json, Report
+from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.datasets.davis import DAVIS_2017_VAL
-from tasks.datasets.davis_masks import VOID, read_mask
+from tasks.datasets.davis_masks import read_mask
 from tasks.datasets.davis_results import PredictedSequence, annotation_folder, read_davis_results
 from tasks.datasets.files import folder_names, some
+from tasks.metrics.arrays import VOID
 from tasks.metrics.segmentation import Statistics, VideoScores, score_video, statistics, summarise
 from zoo.errors import InputError
 
 Columns = dict[str, float]
 
 
-def score_davis(ground_truth: Path, predictions: Path) -> Report:
+def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
     """Official columns in percent, over all objects and of each object, of every predicted sequence.
 
     Args:
@@ -34,7 +35,7 @@ def score_davis(ground_truth: Path, predictions: Path) -> Report:
     }
     rows = {name: tuple(one.get(column) for column in overall) for name, one in objects.items()}
     names: list[Json] = [sequence.name for sequence in sequences]
-    return Report(
+    return ScoreReport(
         command="davis",
         protocol="official",
         parameters={"ground_truth": str(ground_truth), "predictions": str(predictions)},
@@ -48,7 +49,7 @@ def score_davis(ground_truth: Path, predictions: Path) -> Report:
 
 
 def _score(sequence: PredictedSequence) -> VideoScores:
-    """One sequence, its masks in memory; raises InputError."""
+    """J and F of one sequence, whose masks are in memory; raises InputError."""
     predictions = [read_mask(path) for path in sequence.predictions]
     for path, mask in zip(sequence.predictions[1:-1], predictions[1:-1], strict=True):
         if (mask == VOID).any():

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.scores.exported.arrays import as_features, as_labels, read_archive
-from benchmark.scores.exported.report import Grid, Json, Report
+from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
 from zoo.errors import InputError
 
@@ -13,7 +13,7 @@ ARRAYS = ("train", "train_labels", "test", "test_labels")
 TOPS = (1, 5)
 
 
-def score_knn(features: Path, ks: tuple[int, ...], temperature: float) -> Report:
+def score_knn(features: Path, ks: tuple[int, ...], temperature: float) -> ScoreReport:
     """Top-1 and top-5 in percent for every k, from one search.
 
     Args:
@@ -44,7 +44,7 @@ def score_knn(features: Path, ks: tuple[int, ...], temperature: float) -> Report
         rows[f"k={k}"] = tuple(100.0 * float(top_k_correct(ranked, truth, top).mean()) for top in TOPS)
     strangers = int((~np.isin(truth, labels)).sum())
     parameters: dict[str, Json] = {"features": str(features), "k": ks, "temperature": temperature}
-    return Report(
+    return ScoreReport(
         command="knn",
         protocol="standard",
         parameters=parameters,

@@ -20,8 +20,8 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """Scores of what was given.
+class ScoreReport:
+    """Scores of the files that were given, and what they were computed with.
 
     Attributes:
         command: Which scorer, such as ``knn``.
@@ -50,7 +50,7 @@ class Report:
     notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Json]:
-        """One object; ``reason`` is there only where a number is null."""
+        """The report as one JSON object; ``reason`` is there only where a number is null."""
         content: dict[str, Json] = {
             "command": f"score {self.command}",
             "protocol": self.protocol,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.scores.exported.arrays import Floats, as_features, as_floats, read_archive, read_array
-from benchmark.scores.exported.report import Grid, Json, Report
+from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.datasets.revisitop import Query, read_ground_truth
 from tasks.metrics.ranking import CUTOFFS, Difficulty, RetrievalScores, cosine, rank, revisited
 from zoo.errors import InputError
@@ -16,7 +16,7 @@ DIFFICULTIES: tuple[Difficulty, ...] = ("easy", "medium", "hard")
 METRICS = ("mAP", *(f"mP@{k}" for k in CUTOFFS))
 
 
-def score_features(features: Path, ground_truth: Path) -> Report:
+def score_features(features: Path, ground_truth: Path) -> ScoreReport:
     """mAP and mP@1, 5, 10 in percent of the ranking by cosine.
 
     Args:
@@ -38,7 +38,7 @@ def score_features(features: Path, ground_truth: Path) -> Report:
     return _report(similarity, features, ground_truth, {"features": str(features)})
 
 
-def score_similarity(similarity: Path, ground_truth: Path) -> Report:
+def score_similarity(similarity: Path, ground_truth: Path) -> ScoreReport:
     """mAP and mP@1, 5, 10 in percent of the ranking by given similarities.
 
     Args:
@@ -54,7 +54,7 @@ def score_similarity(similarity: Path, ground_truth: Path) -> Report:
     return _report(values, similarity, ground_truth, {"similarity": str(similarity)})
 
 
-def _report(similarity: Floats, path: Path, ground_truth: Path, parameters: dict[str, Json]) -> Report:
+def _report(similarity: Floats, path: Path, ground_truth: Path, parameters: dict[str, Json]) -> ScoreReport:
     database, queries = read_ground_truth(ground_truth)
     if similarity.shape != (len(database), len(queries)):
         raise InputError(
@@ -66,7 +66,7 @@ def _report(similarity: Floats, path: Path, ground_truth: Path, parameters: dict
     scores = {
         f"{metric} {name}": value for name, row in results.items() for metric, value in _means(row).items()
     }
-    return Report(
+    return ScoreReport(
         command="retrieval",
         protocol="standard",
         parameters={**parameters, "ground_truth": str(ground_truth)},

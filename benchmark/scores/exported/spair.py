@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.scores.exported.arrays import as_floats, read_array
-from benchmark.scores.exported.report import Grid, Json, Report
+from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.checks import unusable
 from tasks.datasets.base import KeypointPair
 from tasks.datasets.fields import JsonObject, describe, numbers, read_json
@@ -26,10 +26,10 @@ SEPARATORS = ":?_"
 """What may stand before the category in a pair's file name: not every system can hold the official colon."""
 
 Errors = NDArray[np.float64]
-Measured = dict[str, NDArray[np.generic]]
+CategoryErrors = dict[str, NDArray[np.generic]]
 """What a measurer of `KeypointProblem` keeps of a category."""
 
-Finder = Callable[[str], Measured]
+Finder = Callable[[str], CategoryErrors]
 """Measures a category."""
 
 EXPORTED = Layer(1)
@@ -38,7 +38,7 @@ EXPORTED = Layer(1)
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Pairs that a protocol takes, and its rule."""
+    """The pairs that a protocol takes from a split, with the rule that scores them."""
 
     protocol: str
     problem: KeypointProblem
@@ -56,23 +56,26 @@ def read_dataset(root: Path, split: str, protocol: str) -> Dataset:
     return Dataset(protocol, KeypointProblem(data, find_protocol(protocol).keypoints))
 
 
-def score_features(features: Path, dataset: Dataset, view_size: int) -> Report:
+def score_features(features: Path, dataset: Dataset, view_size: int | None = None) -> ScoreReport:
     """PCK in percent of matches between grids of features, image by image from the disk.
 
     Args:
         features: Folder of ``<category>/<image>.npy`` or ``<image>.npy``, each [side side dim]: features of
             the whole square view, whatever their number.
         dataset: Of ``read_dataset``.
-        view_size: Pixels of the longer side of the image, which is centred in a square view.
+        view_size: Pixels of the longer side of the image, which is centred in a square view; the protocol's
+            if None.
 
     Raises:
         InputError: A file is missing or wrong.
     """
-    problem, view = dataset.problem, Letterbox(view_size)
+    problem = dataset.problem
+    view = problem.rule.view if view_size is None else Letterbox(view_size)
+    side = view.geometry((1, 1)).size[0]
     paths = _grid_paths(features, problem)
     groups = {group.key: group for group in problem.source.groups}
 
-    def find(category: str) -> Measured:
+    def find(category: str) -> CategoryErrors:
         grids = [_read_grid(paths[index]) for index in problem.images[category]]
         _require_one_width(category, grids)
         measurer = problem.measure(groups[category], view)
@@ -80,10 +83,10 @@ def score_features(features: Path, dataset: Dataset, view_size: int) -> Report:
             measurer.update(EXPORTED, [position], grid[None])
         return {name: kept.numpy() for name, kept in measurer.finish(EXPORTED).items()}
 
-    return _report(dataset, find, {"features": str(features), "view_size": view_size})
+    return _report(dataset, find, {"features": str(features), "view_size": side})
 
 
-def score_predictions(predictions: Path, dataset: Dataset) -> Report:
+def score_predictions(predictions: Path, dataset: Dataset) -> ScoreReport:
     """PCK in percent of predicted keypoints.
 
     Args:
@@ -103,7 +106,7 @@ def score_predictions(predictions: Path, dataset: Dataset) -> Report:
             f"{len(missing):,} of them ({some(missing)}); name them as the pairs' files, without .json"
         )
 
-    def find(category: str) -> Measured:
+    def find(category: str) -> CategoryErrors:
         pairs = dataset.problem.pairs[category]
         return _measured(
             pairs, [_distances(_as_points(found[pair.key], pair, predictions), pair) for pair in pairs]
@@ -178,7 +181,7 @@ def _distances(points: NDArray[np.float64], pair: KeypointPair) -> Errors:
     return np.asarray(np.linalg.norm(points - pair.target_points, axis=1))
 
 
-def _report(dataset: Dataset, find: Finder, parameters: dict[str, Json]) -> Report:
+def _report(dataset: Dataset, find: Finder, parameters: dict[str, Json]) -> ScoreReport:
     problem = dataset.problem
     measured = {category: find(category) for category in problem.pairs}
     outcome = problem.score(list(measured.values()))
@@ -196,7 +199,7 @@ def _report(dataset: Dataset, find: Finder, parameters: dict[str, Json]) -> Repo
         for name, found in measured.items()
     }
     coverage = problem.data.coverage
-    return Report(
+    return ScoreReport(
         command="spair",
         protocol=dataset.protocol,
         parameters={"dataset": problem.data.name, **parameters},
@@ -209,7 +212,7 @@ def _report(dataset: Dataset, find: Finder, parameters: dict[str, Json]) -> Repo
     )
 
 
-def _measured(pairs: Sequence[KeypointPair], errors: Sequence[Errors]) -> Measured:
+def _measured(pairs: Sequence[KeypointPair], errors: Sequence[Errors]) -> CategoryErrors:
     """Distances over the longer side of the target's box, and of its image: [keypoints] each."""
     boxes = [max(p.target_box[2] - p.target_box[0], p.target_box[3] - p.target_box[1]) for p in pairs]
     sides = [max(pair.target_size) for pair in pairs]

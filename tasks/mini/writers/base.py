@@ -51,5 +51,5 @@ def save_text(path: Path, lines: Sequence[str]) -> None:
 
 
 def draw_size(rng: np.random.Generator, sizes: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """One of some (width, height)."""
+    """A (width, height), drawn from several."""
     return sizes[int(rng.integers(len(sizes)))]

@@ -10,7 +10,7 @@ import numpy as np
 from tasks.mini.background import draw_backdrop, draw_prop
 from tasks.mini.counts import COCO_CROWDS, COCO_IMAGES
 from tasks.mini.figure import Figure, moved
-from tasks.mini.identity import draw_identity
+from tasks.mini.individual import draw_individual
 from tasks.mini.lighting import draw_light
 from tasks.mini.masks import Mask, mask_box, run_lengths, segmentation
 from tasks.mini.scene import Rendering, Scene, render
@@ -78,9 +78,9 @@ def _draw_objects(
     columns = -(-len(categories) // 2)
     cells = rng.permutation(2 * columns)[: len(categories)]
     for index, cell in zip(categories, cells, strict=True):
-        identity = draw_identity(rng, class_index(CATEGORIES[index].class_name))
+        individual = draw_individual(rng, class_index(CATEGORIES[index].class_name))
         extent = (0.85 * width / columns * rng.uniform(0.8, 1.35), 0.5 * height * rng.uniform(0.8, 1.35))
-        figure = draw_figure(rng, identity, (round(extent[0]), round(extent[1])), _VIEW)
+        figure = draw_figure(rng, individual, (round(extent[0]), round(extent[1])), _VIEW)
         column, row = int(cell) // 2, int(cell) % 2
         x = (column + 0.5 + rng.uniform(-0.15, 0.15)) * width / columns - extent[0] / 2
         y = (0.27 + 0.46 * row + rng.uniform(-0.06, 0.06)) * height - extent[1] / 2
@@ -89,7 +89,7 @@ def _draw_objects(
 
 
 def object_scene(number: int) -> ObjectScene:
-    """The picture of that number."""
+    """The picture of several objects that has that number."""
     rng = generator(Namespace.OBJECTS, number)
     crowd = number % _CROWD_EVERY == _CROWD_EVERY - 1
     # The first category walks through all of them, so that each is there.
@@ -101,7 +101,7 @@ def object_scene(number: int) -> ObjectScene:
         categories = [*categories[:3], categories[0], categories[0]]
     size = draw_size(rng, SIZES)
     figures = _draw_objects(rng, size, categories)
-    backdrop = draw_backdrop(rng, size, figures[0].identity.materials[0].colour)
+    backdrop = draw_backdrop(rng, size, figures[0].individual.materials[0].colour)
     clutter = tuple(
         draw_prop(
             rng, (float(rng.uniform(0, size[0])), float(rng.uniform(0, size[1]))), float(rng.uniform(12, 40))

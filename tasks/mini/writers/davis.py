@@ -13,7 +13,7 @@ from tasks.mini.affine import rotation
 from tasks.mini.background import Prop, draw_backdrop, draw_pole, draw_prop, paint_props
 from tasks.mini.canvas import Canvas
 from tasks.mini.figure import Camera, Figure, placed
-from tasks.mini.identity import draw_identity
+from tasks.mini.individual import draw_individual
 from tasks.mini.lighting import Light, draw_light
 from tasks.mini.parts import Facing
 from tasks.mini.scene import Rendering, Scene, render
@@ -123,22 +123,22 @@ def _build_stage(rng: np.random.Generator, sequence: Clip, unlike: tuple[float, 
 
 
 def _build_cast(rng: np.random.Generator, actor: Actor) -> _Cast:
-    identity = draw_identity(rng, class_index(actor.class_name))
-    template = identity.template
+    individual = draw_individual(rng, class_index(actor.class_name))
+    template = individual.template
     # Side views walk the way they face; figures on the ground head along their travel.
     heading = float(np.degrees(np.arctan2(actor.travel[1], actor.travel[0])))
     side = template.facing is Facing.SIDE
     camera = Camera(0.0 if side else heading, side and actor.travel[0] < 0)
     rest = (0.0,) * len(template.parts)
     extent = actor.size * SIZE[1]
-    figure, _ = placed(Figure(identity, rest, camera), (extent * 1.25, extent))
+    figure, _ = placed(Figure(individual, rest, camera), (extent * 1.25, extent))
     return _Cast(actor, figure, rng.uniform(0, 2 * np.pi, len(template.parts)), float(rng.uniform(0.8, 1.4)))
 
 
 def _act(cast: _Cast, time: float, zoom: float) -> Figure:
     """The actor at a time from 0 to 1."""
     actor, figure = cast.actor, cast.figure
-    swings = np.array([part.swing for part in figure.identity.template.parts])
+    swings = np.array([part.swing for part in figure.individual.template.parts])
     swings = np.minimum(swings, 45)
     angles = 0.75 * swings * np.sin(cast.phases + 2 * np.pi * cast.strides * time)
     turn = rotation(actor.turn * time)
@@ -147,7 +147,7 @@ def _act(cast: _Cast, time: float, zoom: float) -> Figure:
     # The centre of the resting figure follows the path; it is the origin of the placed figure.
     to_origin = turn.scaled(zoom).apply(*figure.offset)
     offset = (x * SIZE[0] + to_origin[0], y * SIZE[1] + to_origin[1])
-    return Figure(figure.identity, tuple(float(a) for a in angles), camera, figure.scale * zoom, offset)
+    return Figure(figure.individual, tuple(float(a) for a in angles), camera, figure.scale * zoom, offset)
 
 
 def _look(stage: _Stage, time: float) -> tuple[Field, tuple[Prop, ...], float]:
@@ -171,7 +171,7 @@ def video_frames(index: int) -> list[Rendering]:
     sequence = SEQUENCES[index]
     rng = generator(Namespace.VIDEO, index)
     casts = [_build_cast(rng, actor) for actor in sequence.actors]
-    stage = _build_stage(rng, sequence, casts[-1].figure.identity.materials[0].colour)
+    stage = _build_stage(rng, sequence, casts[-1].figure.individual.materials[0].colour)
     frames = []
     for number in range(counts.FRAMES_PER_SEQUENCE):
         time = number / (counts.FRAMES_PER_SEQUENCE - 1)

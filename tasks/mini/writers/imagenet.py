@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tasks.mini.counts import CLASSES, TRAIN_PER_CLASS, VAL_PER_CLASS
-from tasks.mini.identity import draw_identity
+from tasks.mini.individual import draw_individual
 from tasks.mini.seeds import Namespace, generator
 from tasks.mini.still import Still, Variation, draw_still
 from tasks.mini.templates import TEMPLATES
@@ -16,7 +16,7 @@ SIZES = ((96, 96), (112, 96), (96, 112), (88, 104), (104, 88), (128, 88), (88, 1
 def imagenet_still(namespace: Namespace, class_index: int, number: int) -> Still:
     """The picture of that number of a class; every picture shows another individual."""
     rng = generator(namespace, class_index, number)
-    return draw_still(rng, draw_identity(rng, class_index), draw_size(rng, SIZES), Variation())
+    return draw_still(rng, draw_individual(rng, class_index), draw_size(rng, SIZES), Variation())
 
 
 def _render(root: Path, unit: int) -> list[Note]:

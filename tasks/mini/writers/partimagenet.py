@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from tasks.mini.identity import draw_identity
+from tasks.mini.individual import draw_individual
 from tasks.mini.masks import mask_box, segmentation
 from tasks.mini.seeds import Namespace, generator
 from tasks.mini.still import Still, Variation, draw_still
@@ -67,12 +67,12 @@ def part_still(position: int) -> Still:
     """The picture of that position in ``items``; every picture shows another individual."""
     _, name, number, _ = items()[position]
     rng = generator(Namespace.PARTS, class_index(name), number)
-    return draw_still(rng, draw_identity(rng, class_index(name)), draw_size(rng, SIZES), _VIEW)
+    return draw_still(rng, draw_individual(rng, class_index(name)), draw_size(rng, SIZES), _VIEW)
 
 
 def _annotations(group: str, still: Still) -> list[Note]:
     """One annotation for each part category that is seen, legs and wheels together."""
-    template = still.figure.identity.template
+    template = still.figure.individual.template
     notes: list[Note] = []
     for part, kinds in _PARTS[group].items():
         numbers = [i for i, member in enumerate(template.parts, 1) if member.kind in kinds]

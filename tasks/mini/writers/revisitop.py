@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from tasks.mini import counts
-from tasks.mini.identity import Identity, draw_identity
+from tasks.mini.individual import Individual, draw_individual
 from tasks.mini.masks import mask_box
 from tasks.mini.seeds import Namespace, generator
 from tasks.mini.still import Still, Variation, draw_still
@@ -68,16 +68,16 @@ def shots() -> tuple[Shot, ...]:
     )
 
 
-def _identity(unit: int, number: int) -> Identity:
-    """Whom a picture shows: the unit's identity, or for a distractor another individual."""
+def _individual(unit: int, number: int) -> Individual:
+    """Whom a picture shows: the unit's own individual, or for a distractor another one."""
     index = _class_of(unit)
     if unit < counts.IDENTITIES:
-        return draw_identity(generator(Namespace.RETRIEVAL_IDENTITIES, unit), index)
+        return draw_individual(generator(Namespace.RETRIEVAL_IDENTITIES, unit), index)
     rng = generator(Namespace.RETRIEVAL_IDENTITIES, unit, number)
     if number % 2:
-        return draw_identity(rng, index)
+        return draw_individual(rng, index)
     twin = unit - counts.IDENTITIES + len(CLASSES) * (number // 2 % (counts.IDENTITIES // len(CLASSES)))
-    return draw_identity(rng, index, _identity(twin, 0).materials)
+    return draw_individual(rng, index, _individual(twin, 0).materials)
 
 
 def _variation(shot: Shot) -> Variation:
@@ -91,7 +91,7 @@ def _variation(shot: Shot) -> Variation:
 def retrieval_still(shot: Shot) -> Still:
     """The picture of a shot."""
     rng = generator(Namespace.RETRIEVAL_VIEWS, shot.unit, shot.number)
-    return draw_still(rng, _identity(shot.unit, shot.number), draw_size(rng, SIZES), _variation(shot))
+    return draw_still(rng, _individual(shot.unit, shot.number), draw_size(rng, SIZES), _variation(shot))
 
 
 def _query_box(still: Still) -> list[float]:

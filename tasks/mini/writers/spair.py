@@ -7,7 +7,7 @@ from typing import cast
 
 from tasks.mini import counts
 from tasks.mini.figure import landmark_points
-from tasks.mini.identity import draw_identity
+from tasks.mini.individual import draw_individual
 from tasks.mini.masks import mask_box
 from tasks.mini.parts import Facing
 from tasks.mini.scene import visible_landmarks
@@ -26,12 +26,12 @@ _SLOTS = 30
 def spair_still(category: int, number: int) -> Still:
     """The picture of that number of a category; every picture shows another individual."""
     rng = generator(Namespace.KEYPOINTS, category, number)
-    identity = draw_identity(rng, class_index(CATEGORIES[category]))
-    return draw_still(rng, identity, draw_size(rng, SIZES), _VIEW)
+    individual = draw_individual(rng, class_index(CATEGORIES[category]))
+    return draw_still(rng, individual, draw_size(rng, SIZES), _VIEW)
 
 
 def _pose(still: Still) -> str:
-    facing = still.figure.identity.template.facing
+    facing = still.figure.individual.template.facing
     if facing is Facing.SIDE:
         return "Left" if still.figure.camera.mirror else "Right"
     return "Frontal" if facing is Facing.FRONT else "Unspecified"

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.datasets.catalogue import STANDARD, DatasetEntry, State, inspect
+from tasks.datasets.catalogue import DATASETS, DatasetEntry, State, inspect
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
 from tasks.datasets.imagenet import ImageNetEntry
@@ -35,7 +35,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_names_are_different() -> None:
-    assert len({entry.name for entry in STANDARD}) == len(STANDARD)
+    assert len({entry.name for entry in DATASETS}) == len(DATASETS)
 
 
 def test_complete(data: Path) -> None:
@@ -43,7 +43,7 @@ def test_complete(data: Path) -> None:
 
 
 def test_partial_and_missing(data: Path) -> None:
-    found = {entry.name: inspect(data, entry) for entry in STANDARD}
+    found = {entry.name: inspect(data, entry) for entry in DATASETS}
     missing = found.pop("rparis6k")
     assert {each.state for each in found.values()} == {State.PARTIAL}
     assert "2 of 30 sequences" in found["davis-2017-val"].text

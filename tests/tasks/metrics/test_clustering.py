@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tasks.metrics.clustering import ari, kmeans, nmi, purity
 from tests.tasks.metrics.agreement import clustering as agreement
+from tests.tasks.standard import KMEANS
 
 labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30)
 
@@ -20,7 +21,7 @@ def test_agrees_with_the_reference(name):
 @pytest.mark.parametrize("distinct", [1, 3])
 def test_kmeans_of_few_different_samples_has_as_many_clusters(distinct):
     features = np.repeat(np.arange(distinct, dtype=np.float32), 4)[:, None] * np.ones((1, 5), np.float32)
-    assert len(set(kmeans(features, 4).tolist())) == distinct
+    assert len(set(kmeans(features, 4, **KMEANS).tolist())) == distinct
 
 
 @settings(max_examples=40, deadline=None)
@@ -53,7 +54,7 @@ def test_refuses_wrong_input():
         ((features * np.nan, 1), "NaN"),
     ]:
         with pytest.raises(ValueError, match=word):
-            kmeans(*arguments)
+            kmeans(*arguments, **KMEANS)
     for measure in (purity, nmi, ari):
         for classes in (one[:2], one[:0], one.astype(float)):
             with pytest.raises(ValueError, match="expected"):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tasks.metrics import neighbours as module
 from tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote
 from tests.tasks.metrics.agreement import neighbours as agreement
+from tests.tasks.standard import TEMPERATURE
 
 DEVICES = [None, torch.device("cpu")]
 
@@ -87,7 +88,7 @@ def test_vote_equals_the_obvious_one(seed, k, classes, temperature):
 
 def test_vote_ranks_tied_classes_by_number():
     found = Neighbours(np.full((1, 4), 0.5, np.float32), np.array([[0, 1, 2, 3]]))
-    assert vote(found, np.array([3, 1, 3, 1]), 4, 6).tolist() == [[1, 3, -1, -1, -1]]
+    assert vote(found, np.array([3, 1, 3, 1]), 4, 6, TEMPERATURE).tolist() == [[1, 3, -1, -1, -1]]
 
 
 def test_chunks_do_not_change_the_result(monkeypatch):
@@ -95,12 +96,12 @@ def test_chunks_do_not_change_the_result(monkeypatch):
     bank, queries = (rng.standard_normal((size, 12)).astype(np.float32) for size in (90, 31))
     labels = rng.integers(0, 7, 90)
     whole = nearest(bank, queries, 20, device=torch.device("cpu"))
-    ranked = vote(whole, labels, 20, 7)
+    ranked = vote(whole, labels, 20, 7, TEMPERATURE)
     monkeypatch.setattr(module, "CHUNK_FLOATS", 64)
     monkeypatch.setattr(module, "BANK_ROWS", 13)
     parts = nearest(bank, queries, 20, device=torch.device("cpu"))
     assert (parts.index == whole.index).all()
-    assert (vote(parts, labels, 20, 7) == ranked).all()
+    assert (vote(parts, labels, 20, 7, TEMPERATURE) == ranked).all()
 
 
 def test_hash_collisions_keep_rows_apart(monkeypatch):
@@ -115,7 +116,7 @@ def test_no_queries_give_no_rows():
     empty = np.empty((0, 4), np.float32)
     found = nearest(np.eye(4, dtype=np.float32), empty, 2)
     assert found.index.shape == (0, 2)
-    assert vote(found, np.arange(4), 2, 4).shape == (0, 4)
+    assert vote(found, np.arange(4), 2, 4, TEMPERATURE).shape == (0, 4)
 
 
 def test_refuses_what_it_cannot_search():
@@ -136,10 +137,10 @@ def test_refuses_what_it_cannot_search():
 def test_refuses_what_cannot_vote():
     found = nearest(np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32), 2)
     for arguments, word in [
-        ((np.arange(3), 2, 4), "one label for each"),
-        ((np.arange(4), 2, 3), r"0\.\.2"),
-        ((np.arange(4), 3, 4), "k of 1 to 2"),
-        ((np.arange(4), 0, 4), "k of 1 to 2"),
+        ((np.arange(3), 2, 4, TEMPERATURE), "one label for each"),
+        ((np.arange(4), 2, 3, TEMPERATURE), r"0\.\.2"),
+        ((np.arange(4), 3, 4, TEMPERATURE), "k of 1 to 2"),
+        ((np.arange(4), 0, 4, TEMPERATURE), "k of 1 to 2"),
         ((np.arange(4), 1, 4, 0.0), "temperature"),
     ]:
         with pytest.raises(ValueError, match=word):

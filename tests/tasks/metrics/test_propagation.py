@@ -8,6 +8,7 @@ from PIL import Image
 from tasks.metrics import propagation as module
 from tasks.metrics.propagation import Propagator, decode, seed_labels
 from tests.tasks.metrics.agreement import propagation as agreement
+from tests.tasks.standard import PROPAGATION
 
 
 class Obvious:
@@ -100,7 +101,10 @@ def test_ties_of_a_still_video_all_count():
 
 def test_labels_stay_a_mixture_and_lengths_do_not_matter():
     features, labels = video(4, 5, 6, 7, 8)
-    one, two = Propagator(features[0], labels), Propagator(7 * features[0], labels)
+    one, two = (
+        Propagator(features[0], labels, **PROPAGATION),
+        Propagator(7 * features[0], labels, **PROPAGATION),
+    )
     for frame in features[1:]:
         soft = one.step(frame)
         torch.testing.assert_close(soft.sum(-1), torch.ones(6, 7, dtype=torch.float64))
@@ -109,7 +113,7 @@ def test_labels_stay_a_mixture_and_lengths_do_not_matter():
 
 def test_half_precision_is_measured_in_float32():
     features, labels = video(5, 2, 4, 4, 8, dtype=torch.float32)
-    propagator = Propagator(features[0].bfloat16(), labels)
+    propagator = Propagator(features[0].bfloat16(), labels, **PROPAGATION)
     assert propagator.step(features[1].bfloat16()).dtype == torch.float32
 
 
@@ -183,10 +187,10 @@ def test_refuses_wrong_input():
         (tokens, labels, {"temperature": 0.0}, "out of range"),
     ]:
         with pytest.raises(ValueError, match=word):
-            Propagator(features, first, **options)
+            Propagator(features, first, **(PROPAGATION | options))
     for features, word in [(tokens[:2], "first frame's shape"), (nan, "NaN")]:
         with pytest.raises(ValueError, match=word):
-            Propagator(tokens, labels).step(features)
+            Propagator(tokens, labels, **PROPAGATION).step(features)
     for mask, grid, word in [
         (np.zeros((3, 3)), (1, 1), "uint8"),
         (np.zeros((3, 3), np.uint8), (0, 1), "at least one token"),

@@ -14,6 +14,7 @@ from tasks.metrics.ranking import revisited
 from tasks.metrics.segmentation import score_video
 from tasks.metrics.similarity import cka
 from tests.tasks.metrics.agreement.similarity import batched
+from tests.tasks.standard import PROPAGATION, TEMPERATURE
 
 quick = settings(max_examples=20, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
@@ -125,7 +126,7 @@ def test_the_nearest_of_a_bank_to_itself_is_itself(seed, n, dim):
     labels = np.arange(n) % 4
     found = nearest(bank, bank, 1)
     assert (found.index[:, 0] == np.arange(n)).all()
-    assert top_k_correct(vote(found, labels, 1, 4), labels, 1).all()
+    assert top_k_correct(vote(found, labels, 1, 4, TEMPERATURE), labels, 1).all()
 
 
 @quick
@@ -139,7 +140,7 @@ def test_neighbours_do_not_see_order_and_lengths(seed, n, k, on_torch):
     assume((np.diff(found.similarity, axis=1) < -1e-5).all())
     moved = nearest(bank[order], queries, k, device=device)
     assert (order[moved.index] == found.index).all()
-    assert (vote(moved, labels[order], k, 5) == vote(found, labels, k, 5)).all()
+    assert (vote(moved, labels[order], k, 5, TEMPERATURE) == vote(found, labels, k, 5, TEMPERATURE)).all()
     lengths = rng.uniform(0.01, 100, (n, 1)).astype(np.float32)
     scaled = nearest(bank * lengths, 7 * queries, k, device=device)
     assert (scaled.index == found.index).all()
@@ -151,7 +152,9 @@ def test_neighbours_do_not_see_order_and_lengths(seed, n, k, on_torch):
 def test_constant_labels_stay_constant(seed, height, width, radius, topk):
     frames, share = normal(seed, 4, height, width, 5), torch.tensor([0.5, 0.2, 0.3], dtype=torch.float64)
     labels = share.expand(height, width, 3)
-    propagator = Propagator(frames[0], labels, n_last_frames=2, topk=topk, radius=radius)
+    propagator = Propagator(
+        frames[0], labels, n_last_frames=2, topk=topk, radius=radius, temperature=PROPAGATION["temperature"]
+    )
     for frame in frames[1:]:
         torch.testing.assert_close(propagator.step(frame), labels)
 

@@ -7,7 +7,7 @@ import pytest
 
 from tasks.mini import class_names
 from tasks.mini.habits import COAT, GROUND, GROUNDS, HABITS, draw_coat, draw_ground, draw_kind
-from tasks.mini.identity import draw_identity
+from tasks.mini.individual import draw_individual
 from tasks.mini.seeds import Namespace, generator
 from tasks.mini.textures import TEXTURES
 
@@ -52,7 +52,7 @@ def test_grounds_are_usual_as_often_as_is_said() -> None:
 def test_textures_of_individuals_follow_their_class() -> None:
     fish = class_names.index("fish")
     kinds = [
-        draw_identity(generator(Namespace.TRAINING, number), fish).materials[0].texture.kind
+        draw_individual(generator(Namespace.TRAINING, number), fish).materials[0].texture.kind
         for number in range(200)
     ]
     assert np.mean([kind in HABITS["fish"].textures for kind in kinds]) > COAT - 0.1

@@ -19,7 +19,7 @@ from tasks.mini import (
 from tasks.mini.affine import Affine, rotation
 from tasks.mini.canvas import Canvas, Owner
 from tasks.mini.figure import Camera, Figure, draw_camera, figure_bounds, landmark_points, moved
-from tasks.mini.identity import PLAIN, Material, draw_identity
+from tasks.mini.individual import PLAIN, Material, draw_individual
 from tasks.mini.lighting import draw_light
 from tasks.mini.masks import outlines, run_lengths, segmentation
 from tasks.mini.parts import Facing
@@ -37,7 +37,7 @@ from tasks.mini.writers.spair import spair_still
 
 def _draw(class_index: int, number: int, size: tuple[int, int] = (72, 72)) -> Still:
     rng = generator(Namespace.TRAINING, 10**6 + class_index, number)
-    return draw_still(rng, draw_identity(rng, class_index), size, Variation())
+    return draw_still(rng, draw_individual(rng, class_index), size, Variation())
 
 
 def _digest(pixels: np.ndarray) -> str:
@@ -136,21 +136,21 @@ def test_landmarks_behind_an_occluder_or_outside_are_not_visible() -> None:
 def test_only_side_views_are_mirrored() -> None:
     for index, template in enumerate(TEMPLATES):
         rng = generator(Namespace.TRAINING, index)
-        identity = draw_identity(rng, index)
-        mirrored = {draw_camera(rng, identity, 1, 0.3).mirror for _ in range(20)}
+        individual = draw_individual(rng, index)
+        mirrored = {draw_camera(rng, individual, 1, 0.3).mirror for _ in range(20)}
         assert mirrored == ({True, False} if template.facing is Facing.SIDE else {False})
 
 
 def test_a_mirrored_figure_keeps_its_landmarks_on_the_same_parts() -> None:
-    identity = draw_identity(generator(Namespace.TRAINING, 9), class_names.index("horse"))
-    angles = (0.0,) * len(identity.template.parts)
-    right, left = (Figure(identity, angles, Camera(mirror=mirror), 50, (0, 0)) for mirror in (False, True))
+    individual = draw_individual(generator(Namespace.TRAINING, 9), class_names.index("horse"))
+    angles = (0.0,) * len(individual.template.parts)
+    right, left = (Figure(individual, angles, Camera(mirror=mirror), 50, (0, 0)) for mirror in (False, True))
     np.testing.assert_allclose(landmark_points(right) * [-1, 1], landmark_points(left))
     assert figure_bounds(right)[2] == pytest.approx(-figure_bounds(left)[0])
 
 
 def test_individuals_of_a_class_differ() -> None:
-    one, other = (draw_identity(generator(Namespace.TRAINING, seed), 0) for seed in (1, 2))
+    one, other = (draw_individual(generator(Namespace.TRAINING, seed), 0) for seed in (1, 2))
     assert one.materials != other.materials
     assert one.stretch != other.stretch
 

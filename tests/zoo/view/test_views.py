@@ -24,14 +24,14 @@ from zoo.view.views import (
 Array = NDArray[np.float64]
 
 VIEWS: tuple[View, ...] = (
-    ResizeCrop(),
+    ResizeCrop(256, 224),
     ResizeCrop(224, 224),
-    FitLongSide(multiple=16),
-    Letterbox(),
-    Letterbox(lanczos=True),
-    ThumbnailCrop(),
+    FitLongSide(224, multiple=16),
+    Letterbox(224),
+    Letterbox(224, lanczos=True),
+    ThumbnailCrop(224, 224),
     WholeFrame(240, 16),
-    Tiles(multiple=16),
+    Tiles(448, 224, multiple=16),
 )
 SIZES = ((500, 375), (375, 500), (300, 300), (641, 427), (120, 90))
 
@@ -105,13 +105,13 @@ def test_scaled_views_have_sides_that_are_multiples(view: View, input_size: int,
 
 
 def test_sizes_of_a_mini_backbone() -> None:
-    assert ResizeCrop().scaled(64, 8) == ResizeCrop(73, 64)
-    assert Tiles().scaled(64, 8) == Tiles(128, 64, 8)
-    assert WholeFrame().scaled(64, 8) == WholeFrame(136, 8)
-    assert Letterbox().scaled(64, 8) == Letterbox(64)
-    assert Letterbox(lanczos=True).scaled(64, 8) == Letterbox(64, lanczos=True)
-    assert ThumbnailCrop().scaled(64, 8) == ThumbnailCrop(64, 64)
-    assert ThumbnailCrop().scaled(64, 14) == ThumbnailCrop(70, 70)  # both follow the patches
+    assert ResizeCrop(256, 224).scaled(64, 8) == ResizeCrop(73, 64)
+    assert Tiles(448, 224).scaled(64, 8) == Tiles(128, 64, 8)
+    assert WholeFrame(480).scaled(64, 8) == WholeFrame(136, 8)
+    assert Letterbox(224).scaled(64, 8) == Letterbox(64)
+    assert Letterbox(224, lanczos=True).scaled(64, 8) == Letterbox(64, lanczos=True)
+    assert ThumbnailCrop(224, 224).scaled(64, 8) == ThumbnailCrop(64, 64)
+    assert ThumbnailCrop(224, 224).scaled(64, 14) == ThumbnailCrop(70, 70)  # both follow the patches
     assert ThumbnailCrop(448, 224).scaled(64, 14) == ThumbnailCrop(140, 70)
 
 
@@ -129,7 +129,7 @@ def test_sizes_of_a_mini_backbone() -> None:
 )
 def test_tiles_of_the_paper(size: tuple[int, int], multiple: int, grid: tuple[int, int], tiles: int) -> None:
     """Examples measured with the code of Walmer et al., CVPR 2023."""
-    view = Tiles().scaled(224, multiple)
+    view = Tiles(448, 224).scaled(224, multiple)
     width, height = view.geometry(size).size
     assert (height // multiple, width // multiple) == grid
     assert len(view.corners((width, height))) == tiles
@@ -217,7 +217,7 @@ def centre_square(image: Image.Image, side: int) -> NDArray[np.uint8]:
 
 
 @pytest.mark.parametrize("size", [*SIZES, (1024, 768), (300, 1000), (225, 224), (90, 224)])
-@pytest.mark.parametrize("view", [ThumbnailCrop(), ThumbnailCrop(64, 64), ThumbnailCrop(100, 64)])
+@pytest.mark.parametrize("view", [ThumbnailCrop(224, 224), ThumbnailCrop(64, 64), ThumbnailCrop(100, 64)])
 def test_thumbnail_crop_shrinks_then_enlarges(view: ThumbnailCrop, size: tuple[int, int]) -> None:
     image = noise(size)
     found = view.render(image)[0].permute(1, 2, 0).numpy()
@@ -228,15 +228,15 @@ def test_thumbnail_crop_shrinks_then_enlarges(view: ThumbnailCrop, size: tuple[i
 def test_thumbnail_crop_averages_blocks_before_it_resamples() -> None:
     image = noise((1024, 768))
     plain = centre_square(image.resize((224, 168), Image.Resampling.LANCZOS), 224)
-    found = ThumbnailCrop().render(image)[0].permute(1, 2, 0).numpy()
+    found = ThumbnailCrop(224, 224).render(image)[0].permute(1, 2, 0).numpy()
     assert not (found == plain).all()
 
 
 @pytest.mark.parametrize("size", [(120, 90), (224, 224), (60, 200)])
 def test_a_small_image_is_notshrunk(size: tuple[int, int]) -> None:
     image = noise(size)
-    assert torch.equal(ThumbnailCrop().render(image), ResizeCrop(224, 224).render(image))
-    assert ThumbnailCrop().geometry(size) == ResizeCrop(224, 224).geometry(size)
+    assert torch.equal(ThumbnailCrop(224, 224).render(image), ResizeCrop(224, 224).render(image))
+    assert ThumbnailCrop(224, 224).geometry(size) == ResizeCrop(224, 224).geometry(size)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_a_small_image_is_notshrunk(size: tuple[int, int]) -> None:
     ],
 )
 def test_corners_of_a_thumbnail_crop(size: tuple[int, int], corners: list[tuple[int, int]]) -> None:
-    geometry = ThumbnailCrop().geometry(size)
+    geometry = ThumbnailCrop(224, 224).geometry(size)
     found = geometry.to_view(np.array([(0, 0), size], np.float64))
     np.testing.assert_allclose(found, corners, atol=1e-9)
     assert (geometry.size, geometry.content) == ((224, 224), (0, 0, 224, 224))

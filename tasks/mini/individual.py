@@ -28,8 +28,8 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """An individual.
+class Individual:
+    """One individual of a class, whatever the view.
 
     Attributes:
         class_index: Its class.
@@ -43,7 +43,7 @@ class Identity:
 
     @property
     def template(self) -> Template:
-        """Its class's parts."""
+        """The parts of the individual's class."""
         return TEMPLATES[self.class_index]
 
     def factors(self, part: Part) -> tuple[float, float]:
@@ -69,9 +69,9 @@ def draw_materials(rng: np.random.Generator, habit: Habit) -> tuple[Material, ..
     )
 
 
-def draw_identity(
+def draw_individual(
     rng: np.random.Generator, class_index: int, materials: tuple[Material, ...] | None = None
-) -> Identity:
+) -> Individual:
     """A random individual of a class, in given materials if any."""
     kinds = sorted({part.kind for part in TEMPLATES[class_index].parts})
     along, across = np.exp(rng.uniform(-0.24, 0.24, (2, len(kinds))))
@@ -81,9 +81,9 @@ def draw_identity(
     }
     if materials is None:
         materials = draw_materials(rng, HABITS[TEMPLATES[class_index].name])
-    return Identity(class_index, stretch, materials)
+    return Individual(class_index, stretch, materials)
 
 
-def material_of(identity: Identity, part: Part) -> Material:
+def material_of(individual: Individual, part: Part) -> Material:
     """What covers a part."""
-    return identity.materials[Slot(part.slot)]
+    return individual.materials[Slot(part.slot)]

@@ -1,0 +1,24 @@
+"""Names of the arrays that metrics take, and values in them that several metrics treat alike."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Features = NDArray[np.float32] | NDArray[np.float64]
+"""Vectors of items, one a row."""
+
+Mask = NDArray[np.bool_]
+"""Where an object is in an image: [height width]."""
+
+Labels = NDArray[np.uint8]
+"""Which object each pixel shows: [height width], 0 for background."""
+
+VOID = 255
+"""Label of pixels that belong to no object and are not judged."""
+
+SHORTEST = 1e-12
+"""Length that a shorter vector is divided by, so that a vector of zeros stays one."""
+
+ROUNDING = 16
+"""Multiples of a dtype's precision below which a spread is none."""
