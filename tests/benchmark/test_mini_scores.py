@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import benchmark
-from benchmark.plan.suites import MINI, MINI_INTERVENTIONS
+from benchmark.plan.suites import MINI_INTERVENTIONS, MINI_SUITE
 from leaderboards.check import Tolerance, differences
 from leaderboards.pages.build import tables_folder
 from leaderboards.pages.csv import read_tidy, tidy_frame
@@ -43,7 +43,7 @@ def committed(suite: str) -> pd.DataFrame:
 
 @pytest.mark.parametrize("name", PACKAGED)
 def test_scores_are_the_committed_ones(name: str, tmp_path: Path) -> None:
-    suite = MINI if name in MINI.backbones else MINI_INTERVENTIONS
+    suite = MINI_SUITE if name in MINI_SUITE.backbones else MINI_INTERVENTIONS
     records = benchmark.run(
         [name], suite=suite.name, layers=LAYERS, floor=False, workers=1, output=tmp_path / "out"
     )

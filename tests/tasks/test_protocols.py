@@ -12,8 +12,9 @@ import torch
 from PIL import Image
 
 from benchmark.features.loading import Batch, batches
-from benchmark.plan.datasets import Binder, DataLocation
-from benchmark.plan.plan import BoundTask
+from benchmark.plan.bound import BoundTask
+from benchmark.plan.datasets import bind_tasks
+from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import REAL, Catalogue
 from tasks.cka import CkaProblem, CkaRule
 from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem
@@ -31,7 +32,7 @@ from tasks.metrics.neighbours import vote
 from tasks.metrics.propagation import Propagator, seed_labels
 from tasks.propagation import PropagationProblem, PropagationRule
 from tasks.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
-from tasks.registry import TASKS
+from tasks.registry import find_tasks
 from tasks.retrieval import RetrievalProblem, RetrievalRule
 from tasks.sources import Batches
 from tests import fakes
@@ -126,10 +127,10 @@ FAKES: Catalogue = replace(
 
 
 def bound(data: Path, protocol: EvaluationProtocol, catalogue: Catalogue = FAKES) -> dict[str, BoundTask]:
-    found = Binder(DataLocation(catalogue, data, protocol=protocol)).bind(TASKS, named=True)
+    found = bind_tasks(DataLocation(catalogue, data, protocol=protocol), find_tasks(()), named=True)
     assert not found.absent
     assert not found.broken
-    return {one.task.name: one for one in found.tasks}
+    return {one.subject.entry.name: one for one in found.every}
 
 
 @pytest.fixture
@@ -161,8 +162,8 @@ def test_a_protocol_reaches_every_task(data: Path) -> None:
             problem: Any = one.problem
             assert problem.rule == rule
             assert one.protocol == protocol.name
-            assert not one.coverage.partial
-            view = protocol.images if one.task.role == "classification" else rule.view
+            assert not one.subject.coverage.partial
+            view = protocol.images if one.subject.entry.role == "classification" else rule.view
             assert {source.view for source in looked_at(one.problem).values()} == {view}
         similarity: Any = found[protocol.name]["cka"].problem
         assert similarity.where.batches == protocol.batches
@@ -187,7 +188,7 @@ def test_parts_cluster_as_objects_and_the_last_object_image_is_left_out(data: Pa
 def test_pairs_drawn_from_a_part_of_the_data_are_said_to_be_others(data: Path) -> None:
     more = replace(FAKES, keypoints=SpairEntry(pairs=5, categories=2))
     for protocol, words in ((STANDARD, False), (PAPER, True)):
-        coverage = bound(data, protocol, more)["spair"].coverage
+        coverage = bound(data, protocol, more)["spair"].subject.coverage
         assert coverage.partial
         assert ("pairs drawn from what is there" in str(coverage)) == words
 

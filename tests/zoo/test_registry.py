@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
-from benchmark.plan.suites import MINI
+from benchmark.plan.suites import MINI_SUITE
 from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import counted
 from zoo.errors import InputError
@@ -106,7 +106,7 @@ def weights_of(backbone: Backbone) -> list[Tensor]:
 
 def test_mini_suite_has_every_family_and_twelve_blocks() -> None:
     suite = find(["mini-*"])
-    assert [spec.family for spec in find(MINI.backbones)] == [*FAMILIES[:7]]
+    assert [spec.family for spec in find(MINI_SUITE.backbones)] == [*FAMILIES[:7]]
     assert {spec.family for spec in suite if spec.trained} == {*FAMILIES[:7]}
     assert {spec.family for spec in suite if not spec.trained} == {"FS", "CLIP", "BEiT", "ResNet", "random"}
     assert {spec.depth for spec in suite if not spec.is_floor} == {12}
