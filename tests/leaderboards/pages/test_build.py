@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.check import Tolerance
-from leaderboards.display import file_name
-from leaderboards.pages.build import check_pages, tables_folder, write_pages
-from leaderboards.pages.csv import TIDY, read_tidy, tidy_frame
+from leaderboards.check import Tolerance, check_pages
+from leaderboards.display import page_name
+from leaderboards.pages.build import tables_folder, write_pages
+from leaderboards.pages.tidy import TIDY, read_tidy, tidy_frame
 from leaderboards.records.record import to_frame
 from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure
 from tests.leaderboards.goldens import several, uncertain, write_measured
@@ -55,7 +55,7 @@ def test_a_suite_cannot_write_elsewhere(tmp_path):
     paths = write_pages(frame([record(suite="../a/b c")]), tmp_path)
     assert paths == [tmp_path / "a-b-c.csv", tmp_path / "a-b-c.md"]
     assert "(a-b-c.csv)" in paths[1].read_text()
-    assert file_name("..") == "unnamed"
+    assert page_name("..") == "unnamed"
 
 
 def test_the_csv_has_one_row_a_layer_with_four_decimals(committed):
