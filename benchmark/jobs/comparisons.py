@@ -16,7 +16,7 @@ from benchmark.jobs.scores import readers_of
 from benchmark.plan.plan import BoundTask
 from benchmark.scores.cka_matrix import Compared, compare
 from benchmark.scores.records import Scored, base_fields, file_name, file_under, is_current
-from leaderboards.records.record import COLUMNS, write_frame
+from leaderboards.records.record import with_all_columns, write_frame
 from tasks.base import digest
 from tasks.cka import CkaProblem
 
@@ -141,7 +141,7 @@ def _frame(
             "reason": np.where(np.isnan(values), "features do not vary or are not finite", ""),
         }
     )
-    return frame[list(COLUMNS)]
+    return with_all_columns(frame)
 
 
 def _pairs(runs: Sequence[BackboneRun]) -> list[Pair]:

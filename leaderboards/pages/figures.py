@@ -25,6 +25,7 @@ SHAPES = (
 WIDTH, PLOT_HEIGHT = 720, 250
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 12, 46
 LEGEND_LINE, LETTER = 20, 6.6
+MOST_BLOCKS = 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,9 @@ def draw(figure: Figure) -> str:
     """The figure as an ``<svg>`` element; its text is escaped, and its title names it for screen readers."""
     points = figure.frame.dropna(subset=["x", "y"])
     names = [str(name) for name in dict.fromkeys(figure.frame["series"])]
-    across = _scale(points["x"].tolist(), LEFT, WIDTH - RIGHT)
-    up = _scale([*points["y"].tolist(), *figure.span], TOP + PLOT_HEIGHT, TOP)
+    across = _across(points["x"].tolist())
+    ticks = _ticks([*points["y"].tolist(), *figure.span])
+    up = Scale(ticks, ticks[0], ticks[-1], TOP + PLOT_HEIGHT, TOP)
     legend, height = _legend(names)
     drawn = [_series(figure, name, place, across, up) for place, name in enumerate(names)]
     title = escape(figure.title)
@@ -78,10 +80,20 @@ def round_ticks(low: float, high: float, count: int = 6) -> tuple[float, ...]:
     return tuple(round(number * step, 12) for number in range(first, last + 1))
 
 
-def _scale(values: list[float], start: float, stop: float) -> Scale:
-    """The scale of an axis that holds all values; 0 to 1 where there are none."""
-    ticks = round_ticks(min(values, default=0.0), max(values, default=1.0))
-    return Scale(ticks, ticks[0], ticks[-1], start, stop)
+def _ticks(values: list[float]) -> tuple[float, ...]:
+    """Round numbers around all values; 0 to 1 where there are none."""
+    return round_ticks(min(values, default=0.0), max(values, default=1.0))
+
+
+def _across(values: list[float]) -> Scale:
+    """The horizontal scale: each whole number where there are only few, as of blocks, else round numbers."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    if all(value == int(value) for value in values) and high - low <= MOST_BLOCKS:
+        ticks, low, high = tuple(map(float, range(int(low), int(high) + 1))), low - 0.5, high + 0.5
+    else:
+        ticks = _ticks(values)
+        low, high = ticks[0], ticks[-1]
+    return Scale(ticks, low, high, LEFT, WIDTH - RIGHT)
 
 
 def _axes(figure: Figure, across: Scale, up: Scale) -> list[str]:

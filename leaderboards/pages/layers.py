@@ -49,7 +49,7 @@ def _column_blocks(rows: pd.DataFrame, column: Column, chosen: pd.DataFrame) -> 
     """The part of one column."""
     mark = " †" if column.partial else ""
     title = f"{column.task} on {column.dataset} ({column.protocol}): {column.metric}, %{mark}"
-    blocks: list[Block] = [Heading(3, title), *_figures(rows, column, title)]
+    blocks: list[Block] = [Heading(3, title), *_figures(rows, column)]
     blocks += _pooling_blocks(rows, column, None, title)
     if not chosen.empty:
         blocks += [said(CHOICES), Table(chosen, caption=f"{title}: blocks chosen on random halves")]
@@ -64,7 +64,7 @@ def _column_blocks(rows: pd.DataFrame, column: Column, chosen: pd.DataFrame) -> 
     return blocks
 
 
-def _figures(records: pd.DataFrame, column: Column, title: str) -> list[Block]:
+def _figures(records: pd.DataFrame, column: Column) -> list[Block]:
     """The scores of every block in the primary pooling, a line a backbone; nothing without any score."""
     rows = pooled(score_rows(records), column)
     rows = candidates(rows[(rows["metric"] == column.metric) & ~is_floor(rows)])
@@ -79,6 +79,7 @@ def _figures(records: pd.DataFrame, column: Column, title: str) -> list[Block]:
             value = own.get(block, float("nan"))
             points.append((backbone.label, block / scale[backbone.name], value))
     frame = pd.DataFrame(points, columns=["series", "x", "y"])
+    title = f"{column.task} on {column.dataset} ({column.protocol}): the score of every block"
     return [Figure(frame, "lines", title, axis, f"{column.metric}, %")]
 
 

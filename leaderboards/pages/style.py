@@ -24,6 +24,7 @@ th, td { padding: 0.35rem 0.75rem; border-top: 1px solid var(--line); text-align
   white-space: nowrap; }
 th { font-weight: 600; }
 thead th { background: var(--soft); vertical-align: bottom; }
+tbody th { position: sticky; left: 0; background: var(--ground); }
 .left { text-align: left; }
 td.left { white-space: normal; min-width: 8rem; }
 td.best { font-weight: 700; background: var(--soft); }

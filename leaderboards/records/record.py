@@ -150,11 +150,11 @@ def read_records(folders: Iterable[Path]) -> pd.DataFrame:
     frames = [read_frame(path) for path in paths if not path.name.startswith(".")]
     if not frames:
         raise InputError("expected records (*.parquet) but found none; `python -m benchmark run` writes them")
-    return _with_all_columns(pd.concat(frames, ignore_index=True))
+    return with_all_columns(pd.concat(frames, ignore_index=True))
 
 
-def _with_all_columns(frame: pd.DataFrame) -> pd.DataFrame:
-    """Records of an older version have no value for what came later."""
+def with_all_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """Records with the columns `COLUMNS`; what they lack, as those of an older version do, is as usual."""
     for column, usual in DEFAULTS.items():
         if column not in frame:
             frame[column] = usual
