@@ -1,17 +1,25 @@
-"""Two tidy tables of one suite compared: what differs, in sentences."""
+"""Committed pages and the records of today compared: what differs, in sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.display import COMPARISON_TASK
-from leaderboards.pages.csv import DECIMALS, KEY
+from leaderboards.choices.selection import is_analysis
+from leaderboards.display import COMPARISON_TASK, inside_name, page_name
+from leaderboards.pages.csv import file_digest, read_numbers
+from leaderboards.pages.inside_numbers import INSIDE, inside_frame
+from leaderboards.pages.tidy import DECIMALS, TIDY, tidy_frame
+from leaderboards.records.record import of_suite, suites_of
+from zoo.errors import InputError
 
 Row = dict[str, str]
 Key = tuple[str, ...]
 
 GROUP = ["backbone", "task", "dataset", "protocol"]
+PLACE = ["pooling", "metric", "layer", "tap", "head", "other", "other_layer", "other_tap"]
+"""What tells the rows of a group apart; a table has some of these columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,27 +29,94 @@ class Tolerance:
     Attributes:
         score: Points of a score.
         cka: Difference of a CKA.
+        analysis: Share of an analysis's number.
     """
 
     score: float = 0.5
     cka: float = 0.02
+    analysis: float = 0.02
 
     def of(self, task: str) -> float:
-        """The tolerance for a task's numbers."""
+        """The tolerance for the numbers of a task that ranks, or of CKA."""
         return self.cka if task == COMPARISON_TASK else self.score
 
 
 TOLERANCE = Tolerance()
 
 
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """How far the numbers of one group may move."""
+
+    amount: float
+    is_share: bool
+
+    def __str__(self) -> str:
+        return f"{100 * self.amount:g} %" if self.is_share else f"{self.amount:g}"
+
+    def distance(self, pair: tuple[Row, Row]) -> float:
+        """How far a value moved, to the decimals of the table, or as a share of the larger one."""
+        old, new = (float(row["value"]) for row in pair)
+        if not self.is_share:
+            return round(abs(old - new), DECIMALS)
+        return abs(old - new) / (max(abs(old), abs(new)) or 1.0)
+
+
+def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLERANCE) -> list[str]:
+    """What differs between the committed files of the records' suites and the records.
+
+    Rows that are missing or new, values beyond the tolerance, counts and partial data; not dates, versions,
+    devices or which layer is best. Of intervals, only whether they are there; they move with the scores, and
+    how often a layer is chosen and what is tied move more than the scores do. Analyses are compared where
+    they are committed or in the records.
+
+    Returns:
+        One sentence a difference; none where the committed files are current.
+    """
+    sentences: list[str] = []
+    for suite in suites_of(records):
+        own = of_suite(records, suite)
+        inside, ranked = inside_name(suite), page_name(suite)
+        described = is_analysis(own)
+        if not described.all() or (folder / f"{ranked}.csv").is_file():
+            sentences += _check_page(folder, ranked, TIDY, tidy_frame(own, suite), tolerance)
+        if described.any() or (folder / f"{inside}.csv").is_file():
+            sentences += _check_page(folder, inside, INSIDE, inside_frame(own, suite), tolerance)
+    return sentences
+
+
+def _check_page(
+    folder: Path, name: str, columns: Sequence[str], fresh: pd.DataFrame, tolerance: Tolerance
+) -> list[str]:
+    """What differs between one page with its numbers and the numbers of today."""
+    page, numbers = (folder / f"{name}.{ending}" for ending in ("md", "csv"))
+    absent = [path for path in (page, numbers) if not path.is_file()]
+    sentences = [f"{path.name} is not in {folder}; write the leaderboard again" for path in absent]
+    if numbers in absent:
+        return sentences
+    try:
+        committed = read_numbers(numbers, columns)
+    except InputError as error:
+        return [*sentences, str(error)]
+    if page not in absent:
+        digest = file_digest(numbers.read_text(encoding="utf-8"))
+        if digest not in page.read_text(encoding="utf-8"):
+            sentences.append(f"{page.name} was not written with {numbers.name}; write the leaderboard again")
+    return sentences + [
+        f"{numbers.name}: {sentence}" for sentence in differences(committed, fresh, tolerance)
+    ]
+
+
 def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Tolerance) -> list[str]:
     """One sentence for each backbone and task, and kind of difference, in sorted order.
 
     Args:
-        committed: Columns `leaderboards.pages.csv.TIDY`, as text.
+        committed: Columns `leaderboards.pages.tidy.TIDY`, or `leaderboards.pages.inside_numbers.INSIDE` of
+            analyses, as text.
         fresh: The same from the records of today.
         tolerance: How far values may differ.
     """
+    described = "head" in committed
     old, new = _by_group(committed), _by_group(fresh)
     sentences = []
     for group in sorted({*old, *new}):
@@ -54,17 +129,19 @@ def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Toleran
         if came:
             sentences.append(f"{name}: lacks {_rows(came)} of the records; write the leaderboard again")
         both = [(before[key], now[key]) for key in before if key in now]
-        sentences += [f"{name}: {change}" for change in _changes(both, tolerance.of(task))]
+        limit = _Limit(tolerance.analysis if described else tolerance.of(task), described)
+        sentences += [f"{name}: {change}" for change in _changes(both, limit)]
     return sentences
 
 
 def _by_group(table: pd.DataFrame) -> dict[Key, dict[Key, Row]]:
     """The rows of a tidy table by backbone and task, then by what they are of."""
     groups: dict[Key, dict[Key, Row]] = {}
+    key = [column for column in PLACE if column in table]
     for values in table.itertuples(index=False, name=None):
         row: Row = dict(zip(table.columns, map(str, values), strict=True))
         group = groups.setdefault(tuple(row[column] for column in GROUP), {})
-        group[tuple(row[column] for column in KEY)] = row
+        group[tuple(row[column] for column in key)] = row
     return groups
 
 
@@ -73,15 +150,15 @@ def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count} rows"
 
 
-def _changes(both: Sequence[tuple[Row, Row]], limit: float) -> list[str]:
+def _changes(both: Sequence[tuple[Row, Row]], limit: _Limit) -> list[str]:
     """What differs between rows that both tables have, the committed one first."""
     changes = []
     scored = [(old, new) for old, new in both if old["value"] and new["value"]]
-    moved = [pair for pair in scored if _distance(pair) > limit]
+    moved = [pair for pair in scored if limit.distance(pair) > limit.amount]
     if moved:
-        old, new = max(moved, key=_distance)
+        old, new = max(moved, key=limit.distance)
         changes.append(
-            f"{_rows(len(moved))} moved by more than {limit:g}, most {_place(old)}: "
+            f"{_rows(len(moved))} moved by more than {limit}, most {_place(old)}: "
             f"committed {float(old['value']):g}, now {float(new['value']):g}"
         )
     changes += _turned(both, "value", "empty", "scored")
@@ -100,14 +177,11 @@ def _turned(both: Sequence[tuple[Row, Row]], column: str, empty: str, filled: st
     return [f"{_rows(len(rows))} {words}, first {_place(rows[0])}" for rows, words in turns if rows]
 
 
-def _distance(pair: tuple[Row, Row]) -> float:
-    """How far a value moved, to the decimals of the table."""
-    return round(abs(float(pair[0]["value"]) - float(pair[1]["value"])), DECIMALS)
-
-
 def _place(row: Row) -> str:
     """Where in a backbone a row belongs."""
     layer = "final" if row["tap"] == "final" else f"layer {row['layer']}"
     layer += f" {row['tap']}" if row["tap"] not in ("block", "final") else ""
-    other = f" with {row['other']} layer {row['other_layer']}" if row["other"] else ""
+    if row.get("head", "-1") != "-1":
+        layer += f" head {row['head']}"
+    other = f" with {row['other']} layer {row['other_layer']}" if row.get("other") else ""
     return f"{layer}, {row['pooling']}{other}"

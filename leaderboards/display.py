@@ -7,10 +7,6 @@ from tasks.registry import TASKS, TaskEntry
 
 COMPARISON_TASK = "cka"
 
-TIED = "≈"
-"""Mark of a score that the data cannot tell from the best one."""
-
-
 POOLINGS: dict[str, str] = {
     "cls": "class token",
     "mean": "mean of the patch tokens",
@@ -27,9 +23,14 @@ def task_display(name: str) -> TaskEntry:
     return next((entry for entry in TASKS if entry.name == name), bare)
 
 
-def file_name(suite: str) -> str:
-    """A suite's name as the name of its files, which stay in their folder whatever it is called."""
+def page_name(suite: str) -> str:
+    """A suite's name as the name of its pages' files, which stay in their folder whatever it is called."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", suite).strip(".-") or "unnamed"
+
+
+def inside_name(suite: str) -> str:
+    """The name of the files of a suite's page of analyses."""
+    return f"{page_name(suite)}.inside"
 
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:
@@ -76,6 +77,11 @@ def similarity_text(value: float, spread: float = math.nan) -> str:
     return _with_spread(value, spread, 3)
 
 
+def number_text(value: float, spread: float = math.nan) -> str:
+    """A number of an analysis as tables show it: three decimals below 10, one above, and its spread."""
+    return _with_spread(value, spread, 3 if abs(value) < 10 else 1)
+
+
 def signed_text(value: float) -> str:
     """A difference of scores as tables show it: one decimal and a sign, ``0.0`` where it rounds to that."""
     text = fixed(value, 1)
@@ -86,13 +92,6 @@ def _with_spread(value: float, spread: float, decimals: int) -> str:
     """``value ± spread``, without the spread where there is none, "" without a value."""
     text, around = fixed(value, decimals), fixed(spread, decimals)
     return f"{text} ± {around}" if text and around else text
-
-
-def marked(text: str, *, best: bool, tied: bool) -> str:
-    """A cell's text in bold where it is the best, followed by `TIED` where it cannot be told from that."""
-    if best:
-        return f"**{text}**"
-    return f"{text} {TIED}" if tied else text
 
 
 def ranges_text(numbers: list[int]) -> str:

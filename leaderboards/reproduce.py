@@ -7,10 +7,11 @@ from typing import Literal, get_args
 
 import pandas as pd
 
-from leaderboards.choices.selection import FLOOR, newest
+from leaderboards.choices.best import best_layers
+from leaderboards.choices.floor import floor_scores
+from leaderboards.choices.selection import is_floor, newest
 from leaderboards.display import ranges_text
 from leaderboards.literature import INPUT_SIZE, Published
-from leaderboards.pages.scores import best_layers, floor_scores
 
 Verdict = Literal["agrees", "off", "no interval", "partial data", "no score", "not run", "not comparable"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -54,7 +55,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Reproduced:
     """One row of the frame: a published number, what was measured, and the verdict.
 
     Attributes:
@@ -106,7 +107,7 @@ class Comparison:
     conditions: str
 
 
-COLUMNS = tuple(field.name for field in fields(Comparison))
+COLUMNS = tuple(field.name for field in fields(Reproduced))
 
 
 def reproduce(records: pd.DataFrame, published: Sequence[Published]) -> pd.DataFrame:
@@ -149,7 +150,7 @@ def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Key,
         return {}
     wanted = {_key(one) for one in published if one.comparable}
     keys = list(zip(*(records[column].tolist() for column in _KEY), strict=True))
-    known = records["trained"].astype(bool) | (records["family"] == FLOOR)
+    known = records["trained"].astype(bool) | is_floor(records)
     asked = pd.Series([key in wanted for key in keys], index=records.index)
     rows = records[asked & known & (records["other"] == "")]
     return {
@@ -162,7 +163,7 @@ def _key(one: Published) -> _Key:
     return (one.backbone, one.task, one.dataset, one.protocol, one.pooling)
 
 
-def _compare(one: Published, run: pd.DataFrame | None) -> Comparison:
+def _compare(one: Published, run: pd.DataFrame | None) -> Reproduced:
     """A published number beside the records of its run."""
     if not one.comparable:
         return _row(one, "not comparable", one.not_comparable)
@@ -234,7 +235,7 @@ def _floor(rows: pd.DataFrame) -> Measured | str:
     return Measured(float(found["mean"].iloc[0]), partial=len(partial) > 0, note=note)
 
 
-def _judged(one: Published, found: Measured) -> Comparison:
+def _judged(one: Published, found: Measured) -> Reproduced:
     """The row of a number beside which something was run."""
     if math.isnan(found.value):
         return _row(one, "no score", found.note)
@@ -259,9 +260,9 @@ def _verdict(one: Published, found: Measured) -> Verdict:
     return "agrees" if found.low <= one.value + half and one.value - half <= found.high else "off"
 
 
-def _row(one: Published, verdict: Verdict, reason: str) -> Comparison:
+def _row(one: Published, verdict: Verdict, reason: str) -> Reproduced:
     """The row of a number beside which nothing stands."""
-    return Comparison(
+    return Reproduced(
         source=one.source,
         table=one.table,
         second_hand=one.second_hand,

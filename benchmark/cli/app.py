@@ -190,14 +190,19 @@ def leaderboard_command(
     check: Annotated[
         bool, typer.Option("--check", help="Compare the records with the committed pages instead.")
     ] = False,
+    formats: Annotated[
+        str, typer.Option("--format", help="What to write: csv, md, html; several with commas.")
+    ] = "csv,md",
 ) -> None:
     """Write the pages again from the records, or check that the committed ones are current."""
-    from leaderboards.pages.build import check_pages, tables_folder, write_pages
+    from leaderboards.check import check_pages
+    from leaderboards.pages.build import tables_folder, write_pages
     from leaderboards.records.record import read_records
 
     records = read_records([output / "records"])
     if not check:
-        for path in write_pages(records, tables or output / "tables", output / "items"):
+        endings = [part.strip() for part in formats.split(",")]
+        for path in write_pages(records, tables or output / "tables", output / "items", endings):
             typer.echo(path)
         return
     differences = check_pages(records, tables or tables_folder())

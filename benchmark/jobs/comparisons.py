@@ -21,7 +21,7 @@ from benchmark.plan.plan import Plan
 from benchmark.scores.cka_matrix import Compared, compare
 from benchmark.scores.records import Scored, base_fields, file_under, is_current
 from leaderboards.records.files import scored_path
-from leaderboards.records.record import COLUMNS, DEFAULTS, write_frame
+from leaderboards.records.record import with_all_columns, write_frame
 from tasks.base import digest
 
 Pair = tuple[ScoreJob, ScoreJob]
@@ -129,7 +129,6 @@ def _frame(
     second = [pair[1].setup.layers[column] for column in columns]
     values = block.ravel()
     constants = {
-        **DEFAULTS,
         **shared,
         "metric": "CKA",
         "primary": shared["pooling"] == pair[0].setup.context.table_pooling,
@@ -149,7 +148,7 @@ def _frame(
             "reason": np.where(np.isnan(values), "features do not vary or are not finite", ""),
         }
     )
-    return frame[list(COLUMNS)]
+    return with_all_columns(frame)
 
 
 def _pairs(jobs: Sequence[ScoreJob]) -> list[Pair]:

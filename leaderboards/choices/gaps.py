@@ -1,15 +1,17 @@
 """Which cells of the tables are empty, and why."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
+from leaderboards.choices.analyses import analyses_of
 from leaderboards.choices.selection import (
-    Backbone,
+    BoardBackbone,
     Column,
     backbones_of,
     columns_of,
+    is_analysis,
     newest,
     primary_poolings,
 )
@@ -24,8 +26,11 @@ NO_REASON = "no reason was recorded"
 
 
 def empty_cells(records: pd.DataFrame) -> list[str]:
-    """One sentence for each group of missing scores that share backbone, task and reason, in order."""
-    rows = newest(records)
+    """One sentence for each group of missing scores that share backbone, task and reason, in order.
+
+    Analyses have no cells on the leaderboard and are left out.
+    """
+    rows = newest(records[~is_analysis(records)])
     backbones, scores = backbones_of(rows), rows[rows["other"] == ""]
     found: dict[Key, set[tuple[int, str]]] = defaultdict(set)
     columns = columns_of(scores)
@@ -42,6 +47,42 @@ def empty_cells(records: pd.DataFrame) -> list[str]:
     for column in columns:
         for name, layers in _absent(column.rows(scores), column, backbones):
             found[name, column.task, column.dataset, column.protocol, "", "", NOT_RUN] |= layers
+    return _sentences(found, backbones)
+
+
+def empty_analyses(records: pd.DataFrame) -> list[str]:
+    """The same of analyses; a backbone that an analysis says nothing about is named once, without layers.
+
+    Args:
+        records: Columns of `Record`, in any order; tasks that rank are left out.
+    """
+    rows = newest(records[is_analysis(records)])
+    backbones = backbones_of(rows)
+    found: dict[Key, set[tuple[int, str]]] = {}
+    for one in analyses_of(rows):
+        own = one.rows(rows)
+        for backbone in backbones:
+            of_backbone = own[own["backbone"] == backbone.name]
+            several = len(set(of_backbone["pooling"])) > 1
+            whole = not of_backbone["value"].notna().any()
+            missing = of_backbone[of_backbone["value"].isna()]
+            for pooling, reason, layer, tap in _missing(missing):
+                named = pooling if several and not whole else ""
+                key = (backbone.name, one.task, one.dataset, one.protocol, named, "", reason or NO_REASON)
+                found.setdefault(key, set()).update(set() if whole else {(layer, tap)})
+            if of_backbone.empty and not backbone.floor:
+                found[backbone.name, one.task, one.dataset, one.protocol, "", "", NOT_RUN] = set()
+    return _sentences(found, backbones)
+
+
+def _missing(rows: pd.DataFrame) -> list[tuple[str, str, int, str]]:
+    """Pooling, reason, layer and tap of some rows."""
+    columns = [rows[column].tolist() for column in ("pooling", "reason", "layer", "tap")]
+    return [(pooling, reason, int(layer), tap) for pooling, reason, layer, tap in zip(*columns, strict=True)]
+
+
+def _sentences(found: Mapping[Key, set[tuple[int, str]]], backbones: Sequence[BoardBackbone]) -> list[str]:
+    """Groups of missing numbers in words, in the order of the page."""
     ranks = {backbone.name: rank for rank, backbone in enumerate(backbones)}
     ordered = sorted(found, key=lambda key: (task_rank(key[1]), key[2:4], ranks[key[0]], key[4:]))
     labels = {backbone.name: backbone.label for backbone in backbones}
@@ -49,7 +90,7 @@ def empty_cells(records: pd.DataFrame) -> list[str]:
 
 
 def _absent(
-    rows: pd.DataFrame, column: Column, backbones: Iterable[Backbone]
+    rows: pd.DataFrame, column: Column, backbones: Iterable[BoardBackbone]
 ) -> Iterable[tuple[str, set[tuple[int, str]]]]:
     """Backbones and their blocks that have no record of a column; no blocks where it has none at all."""
     for backbone in backbones:

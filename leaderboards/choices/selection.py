@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from leaderboards.display import COMPARISON_TASK, metric_rank, pooling_rank, task_rank
+from leaderboards.display import COMPARISON_TASK, metric_rank, pooling_rank, task_display, task_rank
 from zoo.spec import FAMILIES
 
 FLOOR = "random"
@@ -18,12 +18,12 @@ COLUMN = ["task", "dataset", "protocol", "metric"]
 
 PLACE = ["layer", "tap", "pooling"]
 OTHER = ["other", "other_layer", "other_tap"]
-IDENTITY = ["backbone", *COLUMN, *PLACE, *OTHER]
+IDENTITY = ["backbone", *COLUMN, *PLACE, "head", *OTHER]
 """What two records of one suite have in common when one replaces the other."""
 
 
 @dataclass(frozen=True, slots=True)
-class Backbone:
+class BoardBackbone:
     """What tables need to know of a backbone, as its records tell it."""
 
     name: str
@@ -73,19 +73,30 @@ class Column:
         return records if same.all() else records[same]
 
 
-def backbones_of(records: pd.DataFrame) -> tuple[Backbone, ...]:
+def backbones_of(records: pd.DataFrame) -> tuple[BoardBackbone, ...]:
     """All backbones of some records in the order of the tables, the random floor last."""
-    found: dict[str, Backbone] = {}
+    found: dict[str, BoardBackbone] = {}
     for name, family, trained, depth in _distinct(records, ["backbone", "family", "trained", "depth"]):
         known = found.get(name)
         if known is None or known.depth < depth:
-            found[name] = Backbone(name, family, bool(trained), depth)
+            found[name] = BoardBackbone(name, family, bool(trained), depth)
     others: dict[str, int] = {}
     for name, layer in _distinct(records, ["other", "other_layer"]):
         if name and name not in found:
             others[name] = max(layer, others.get(name, 0))
-    unknown = [Backbone(name, "other", True, depth) for name, depth in others.items()]
+    unknown = [BoardBackbone(name, "other", True, depth) for name, depth in others.items()]
     return tuple(sorted([*found.values(), *unknown], key=lambda backbone: backbone.rank))
+
+
+def is_floor(records: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether each record is of a random floor."""
+    return records["family"] == FLOOR
+
+
+def is_analysis(records: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether each record describes a backbone and does not rank it, as it or the registry says."""
+    named = {name for name in set(records["task"]) if task_display(name).analysis}
+    return records["analysis"].astype(bool) | records["task"].isin(named)
 
 
 def newest(records: pd.DataFrame) -> pd.DataFrame:
@@ -115,12 +126,13 @@ def _distinct(records: pd.DataFrame, columns: list[str]) -> list[tuple[Any, ...]
 
 
 def score_rows(records: pd.DataFrame) -> pd.DataFrame:
-    """The records that are scores of one layer."""
+    """The records that are scores of one layer: no comparisons, no analyses, no single heads."""
     scores = (records["other"] == "") & (records["task"] != COMPARISON_TASK)
+    scores &= (records["head"] == -1) & ~is_analysis(records)
     return newest(records if scores.all() else records[scores])
 
 
-def pair_rows(pairs: pd.DataFrame, backbones: Sequence[Backbone]) -> pd.DataFrame:
+def pair_rows(pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> pd.DataFrame:
     """Records that compare two layers, each turned so that the backbone higher in the tables is first."""
     ranks = {backbone.name: rank for rank, backbone in enumerate(backbones)}
     first, second = pairs["backbone"].map(ranks), pairs["other"].map(ranks)
@@ -186,7 +198,7 @@ def candidates(rows: pd.DataFrame) -> pd.DataFrame:
 def best_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The best row of each backbone, column and metric; the lower layer of equal ones; no random floor."""
     rows = candidates(rows)
-    rows = rows[rows["family"] != FLOOR].sort_values(
+    rows = rows[~is_floor(rows)].sort_values(
         ["value", "layer", "pooling"], ascending=[False, True, True], kind="stable"
     )
     return rows.drop_duplicates(["backbone", *COLUMN])

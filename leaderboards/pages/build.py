@@ -1,16 +1,30 @@
-"""Pages and CSV files of records: written, and compared with the committed ones."""
+"""Records to files: every page of every suite, in every format that is asked for."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.check import TOLERANCE, Tolerance, differences
-from leaderboards.display import file_name
-from leaderboards.pages.csv import digest, read_tidy, tidy_frame, tidy_text
-from leaderboards.pages.page import render_page
-from leaderboards.records.record import suites_of
+from leaderboards.choices.selection import is_analysis
+from leaderboards.pages.blocks import Page
+from leaderboards.pages.csv import csv_page
+from leaderboards.pages.html import html_page
+from leaderboards.pages.inside import inside_page
+from leaderboards.pages.markdown import markdown_page
+from leaderboards.pages.page import leaderboard_page
+from leaderboards.records.record import of_suite, suites_of
 from zoo.atomic import whole_file
-from zoo.errors import InputError
+from zoo.errors import unknown
+
+WRITERS: dict[str, Callable[[Page], str]] = {
+    "csv": csv_page,
+    "md": markdown_page,
+    "html": html_page,
+}
+"""For each ending of a file, what writes a page so."""
+
+ENDINGS = ("csv", "md")
+"""What is written where nothing else is asked for."""
 
 
 def tables_folder() -> Path:
@@ -18,57 +32,45 @@ def tables_folder() -> Path:
     return Path(__file__).parents[1] / "tables"
 
 
-def write_pages(records: pd.DataFrame, folder: Path, items: Path | None = None) -> list[Path]:
-    """Write ``<suite>.md`` and ``<suite>.csv`` for each suite; a reader sees all of a file or none.
+def write_pages(
+    records: pd.DataFrame, folder: Path, items: Path | None = None, endings: Sequence[str] = ENDINGS
+) -> list[Path]:
+    """Write the pages of each suite; a reader sees all of a file or none.
+
+    A suite's leaderboard is called like the suite, its page of analyses ``<suite>.inside``; each is there
+    where the suite has records for it.
 
     Args:
         records: Columns of `Record`.
         folder: Made where it does not exist.
         items: The per-item measurements of the records' run, by which backbones are compared.
+        endings: Formats, names of `WRITERS`.
 
     Returns:
         The files written, in order.
+
+    Raises:
+        InputError: There is no format of a name.
     """
+    for ending in endings:
+        if ending not in WRITERS:
+            raise unknown("format", ending, WRITERS)
     written = []
     for suite in suites_of(records):
-        for ending, text in (("csv", tidy_text(records, suite)), ("md", render_page(records, suite, items))):
-            path = folder / f"{file_name(suite)}.{ending}"
-            _write_text(text, path)
-            written.append(path)
+        for page in pages_of(records, suite, items):
+            for ending in dict.fromkeys(endings):
+                path = folder / f"{page.name}.{ending}"
+                _write_text(WRITERS[ending](page), path)
+                written.append(path)
     return sorted(written)
 
 
-def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLERANCE) -> list[str]:
-    """What differs between the committed files of the records' suites and the records.
-
-    Rows that are missing or new, values beyond the tolerance, counts and partial data; not dates, versions,
-    devices or which layer is best. Of intervals, only whether they are there; they move with the scores, and
-    how often a layer is chosen and what is tied move more than the scores do.
-
-    Returns:
-        One sentence a difference; none where the committed files are current.
-    """
-    sentences: list[str] = []
-    for suite in suites_of(records):
-        page, numbers = (folder / f"{file_name(suite)}.{ending}" for ending in ("md", "csv"))
-        absent = [path for path in (page, numbers) if not path.is_file()]
-        sentences += [f"{path.name} is not in {folder}; write the leaderboard again" for path in absent]
-        if numbers in absent:
-            continue
-        try:
-            committed = read_tidy(numbers)
-        except InputError as error:
-            sentences.append(str(error))
-            continue
-        if page not in absent and digest(numbers.read_text(encoding="utf-8")) not in page.read_text(
-            encoding="utf-8"
-        ):
-            sentences.append(f"{page.name} was not written with {numbers.name}; write the leaderboard again")
-        sentences += [
-            f"{numbers.name}: {sentence}"
-            for sentence in differences(committed, tidy_frame(records, suite), tolerance)
-        ]
-    return sentences
+def pages_of(records: pd.DataFrame, suite: str, items: Path | None = None) -> list[Page]:
+    """The pages of one suite: its leaderboard, and its analyses where there are any."""
+    own = of_suite(records, suite)
+    inside = is_analysis(own)
+    pages = [] if inside.all() else [leaderboard_page(own, suite, items)]
+    return [*pages, inside_page(own, suite)] if inside.any() else pages
 
 
 def _write_text(text: str, path: Path) -> None:

@@ -1,65 +1,37 @@
-"""A suite's numbers as a tidy CSV: one row a primary score of a layer, and the CKA of last blocks."""
+"""The numbers of a page as CSV, and a CSV read again."""
 
 import hashlib
 import io
-from collections.abc import Hashable, Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from leaderboards.choices.selection import COLUMN, backbones_of, newest, score_rows
-from leaderboards.display import COMPARISON_TASK, fixed, metric_rank, pooling_rank, task_rank
-from leaderboards.pages.scores import best_layers
-from leaderboards.pages.similarity import last_blocks
-from leaderboards.records.record import of_suite
+from leaderboards.pages.blocks import Numbers, Page
 from zoo.errors import InputError
-from zoo.spec import Layer
-
-DECIMALS = 4
-KEY = [
-    *("backbone", "task", "dataset", "protocol", "pooling", "metric"),
-    *("layer", "tap", "other", "other_layer", "other_tap"),
-]
-UNCERTAIN = ["ci_low", "ci_high", "chosen", "held_out"]
-TIDY = [
-    *("backbone", "family", "trained", *KEY[1:], "value", "ci_low", "ci_high"),
-    *("n", "partial", "best", "tied", "chosen", "held_out"),
-]
-"""Columns of the CSV. The ``other`` ones are empty for scores, ``value`` is where there is no score, and what
-says how sure a number is (`leaderboards.records.record.Record`) is where that is not known."""
 
 
-def tidy_frame(records: pd.DataFrame, suite: str) -> pd.DataFrame:
-    """The numbers of one suite as text, columns `TIDY`, in the order of the page.
-
-    Primary scores of every layer, the random floor's draws too, and the CKA of the last blocks of each two
-    backbones; ``best`` marks the layer that the leaderboard shows, ``tied`` those that cannot be told from
-    their backbone's best one.
-    """
-    own = newest(of_suite(records, suite))
-    scores = score_rows(own)
-    scores = scores[scores["primary"].astype(bool) & (scores["metric"] != "")]
-    rows = pd.concat([frame for frame in (scores, last_blocks(own)) if len(frame)] or [scores])
-    rows = rows.assign(best=_best(own, rows)).reset_index(drop=True)
-    ranks = {backbone.name: rank for rank, backbone in enumerate(backbones_of(own))}
-    keys = [_rank(row, ranks) for row in rows.to_dict("records")]
-    order = sorted(range(len(rows)), key=keys.__getitem__)
-    return _text(rows.iloc[order].reset_index(drop=True), {b.name: b.family for b in backbones_of(own)})
+def csv_page(page: Page) -> str:
+    """The CSV of the numbers that a page offers; "" where it offers none."""
+    return csv_text(page.numbers) if page.numbers else ""
 
 
-def tidy_text(records: pd.DataFrame, suite: str) -> str:
-    """The CSV of one suite."""
-    return tidy_frame(records, suite).to_csv(index=False, lineterminator="\n")
+def csv_text(numbers: Numbers) -> str:
+    """Numbers as the text of a CSV file, the columns' names first."""
+    return numbers.frame.to_csv(index=False, lineterminator="\n")
 
 
-def digest(text: str) -> str:
+def file_digest(text: str) -> str:
     """First digits of a CSV's SHA-256, by which a page names the numbers that it was written with."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def read_tidy(path: Path) -> pd.DataFrame:
-    """A CSV that was written from `tidy_text`, as text; raises InputError where it is something else."""
+def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """A CSV that was written from numbers with those columns, as text.
+
+    Raises:
+        InputError: It is something else.
+    """
     try:
         frame = pd.read_csv(io.StringIO(path.read_text(encoding="utf-8")), dtype=str, keep_default_na=False)
         pd.to_numeric(frame["value"])
@@ -67,37 +39,6 @@ def read_tidy(path: Path) -> pd.DataFrame:
         raise InputError(
             f"expected a leaderboard table in {path} but cannot read it: {error}; write it again"
         ) from error
-    if list(frame.columns) != TIDY:
-        raise InputError(f"expected the columns {', '.join(TIDY)} in {path}; write it again")
+    if list(frame.columns) != list(columns):
+        raise InputError(f"expected the columns {', '.join(columns)} in {path}; write it again")
     return frame
-
-
-def _best(records: pd.DataFrame, rows: pd.DataFrame) -> list[bool]:
-    """Whether each row is one that the leaderboard shows."""
-    columns = ["backbone", *COLUMN, "pooling", "layer"]
-    shown = set(best_layers(records)[columns].itertuples(index=False, name=None))
-    scores = (rows["task"] != COMPARISON_TASK) & (rows["tap"] == "block")
-    keys = rows[columns].itertuples(index=False, name=None)
-    return [bool(score) and key in shown for score, key in zip(scores, keys, strict=True)]
-
-
-def _rank(row: Mapping[Hashable, Any], ranks: dict[str, int]) -> tuple[object, ...]:
-    """Sort key of a row: column, backbone, pooling, layer."""
-    task, other, tap = str(row["task"]), str(row["other"]), row["tap"]
-    layer = Layer(int(row["layer"]), tap)
-    return (
-        (task_rank(task), row["dataset"], row["protocol"] != "standard", row["protocol"]),
-        (metric_rank(task, str(row["metric"])), ranks[str(row["backbone"])], ranks.get(other, -1)),
-        (pooling_rank(str(row["pooling"])), tap != "block", tap != "final", layer.place),
-    )
-
-
-def _text(rows: pd.DataFrame, families: dict[str, str]) -> pd.DataFrame:
-    """Rows with every number as the CSV writes it."""
-    pairs = rows["other"] != ""
-    text = pd.DataFrame({column: rows[column].astype(str) for column in TIDY})
-    text["family"] = rows["backbone"].map(families)
-    for column in ("value", *UNCERTAIN):
-        text[column] = [fixed(float(value), DECIMALS) for value in rows[column]]
-    text["other_layer"] = text["other_layer"].where(pairs, "")
-    return text

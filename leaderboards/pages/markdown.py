@@ -1,14 +1,46 @@
-"""Small pieces of Markdown."""
+"""Blocks to Markdown. Figures are left out: the tables beside them say the same."""
+
+import re
+from urllib.parse import quote
 
 import pandas as pd
 from tabulate import tabulate
 
+from leaderboards.pages.blocks import (
+    TIED,
+    Block,
+    Break,
+    Bullets,
+    Cell,
+    Code,
+    Heading,
+    Link,
+    Page,
+    Piece,
+    Strong,
+    Table,
+    Text,
+)
+
+_SPECIAL = re.compile(r"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)")
+_ADDRESS = "/:?#&=%-._~"
+"""Characters of an address that stay as they are."""
+
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+_STARTS_BLOCK = re.compile(r"^([#>+=-])|^(\d+)([.)]\s)")
+
+
+def markdown_page(page: Page) -> str:
+    """A page as Markdown that ends with a line break."""
+    texts = [f"# {plain(page.title)}", *(_block(block) for block in page.blocks)]
+    return "\n\n".join(text for text in texts if text) + "\n"
+
 
 def table(frame: pd.DataFrame, left: int = 1) -> str:
-    """A data frame of text as a Markdown table whose first columns are aligned left, others right."""
+    """A data frame of text and `Cell` as a Markdown table; the first columns aligned left, others right."""
     alignment = ["left" if place < left else "right" for place in range(len(frame.columns))]
     return tabulate(
-        [[plain(str(cell)) for cell in row] for row in frame.itertuples(index=False, name=None)],
+        [[cell_text(cell) for cell in row] for row in frame.itertuples(index=False, name=None)],
         headers=[plain(str(column)) for column in frame.columns],
         tablefmt="pipe",
         colalign=alignment if len(frame) else None,
@@ -16,16 +48,60 @@ def table(frame: pd.DataFrame, left: int = 1) -> str:
     )
 
 
+def cell_text(cell: Cell | str) -> str:
+    """A cell with its mark."""
+    if not isinstance(cell, Cell):
+        return plain(str(cell))
+    text = plain(cell.text)
+    return {"best": f"**{text}**", "tied": f"{text} {TIED}", "none": text}[cell.mark]
+
+
 def plain(text: str) -> str:
-    """Text on one line that cannot break a table or start a tag."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    """Text on one line that is shown as it is: it cannot break a table, start a tag or be read as a mark."""
+    text = _ENTITY.sub("&amp;", " ".join(text.split()))
+    return _SPECIAL.sub(lambda found: f"\\{found[0]}", text).replace("<", "&lt;")
 
 
-def bullets(sentences: list[str]) -> str:
-    """A list."""
-    return "\n".join(f"- {plain(sentence)}" for sentence in sentences)
+def _block(block: Block) -> str:
+    """A block's text; "" for one that Markdown does not show."""
+    if isinstance(block, Heading):
+        return f"{'#' * block.level} {plain(block.text)}"
+    if isinstance(block, Text):
+        return _line("".join(_piece(piece) for piece in block.pieces).strip())
+    if isinstance(block, Bullets):
+        return "\n".join(f"- {_line(plain(item))}" for item in block.items)
+    return table(block.frame, block.left) if isinstance(block, Table) else ""
 
 
-def paragraph(*sentences: str) -> str:
-    """One paragraph of the sentences that are there."""
-    return " ".join(sentence for sentence in sentences if sentence)
+def _line(text: str) -> str:
+    """Text whose first character does not start a list, a heading or a quotation."""
+    return _STARTS_BLOCK.sub(lambda found: rf"\{found[1]}" if found[1] else rf"{found[2]}\{found[3]}", text)
+
+
+def _piece(piece: Piece) -> str:
+    """A piece of a paragraph."""
+    if isinstance(piece, Break):
+        return "\n"
+    if isinstance(piece, Strong):
+        return f"**{plain(piece.text)}**"
+    if isinstance(piece, Code):
+        return _code(piece.text)
+    if isinstance(piece, Link):
+        return f"[{plain(piece.text)}]({quote(piece.target, safe=_ADDRESS)})"
+    return _spaced(piece)
+
+
+def _spaced(text: str) -> str:
+    """Plain text that keeps a space at each end where it has one, since its neighbours follow there."""
+    inner = plain(text)
+    if not inner:
+        return " " if text else ""
+    return f"{' ' if text[0].isspace() else ''}{inner}{' ' if text[-1].isspace() else ''}"
+
+
+def _code(text: str) -> str:
+    """A code span, whose fence is longer than any run of backticks in it."""
+    text = " ".join(text.split())
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    gap = " " if "`" in text else ""
+    return f"{fence}{gap}{text}{gap}{fence}"

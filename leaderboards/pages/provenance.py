@@ -6,6 +6,25 @@ import pandas as pd
 
 from leaderboards.choices.selection import backbones_of
 from leaderboards.display import task_rank
+from leaderboards.pages.blocks import Block, Heading, Numbers, Table, Text
+from leaderboards.pages.csv import csv_text, file_digest
+from leaderboards.pages.notation import said
+
+
+def provenance_blocks(records: pd.DataFrame, numbers: Numbers) -> list[Block]:
+    """What stands behind the numbers of a page, and the numbers themselves."""
+    return [
+        Heading(2, "Where the numbers come from"),
+        said(
+            "{run} The numbers as a table: [{file}]({file}), SHA-256 {digest}.",
+            run=run_sentence(records),
+            file=f"{numbers.name}.csv",
+            digest=file_digest(csv_text(numbers)),
+        ),
+        numbers,
+        Table(datasets_table(records), left=6, caption="What was read of each dataset"),
+        Table(backbones_table(records), left=6, caption="Which weights were run"),
+    ]
 
 
 def datasets_table(records: pd.DataFrame) -> pd.DataFrame:
@@ -60,6 +79,12 @@ def units_text(rows: pd.DataFrame) -> str:
         low, high = int(counts.min()), int(counts.max())
         texts.append(f"{low:,} {unit}" if low == high else f"{low:,} to {high:,} {unit}")
     return f"n = {' or '.join(texts)}" if texts else ""
+
+
+def partial_line(rows: pd.DataFrame) -> Text:
+    """The mark's meaning beside one table, without words where its data are complete."""
+    partial = rows[rows["partial"].astype(bool)]
+    return said("† PARTIAL data: {what}", what=join(partial["coverage"])) if len(partial) else Text(())
 
 
 def join(values: Iterable[object]) -> str:

@@ -4,12 +4,16 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from leaderboards.choices.selection import Backbone, backbones_of, half_widths, pair_rows
-from leaderboards.display import pooling_rank, similarity_text
+from leaderboards.choices.selection import BoardBackbone, backbones_of, half_widths, pair_rows
+from leaderboards.display import COMPARISON_TASK, pooling_name, pooling_rank, similarity_text
+from leaderboards.pages.blocks import Block, Heading, Table
+from leaderboards.pages.notation import said
+from leaderboards.pages.provenance import partial_line, units_text
+from leaderboards.pages.wording import CKA_NOTE
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CkaTable:
     """What one table of CKA is about."""
 
     dataset: str
@@ -22,12 +26,50 @@ class Comparison:
         return pairs[same & (pairs["pooling"] == self.pooling)]
 
 
-def comparisons_of(records: pd.DataFrame) -> tuple[Comparison, ...]:
+def cka_tables(records: pd.DataFrame) -> tuple[CkaTable, ...]:
     """One comparison for each dataset, protocol and pooling, in order."""
     pairs = records[records["other"] != ""]
     keys = pairs[["dataset", "protocol", "pooling"]].drop_duplicates().itertuples(index=False, name=None)
     ordered = sorted(keys, key=lambda key: (key[0], key[1] != "standard", key[1], pooling_rank(key[2])))
-    return tuple(Comparison(*key) for key in ordered)
+    return tuple(CkaTable(*key) for key in ordered)
+
+
+def similarity_blocks(records: pd.DataFrame) -> list[Block]:
+    """The section on CKA; nothing where no layers were compared."""
+    tables = cka_tables(records)
+    if not tables:
+        return []
+    blocks: list[Block] = [Heading(2, "How similar the backbones are (CKA)"), said(CKA_NOTE)]
+    for one in tables:
+        rows = one.rows(records[records["task"] == COMPARISON_TASK])
+        mark = " †" if rows["partial"].any() else ""
+        title = f"CKA: {pooling_name(one.pooling)}, {one.dataset} ({one.protocol}){mark}"
+        blocks += [Heading(3, title), *_table_blocks(records, one, rows, title)]
+    return blocks
+
+
+def _table_blocks(records: pd.DataFrame, one: CkaTable, rows: pd.DataFrame, title: str) -> list[Block]:
+    """The table of last blocks and the list of most similar blocks in one pooling."""
+    similar, lasts = most_similar(records, one), cka_table(records, one)
+    if lasts.empty:
+        return [
+            said("The last blocks were not compared, only other layers, whose numbers are in the records.")
+        ]
+    units = units_text(rows)
+    blocks: list[Block] = [
+        said(
+            "The last block of each backbone against each other's{units}:",
+            units=f", {units}" if units else "",
+        ),
+        Table(lasts, caption=f"{title}: last blocks"),
+        partial_line(rows),
+    ]
+    if len(similar):
+        blocks += [
+            said("The most similar blocks of each two backbones:"),
+            Table(similar, caption=f"{title}: most similar blocks"),
+        ]
+    return blocks
 
 
 def last_blocks(records: pd.DataFrame) -> pd.DataFrame:
@@ -41,7 +83,7 @@ def last_blocks(records: pd.DataFrame) -> pd.DataFrame:
     return pair_rows(pairs[pairs["other_layer"] == pairs["other"].map(depths)], backbones)
 
 
-def cka_table(records: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
+def cka_table(records: pd.DataFrame, comparison: CkaTable) -> pd.DataFrame:
     """CKA of each backbone's last block with each other's, symmetric, as text; ± is half an interval."""
     rows = comparison.rows(last_blocks(records))
     names = {*rows["backbone"], *rows["other"]}
@@ -57,7 +99,7 @@ def cka_table(records: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
     return table
 
 
-def most_similar(records: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
+def most_similar(records: pd.DataFrame, comparison: CkaTable) -> pd.DataFrame:
     """For each two different backbones their most similar blocks, the most similar two first.
 
     Blocks count from 1; ties go to the lower layers; the random floor takes no part.
@@ -89,6 +131,6 @@ def most_similar(records: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
     )
 
 
-def _blocks(known: dict[str, Backbone], names: "pd.Series[str]", layers: "pd.Series[int]") -> list[str]:
+def _blocks(known: dict[str, BoardBackbone], names: "pd.Series[str]", layers: "pd.Series[int]") -> list[str]:
     """Blocks as ``layer/depth``."""
     return [f"{layer}/{known[name].depth}" for name, layer in zip(names, layers, strict=True)]

@@ -1,6 +1,9 @@
-"""What a page says to a newcomer around its tables."""
+"""What a page says to a newcomer around its tables, in the notation of `leaderboards.pages.notation`."""
 
 from textwrap import fill
+
+from leaderboards.pages.blocks import Text
+from leaderboards.pages.notation import said
 
 WIDTH = 105
 
@@ -27,6 +30,12 @@ compared, were not there when this page was written."""
 
 UNTESTED = """\
 Not compared with the best of the column, for want of measurements of the same images: {names}."""
+
+PARTIAL = "† PARTIAL data: not comparable with scores on the complete dataset."
+
+FEATURES = "What a layer's features are: {uses}."
+
+AVERAGED = "Without a class token, the {average} of the feature map stands in: {names}."
 
 HONEST = """\
 **The same with an honest choice of the layer.** The layer above is the best on the very data that its score
@@ -66,8 +75,25 @@ CKA_NOTE = """\
 CKA compares two layers, of one backbone or of two, by asking whether they find the same images alike: 1 is
 the same up to rotation and scale, 0 is unrelated. It says how similar features are, not how good."""
 
+INSIDE_NOTE = """\
+These numbers describe what happens inside the backbones, layer by layer: where they look, what they pass on.
+They **describe and do not rank**: a higher number is not better than a lower one, and none of them counts for
+the leaderboard. ± is half the width of a 95 % interval: other images of the same kind would give a
+somewhat different number. Layers count from 1; an empty cell is a missing number, not a zero, and the last
+section says why it is missing."""
 
-def reading(*, intervals: bool, ties: bool) -> str:
+ASKED = "The question: {asks}"
+
+MEASURED = "The number: {measures}."
+
+RANGES = "The other metrics, each from its lowest layer to its highest, layers in brackets:"
+
+HEADS = "The numbers of single attention heads are in the table of all numbers and in figures."
+
+ELSEWHERE = "What the backbones do inside, which ranks none of them, is on a page of its own: `{name}`."
+
+
+def reading(*, intervals: bool, ties: bool) -> Text:
     """How to read the leaderboard.
 
     Args:
@@ -82,12 +108,12 @@ def reading(*, intervals: bool, ties: bool) -> str:
     return _wrapped(text)
 
 
-def floor_note(*, intervals: bool) -> str:
+def floor_note(*, intervals: bool) -> Text:
     """What the random floor is, told apart from intervals where there are some."""
     return _wrapped(FLOOR_NOTE.format(unlike=UNLIKE_INTERVALS if intervals else ""))
 
 
-def layers_note(*, intervals: bool, least: str) -> str:
+def layers_note(*, intervals: bool, least: str) -> Text:
     """How to read the tables of every layer.
 
     Args:
@@ -98,6 +124,6 @@ def layers_note(*, intervals: bool, least: str) -> str:
     return _wrapped(LAYERS_NOTE.format(tied=LAYER_TIES if intervals else "", choices=choices))
 
 
-def _wrapped(text: str) -> str:
+def _wrapped(notation: str) -> Text:
     """A paragraph in lines of at most `WIDTH`."""
-    return fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return said(fill(notation, WIDTH, break_long_words=False, break_on_hyphens=False))

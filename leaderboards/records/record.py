@@ -31,9 +31,12 @@ class Record:
         layer: 1..depth (0: what enters block 1).
         tap: ``block``, ``final`` (after the family's final norm) or a sublayer of the block, see
             `zoo.spec.Layer`.
-        pooling: ``cls``, ``mean`` or ``grid`` (dense tasks).
+        pooling: ``cls``, ``mean`` or ``grid`` (dense tasks); of an analysis, the tokens that it looks at.
+        head: Attention head, from 0; -1: all heads, or none.
         metric: Name of the metric.
         primary: Whether the leaderboard shows this metric and pooling of the task.
+        analysis: Whether it describes the backbone and does not rank it; such records have a page of their
+            own. Tasks that the registry calls analyses are ones with or without it.
         value: The number, in the metric's unit (percent for scores; CKA in -1..1); NaN where there is none.
         ci_low: Lower end of the 95 % interval; NaN where none was computed.
         ci_high: Upper end.
@@ -147,7 +150,7 @@ def read_records(folders: Iterable[Path]) -> pd.DataFrame:
     frames = [read_frame(path) for path in paths if not path.name.startswith(".")]
     if not frames:
         raise InputError("expected records (*.parquet) but found none; `python -m benchmark run` writes them")
-    return _with_all_columns(pd.concat(frames, ignore_index=True))
+    return with_all_columns(pd.concat(frames, ignore_index=True))
 
 
 def suite_records(folder: Path, suite: str) -> pd.DataFrame:
@@ -157,11 +160,12 @@ def suite_records(folder: Path, suite: str) -> pd.DataFrame:
     return of_suite(read_records([folder]), suite)
 
 
-def _with_all_columns(frame: pd.DataFrame) -> pd.DataFrame:
-    """Records of an older version have no value for what came later."""
+def with_all_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """Records with the columns `COLUMNS`; what they lack, as those of an older version do, is as usual."""
     for column, usual in DEFAULTS.items():
         if column not in frame:
             frame[column] = usual
-        elif frame[column].dtype == object and isinstance(usual, bool):
-            frame[column] = [usual if pd.isna(value) else bool(value) for value in frame[column]]
+        elif isinstance(usual, int) and (frame[column].dtype == object or frame[column].isna().any()):
+            kind = type(usual)
+            frame[column] = [usual if pd.isna(value) else kind(value) for value in frame[column]]
     return frame[list(COLUMNS)]

@@ -14,7 +14,7 @@ import benchmark
 from benchmark.plan.suites import MINI_INTERVENTIONS, MINI_SUITE
 from leaderboards.check import Tolerance, differences
 from leaderboards.pages.build import tables_folder
-from leaderboards.pages.csv import read_tidy, tidy_frame
+from leaderboards.pages.tidy import read_tidy, tidy_frame
 from zoo.registry import find
 
 LAYERS = "2,7,11"

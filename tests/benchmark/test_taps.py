@@ -10,8 +10,9 @@ import pytest
 from benchmark.api import carry_out
 from benchmark.plan.layers import select_layers
 from benchmark.request import Request
+from leaderboards.choices.best import best_layers
 from leaderboards.choices.selection import columns_of
-from leaderboards.pages.scores import best_layers, layer_table
+from leaderboards.pages.scores import layer_table
 from tests.benchmark.conftest import Whole
 from tests.benchmark.doubles import SPEC
 from tests.benchmark.engines.test_engines import Heard

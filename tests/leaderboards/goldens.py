@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from leaderboards.pages.page import render_page
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, pair, record, unsure
+from tests.leaderboards.shown import render_page
 
 EXPECTED = Path(__file__).parent / "expected"
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from leaderboards.pages.build import tables_folder
-from leaderboards.pages.csv import read_tidy
+from leaderboards.pages.tidy import read_tidy
 
 PAGE = Path(__file__).parents[2] / "docs" / "mini.md"
 CELL = re.compile(r"(\d+\.\d) \((\d+)/(\d+)\)")

@@ -161,7 +161,7 @@ def test_a_protocol_reaches_every_task(data: Path) -> None:
             rule = getattr(protocol, rules[name])
             problem: Any = one.problem
             assert problem.rule == rule
-            assert one.protocol == protocol.name
+            assert one.subject.protocol == protocol.name
             assert not one.subject.coverage.partial
             view = protocol.images if one.subject.entry.role == "classification" else rule.view
             assert {source.view for source in looked_at(one.problem).values()} == {view}

@@ -1,8 +1,10 @@
 import pytest
 
-from leaderboards.choices.honest import Choice, choice_table, choices, honest_table
+from leaderboards.choices.honest import Choice, choices
 from leaderboards.choices.selection import columns_of
+from leaderboards.pages.honest import choice_table, honest_table
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
+from tests.leaderboards.shown import shown
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
 SHARES = {1: 0.25, 2: 0.7, 3: 0.05}
@@ -64,7 +66,7 @@ def test_the_honest_table_has_the_columns_of_the_leaderboard_and_no_floor():
         layers([40.0, 70.0], **davis, **CLIP),
         floor([1.0, 2.0]),
     )
-    table = honest_table(records)
+    table = shown(honest_table(records))
     assert list(table.columns) == ["family", "backbone", "knn top-1", "davis J&F"]
     assert table.to_numpy().tolist() == [
         ["CLIP", "mini-clip", "**30.1 (+0.3)**", ""],

@@ -3,13 +3,16 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.check import Tolerance
-from leaderboards.display import file_name
-from leaderboards.pages.build import check_pages, tables_folder, write_pages
-from leaderboards.pages.csv import TIDY, read_tidy, tidy_frame
+from leaderboards.check import Tolerance, check_pages
+from leaderboards.display import page_name
+from leaderboards.pages.build import tables_folder, write_pages
+from leaderboards.pages.csv import read_numbers
+from leaderboards.pages.inside_numbers import INSIDE
+from leaderboards.pages.tidy import TIDY, read_tidy, tidy_frame
 from leaderboards.records.record import to_frame
 from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure
 from tests.leaderboards.goldens import several, uncertain, write_measured
+from zoo.errors import InputError
 
 NAME = "mini.csv: mini-dino, knn on mini-imagenet (standard): "
 
@@ -55,7 +58,7 @@ def test_a_suite_cannot_write_elsewhere(tmp_path):
     paths = write_pages(frame([record(suite="../a/b c")]), tmp_path)
     assert paths == [tmp_path / "a-b-c.csv", tmp_path / "a-b-c.md"]
     assert "(a-b-c.csv)" in paths[1].read_text()
-    assert file_name("..") == "unnamed"
+    assert page_name("..") == "unnamed"
 
 
 def test_the_csv_has_one_row_a_layer_with_four_decimals(committed):
@@ -188,3 +191,15 @@ def test_no_records_write_nothing(tmp_path):
 
 def test_the_committed_tables_live_in_the_package():
     assert tables_folder().parts[-2:] == ("leaderboards", "tables")
+
+
+def test_any_of_the_formats_can_be_written(tmp_path):
+    paths = write_pages(small(), tmp_path, endings=("html", "md", "html"))
+    assert [path.name for path in paths] == ["mini.html", "mini.md"]
+    with pytest.raises(InputError, match="there is no format 'docx'"):
+        write_pages(small(), tmp_path, endings=("docx",))
+
+
+def test_the_committed_numbers_have_the_columns_of_today():
+    for path in tables_folder().glob("*.csv"):
+        assert len(read_numbers(path, INSIDE if path.stem.endswith(".inside") else TIDY))

@@ -6,9 +6,9 @@ import pytest
 from leaderboards.choices.gaps import empty_cells
 from leaderboards.display import ranges_text, score_text, similarity_text, task_display
 from leaderboards.pages.markdown import plain, table
-from leaderboards.pages.page import render_page
 from tests.leaderboards.builder import NAN, floor, frame, full_suite, layers, record, unsure
 from tests.leaderboards.goldens import EXPECTED, PAGES, page, uncertain, write_knn, write_measured
+from tests.leaderboards.shown import render_page
 
 
 @pytest.mark.parametrize("name", PAGES)

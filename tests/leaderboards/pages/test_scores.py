@@ -1,25 +1,25 @@
 import pandas as pd
 import pytest
 
+from leaderboards.choices.best import BEST, best_layers
+from leaderboards.choices.floor import floor_scores
 from leaderboards.choices.selection import backbones_of, columns_of, score_rows
 from leaderboards.choices.ties import Ties
 from leaderboards.pages.scores import (
-    BEST,
-    best_layers,
-    floor_scores,
     floor_sentence,
     layer_table,
     main_table,
     metrics_table,
 )
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
+from tests.leaderboards.shown import shown
 from zoo.spec import FAMILIES
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
 
 
 def cell(records, backbone, column):
-    table = main_table(records).set_index("backbone")
+    table = shown(main_table(records)).set_index("backbone")
     return table.loc[backbone, column]
 
 
@@ -55,7 +55,7 @@ def test_a_missing_score_is_an_empty_cell_and_has_no_best_layer():
 def test_rows_follow_the_families_then_the_names():
     names = [("b", family) for family in reversed(FAMILIES)] + [("a", "DINO")]
     records = frame(*(layers([1.0], backbone=f"{a}-{f}", family=f, trained=f != "random") for a, f in names))
-    table = main_table(records)
+    table = shown(main_table(records))
     assert table["family"].tolist() == [*FAMILIES[:3], "DINO", *FAMILIES[3:-1], ""]
     assert table["backbone"].tolist()[2:4] == ["a-DINO", "b-DINO"]
     assert table["backbone"].tolist()[-1] == "random floor"
@@ -68,17 +68,17 @@ def test_an_unknown_family_stands_with_the_others():
 
 def test_the_best_of_a_column_is_bold_and_equal_ones_share_it():
     records = frame(layers([5.0]), layers([5.0], **CLIP), layers([4.0], backbone="mini-fs", family="FS"))
-    assert main_table(records)["knn top-1"].tolist() == ["4.0 (1/1)", "**5.0 (1/1)**", "**5.0 (1/1)**"]
+    assert shown(main_table(records))["knn top-1"].tolist() == ["4.0 (1/1)", "**5.0 (1/1)**", "**5.0 (1/1)**"]
 
 
 def test_the_random_floor_is_last_with_its_spread_and_never_bold():
     records = frame(floor([98.0, 99.0, 100.0]), layers([5.0]))
-    assert main_table(records)["knn top-1"].tolist() == ["**5.0 (1/1)**", "99.0 ± 1.0"]
-    assert main_table(records)["backbone"].tolist() == ["mini-dino", "random floor"]
+    assert shown(main_table(records))["knn top-1"].tolist() == ["**5.0 (1/1)**", "99.0 ± 1.0"]
+    assert shown(main_table(records))["backbone"].tolist() == ["mini-dino", "random floor"]
 
 
 def test_the_floor_of_one_draw_has_no_spread():
-    assert main_table(frame(floor([3.0])))["knn top-1"].tolist() == ["3.0"]
+    assert shown(main_table(frame(floor([3.0]))))["knn top-1"].tolist() == ["3.0"]
 
 
 def test_the_floor_counts_the_draws_that_have_a_value():
@@ -91,7 +91,9 @@ def test_the_floor_counts_the_draws_that_have_a_value():
 
 
 def test_untrained_backbones_say_so():
-    assert main_table(frame(layers([5.0], trained=False)))["backbone"].tolist() == ["mini-dino (untrained)"]
+    assert shown(main_table(frame(layers([5.0], trained=False))))["backbone"].tolist() == [
+        "mini-dino (untrained)"
+    ]
 
 
 def test_columns_name_the_dataset_or_protocol_only_where_there_are_several():
@@ -114,8 +116,9 @@ def test_columns_name_the_dataset_or_protocol_only_where_there_are_several():
 
 def test_a_cell_has_half_the_width_of_its_interval_where_there_is_one():
     records = frame(unsure(layers([5.0, 6.0]), half=0.83), layers([4.0, 3.0], **CLIP))
-    assert main_table(records)["knn top-1"].tolist() == ["4.0 (1/2)", "**6.0 ± 0.8 (2/2)**"]
-    assert main_table(frame(unsure(layers([5.0]), half=0.0)))["knn top-1"].tolist() == ["**5.0 ± 0.0 (1/1)**"]
+    assert shown(main_table(records))["knn top-1"].tolist() == ["4.0 (1/2)", "**6.0 ± 0.8 (2/2)**"]
+    sure = frame(unsure(layers([5.0]), half=0.0))
+    assert shown(main_table(sure))["knn top-1"].tolist() == ["**5.0 ± 0.0 (1/1)**"]
 
 
 def test_a_lopsided_interval_is_as_wide_as_it_is():
@@ -127,12 +130,16 @@ def test_a_lopsided_interval_is_as_wide_as_it_is():
 def test_backbones_that_are_tied_with_the_best_are_marked():
     records = frame(layers([5.0]), layers([4.0], **CLIP), layers([3.0], backbone="mini-fs", family="FS"))
     ties = {columns_of(records)[0].key: Ties(tied=frozenset({"mini-clip"}), apart=frozenset({"mini-fs"}))}
-    assert main_table(records, ties)["knn top-1"].tolist() == ["3.0 (1/1)", "4.0 (1/1) ≈", "**5.0 (1/1)**"]
+    assert shown(main_table(records, ties))["knn top-1"].tolist() == [
+        "3.0 (1/1)",
+        "4.0 (1/1) ≈",
+        "**5.0 (1/1)**",
+    ]
 
 
 def test_layers_that_are_tied_with_the_best_are_marked():
     records = frame(unsure(layers([4.5, 5.0, 1.0], 5.5), half=1.25, tied=[1]))
-    assert layer_table(records, columns_of(records)[0]).to_numpy().tolist() == [
+    assert shown(layer_table(records, columns_of(records)[0])).to_numpy().tolist() == [
         ["mini-dino", "4.5 ± 1.2 ≈", "**5.0 ± 1.2**", "1.0 ± 1.2", "5.5 ± 1.2"]
     ]
 
@@ -143,14 +150,14 @@ def test_all_metrics_have_intervals():
         unsure(layers([8.0, 7.0], metric="top-5", primary=False), half=0.25),
         floor([1.0, 2.0]),
     )
-    table = metrics_table(records, columns_of(records)[0])
+    table = shown(metrics_table(records, columns_of(records)[0]))
     assert table["top-1"].tolist() == ["**5.0 ± 0.5 (2/2)**", "1.5 ± 0.7"]
     assert table["top-5"].tolist() == ["**8.0 ± 0.2 (1/2)**", ""]
 
 
 def test_every_layer_is_shown_and_the_best_block_is_bold():
     records = frame(layers([1.0, 3.0, 2.0], 9.0), layers([4.0, NAN], **CLIP))
-    table = layer_table(records, columns_of(records)[0])
+    table = shown(layer_table(records, columns_of(records)[0]))
     assert list(table.columns) == ["backbone", "1", "2", "3", "final"]
     assert table.to_numpy().tolist() == [
         ["mini-clip", "**4.0**", "", "", ""],
@@ -165,8 +172,11 @@ def test_the_mean_that_stands_in_for_the_class_token_is_called_global_average():
         layers([3.0], backbone="mini-resnet", family="ResNet", pooling="mean"),
     )
     column = columns_of(records)[0]
-    assert layer_table(records, column)["backbone"].tolist() == ["mini-dino", "mini-resnet, global average"]
-    secondary = layer_table(records, column, "mean")
+    assert shown(layer_table(records, column))["backbone"].tolist() == [
+        "mini-dino",
+        "mini-resnet, global average",
+    ]
+    secondary = shown(layer_table(records, column, "mean"))
     assert secondary["backbone"].tolist() == ["mini-dino", "mini-resnet, global average"]
     assert secondary["1"].tolist() == ["**2.0**", "**3.0**"]
 

@@ -1,14 +1,14 @@
 from leaderboards.choices.selection import backbones_of, pair_rows
-from leaderboards.pages.similarity import Comparison, cka_table, comparisons_of, most_similar
+from leaderboards.pages.similarity import CkaTable, cka_table, cka_tables, most_similar
 from tests.leaderboards.builder import NAN, frame, pair, unsure
 
-CLS = Comparison("mini-imagenet", "standard", "cls")
+CLS = CkaTable("mini-imagenet", "standard", "cls")
 DINO, CLIP, MAE = "mini-dino", "mini-clip", "mini-mae"
 
 
 def test_there_is_one_comparison_a_pooling_in_the_order_of_the_page():
     records = frame([pair(DINO, 3, CLIP, 3, 0.5, pooling=name) for name in ("patch", "mean", "cls")])
-    assert [one.pooling for one in comparisons_of(records)] == ["cls", "mean", "patch"]
+    assert [one.pooling for one in cka_tables(records)] == ["cls", "mean", "patch"]
 
 
 def test_the_table_of_last_blocks_is_symmetric():

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leaderboards.choices.selection import newest
 from leaderboards.records.record import (
     COLUMNS,
     add_suite,
@@ -73,3 +74,21 @@ def test_records_may_belong_to_several_suites():
     assert list(other["backbone"]) == ["a"]
     assert list(other["suite"]) == ["b, c"]
     assert of_suite(records, "c").empty
+
+
+def test_files_that_know_no_heads_and_no_analyses_are_read(tmp_path):
+    old = to_frame([record(backbone="a")]).drop(columns=["head", "analysis"])
+    write_frame(old, tmp_path / "a.parquet")
+    assert read_records([tmp_path])[["head", "analysis"]].to_numpy().tolist() == [[-1, False]]
+    write_frame(to_frame([record(backbone="b", head=3, analysis=True)]), tmp_path / "b.parquet")
+    found = read_records([tmp_path])
+    assert found[["head", "analysis"]].to_numpy().tolist() == [[-1, False], [3, True]]
+    assert found["head"].dtype == np.int64
+    assert found["analysis"].dtype == np.bool_
+
+
+def test_heads_of_one_layer_are_different_numbers():
+    heads = [
+        record(value=float(head), head=head, date=date) for head in (-1, 0, 1) for date in ("2026", "2027")
+    ]
+    assert newest(to_frame(heads))["head"].tolist() == [-1, 0, 1]

@@ -1,0 +1,73 @@
+"""Which analyses some records hold, and what may be said of their numbers: nothing that ranks."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from leaderboards.choices.selection import is_floor
+from leaderboards.display import metric_rank, pooling_rank, task_rank
+from zoo.spec import Layer
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """One analysis of a dataset under a protocol.
+
+    Attributes:
+        task: Its name.
+        dataset: What it was measured on.
+        protocol: How.
+        metrics: Its metrics in order, the primary one first; empty where nothing could be measured.
+    """
+
+    task: str
+    dataset: str
+    protocol: str
+    metrics: tuple[str, ...]
+
+    def rows(self, records: pd.DataFrame) -> pd.DataFrame:
+        """Its records, of all metrics, layers and heads."""
+        same = (records["task"] == self.task) & (records["dataset"] == self.dataset)
+        return records[same & (records["protocol"] == self.protocol)]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What of a layer an analysis looks at: the tokens, and where in the block."""
+
+    pooling: str
+    tap: str
+
+    def rows(self, records: pd.DataFrame) -> pd.DataFrame:
+        """Its records."""
+        return records[(records["pooling"] == self.pooling) & (records["tap"] == self.tap)]
+
+
+def analyses_of(records: pd.DataFrame) -> tuple[Analysis, ...]:
+    """The analyses of some records, all of which are of analyses, in order."""
+    keys = sorted(
+        set(zip(records["task"], records["dataset"], records["protocol"], strict=True)),
+        key=lambda key: (task_rank(key[0]), key[1], key[2] != "standard", key[2]),
+    )
+    return tuple(_analysis(records, *key) for key in keys)
+
+
+def _analysis(records: pd.DataFrame, task: str, dataset: str, protocol: str) -> Analysis:
+    """One analysis with its metrics."""
+    rows = Analysis(task, dataset, protocol, ()).rows(records)
+    rows = rows[rows["metric"] != ""]
+    primary = set(rows.loc[rows["primary"].astype(bool), "metric"])
+    metrics = sorted(set(rows["metric"]), key=lambda name: (name not in primary, metric_rank(task, name)))
+    return Analysis(task, dataset, protocol, tuple(metrics))
+
+
+def measured(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of blocks that have a number; the random floor, whose layers are draws, has no blocks."""
+    return rows[rows["value"].notna() & ~is_floor(rows)]
+
+
+def views_of(rows: pd.DataFrame) -> tuple[View, ...]:
+    """The views of which some rows have a number, in order."""
+    found = set(zip(measured(rows)["pooling"], measured(rows)["tap"], strict=True))
+    ordered = sorted(found, key=lambda key: (pooling_rank(key[0]), Layer(1, key[1]).place))
+    return tuple(View(*key) for key in ordered)

@@ -1,0 +1,108 @@
+"""The section on every layer: for each column its tables and its figure."""
+
+import pandas as pd
+
+from leaderboards.choices.selection import (
+    BoardBackbone,
+    Column,
+    backbones_of,
+    candidates,
+    is_floor,
+    pooled,
+    score_rows,
+    secondary_poolings,
+)
+from leaderboards.display import fixed, pooling_name, pooling_rank
+from leaderboards.pages.blocks import Block, Figure, Heading, Table
+from leaderboards.pages.honest import SHOWN_SHARE, choice_table
+from leaderboards.pages.notation import said
+from leaderboards.pages.provenance import partial_line, units_text
+from leaderboards.pages.scores import floor_sentence, has_intervals, layer_table, metrics_table
+from leaderboards.pages.wording import CHOICES, layers_note
+
+
+def layer_blocks(records: pd.DataFrame, columns: tuple[Column, ...]) -> list[Block]:
+    """For each column its scores of every layer, in each pooling, and its task's other metrics."""
+    tables = [choice_table(column.rows(records), column) for column in columns]
+    least = "" if all(chosen.empty for chosen in tables) else f"{fixed(100 * SHOWN_SHARE, 0)} %"
+    blocks: list[Block] = [
+        Heading(2, "Every layer"),
+        layers_note(intervals=has_intervals(records), least=least),
+    ]
+    for column, chosen in zip(columns, tables, strict=True):
+        blocks += _column_blocks(column.rows(records), column, chosen)
+    return blocks
+
+
+def depth_axis(backbones: tuple[BoardBackbone, ...]) -> tuple[str, dict[str, int]]:
+    """Name of a figure's axis of blocks, and for each backbone how many blocks are 1 on it.
+
+    Blocks are counted where all backbones have equally many; else they are shares of each one's depth.
+    """
+    depths = {backbone.name: backbone.depth for backbone in backbones}
+    if len(set(depths.values())) > 1:
+        return "block / depth", depths
+    return "block", dict.fromkeys(depths, 1)
+
+
+def _column_blocks(rows: pd.DataFrame, column: Column, chosen: pd.DataFrame) -> list[Block]:
+    """The part of one column."""
+    mark = " †" if column.partial else ""
+    title = f"{column.task} on {column.dataset} ({column.protocol}): {column.metric}, %{mark}"
+    blocks: list[Block] = [Heading(3, title), *_figures(rows, column)]
+    blocks += _pooling_blocks(rows, column, None, title)
+    if not chosen.empty:
+        blocks += [said(CHOICES), Table(chosen, caption=f"{title}: blocks chosen on random halves")]
+    for pooling in secondary_poolings(rows, column):
+        blocks += _pooling_blocks(rows, column, pooling, title)
+    metrics = metrics_table(rows, column)
+    if not metrics.empty:
+        blocks += [
+            said("All metrics, each at its own best layer:"),
+            Table(metrics, caption=f"{title}: all metrics"),
+        ]
+    return blocks
+
+
+def _figures(records: pd.DataFrame, column: Column) -> list[Block]:
+    """The scores of every block in the primary pooling, a line a backbone; nothing without any score."""
+    rows = pooled(score_rows(records), column)
+    rows = candidates(rows[(rows["metric"] == column.metric) & ~is_floor(rows)])
+    backbones = tuple(one for one in backbones_of(rows) if one.name in set(rows["backbone"]))
+    if rows.empty:
+        return []
+    axis, scale = depth_axis(backbones)
+    points = []
+    for backbone in backbones:
+        own = rows[rows["backbone"] == backbone.name].set_index("layer")["value"]
+        for block in range(1, backbone.depth + 1):
+            value = own.get(block, float("nan"))
+            points.append((backbone.label, block / scale[backbone.name], value))
+    frame = pd.DataFrame(points, columns=["series", "x", "y"])
+    title = f"{column.task} on {column.dataset} ({column.protocol}): the score of every block"
+    return [Figure(frame, "lines", title, axis, f"{column.metric}, %")]
+
+
+def _pooling_blocks(records: pd.DataFrame, column: Column, pooling: str | None, title: str) -> list[Block]:
+    """One table of every layer with its caption, its floor and its mark."""
+    rows = pooled(score_rows(records), column, pooling)
+    rows = rows[rows["metric"] == column.metric]
+    scored = rows[~is_floor(rows) & rows["tap"].isin(["block", "final"])]
+    floor = floor_sentence(records, column, pooling)
+    if scored.empty:
+        return [said("{floor}", floor=floor)]
+    names = sorted({str(name) for name in scored["pooling"]}, key=pooling_rank)
+    if "cls" in names and pooling is None:
+        names = [name for name in names if name != "mean"]
+    caption = ", ".join(pooling_name(name) for name in names)
+    units = units_text(scored)
+    return [
+        said(
+            "**{caption}**{units}. {floor}",
+            caption=f"{caption[:1].upper()}{caption[1:]}",
+            units=f", {units}" if units else "",
+            floor=floor,
+        ),
+        Table(layer_table(records, column, pooling), caption=f"{title}: every layer, {caption}"),
+        partial_line(scored),
+    ]

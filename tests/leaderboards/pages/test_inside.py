@@ -1,0 +1,232 @@
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from leaderboards import display
+from leaderboards.check import Tolerance, check_pages
+from leaderboards.choices.analyses import Analysis, View, analyses_of, views_of
+from leaderboards.choices.gaps import empty_analyses, empty_cells
+from leaderboards.choices.honest import choices
+from leaderboards.choices.selection import columns_of, is_analysis, score_rows
+from leaderboards.choices.ties import column_ties
+from leaderboards.display import number_text
+from leaderboards.pages.blocks import Figure
+from leaderboards.pages.build import write_pages
+from leaderboards.pages.html import html_page
+from leaderboards.pages.inside import inside_page, layers_table, ranges_table
+from leaderboards.pages.inside_numbers import INSIDE, inside_frame
+from leaderboards.pages.markdown import markdown_page
+from leaderboards.pages.tidy import tidy_frame
+from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention
+from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
+from tests.leaderboards.shown import render_page
+
+CLIP = {"backbone": "mini-clip", "family": "CLIP"}
+DINO_HEADS = [[0.1, 0.3], [0.5, 0.5]]
+CLIP_HEADS = [[0.4, 0.6], [0.2, 0.2], [0.3, 0.1]]
+NAME = f"mini.inside.csv: mini-dino, {TASK} on mini-imagenet (standard): "
+
+
+def inside(**changes):
+    return [*distances(DINO_HEADS, **changes), *distances(CLIP_HEADS, **CLIP), *without_attention()]
+
+
+def ranked():
+    scores = [*unsure(layers([10.0, 30.0]), chosen={2: 1.0}), *layers([20.0, 29.0], **CLIP)]
+    return [*scores, *floor([1.0])]
+
+
+def both():
+    return frame(ranked(), inside())
+
+
+def main(records):
+    rows = records[(records["metric"] == TASK) & (records["head"] == -1)]
+    return rows[rows["value"].notna()]
+
+
+def test_an_analysis_is_nowhere_on_the_leaderboard(tmp_path):
+    records, without = both(), frame(ranked())
+    assert [column.task for column in columns_of(records)] == ["knn"]
+    assert set(score_rows(records)["task"]) == {"knn"}
+    assert column_ties(records, tmp_path).keys() == column_ties(without, tmp_path).keys()
+    assert choices(records, columns_of(records)[0]) == choices(without, columns_of(without)[0])
+    assert tidy_frame(records, "mini").equals(tidy_frame(without, "mini"))
+    assert empty_cells(records) == empty_cells(without)
+    page = render_page(records, "mini")
+    sentence = (
+        "What the backbones do inside, which ranks none of them, is on a page of its own: `mini.inside`.\n\n"
+    )
+    assert page.replace(sentence, "") == render_page(without, "mini")
+
+
+def test_what_the_registry_calls_an_analysis_is_one(monkeypatch):
+    entries = tuple(replace(one, analysis=one.name == "knn") for one in display.TASKS)
+    monkeypatch.setattr(display, "TASKS", entries)
+    records = frame(layers([1.0]), layers([1.0], task="zebra"), layers([1.0], task="own", analysis=True))
+    assert is_analysis(records).tolist() == [True, False, True]
+
+
+def test_a_single_head_is_no_score_of_a_layer():
+    records = frame(layers([1.0, 2.0]), [record(value=99.0, head=0, depth=2)])
+    assert score_rows(records)["value"].tolist() == [1.0, 2.0]
+
+
+def test_analyses_are_in_order_and_name_their_primary_metric_first():
+    other = [record(**DISTANCE | {"protocol": "paper", "metric": "z"})]
+    metric = [record(**DISTANCE | {"metric": "a", "primary": False})]
+    found = analyses_of(frame(other, metric, distances(DINO_HEADS)))
+    metrics = (TASK, "a", f"{TASK}-px", f"{TASK}-ratio")
+    assert [(one.protocol, set(one.metrics), one.metrics[0]) for one in found] == [
+        ("standard", set(metrics), TASK),
+        ("paper", {"z"}, "z"),
+    ]
+    assert analyses_of(frame(without_attention()))[0] == Analysis(TASK, "mini-imagenet", "standard", (TASK,))
+
+
+def test_views_are_what_has_numbers():
+    cls = distances(DINO_HEADS, pooling="cls")
+    own = [record(**DISTANCE | {"tap": "mlp", "value": NAN, "reason": "none"})]
+    assert views_of(frame(distances(DINO_HEADS), cls, own)) == (
+        View("cls", "attention"),
+        View("patch", "attention"),
+    )
+
+
+def test_the_table_of_layers_is_the_mean_over_heads_with_its_interval():
+    table = layers_table(main(frame(inside())))
+    assert table.columns.tolist() == ["backbone", "1", "2", "3"]
+    assert table.to_numpy().tolist() == [
+        ["mini-clip", "0.500 ± 0.012", "0.200 ± 0.012", "0.200 ± 0.012"],
+        ["mini-dino", "0.200 ± 0.012", "0.500 ± 0.012", ""],
+    ]
+
+
+def test_the_other_metrics_are_ranges_over_layers():
+    rows = frame(inside())
+    rows = rows[rows["head"] == -1]
+    table = ranges_table(rows[rows["value"].notna()], (f"{TASK}-px", f"{TASK}-ratio"))
+    assert table.to_numpy().tolist() == [
+        ["mini-clip", "11.2 (2) to 28.0 (1)", "0.339 (2) to 0.847 (1)"],
+        ["mini-dino", "11.2 (1) to 28.0 (2)", "0.339 (1) to 0.847 (2)"],
+    ]
+
+
+def test_numbers_are_no_percentages():
+    assert [number_text(value) for value in (0.12345, 9.9994, 12.34, -0.0001, NAN)] == [
+        *("0.123", "9.999", "12.3", "0.000", "")
+    ]
+    assert number_text(56.04, 0.26) == "56.0 ± 0.3"
+
+
+def test_the_page_says_what_it_is_and_names_what_is_missing_once():
+    text = markdown_page(inside_page(both(), "mini"))
+    assert text.startswith("# Inside the backbones: mini\n\nThese numbers describe")
+    assert "**describe and do not rank**" in text
+    assert f"## {TASK} on mini-imagenet (standard)" in text
+    assert "Every layer, n = 400 images:" in text
+    assert text.count(NO_ATTENTION) == 1
+    assert text.endswith(f"- mini-resnet: {TASK} on mini-imagenet (standard): {NO_ATTENTION}.\n")
+    assert text.count("| mini-resnet ") == 1  # among the weights that were run
+    assert "knn" not in text
+    assert "%" not in text.replace("95 %", "")
+    assert "nan" not in text.lower()
+
+
+def test_heads_are_points_on_one_scale():
+    page = inside_page(both(), "mini")
+    lines, *heads = [block for block in page.blocks if isinstance(block, Figure)]
+    assert lines.kind == "lines"
+    assert lines.frame["series"].unique().tolist() == ["mini-clip", "mini-dino"]
+    assert lines.x == "block / depth"
+    assert [one.title.split(":")[0] for one in heads] == ["mini-clip", "mini-dino"]
+    assert {(one.kind, one.span) for one in heads} == {("points", (0.1, 0.6))}
+    assert heads[1].frame.to_numpy().tolist() == [
+        *(["one head", 1, 0.1], ["one head", 1, 0.3], ["one head", 2, 0.5], ["one head", 2, 0.5]),
+        *(["mean over heads", 1, 0.2], ["mean over heads", 2, 0.5]),
+    ]
+    assert html_page(page).count("<svg") == 3
+
+
+def test_an_analysis_of_nothing_says_so():
+    text = markdown_page(inside_page(frame(without_attention()), "mini"))
+    assert "Nothing could be measured; the last section says why." in text
+
+
+def test_missing_layers_are_named_and_backbones_that_were_not_run():
+    gap = [record(**DISTANCE | PIXELS | {"value": NAN, "reason": "no grid", "layer": 2, "depth": 2})]
+    other = distances(CLIP_HEADS, **CLIP, dataset="other")
+    assert empty_analyses(frame(distances([[0.1]]), gap, other, ranked())) == [
+        f"mini-clip: {TASK} on mini-imagenet (standard): not run.",
+        f"mini-dino: {TASK} on mini-imagenet (standard), layer attention of 2: no grid.",
+        f"mini-dino: {TASK} on other (standard): not run.",
+    ]
+
+
+def test_an_analysis_that_failed_as_a_whole_is_named():
+    whole = record(
+        **DISTANCE
+        | {"metric": "", "value": NAN, "reason": "out of memory", "layer": -1, "tap": "block", "n": 0}
+    )
+    assert empty_analyses(frame([whole])) == [
+        f"mini-dino: {TASK} on mini-imagenet (standard): out of memory."
+    ]
+    assert "out of memory" in markdown_page(inside_page(frame([whole]), "mini"))
+
+
+def test_the_csv_has_one_row_a_number_with_its_head():
+    rows = inside_frame(both(), "mini")
+    assert rows.columns.tolist() == INSIDE
+    assert len(rows) == 3 * 3 * (2 + 3) + 2
+    first = f"mini-clip,CLIP,True,{TASK},mini-imagenet,standard,patch,{TASK},1,attention,"
+    lines = rows.to_csv(index=False).splitlines()
+    assert lines[1:4] == [
+        first + "-1,0.500000,0.488000,0.512000,400,False,",
+        first + "0,0.400000,,,400,False,",
+        first + "1,0.600000,,,400,False,",
+    ]
+    gap = f"mini-resnet,ResNet,True,{TASK},mini-imagenet,standard,patch,{TASK},2,attention,-1,,,,0,False,"
+    assert gap + NO_ATTENTION in lines
+
+
+def test_the_page_does_not_depend_on_the_order_of_the_records():
+    records = both()
+    shuffled = records.sample(frac=1, random_state=5)
+    assert inside_page(shuffled, "mini").name == "mini.inside"
+    assert html_page(inside_page(shuffled, "mini")) == html_page(inside_page(records, "mini"))
+
+
+def test_pages_are_written_where_there_are_records_for_them(tmp_path):
+    names = ["mini.csv", "mini.inside.csv", "mini.inside.md", "mini.md"]
+    assert [path.name for path in write_pages(both(), tmp_path)] == names
+    only = write_pages(frame(inside()), tmp_path / "only", endings=["md", "html"])
+    assert [path.name for path in only] == ["mini.inside.html", "mini.inside.md"]
+
+
+def test_the_check_compares_analyses_too(tmp_path):
+    write_pages(both(), tmp_path)
+    assert check_pages(both(), tmp_path) == []
+    moved = frame(ranked(), inside(), distances([[0.1, 0.31], [0.5, 0.5]], date="2027"))
+    changed = check_pages(moved, tmp_path)
+    assert changed == [
+        NAME + "6 rows moved by more than 2 %, most layer 1 attention head 1, patch: committed 0.3, now 0.31"
+    ]
+    assert check_pages(moved, tmp_path, Tolerance(analysis=0.05)) == []
+    assert len(check_pages(frame(ranked()), tmp_path)) == 3  # each backbone's rows are not there
+
+
+def test_analyses_that_are_not_committed_are_named(tmp_path):
+    write_pages(frame(ranked()), tmp_path)
+    assert check_pages(frame(ranked()), tmp_path) == []
+    assert check_pages(both(), tmp_path) == [
+        f"mini.inside.{ending} is not in {tmp_path}; write the leaderboard again" for ending in ("md", "csv")
+    ]
+
+
+@pytest.mark.parametrize("writer", [markdown_page, html_page])
+def test_hostile_names_are_escaped(writer):
+    name = "<script>|*`"
+    text = writer(inside_page(frame(distances(DINO_HEADS, backbone=name, dataset=name, unit=name)), "mini"))
+    assert "<script>" not in text
+    assert pd.notna(text)
