@@ -1,21 +1,69 @@
-"""The command line, the plan and the passes: wires everything.
+"""Which frozen vision backbone, and which of its layers, is best for which task?
 
-``benchmark.run(...)`` does from Python what ``python -m benchmark run`` does, and gives the records as a data
-frame.
+From Python as from the command line (``python -m benchmark run``): `run` shows every image to every backbone
+once, scores every layer on every task, writes leaderboards and gives the records as a data frame.
 """
 
+import inspect
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from textwrap import fill, indent
 from typing import TYPE_CHECKING
 
+from benchmark.request import Request
+from benchmark.request.option import called_with
+
 if TYPE_CHECKING:
-    from benchmark.api import run
+    import pandas as pd
 
-__all__ = ["run"]
+__all__ = ["__version__", "run"]
 
 
-def __getattr__(name: str) -> object:
-    """Load the Python call when it is first asked for, so that ``list`` and ``--help`` stay quick."""
-    if name == "run":
-        from benchmark.api import run
+def _version() -> str:
+    try:
+        return version("layerboard")
+    except PackageNotFoundError:
+        return "0+source"
 
-        return run
-    raise AttributeError(f"module 'benchmark' has no attribute {name!r}")
+
+__version__ = _version()
+"""Version of this package; "0+source" where it runs without being installed."""
+
+
+@called_with(Request)
+def run(request: Request) -> "pd.DataFrame":
+    """Run backbones through tasks and give the records of this output folder's suite.
+
+    Does what ``python -m benchmark run`` does, with the same options. Work that is done already is not done
+    again. Without options: the mini suite, offline, in one to two minutes.
+
+    Returns:
+        One row a number, with the columns of ``leaderboards.records.record.Record``. Failures of single
+        backbones or tasks do not raise; they are sentences in ``frame.attrs["failures"]``.
+
+    Raises:
+        zoo.errors.InputError: Something that was given is wrong.
+
+    Example:
+        >>> import benchmark
+        >>> records = benchmark.run("mini-dino", ["knn", "davis"], output="results")  # doctest: +SKIP
+    """
+    from benchmark.api import carry_out
+    from benchmark.engines.progress import Silent
+
+    summary = carry_out(request, Silent())
+    frame = summary.records
+    frame.attrs["failures"] = [str(failure) for failure in summary.failures]
+    return frame
+
+
+def _described(function: Callable[..., object]) -> str:
+    """Name, options with their defaults, and documentation of a public function, as text."""
+    signature = inspect.signature(function)
+    shown = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
+    options = str(signature.replace(parameters=shown, return_annotation=signature.empty))
+    call = fill(f"{function.__name__}{options}", 100, subsequent_indent=" " * 4)
+    return f"{call}\n\n{indent(inspect.getdoc(function) or '', ' ' * 4)}"
+
+
+__doc__ = "\n\n".join([(__doc__ or "").rstrip(), *map(_described, (run,))])

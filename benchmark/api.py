@@ -1,22 +1,21 @@
-"""A run from Python, and what the command line shares with it."""
+"""A run, from a request to records and pages."""
 
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 import torch
 
-from benchmark.engines.progress import Reporter, Silent
+from benchmark.engines.progress import Reporter
 from benchmark.jobs.job import Failure
 from benchmark.jobs.run import RunResult, execute
 from benchmark.plan.backbones import at_size, introduce
 from benchmark.plan.datasets import Binder, Bound, DataLocation
 from benchmark.plan.plan import Plan, make_plan
 from benchmark.plan.suites import MINI, STANDARD, Suite, find_suite
-from benchmark.request import Dtype, RunConfig, default_cache, parse_interpolation, parse_taps
+from benchmark.request import Request
 from leaderboards.pages.build import write_pages
 from leaderboards.records.record import of_suite, read_records
 from tasks.mini import MINI_VERSION, is_complete, write_mini_datasets
@@ -24,40 +23,7 @@ from tasks.protocols import find_protocol
 from tasks.registry import find_tasks
 from zoo.errors import InputError
 from zoo.registry import find
-from zoo.spec import BackboneSpec, CheckpointFormat, Interpolation
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunRequest:
-    """What to run.
-
-    Attributes:
-        config: How to run it.
-        suite: Name of the suite; chosen by ``data`` if None.
-        backbones: Names, patterns, Hub ids, directories or Python functions; the suite's if empty.
-        tasks: Names of tasks; all that the data allows if empty.
-        data: Folder of the real datasets; the mini suite's rendered data if None.
-        images: The user's own images: a folder of class folders, or ``hf:`` and a dataset.
-        limit: Smaller data, for trying things out.
-        floor: Whether the random floor is run, too.
-        protocol: Name of the protocol; the suite's if None.
-        weights: Files or directories that replace the repositories of backbones, by name.
-        input_size: Side in pixels of the images that all backbones are shown; their own if None.
-        interpolation: Rule for their position embeddings, where they have absolute ones.
-    """
-
-    config: RunConfig
-    suite: str | None = None
-    backbones: tuple[str, ...] = ()
-    tasks: tuple[str, ...] = ()
-    data: Path | None = None
-    images: str | None = None
-    limit: int | None = None
-    floor: bool = True
-    protocol: str | None = None
-    weights: Mapping[str, Path] = field(default_factory=dict)
-    input_size: int | None = None
-    interpolation: Interpolation = "huggingface"
+from zoo.spec import BackboneSpec, CheckpointFormat
 
 
 @dataclass(frozen=True)
@@ -77,101 +43,28 @@ class RunSummary:
         return (*broken, *self.result.failures)
 
 
-def run(
-    backbones: Sequence[str] = (),
-    tasks: Sequence[str] = (),
-    *,
-    suite: str | None = None,
-    data: str | Path | None = None,
-    images: str | None = None,
-    output: str | Path = "results",
-    cache: str | Path | None = None,
-    device: str = "auto",
-    dtype: Dtype = "float32",
-    batch_size: int = 64,
-    workers: int | None = None,
-    layers: str = "all",
-    taps: Sequence[str] = ("block",),
-    input_size: int | None = None,
-    interpolation: str = "huggingface",
-    limit: int | None = None,
-    floor: bool = True,
-    protocol: str | None = None,
-    weights: Mapping[str, str | Path] | None = None,
-) -> pd.DataFrame:
-    """Run backbones through tasks and give the records of this output folder's suite.
-
-    Arguments mean what the options of ``python -m benchmark run`` of the same names do. Work that is done
-    already is not done again.
-
-    Returns:
-        One row a number, with the columns of ``leaderboards.records.record.Record``. Failures of single
-        backbones or tasks do not raise; they are sentences in ``frame.attrs["failures"]``.
-
-    Raises:
-        InputError: Something that was given is wrong.
-
-    Example:
-        >>> import benchmark
-        >>> records = benchmark.run(["mini-dino"], ["knn"], output="results")  # doctest: +SKIP
-    """
-    config = RunConfig(
-        output=Path(output),
-        cache=Path(cache) if cache else default_cache(),
-        device=device,
-        dtype=dtype,
-        batch_size=batch_size,
-        workers=workers or default_workers(),
-        layers=layers,
-        taps=parse_taps(taps),
-    )
-    request = RunRequest(
-        config=config,
-        suite=suite,
-        backbones=tuple(backbones),
-        tasks=tuple(tasks),
-        data=Path(data) if data else None,
-        images=images,
-        limit=limit,
-        floor=floor,
-        protocol=protocol,
-        weights={name: Path(path) for name, path in (weights or {}).items()},
-        input_size=input_size,
-        interpolation=parse_interpolation(interpolation),
-    )
-    summary = carry_out(request, Silent())
-    frame = summary.records
-    frame.attrs["failures"] = [str(failure) for failure in summary.failures]
-    return frame
-
-
-def default_workers() -> int:
-    """Threads for decoding and scoring: the processors that this process may use, at most 16."""
-    return min(16, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-
-
-def carry_out(request: RunRequest, report: Reporter) -> RunSummary:
+def carry_out(request: Request, report: Reporter) -> RunSummary:
     """Find, plan, run, and write the pages; raises InputError before any work where the request is wrong."""
     suite = choose_suite(request)
     protocol = find_protocol(request.protocol or suite.protocol)
     tasks = find_tasks(request.tasks)
-    device = find_device(request.config.device)
-    for folder, what in ((request.config.output, "--output"), (request.config.cache, "--cache")):
+    device = find_device(request.device)
+    for folder, what in ((request.output, "--output"), (request.cache, "--cache")):
         require_writable(folder, what)
     specs = find_backbones(request, suite)
-    introduce(specs, request.input_size, report, request.config.cache)
+    introduce(specs, request.input_size, report, request.cache)
     data = request.data
     if data is None and request.images is None:
-        data = mini_data(request.config, report)
+        data = mini_data(request, report)
     elif data is not None and not data.is_dir():
         raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
     location = DataLocation(suite.catalogue, data, request.images, request.limit, protocol)
     bound = Binder(location).bind(tasks, named=bool(request.tasks))
     plan = make_plan(specs, bound.tasks)
     name = suite.name if request.images is None else f"images-{bound.tasks[0].dataset}"
-    result = execute(plan, name, request.config, device, report)
-    records = _records(request.config.output, name)
-    output = request.config.output
+    result = execute(plan, name, request, device, report)
+    records = _records(request.output, name)
+    output = request.output
     pages = tuple(write_pages(records, output / "tables", output / "items")) if len(records) else ()
     return RunSummary(plan, bound, result, records, pages)
 
@@ -183,7 +76,7 @@ def _records(output: Path, suite: str) -> pd.DataFrame:
     return of_suite(records, suite)
 
 
-def choose_suite(request: RunRequest) -> Suite:
+def choose_suite(request: Request) -> Suite:
     """The suite that was named, or the one that fits the data."""
     if request.data is not None and request.images is not None:
         raise InputError("--data and --images exclude each other: the one replaces the other")
@@ -198,9 +91,9 @@ def choose_suite(request: RunRequest) -> Suite:
     return suite
 
 
-def find_backbones(request: RunRequest, suite: Suite) -> tuple[BackboneSpec, ...]:
+def find_backbones(request: Request, suite: Suite) -> tuple[BackboneSpec, ...]:
     """The backbones asked for, and the random floor of their input size."""
-    specs = find(request.backbones or suite.backbones, cache_dir=request.config.cache)
+    specs = find(request.backbones or suite.backbones, cache_dir=request.cache)
     specs = tuple(with_weights(specs, request.weights))
     if request.floor and not any(spec.family == "random" for spec in specs):
         small = all(spec.input_size == 64 for spec in specs)
@@ -255,9 +148,9 @@ def require_writable(folder: Path, option: str) -> None:
         raise InputError(f"{option} {folder} cannot be written to: {error.strerror}") from error
 
 
-def mini_data(config: RunConfig, report: Reporter) -> Path:
+def mini_data(request: Request, report: Reporter) -> Path:
     """The mini suite's datasets in the cache, rendered there first if they are not."""
-    root = config.cache / "mini-data" / MINI_VERSION
+    root = request.cache / "mini-data" / MINI_VERSION
     if not is_complete(root):
         with report.bar("rendering the mini datasets", 1, "parts") as advance:
             done = 0
@@ -267,5 +160,5 @@ def mini_data(config: RunConfig, report: Reporter) -> Path:
                 advance((count - done) / total)
                 done = count
 
-            write_mini_datasets(root, workers=config.workers, progress=progress)
+            write_mini_datasets(root, workers=request.workers, progress=progress)
     return root

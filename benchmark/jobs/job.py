@@ -10,7 +10,7 @@ import torch
 
 from benchmark.features.shards import ShardStore
 from benchmark.plan.plan import BackbonePlan, BoundTask, Pass
-from benchmark.request import RunConfig, select_layers
+from benchmark.request import Request, select_layers
 from benchmark.scores.records import Context, file_name, file_under, is_current
 from leaderboards.records.files import safe_name
 from tasks.base import digest
@@ -49,7 +49,7 @@ class BackboneRun:
     """One backbone of a run: where its files are, and what is there already."""
 
     plan: BackbonePlan
-    config: RunConfig
+    config: Request
     suite: str
     device: torch.device
     identity: BackboneIdentity

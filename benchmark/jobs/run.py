@@ -15,7 +15,7 @@ from benchmark.jobs.job import BackboneRun, Failure
 from benchmark.jobs.passes import run_passes
 from benchmark.jobs.scores import score_task
 from benchmark.plan.plan import BoundTask, Plan
-from benchmark.request import RunConfig, select_layers
+from benchmark.request import Request, select_layers
 from tasks.base import digest
 from zoo.errors import InputError
 from zoo.load.identity import identify
@@ -48,7 +48,7 @@ def run_backbone(run: BackboneRun, report: Reporter, comparisons: Sequence[Bound
     return RunResult(result, run.failures)
 
 
-def prepare(plan: Plan, suite: str, config: RunConfig, device: torch.device) -> list[BackboneRun | Failure]:
+def prepare(plan: Plan, suite: str, config: Request, device: torch.device) -> list[BackboneRun | Failure]:
     """Backbones of a plan that can be identified, and failures of those that cannot.
 
     Raises:
@@ -80,7 +80,7 @@ def _signatures(plan: Plan) -> dict[str, str]:
     }
 
 
-def choose_engine(runs: Sequence[BackboneRun], config: RunConfig, device: torch.device) -> Engine:
+def choose_engine(runs: Sequence[BackboneRun], config: Request, device: torch.device) -> Engine:
     """Processes side by side for several small backbones on a CPU; otherwise one after the other."""
     processes = min(len(runs), config.workers)
     small = all(run.plan.spec.input_size <= SMALL for run in runs)
@@ -92,7 +92,7 @@ def choose_engine(runs: Sequence[BackboneRun], config: RunConfig, device: torch.
 def execute(
     plan: Plan,
     suite: str,
-    config: RunConfig,
+    config: Request,
     device: torch.device,
     report: Reporter,
     engine: Engine | None = None,

@@ -1,19 +1,20 @@
 """Joins the renderer and the objectives: renders, trains, probes, exports and installs a mini backbone."""
 
 import hashlib
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from pprint import pformat
 
 import torch
 
+import benchmark
 from benchmark.api import find_device
 from benchmark.engines.progress import Advance, Reporter
 from benchmark.pretrain.images import held_out_images, training_images
-from benchmark.scores.records import commit, package_version
+from benchmark.pretrain.options import Pretraining, TrainingDtype
+from benchmark.scores.records import commit
 from tasks.mini import MINI_VERSION
 from zoo.errors import InputError
 from zoo.look.precision import multiplies_bfloat16
@@ -37,85 +38,6 @@ ASKED = 480
 LICENCE = "Apache-2.0"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pretraining:
-    """What `pretrain` was asked for.
-
-    Attributes:
-        objective: Name of the method.
-        steps: Updates.
-        batch_size: Images in each.
-        images: Different training images.
-        image_size: Their side in pixels; crops are taken from them.
-        seed: Of images, weights and draws.
-        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        dtype: Of the forward: ``float32``, ``bfloat16``, or ``auto``: the latter where the device has it.
-        output: Folder below which the directory of the backbone is written.
-        cache: Folder of rendered images.
-        workers: Processes that render.
-        resume: Go on from a checkpoint.
-        pooling: What the classifier of FS sees; None as the recipe says.
-        no_skip: Block of FS without skip connections.
-        fraction: Share of the images of each class.
-        learning_rate: Peak for batches of 256; None as the recipe says.
-        log_every: Steps from one row of the history to the next.
-        checkpoint_every: Steps from one checkpoint to the next.
-        probe_every: Steps from one probe to the next; 0 for one at the end.
-        install: Copy the result into the package.
-    """
-
-    objective: str
-    steps: int
-    batch_size: int
-    images: int
-    image_size: int
-    seed: int
-    device: str
-    dtype: str
-    output: Path
-    cache: Path
-    workers: int
-    resume: bool = True
-    pooling: str | None = None
-    no_skip: int | None = None
-    fraction: float = 1.0
-    learning_rate: float | None = None
-    log_every: int = 50
-    checkpoint_every: int = 500
-    probe_every: int = 0
-    install: bool = False
-
-    @property
-    def name(self) -> str:
-        """Of the backbone: ``mini-<objective>``, and what makes a variant of it."""
-        parts = [f"mini-{self.objective}"]
-        if self.pooling is not None:
-            parts.append(self.pooling)
-        if self.no_skip is not None:
-            parts.append(f"noskip{self.no_skip}")
-        if self.fraction != 1:
-            parts.append(f"{100 * self.fraction:g}pct")
-        return "-".join(parts)
-
-    @property
-    def command(self) -> str:
-        """That does the same again, without folders."""
-        optional = {
-            "--pooling": self.pooling,
-            "--no-skip": self.no_skip,
-            "--fraction": None if self.fraction == 1 else f"{self.fraction:g}",
-            "--learning-rate": None if self.learning_rate is None else f"{self.learning_rate:g}",
-        }
-        words = f"python -m benchmark pretrain {self.objective} --steps {self.steps}".split()
-        words += f"--batch-size {self.batch_size} --images {self.images}".split()
-        words += f"--image-size {self.image_size} --seed {self.seed}".split()
-        words += f"--device {self.device} --dtype {self.dtype}".split()
-        words += [
-            word for name, value in optional.items() if value is not None for word in (name, str(value))
-        ]
-        return shlex.join(words)
-
-
 def pretrain(wish: Pretraining, report: Reporter) -> Path:
     """Train a mini backbone on rendered images.
 
@@ -127,9 +49,10 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
     """
     device = find_device(wish.device)
     dtype = find_dtype(wish.dtype, device)
-    wish = replace(wish, dtype=str(dtype).removeprefix("torch."))
     started_at = commit(Path(__file__).parents[2])  # Hours later the checkout may be elsewhere.
     chosen = tuned(wish)
+    steps = wish.steps or chosen.steps
+    wish = replace(wish, dtype="bfloat16" if dtype is torch.bfloat16 else "float32", steps=steps)
     spec = find([f"mini-{wish.objective}"])[0]
     _check(wish, spec)
     folder = wish.output / wish.name
@@ -138,7 +61,7 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
     held_out = held_out_images(wish.seed, KNOWN + ASKED, wish.image_size, wish.cache, wish.workers, report)
     probe = make_probe(_slice(held_out, 0, KNOWN), _slice(held_out, KNOWN, KNOWN + ASKED), spec.input_size)
     plan = Plan(
-        steps=wish.steps,
+        steps=steps,
         batch_size=wish.batch_size,
         seed=wish.seed,
         device=device,
@@ -148,7 +71,7 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
         probe_every=wish.probe_every,
     )
     objective = chosen.objective(spec, data, wish.seed)
-    with _watching(wish, report) as watcher:
+    with _watching(wish.name, plan, report) as watcher:
         history = train(
             objective,
             data,
@@ -159,26 +82,16 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
             resume=wish.resume,
             probe=probe,
         )
-    export(
-        objective.backbone, spec, _card(wish, chosen, spec, len(data), device, started_at, history), folder
-    )
+    export(objective.backbone, spec, _card(wish, plan, chosen, spec, len(data), started_at, history), folder)
     if wish.install:
         install(folder, wish.name)
     return folder
 
 
-def find_dtype(name: str, device: torch.device) -> torch.dtype:
-    """The dtype of that name; ``auto`` is bfloat16 where the device has instructions for it.
-
-    Raises:
-        InputError: There is none of that name for trainings.
-    """
-    if name == "auto":
-        return torch.bfloat16 if multiplies_bfloat16(device) else torch.float32
-    dtypes = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-    if name not in dtypes:
-        raise InputError(f"--dtype takes auto, float32 or bfloat16; found {name!r}")
-    return dtypes[name]
+def find_dtype(name: TrainingDtype, device: torch.device) -> torch.dtype:
+    """The dtype of that name; ``auto`` is bfloat16 where the device has instructions for it."""
+    fast = multiplies_bfloat16(device) if name == "auto" else name == "bfloat16"
+    return torch.bfloat16 if fast else torch.float32
 
 
 def identity(wish: Pretraining, spec: BackboneSpec, chosen: Method) -> str:
@@ -204,8 +117,6 @@ def tuned(wish: Pretraining) -> Method:
     chosen = method(wish.objective)
     if wish.fraction != 1 and wish.objective not in ("fs", "resnet"):
         raise InputError(f"--fraction is for methods that learn labels (fs, resnet), not {wish.objective}")
-    if wish.pooling not in (None, "cls", "mean"):
-        raise InputError(f"--pooling takes cls or mean; found {wish.pooling!r}")
     changes: dict[str, object] = {"pooling": wish.pooling, "no_skip": wish.no_skip}
     if wish.learning_rate is not None:
         how: Optimisation = chosen.recipe.optimisation
@@ -238,17 +149,17 @@ class _Watcher:
 
 
 @contextmanager
-def _watching(wish: Pretraining, report: Reporter) -> Iterator[_Watcher]:
-    with report.bar(f"training {wish.name}", wish.steps * wish.batch_size, "images") as advance:
-        yield _Watcher(advance, report, wish.batch_size)
+def _watching(name: str, plan: Plan, report: Reporter) -> Iterator[_Watcher]:
+    with report.bar(f"training {name}", plan.steps * plan.batch_size, "images") as advance:
+        yield _Watcher(advance, report, plan.batch_size)
 
 
 def _card(
     wish: Pretraining,
+    plan: Plan,
     chosen: Method,
     spec: BackboneSpec,
     images: int,
-    device: torch.device,
     started_at: str | None,
     history: list[Row],
 ) -> Card:
@@ -261,12 +172,12 @@ def _card(
             f"{images:,} images of {wish.image_size} px from the renderer of the mini suite (version "
             f"{MINI_VERSION}, seed {wish.seed}), none of them in an evaluation set"
         ),
-        steps=wish.steps,
+        steps=plan.steps,
         batch_size=wish.batch_size,
         images=images,
         seed=wish.seed,
-        device=f"{_in_words(device)}, {wish.dtype}",
-        version=package_version(),
+        device=f"{_in_words(plan.device)}, {wish.dtype}",
+        version=benchmark.__version__,
         commit=started_at,
         command=wish.command,
         recipe=pformat(asdict(chosen.recipe), width=100),

@@ -3,26 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from pyarrow import ArrowException
 from pyarrow.parquet import read_table
 
+import benchmark
 from benchmark.plan.plan import BoundTask
 from benchmark.scores.assess import Assessments, place_of
 from benchmark.scores.layers import LayerOutcome
 from leaderboards.records.files import scored_path
 from leaderboards.records.record import Record, add_suite, read_frame, suite_names, write_frame
 from zoo.spec import BackboneSpec
-
-
-def package_version() -> str:
-    """Version of this package; "0+source" where it runs without being installed."""
-    try:
-        return version("layerboard")
-    except PackageNotFoundError:
-        return "0+source"
 
 
 def commit(checkout: Path) -> str | None:
@@ -124,7 +116,7 @@ def base_fields(context: Context, scored: Scored) -> dict[str, object]:
         "device": context.device,
         "fingerprint": scored.fingerprint,
         "seconds": scored.seconds,
-        "version": package_version(),
+        "version": benchmark.__version__,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.api import RunRequest, carry_out
+from benchmark.api import carry_out
 from benchmark.engines.progress import Silent
-from benchmark.request import RunConfig
+from benchmark.request import Request
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import QUICK, TASKS, Tally, assert_same_records, files, run, shards
 from tests.zoo.reduced import reduce
@@ -247,10 +247,16 @@ def test_vectors_that_cannot_be_kept_fail_the_tasks_that_score_them(
 
 
 def test_carry_out_tells_the_plan(whole: Whole, data: Path) -> None:
-    config = RunConfig(
-        output=whole.place / "out", cache=whole.place / "cache", workers=1, layers=QUICK, device="cpu"
+    request = Request(
+        backbones=BACKBONES,
+        data=data,
+        output=whole.place / "out",
+        cache=whole.place / "cache",
+        workers=1,
+        layers=QUICK,
+        device="cpu",
+        floor=False,
     )
-    request = RunRequest(config=config, backbones=BACKBONES, data=data, floor=False)
     summary = carry_out(request, Silent())
     assert [one.images for one in summary.plan.backbones] == [67, 67]
     assert summary.result.passes.images == 0

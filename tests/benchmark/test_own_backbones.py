@@ -10,10 +10,10 @@ from zlib import crc32
 import pytest
 import torch
 
-from benchmark.api import RunRequest, carry_out
+from benchmark.api import carry_out
 from benchmark.engines.engine import LocalEngine, ProcessEngine
 from benchmark.plan.plan import view_for
-from benchmark.request import RunConfig
+from benchmark.request import Request
 from tests.benchmark.doubles import SPEC
 from tests.benchmark.engines.own_worker import means
 from tests.benchmark.engines.test_engines import Heard
@@ -169,11 +169,20 @@ def test_what_was_inferred_is_said_in_one_line(write: Callable[..., str], tmp_pa
     save(tmp_path / "conv", "ConvNextModel")
     save(tmp_path / "plain", "Dinov2Model")
     (tmp_path / "plain" / "preprocessor_config.json").write_text('{"do_normalize": false}')
-    config = RunConfig(output=tmp_path / "out", cache=tmp_path / "cache", layers="1", workers=1)
     names = ("vit", "conv", "plain", write("own_said"), "mini-fs")
     heard = Heard()
     carry_out(
-        RunRequest(config=config, backbones=names, tasks=("knn",), data=data, floor=False, input_size=64),
+        Request(
+            backbones=names,
+            tasks="knn",
+            data=data,
+            output=tmp_path / "out",
+            cache=tmp_path / "cache",
+            layers="1",
+            workers=1,
+            floor=False,
+            input_size=64,
+        ),
         heard,
     )
     found = [line for line in heard.lines if "mean (" in line]

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark.api import RunRequest, find_backbones
+from benchmark.api import find_backbones
 from benchmark.plan.suites import PAPER
-from benchmark.request import RunConfig
+from benchmark.request import Request
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import command, run
 from zoo.errors import InputError
@@ -47,9 +47,8 @@ def test_the_paper_suite_has_its_20_vision_transformers_and_needs_two_files(
     assert "vit-s-300ep.pth.tar" in failure
 
 
-def requested(tmp_path: Path, weights: dict[str, Path]) -> RunRequest:
-    config = RunConfig(output=tmp_path, cache=tmp_path)
-    return RunRequest(config=config, backbones=("moco-s16",), floor=False, weights=weights)
+def requested(tmp_path: Path, weights: dict[str, Path]) -> Request:
+    return Request(backbones="moco-s16", output=tmp_path, cache=tmp_path, floor=False, weights=weights)
 
 
 def test_weights_replace_the_repository_of_a_backbone(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.api import RunRequest, carry_out
-from benchmark.request import RunConfig, select_layers
+from benchmark.api import carry_out
+from benchmark.request import Request, select_layers
 from leaderboards.choices.selection import columns_of
 from leaderboards.pages.scores import best_layers, layer_table
 from tests.benchmark.conftest import Whole
@@ -105,9 +105,16 @@ def test_another_input_size(new_place: Callable[[], Path], data: Path, whole: Wh
 
 def test_rounded_sizes_are_said(data: Path, new_place: Callable[[], Path]) -> None:
     place, heard = new_place(), Heard()
-    config = RunConfig(output=place / "out", cache=place / "cache", layers="1", workers=1)
-    request = RunRequest(
-        config=config, backbones=("mini-fs",), tasks=("knn",), data=data, floor=False, input_size=67
+    request = Request(
+        backbones="mini-fs",
+        tasks="knn",
+        data=data,
+        output=place / "out",
+        cache=place / "cache",
+        layers="1",
+        workers=1,
+        floor=False,
+        input_size=67,
     )
     carry_out(request, heard)
     assert heard.lines == ["mini-fs: images at 64 px, the multiple of its patch size of 8 px nearest to 67"]

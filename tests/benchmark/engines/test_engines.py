@@ -14,7 +14,7 @@ import pytest
 from benchmark.engines.engine import LocalEngine, ProcessEngine, WorkerDiedError
 from benchmark.engines.progress import Reporter, Silent
 from benchmark.jobs.run import choose_engine
-from benchmark.request import RunConfig
+from benchmark.request import Request
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import QUICK, assert_same_records, environment
 from tests.zoo.reduced import reduce
@@ -93,8 +93,8 @@ def test_only_small_backbones_on_a_processor_run_side_by_side(tmp_path: Path) ->
 
     def chosen(side: int, count: int, workers: int, device: str) -> type:
         runs = [Fake(plan=Fake(spec=Fake(input_size=side)))] * count
-        config = RunConfig(output=tmp_path, cache=tmp_path, workers=workers)
-        return type(choose_engine(runs, config, torch.device(device)))  # type: ignore[arg-type]
+        request = Request(output=tmp_path, cache=tmp_path, workers=workers)
+        return type(choose_engine(runs, request, torch.device(device)))  # type: ignore[arg-type]
 
     assert chosen(64, 2, 2, "cpu") is ProcessEngine
     assert chosen(224, 2, 2, "cpu") is LocalEngine

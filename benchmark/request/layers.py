@@ -1,0 +1,52 @@
+"""Layers of a backbone that a request asks for."""
+
+from zoo.errors import InputError
+from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Tap
+
+
+def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block",)) -> tuple[Layer, ...]:
+    """Layers of a backbone that options ask for, in order; raises InputError where one does not exist.
+
+    Args:
+        text: ``all``, or numbers, ranges and ``final`` separated by commas.
+        spec: The backbone.
+        taps: What to read of them; of the random floor, whose layers are draws, always the draws.
+    """
+    blocks = _select_blocks(text, spec)
+    inside = [tap for tap in taps if tap in SUBLAYER_TAPS]
+    if spec.family == "random" or not inside:
+        return blocks
+    if spec.heads is None:
+        raise InputError(f"{spec.name} has no {inside[0]} in its blocks: leave it or --taps out")
+    indices = {layer.index for layer in blocks if layer.tap == "block"} - {0}
+    layers = {Layer(index, tap) for index in indices for tap in inside}
+    if not layers:
+        raise InputError(f"layers {text!r} have no {inside[0]} in {spec.name}; blocks from 1 on have")
+    layers |= set(blocks) if "block" in taps else set()
+    return tuple(sorted(layers, key=lambda layer: layer.place))
+
+
+def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
+    if text == "all":
+        return tuple(layer for layer in spec.layers if layer.index > 0)
+    chosen: set[Layer] = set()
+    for part in text.split(","):
+        part = part.strip()
+        if part == "final":
+            if spec.has_final:  # a ConvNet has no final norm: its last block stands for it
+                chosen.add(Layer(spec.depth, "final"))
+            continue
+        first, _, last = part.partition("-")
+        if not first.isdigit() or (last and not last.isdigit()):
+            raise InputError(
+                f"layers {text!r}: expected 'all' or a list such as '4,8-12,final', found {part!r}"
+            )
+        for index in range(int(first), int(last or first) + 1):
+            if index > spec.depth and spec.family != "random":
+                raise InputError(f"{spec.name} has layers 0 to {spec.depth}, there is no layer {index}")
+            chosen.add(Layer(index))
+    if spec.family == "random":  # its layers are draws, and all of them are the floor
+        return _select_blocks("all", spec)
+    if not chosen:
+        raise InputError(f"layers {text!r} choose nothing of {spec.name}")
+    return tuple(layer for layer in spec.layers if layer in chosen)
