@@ -37,7 +37,8 @@ def command_of(form: Callable[..., Form]) -> Callable[[Callable[[Form], None]], 
 def _parameter(one: Declared) -> Parameter:
     option = one.option
     if option.default is ...:
-        word = typer.Argument(help=f"{option.help.removesuffix('.')}: {', '.join(option.choices)}.")
+        words = f"{option.help.removesuffix('.')}: {', '.join(option.choices)}."
+        word = typer.Argument(help=words if option.choices else option.help)
         return Parameter(option.name, Parameter.KEYWORD_ONLY, annotation=Annotated[str, word])
     names = [] if one.kept is bool else [option.flag, *filter(None, [option.short])]
     described = typer.Option(
@@ -47,11 +48,9 @@ def _parameter(one: Declared) -> Parameter:
         min=option.least,
         show_default=option.shown or option.default not in (None, ()),
     )
-    kind = _kind(one)
-    default = option.default or None if option.several else option.default
-    return Parameter(
-        option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, described]
-    )
+    default = None if option.several else option.default
+    kind = Annotated[_kind(one), described]
+    return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def _kind(one: Declared) -> Any:
