@@ -49,8 +49,10 @@ def _parameter(one: Declared) -> Parameter:
         show_default=option.shown or option.default not in (None, ()),
     )
     default = None if option.several else option.default
-    kind = Annotated[_kind(one), described]
-    return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+    kind = _kind(one)
+    return Parameter(
+        option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, described]
+    )
 
 
 def _kind(one: Declared) -> Any:
