@@ -58,7 +58,10 @@ class _Speed(ProgressColumn):
 
 
 class Terminal:
-    """Bars with units per second and time left, and lines, on standard error; several bars may be open."""
+    """Bars with units per second and time left, and lines, on standard error; several bars may be open.
+
+    Where standard error is no terminal, a file for example, there are lines only.
+    """
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
@@ -71,6 +74,7 @@ class Terminal:
             console=self.console,
             transient=True,
         )
+        self._shown = self.console.is_terminal
         self._open = 0
         self._lock = threading.Lock()
 
@@ -79,7 +83,7 @@ class Terminal:
         """A bar that goes away when the stage is over."""
         with self._lock:
             self._open += 1
-            if self._open == 1:
+            if self._open == 1 and self._shown:
                 self._progress.start()
             stage = self._progress.add_task(title, total=total, unit=unit)
         try:
@@ -88,7 +92,7 @@ class Terminal:
             with self._lock:
                 self._progress.remove_task(stage)
                 self._open -= 1
-                if not self._open:
+                if not self._open and self._shown:
                     self._progress.stop()
 
     def say(self, line: str) -> None:

@@ -3,41 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from pyarrow import ArrowException
 from pyarrow.parquet import read_table
 
+import benchmark
 from benchmark.plan.bound import Subject
 from benchmark.scores.assess import Assessments, place_of
 from benchmark.scores.layers import LayerOutcome
 from leaderboards.records.record import Record, add_suite, read_frame, suite_names, write_frame
 from zoo.spec import BackboneSpec
-
-
-def package_version() -> str:
-    """Version of this package; "0+source" where it runs without being installed."""
-    try:
-        return version("layerboard")
-    except PackageNotFoundError:
-        return "0+source"
-
-
-def commit(checkout: Path) -> str | None:
-    """Commit of a git checkout, read from its files; None where there is no checkout."""
-    git = checkout / ".git"
-    try:
-        head = (git / "HEAD").read_text(encoding="utf-8").strip()
-        if not head.startswith("ref: "):
-            return head
-        branch = head.removeprefix("ref: ")
-        if (git / branch).is_file():
-            return (git / branch).read_text(encoding="utf-8").strip()
-        packed = (git / "packed-refs").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return None
-    return next((line.split()[0] for line in packed if line.endswith(f" {branch}")), None)
 
 
 @dataclass(frozen=True)
@@ -119,7 +95,7 @@ def base_fields(context: Context, scored: Scored) -> dict[str, object]:
         "device": context.device,
         "fingerprint": scored.fingerprint,
         "seconds": scored.seconds,
-        "version": package_version(),
+        "version": benchmark.__version__,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 

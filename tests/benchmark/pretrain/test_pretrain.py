@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.cli.pretrain import ObjectiveName
 from benchmark.engines.progress import Silent
 from benchmark.pretrain import images as rendering
 from benchmark.pretrain import pretrain as pretraining
+from benchmark.pretrain.card import commit
 from benchmark.pretrain.images import HELD_OUT, SEEDS, Wanted, held_out_images, rendered, training_images
-from benchmark.pretrain.pretrain import Pretraining, find_dtype, pretrain, tuned
-from benchmark.scores.records import commit
+from benchmark.pretrain.options import OBJECTIVES, Pretraining
+from benchmark.pretrain.pretrain import find_dtype, pretrain, tuned
 from tasks.mini import TEMPLATES, sample_image
 from tasks.mini.seeds import ENTROPY, Namespace, generator
 from tests.benchmark.runs import command
@@ -36,8 +36,8 @@ WISH = Pretraining(
     seed=0,
     device="cpu",
     dtype="float32",
-    output=Path("out"),
-    cache=Path("cache"),
+    output="out",
+    cache="cache",
     workers=1,
 )
 OPTIONS = ("--batch-size", "4", "--images", "24", "--image-size", "32", "--device", "cpu", "--workers", "1")
@@ -141,9 +141,8 @@ def test_training_images_share_no_seed_with_evaluation_sets_or_each_other() -> N
     ],
 )
 def test_wrong_wishes(changes: dict[str, object], text: str, cache: Path, tmp_path: Path) -> None:
-    wish = replace(WISH, cache=cache, output=tmp_path, **changes)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=text):
-        pretrain(wish, Silent())
+        pretrain(replace(WISH, cache=cache, output=tmp_path, **changes), Silent())  # type: ignore[arg-type]
 
 
 def test_wrong_wishes_cost_no_rendering(tmp_path: Path) -> None:
@@ -280,4 +279,4 @@ def test_the_command_explains_itself(capsys: Capture) -> None:
 
 
 def test_the_command_line_knows_all_objectives() -> None:
-    assert [one.value for one in ObjectiveName] == [one.name for one in METHODS]
+    assert list(OBJECTIVES) == [one.name for one in METHODS]

@@ -1,0 +1,64 @@
+"""Commands made from forms (`benchmark.request.option`): they have the options declared there, no others."""
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args
+
+import typer
+
+from benchmark.request.option import Declared, declared
+
+Form = TypeVar("Form")
+
+_CONVERTED = (bool, int, float, Path)
+"""Types that the command line makes of a word; of all others, options do."""
+
+
+def command_of(form: Callable[..., Form]) -> Callable[[Callable[[Form], None]], Callable[..., None]]:
+    """Make a function of a filled form into a command with the form's options.
+
+    Options that are left out have the form's defaults; a wrong value is InputError, as from Python.
+    """
+
+    def decorate(function: Callable[[Form], None]) -> Callable[..., None]:
+        @wraps(function)
+        def command(**words: object) -> None:
+            given = {name: value for name, value in words.items() if value not in (None, [])}
+            function(form(**given))
+
+        vars(command)["__signature__"] = Signature([_parameter(one) for one in declared(form)])
+        return command
+
+    return decorate
+
+
+def _parameter(one: Declared) -> Parameter:
+    option = one.option
+    if option.default is ...:
+        words = f"{option.help.removesuffix('.')}: {', '.join(option.choices)}."
+        word = typer.Argument(help=words if option.choices else option.help)
+        return Parameter(option.name, Parameter.KEYWORD_ONLY, annotation=Annotated[str, word])
+    names = [] if one.kept is bool else [option.flag, *filter(None, [option.short])]
+    described = typer.Option(
+        *names,
+        help=f"{option.help.removesuffix('.')}; several may follow." if option.several else option.help,
+        metavar=f"[{'|'.join(option.choices)}]" if option.choices else None,
+        min=option.least,
+        show_default=option.shown or option.default not in (None, ()),
+    )
+    default = None if option.several else option.default
+    kind = _kind(one)
+    return Parameter(
+        option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, described]
+    )
+
+
+def _kind(one: Declared) -> object:
+    """Type of the option for typer."""
+    if one.option.several:
+        return list[str] | None
+    kept = {one.kept, *get_args(one.kept)}
+    kind = next((known for known in _CONVERTED if known in kept), str)
+    return kind | None if one.option.default is None else kind

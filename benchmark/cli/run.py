@@ -1,0 +1,37 @@
+"""The command `run`. Heavy libraries are imported after its first line."""
+
+import typer
+
+import benchmark
+from benchmark.cli.options import command_of
+from benchmark.engines.progress import Terminal
+from benchmark.request import Request
+
+
+@command_of(Request)
+def run_command(request: Request) -> None:
+    """Run every layer of backbones through tasks and write leaderboards.
+
+    Without options: the mini suite, offline, in one to two minutes.
+    """
+    typer.echo(first_line(request))
+    report = Terminal()
+    try:
+        from benchmark.api import carry_out
+        from benchmark.cli.summary import show
+
+        summary = carry_out(request, report)
+    except KeyboardInterrupt:
+        report.say("interrupted; what is finished is kept, run again to go on")
+        raise typer.Exit(130) from None
+    raise typer.Exit(show(summary, report))
+
+
+def first_line(request: Request) -> str:
+    """What was asked for, before anything is looked up."""
+    given = request.data or request.images
+    suite = request.suite or ("standard" if given else "mini")
+    where = f" on {given}" if given else ""
+    backbones = ", ".join(request.backbones) or "the suite's backbones"
+    tasks = ", ".join(request.tasks) or "all tasks"
+    return f"layerboard {benchmark.__version__}: suite {suite}{where}; {backbones}; {tasks}"

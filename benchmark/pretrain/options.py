@@ -1,0 +1,110 @@
+"""Every option of `pretrain`, declared once. Imports no torch."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from benchmark.request import parsers
+from benchmark.request.option import Option
+
+OBJECTIVES = ("fs", "clip", "dino", "moco", "mae", "beit", "resnet")
+"""Names of the methods of `zoo.pretrain.methods`."""
+
+TrainingDtype = Literal["auto", "float32", "bfloat16"]
+Pooling = Literal["cls", "mean"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pretraining:
+    """What `pretrain` is asked for; the command has exactly its options."""
+
+    objective: Option[str, str] = Option(
+        ..., "What the backbone learns by.", parsers.text, choices=OBJECTIVES
+    )
+    steps: Option[int | None, int | None] = Option(
+        None, "Updates of the weights.", parsers.whole, least=1, shown="those of the packaged weights"
+    )
+    batch_size: Option[int, int] = Option(64, "Images in each.", parsers.whole, least=2)
+    images: Option[int, int] = Option(48_000, "Different training images.", parsers.whole, least=2)
+    image_size: Option[int, int] = Option(
+        96, "Their side in pixels, at least 16; crops are taken from them.", parsers.whole
+    )
+    seed: Option[int, int] = Option(0, "Of images, weights and every draw.", parsers.whole)
+    device: Option[str, str] = Option("auto", "auto, cpu, cuda or cuda:N.", parsers.text)
+    dtype: Option[TrainingDtype, TrainingDtype] = Option(
+        "auto",
+        "Of the forward; auto: bfloat16 where the device multiplies in it, else float32.",
+        parsers.choice,
+        choices=get_args(TrainingDtype),
+    )
+    output: Option[str | Path, Path] = Option(
+        "results/pretrained",
+        "Folder below which the backbone's directory is written.",
+        parsers.path,
+        short="-o",
+    )
+    cache: Option[str | Path | None, Path] = Option(
+        None,
+        "Folder of rendered images; they serve later runs.",
+        parsers.cache,
+        shown="below the user's cache folder",
+    )
+    workers: Option[int | None, int] = Option(
+        None, "Processes that render.", parsers.workers, least=1, shown="processors"
+    )
+    resume: Option[bool, bool] = Option(
+        True, "Go on from the checkpoint in the output folder.", parsers.switch
+    )
+    pooling: Option[Pooling | None, Pooling | None] = Option(
+        None, "fs: what the classifier sees.", parsers.choice, choices=get_args(Pooling)
+    )
+    no_skip: Option[int | None, int | None] = Option(
+        None, "fs: block without skip connections.", parsers.whole, least=1
+    )
+    fraction: Option[float, float] = Option(
+        1.0, "fs, resnet: share of the images of each class.", parsers.real
+    )
+    learning_rate: Option[float | None, float | None] = Option(
+        None, "Peak, for batches of 256.", parsers.real, shown="the recipe's"
+    )
+    log_every: Option[int, int] = Option(50, "Steps from one line to the next.", parsers.whole, least=1)
+    checkpoint_every: Option[int, int] = Option(
+        500, "Steps from checkpoint to checkpoint.", parsers.whole, least=1
+    )
+    probe_every: Option[int, int] = Option(
+        0, "Steps from one k-NN and linear probe to the next; 0: at the end.", parsers.whole, least=0
+    )
+    install: Option[bool, bool] = Option(
+        False, "Copy the result into the package, for the mini suite.", parsers.switch
+    )
+
+    @property
+    def name(self) -> str:
+        """Of the backbone: ``mini-<objective>``, and what makes a variant of it."""
+        parts = [f"mini-{self.objective}"]
+        if self.pooling is not None:
+            parts.append(self.pooling)
+        if self.no_skip is not None:
+            parts.append(f"noskip{self.no_skip}")
+        if self.fraction != 1:
+            parts.append(f"{100 * self.fraction:g}pct")
+        return "-".join(parts)
+
+    @property
+    def command(self) -> str:
+        """That does the same again, without folders."""
+        optional = {
+            "--pooling": self.pooling,
+            "--no-skip": self.no_skip,
+            "--fraction": None if self.fraction == 1 else f"{self.fraction:g}",
+            "--learning-rate": None if self.learning_rate is None else f"{self.learning_rate:g}",
+        }
+        words = f"python -m benchmark pretrain {self.objective} --steps {self.steps}".split()
+        words += f"--batch-size {self.batch_size} --images {self.images}".split()
+        words += f"--image-size {self.image_size} --seed {self.seed}".split()
+        words += f"--device {self.device} --dtype {self.dtype}".split()
+        words += [
+            word for name, value in optional.items() if value is not None for word in (name, str(value))
+        ]
+        return shlex.join(words)

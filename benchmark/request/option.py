@@ -1,0 +1,140 @@
+"""Options that are declared once: as fields of a frozen dataclass, a form.
+
+A Python function (`called_with`) and a command (`benchmark.cli.options.command_of`) are made from the form:
+both have exactly its options, with the same names, defaults and words.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import wraps
+from textwrap import fill
+from types import EllipsisType
+from typing import Any, Generic, ParamSpec, TypeVar, cast, get_args, get_type_hints, overload
+
+from zoo.errors import InputError
+
+Given = TypeVar("Given")
+Kept = TypeVar("Kept")
+Form = TypeVar("Form")
+Result = TypeVar("Result")
+P = ParamSpec("P")
+
+
+@dataclass(eq=False, kw_only=True)
+class Option(Generic[Given, Kept]):
+    """A field of a form that is given as one type and kept, parsed and checked, as another.
+
+    It is a descriptor: the form's constructor accepts what is ``Given``, its attribute is what is ``Kept``,
+    and a type checker knows both. What is kept may be given again, so `dataclasses.replace` works.
+
+    Attributes:
+        default: What is given where nothing is; ``...`` where something must be.
+        help: What it is for, one phrase that ends with a full stop.
+        parse: Turns what is given to an option into what is kept; raises InputError with one sentence where
+            it cannot.
+        short: One-letter name on the command line, such as ``-o``.
+        several: Whether several values may follow the name on the command line.
+        choices: All values that there are, where they can be counted.
+        least: The smallest whole number that is accepted.
+        shown: The default in words, where it depends on something else.
+        name: Name of the field.
+    """
+
+    default: Given | EllipsisType = field(kw_only=False)
+    help: str = field(kw_only=False)
+    parse: Callable[[Given, "Option[Any, Any]"], Kept] = field(kw_only=False)
+    short: str = ""
+    several: bool = False
+    choices: tuple[str, ...] = ()
+    least: int | None = None
+    shown: str = ""
+    name: str = field(init=False)
+
+    @property
+    def flag(self) -> str:
+        """Name on the command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Given: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> Kept: ...
+    def __get__(self, instance: object, owner: type) -> Given | Kept:
+        if instance is not None:
+            return cast("Kept", vars(instance)[self.name])
+        if isinstance(self.default, EllipsisType):  # dataclasses take this for a field without a default
+            raise AttributeError(f"{self.name} has no default")
+        return self.default
+
+    def __set__(self, instance: object, value: Given) -> None:
+        """Keep what is given; a frozen dataclass comes here from its constructor only."""
+        vars(instance)[self.name] = self.parse(value, self)
+
+    def is_default(self, value: object) -> bool:
+        """Whether it is None and stands for the default."""
+        return value is None and self.default is None
+
+    def takes(self, expected: str, found: object) -> InputError:
+        """The error of being given something else than what is expected."""
+        return InputError(f"{self.flag} takes {expected}; found {found!r}")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An option and its types: what may be given and what is kept."""
+
+    option: Option[Any, Any]
+    given: Any
+    kept: Any
+
+
+def declared(form: Callable[..., object]) -> tuple[Declared, ...]:
+    """The options of a form in the order of their declaration."""
+    assert isinstance(form, type)
+    hints = get_type_hints(form)
+    return tuple(Declared(vars(form)[one.name], *get_args(hints[one.name])) for one in fields(form))
+
+
+def called_with(form: Callable[P, Form]) -> Callable[[Callable[[Form], Result]], Callable[P, Result]]:
+    """Make a function of a filled form into one that is called with the form's options.
+
+    Its signature and its documentation list them all.
+    """
+
+    def decorate(function: Callable[[Form], Result]) -> Callable[P, Result]:
+        @wraps(function)
+        def called(*args: P.args, **kwargs: P.kwargs) -> Result:
+            return function(form(*args, **kwargs))
+
+        returns = inspect.signature(function).return_annotation
+        vars(called)["__signature__"] = _signature(form).replace(return_annotation=returns)
+        called.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{_list(form)}"
+        return called
+
+    return decorate
+
+
+def _signature(form: Callable[..., object]) -> inspect.Signature:
+    """The form's, with what may be given as annotations."""
+    parameters = inspect.signature(form).parameters
+    given = {one.option.name: one.given for one in declared(form)}
+    return inspect.Signature([one.replace(annotation=given[name]) for name, one in parameters.items()])
+
+
+def _list(form: Callable[..., object]) -> str:
+    """All options with what they are for, as a section of a docstring."""
+    items = (_described(one.option) for one in declared(form))
+    return "\n".join(fill(item, 100, initial_indent=" " * 4, subsequent_indent=" " * 8) for item in items)
+
+
+def _described(option: Option[Any, Any]) -> str:
+    words = [f"{option.name}: {option.help}"]
+    if option.choices:
+        words.append(f"One of {', '.join(option.choices)}.")
+    if option.shown:
+        words.append(f"Default: {option.shown}.")
+    return " ".join(words)

@@ -1,0 +1,143 @@
+"""Parsers of options: what a user gives becomes what a run keeps, or one sentence says what is expected.
+
+A parser is told the option that it works for. It accepts what it returns, too, so a form can be made again
+from its own values.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from benchmark.request.option import Option
+from zoo.errors import InputError
+from zoo.spec import SUBLAYER_TAPS, Tap
+
+TAPS: tuple[Tap, ...] = ("block", *SUBLAYER_TAPS)
+"""Taps that can be asked for; ``final`` is asked for as a layer."""
+
+POOLINGS = ("cls", "mean")
+"""Vectors that can be kept of a layer."""
+
+Of = Option[Any, Any]
+Chosen = TypeVar("Chosen")
+Text = TypeVar("Text", str, str | None)
+Whole = TypeVar("Whole", int, int | None)
+Real = TypeVar("Real", float, float | None)
+
+
+def choice(value: Chosen, option: Of) -> Chosen:
+    """One of the choices of the option, or None where that is the default."""
+    if value not in option.choices and not option.is_default(value):
+        raise option.takes(f"{', '.join(option.choices[:-1])} or {option.choices[-1]}", value)
+    return value
+
+
+def text(value: Text, option: Of) -> Text:
+    """A word, or None where that is the default."""
+    if not (isinstance(value, str) and value) and not option.is_default(value):
+        raise option.takes("a word", value)
+    return value
+
+
+def optional_place(value: str | Path | None, option: Of) -> str | None:
+    """A path or another address as text, or None."""
+    return text(str(value) if isinstance(value, Path) else value, option)
+
+
+def path(value: str | Path, option: Of) -> Path:
+    """A path."""
+    if not isinstance(value, str | Path) or not str(value):
+        raise option.takes("a path", value)
+    return Path(value)
+
+
+def optional_path(value: str | Path | None, option: Of) -> Path | None:
+    """A path, or None."""
+    return None if value is None else path(value, option)
+
+
+def whole(value: Whole, option: Of) -> Whole:
+    """A whole number that is not below the least of the option, or None where that is the default."""
+    enough = isinstance(value, int) and (option.least is None or value >= option.least)
+    if isinstance(value, bool) or not (enough or option.is_default(value)):
+        least = "" if option.least is None else f" of at least {option.least}"
+        raise option.takes(f"a whole number{least}", value)
+    return value
+
+
+def real(value: Real, option: Of) -> Real:
+    """A number, or None where that is the default."""
+    if isinstance(value, bool) or not (isinstance(value, int | float) or option.is_default(value)):
+        raise option.takes("a number", value)
+    return value
+
+
+def switch(value: bool, option: Of) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise option.takes("True or False", value)
+    return value
+
+
+def names(value: str | Path | Sequence[str | Path], option: Of) -> tuple[str, ...]:
+    """Words or paths; one alone is a list of one."""
+    if isinstance(value, str | Path):
+        value = (value,)
+    if not isinstance(value, Iterable):
+        raise option.takes("words", value)
+    return tuple(text(str(one) if isinstance(one, Path) else one, option) for one in value)
+
+
+def taps(value: str | Sequence[str], option: Of) -> tuple[Tap, ...]:
+    """Taps, each once in the order of `TAPS`; text has commas between them."""
+    chosen = _parts(value, option)
+    if not chosen or not chosen <= set(TAPS):
+        raise InputError(f"taps are {', '.join(TAPS)}; found {', '.join(sorted(chosen)) or 'none'}")
+    return tuple(tap for tap in TAPS if tap in chosen)
+
+
+def poolings(value: str | Sequence[str], option: Of) -> tuple[str, ...]:
+    """Poolings, each once in the order of `POOLINGS`; text has commas between them."""
+    chosen = _parts(value, option)
+    if not chosen or not chosen <= set(POOLINGS):
+        raise option.takes("cls, mean or cls,mean", value)
+    return tuple(pooling for pooling in POOLINGS if pooling in chosen)
+
+
+def _parts(value: str | Sequence[str], option: Of) -> set[str]:
+    return {part.strip() for one in names(value, option) for part in one.split(",")}
+
+
+def weights(value: str | Sequence[str] | Mapping[str, str | Path], option: Of) -> Mapping[str, Path]:
+    """Paths by backbone, from a mapping or from NAME=PATH."""
+    if isinstance(value, Mapping):
+        return {text(name, option): path(one, option) for name, one in value.items()}
+    found = {}
+    for one in names(value, option):
+        name, sign, where = one.partition("=")
+        if not (name and sign and where):
+            raise option.takes("NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar", one)
+        found[name] = Path(where)
+    return found
+
+
+def default_cache() -> Path:
+    """Folder for vectors, measurements and the mini suite's data, below the user's cache folder."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("LAYERBOARD_CACHE") or Path(base) / "layerboard")
+
+
+def cache(value: str | Path | None, option: Of) -> Path:
+    """A path; the default of this machine for None."""
+    return default_cache() if value is None else path(value, option)
+
+
+def default_workers() -> int:
+    """Threads for decoding and scoring: the processors that this process may use, at most 16."""
+    return min(16, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def workers(value: int | None, option: Of) -> int:
+    """A whole number; the default of this machine for None."""
+    return default_workers() if value is None else whole(value, option)

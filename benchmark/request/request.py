@@ -1,0 +1,112 @@
+"""Every option of a run, declared once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from benchmark.request import parsers
+from benchmark.request.option import Option
+from zoo.spec import Interpolation, Tap
+
+Dtype = Literal["float32", "bfloat16", "float16"]
+StoreDtype = Literal["float32", "float16"]
+
+Names = str | Path | Sequence[str | Path]
+Texts = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run, and how; the command ``run`` and the function ``benchmark.run`` have exactly its options.
+
+    Whatever is wrong about an option alone raises InputError when the request is made.
+    """
+
+    backbones: Option[Names, tuple[str, ...]] = Option(
+        (),
+        "Names, patterns ('dino-*'), Hub ids (owner/name[@revision]), directories, Python objects "
+        "(module:function).",
+        parsers.names,
+        short="-b",
+        several=True,
+        shown="the suite's",
+    )
+    tasks: Option[Texts, tuple[str, ...]] = Option(
+        (), "Tasks to run.", parsers.names, short="-t", several=True, shown="all that the data allows"
+    )
+    _: KW_ONLY
+    suite: Option[str | None, str | None] = Option(
+        None,
+        "Suite of datasets and backbones.",
+        parsers.text,
+        shown="mini, or standard with --data or --images",
+    )
+    data: Option[str | Path | None, Path | None] = Option(
+        None, "Folder that holds the real datasets.", parsers.optional_path
+    )
+    images: Option[str | Path | None, str | None] = Option(
+        None, "Your own images: a folder of class folders, or hf:DATASET.", parsers.optional_place
+    )
+    output: Option[str | Path, Path] = Option(
+        "results", "Folder of records and tables.", parsers.path, short="-o"
+    )
+    cache: Option[str | Path | None, Path] = Option(
+        None,
+        "Folder of features and rendered data; they serve later runs.",
+        parsers.cache,
+        shown="below the user's cache folder",
+    )
+    device: Option[str, str] = Option("auto", "auto, cpu, cuda or cuda:N.", parsers.text)
+    dtype: Option[Dtype, Dtype] = Option(
+        "float32", "Dtype of the forward pass.", parsers.choice, choices=get_args(Dtype)
+    )
+    store_dtype: Option[StoreDtype, StoreDtype] = Option(
+        "float32",
+        "Dtype of stored vectors; float16 halves the disk.",
+        parsers.choice,
+        choices=get_args(StoreDtype),
+    )
+    batch_size: Option[int, int] = Option(64, "Images in a batch.", parsers.whole, least=1)
+    workers: Option[int | None, int] = Option(
+        None, "Threads that decode and score.", parsers.workers, least=1, shown="processors"
+    )
+    layers: Option[str, str] = Option(
+        "all", "all, or a list such as 4,8-12,final (0: the input).", parsers.text
+    )
+    taps: Option[Texts, tuple[Tap, ...]] = Option(
+        "block", "What to read of them, one or several: block,norm1,attention,norm2,mlp.", parsers.taps
+    )
+    input_size: Option[int | None, int | None] = Option(
+        None, "Side of the images in pixels.", parsers.whole, least=1, shown="each backbone's own"
+    )
+    interpolation: Option[Interpolation, Interpolation] = Option(
+        "huggingface",
+        "Rule for position embeddings at other sizes.",
+        parsers.choice,
+        choices=get_args(Interpolation),
+    )
+    poolings: Option[Texts, tuple[str, ...]] = Option(
+        "cls,mean", "Vectors to keep: cls, mean, or both.", parsers.poolings
+    )
+    limit: Option[int | None, int | None] = Option(
+        None,
+        "Less data, to try things: images a class, videos, pairs, ...",
+        parsers.whole,
+        least=1,
+        shown="all data",
+    )
+    floor: Option[bool, bool] = Option(True, "Run the random floor, too.", parsers.switch)
+    protocol: Option[str | None, str | None] = Option(
+        None,
+        "standard, or paper: as the code of Teaching Matters.",
+        parsers.text,
+        shown="the suite's",
+    )
+    weights: Option[Texts | Mapping[str, str | Path], Mapping[str, Path]] = Option(
+        (),
+        "NAME=PATH: a backbone's own directory in Hugging Face format, or its authors' file "
+        "(.safetensors, .pth).",
+        parsers.weights,
+        several=True,
+    )

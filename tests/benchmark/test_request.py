@@ -1,0 +1,237 @@
+"""Options: each declared once, the same from the command line and from Python."""
+
+import pickle
+import pydoc
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import MISSING, FrozenInstanceError, fields, replace
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+import typer
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import benchmark
+from benchmark.cli.app import app
+from benchmark.cli.options import command_of
+from benchmark.pretrain.options import Pretraining
+from benchmark.request import Request, default_cache, default_workers
+from benchmark.request.option import declared
+from tests.benchmark.runs import command
+from zoo.errors import InputError
+
+Form = TypeVar("Form")
+FORMS = pytest.mark.parametrize(("form", "name"), [(Request, "run"), (Pretraining, "pretrain")])
+
+EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
+    ("backbones", ("a", "b/c"), ["a", Path("b/c")], ("a", "b/c")),
+    ("backbones", ("a",), "a", ("a",)),
+    ("tasks", ("knn",), "knn", ("knn",)),
+    ("suite", ("paper",), "paper", "paper"),
+    ("data", ("folder",), "folder", Path("folder")),
+    ("images", ("hf:a/b",), "hf:a/b", "hf:a/b"),
+    ("images", ("folder",), Path("folder"), "folder"),
+    ("output", ("out",), "out", Path("out")),
+    ("cache", ("cache",), Path("cache"), Path("cache")),
+    ("device", ("cuda:1",), "cuda:1", "cuda:1"),
+    ("dtype", ("bfloat16",), "bfloat16", "bfloat16"),
+    ("store_dtype", ("float16",), "float16", "float16"),
+    ("batch_size", ("3",), 3, 3),
+    ("workers", ("2",), 2, 2),
+    ("layers", ("4,8-12,final",), "4,8-12,final", "4,8-12,final"),
+    ("taps", ("mlp,block",), ["mlp", "block"], ("block", "mlp")),
+    ("taps", ("norm1",), "norm1", ("norm1",)),
+    ("input_size", ("448",), 448, 448),
+    ("interpolation", ("dino",), "dino", "dino"),
+    ("poolings", ("mean",), "mean", ("mean",)),
+    ("poolings", ("mean, cls",), ("mean", "cls"), ("cls", "mean")),
+    ("limit", ("5",), 5, 5),
+    ("protocol", ("paper",), "paper", "paper"),
+    ("weights", ("a=b", "c=d=e"), ["a=b", "c=d=e"], {"a": Path("b"), "c": Path("d=e")}),
+    ("weights", ("a=b",), {"a": Path("b")}, {"a": Path("b")}),
+    ("weights", ("a=b",), "a=b", {"a": Path("b")}),
+)
+
+WRONG: tuple[tuple[str, object, str], ...] = (
+    ("backbones", 3, "--backbones takes words; found 3"),
+    ("tasks", ["knn", None], "--tasks takes a word; found None"),
+    ("suite", "", "--suite takes a word; found ''"),
+    ("data", "", "--data takes a path; found ''"),
+    ("output", None, "--output takes a path; found None"),
+    ("dtype", "float64", "--dtype takes float32, bfloat16 or float16; found 'float64'"),
+    ("store_dtype", None, "--store-dtype takes float32 or float16; found None"),
+    ("batch_size", 0, "--batch-size takes a whole number of at least 1; found 0"),
+    ("batch_size", None, "--batch-size takes a whole number of at least 1; found None"),
+    ("batch_size", "64", "--batch-size takes a whole number of at least 1; found '64'"),
+    ("workers", -1, "--workers takes a whole number of at least 1; found -1"),
+    ("limit", 1.5, "--limit takes a whole number of at least 1; found 1.5"),
+    ("limit", True, "--limit takes a whole number of at least 1; found True"),
+    ("taps", "block,head", "taps are block, norm1, attention, norm2, mlp; found block, head"),
+    ("taps", (), "taps are block, norm1, attention, norm2, mlp; found none"),
+    ("poolings", "max", "--poolings takes cls, mean or cls,mean; found 'max'"),
+    ("poolings", [], "--poolings takes cls, mean or cls,mean; found []"),
+    ("interpolation", "none", "--interpolation takes huggingface or dino; found 'none'"),
+    ("floor", "no", "--floor takes True or False; found 'no'"),
+    ("weights", "moco-s16", "--weights takes NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar"),
+    ("weights", {"moco-s16": 3}, "--weights takes a path; found 3"),
+)
+
+
+def options_of_command(name: str) -> dict[str, Any]:
+    """Options of a command by name, as typer made them."""
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    return {one.name: one for one in commands[name].params if one.name != "help"}
+
+
+def filled(form: Callable[..., Form], *words: str) -> Form:
+    """The form that a command gets."""
+    found: list[Form] = []
+    small = typer.Typer()
+    small.command()(command_of(form)(found.append))
+    result = CliRunner().invoke(small, list(words), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return found[0]
+
+
+@FORMS
+def test_command_and_form_have_the_same_options(form: type, name: str) -> None:
+    options = options_of_command(name)
+    assert list(options) == [one.name for one in fields(form)]
+    for one in declared(form):
+        option, made = one.option, options[one.option.name]
+        assert option.help.endswith(".")
+        assert made.help.startswith(option.help.removesuffix("."))
+        assert made.required == (option.default is ...)
+        assert made.multiple == option.several if not made.required else not option.several
+        if not made.required and not option.several:
+            assert made.default == option.default
+
+
+@FORMS
+def test_help_shows_every_option(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: type, name: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    said = " ".join(command(capsys, name, "--help").out.split())
+    for one in declared(form):
+        option = one.option
+        assert (option.flag if option.default is not ... else option.name) in said
+        assert all(choice in said for choice in option.choices)
+        if option.default not in (..., None, (), True, False) and not option.shown:
+            assert f"[default: {option.default}]" in said
+
+
+def test_the_python_call_has_the_same_options() -> None:
+    parameters = signature(benchmark.run).parameters
+    assert list(parameters) == [one.name for one in fields(Request)]
+    for one in declared(Request):
+        parameter = parameters[one.option.name]
+        first = one.option.name in ("backbones", "tasks")
+        assert parameter.kind is (Parameter.POSITIONAL_OR_KEYWORD if first else Parameter.KEYWORD_ONLY)
+        assert parameter.default == one.option.default is not MISSING
+        assert parameter.annotation == one.given
+        assert f"\n    {one.option.name}: {one.option.help.split(' ')[0]}" in (benchmark.run.__doc__ or "")
+
+
+def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+
+    def carry_out(request: Request, _: object) -> None:
+        found.append(request)
+        raise InterruptedError
+
+    monkeypatch.setattr("benchmark.api.carry_out", carry_out)
+    with pytest.raises(InterruptedError):
+        benchmark.run("mini-dino", "knn", poolings="cls", store_dtype="float16")
+    assert found == [Request(backbones="mini-dino", tasks="knn", poolings="cls", store_dtype="float16")]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'task'"):
+        benchmark.run(task="knn")  # type: ignore[call-arg]
+
+
+def test_every_option_has_an_example() -> None:
+    assert {name for name, *_ in EXAMPLES} | {"floor"} == {one.name for one in fields(Request)}
+
+
+@pytest.mark.parametrize(("name", "words", "given", "kept"), EXAMPLES)
+def test_command_line_and_python_mean_the_same(
+    name: str, words: tuple[str, ...], given: object, kept: object
+) -> None:
+    flag = f"--{name.replace('_', '-')}"
+    typed = filled(Request, *(word for one in words for word in (flag, one)))
+    assert getattr(typed, name) == kept
+    assert typed == Request(**{name: given}) == replace(Request(), **{name: kept})  # type: ignore[arg-type]
+
+
+def test_switches() -> None:
+    assert not filled(Request, "--no-floor").floor
+    assert filled(Request, "--floor") == filled(Request) == Request()
+    assert filled(Pretraining, "fs", "--install", "--no-resume") == Pretraining(
+        objective="fs", install=True, resume=False
+    )
+
+
+def test_defaults_are_resolved() -> None:
+    request = Request()
+    assert (request.cache, request.workers) == (default_cache(), default_workers())
+    assert (request.output, request.taps, request.poolings) == (Path("results"), ("block",), ("cls", "mean"))
+    assert (request.backbones, request.weights, request.data) == ((), {}, None)
+    with pytest.raises(TypeError, match="objective"):
+        Pretraining()
+
+
+@pytest.mark.parametrize(("name", "given", "text"), WRONG)
+def test_what_is_wrong_is_one_sentence(name: str, given: object, text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Request(**{name: given})  # type: ignore[arg-type]
+    assert text in str(caught.value)
+
+
+def test_a_request_is_frozen_small_and_can_be_sent() -> None:
+    request = Request("a", "knn", weights="a=b")
+    with pytest.raises(FrozenInstanceError):
+        request.output = Path("other")  # type: ignore[misc]
+    sent = pickle.dumps(request)
+    assert pickle.loads(sent) == request
+    assert len(sent) < 1000
+
+
+def test_help_shows_public_functions_first() -> None:
+    text = pydoc.plain(pydoc.render_doc(benchmark))
+    before, _, _ = text.partition("PACKAGE CONTENTS")
+    assert "run(backbones=(), tasks=(), *, suite=None" in before
+    assert "poolings='cls,mean'" in before
+    assert "Run backbones through tasks and give the records" in before
+    assert "poolings: Vectors to keep: cls, mean, or both." in before
+
+
+def test_versions(capsys: pytest.CaptureFixture[str]) -> None:
+    said = command(capsys, "--version")
+    assert (said.code, said.out) == (0, f"layerboard {benchmark.__version__}\n")
+    assert benchmark.__version__ == "0+source" or benchmark.__version__[0].isdigit()
+
+
+HEAVY = "{'torch', 'transformers', 'pandas', 'sklearn', 'numpy'} & set(sys.modules)"
+
+
+def test_nothing_heavy_comes_before_the_first_line() -> None:
+    code = (
+        "import sys, benchmark.request\n"
+        "request = benchmark.request.Request('mini-fs', ['knn', 'davis'], output='out')\n"
+        f"print(not {HEAVY})\n"
+        "import benchmark.cli.app as cli, typer\n"
+        "def echo(line):\n"
+        f"    print(line, not {HEAVY})\n"
+        "    sys.exit()\n"
+        "typer.echo = echo\n"
+        "sys.argv = ['x', 'run', '-b', 'mini-fs', '-t', 'knn', 'davis', '--data', 'here']\n"
+        "cli.main()"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines() == [
+        "True",
+        f"layerboard {benchmark.__version__}: suite standard on here; mini-fs; knn, davis True",
+    ]
