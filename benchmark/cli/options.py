@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, TypeVar, get_args
 
 import typer
 
