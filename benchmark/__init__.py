@@ -6,28 +6,19 @@ once, scores every layer on every task, writes leaderboards and gives the record
 
 import inspect
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from textwrap import fill, indent
 from typing import TYPE_CHECKING
 
 from benchmark.request import Request
 from benchmark.request.option import called_with
+from leaderboards.records.version import VERSION
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["__version__", "run"]
 
-
-def _version() -> str:
-    try:
-        return version("layerboard")
-    except PackageNotFoundError:
-        return "0+source"
-
-
-__version__ = _version()
-"""Version of this package; "0+source" where it runs without being installed."""
+__version__ = VERSION
 
 
 @called_with(Request)

@@ -24,7 +24,6 @@ from benchmark.plan.suites import choose_suite
 from benchmark.request import Request
 from leaderboards.pages.build import write_pages
 from leaderboards.records.record import suite_records
-from tasks.registry import find_tasks
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
     require_writable(request)
     backbones = find_backbones(request, suite, report)
     location = find_data(request, suite, report)
-    plan = make_plan(Recipe(backbones, find_tasks(request.tasks), bool(request.tasks), location))
+    plan = make_plan(Recipe(backbones, request.tasks, location))
 
     name = suite.name if request.images is None else f"images-{plan.tasks.every[0].subject.dataset}"
     prepared = prepare(plan, request, name, device)

@@ -1,10 +1,11 @@
 """The tasks: names, metrics and what each needs. Imports nothing heavy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from zoo.errors import unknown
+from zoo.errors import InputError, unknown
+from zoo.references import find_object, is_reference
 
 Role = Literal["classification", "retrieval", "videos", "keypoints", "objects", "parts"]
 
@@ -143,14 +144,33 @@ TASKS: tuple[TaskEntry, ...] = (
 )
 
 
-def find_tasks(names: tuple[str, ...]) -> tuple[TaskEntry, ...]:
-    """Tasks of those names in registry order; those run by default if none is given.
+def find_tasks(names: Sequence[str]) -> tuple[TaskEntry, ...]:
+    """Tasks of those names; those run by default if none is given.
+
+    Args:
+        names: Names of the registry, or ``module:name`` of an entry of somebody's own, with `TaskEntry.bind`.
+
+    Returns:
+        Those of the registry in its order, then the others in the order given.
 
     Raises:
-        InputError: There is no task of a name.
+        InputError: There is no task of a name, or what is found there is none.
     """
+    own = tuple(_own(name) for name in dict.fromkeys(names) if is_reference(name))
     known = {task.name: task for task in TASKS}
     for name in names:
-        if name not in known:
+        if name not in known and not is_reference(name):
             raise unknown("task", name, known)
-    return tuple(task for task in TASKS if (task.name in names if names else task.default))
+    return (*(task for task in TASKS if (task.name in names if names else task.default)), *own)
+
+
+def _own(reference: str) -> TaskEntry:
+    """An entry that is not of this package; raises InputError for anything else."""
+    found = find_object(reference)
+    if not isinstance(found, TaskEntry) or found.bind is None:
+        raise InputError(
+            f"{reference}: expected a TaskEntry with bind (tasks.registry); found {type(found).__name__}."
+        )
+    if any(task.name == found.name for task in TASKS):
+        raise InputError(f"{reference} is a task of the name {found.name!r}, which the registry has.")
+    return found

@@ -1,6 +1,5 @@
 """All backbones by name, and what a user's pattern, Hub id or directory means. Imports nothing heavy."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -26,6 +25,7 @@ from zoo.entries import (
     swin,
 )
 from zoo.errors import InputError
+from zoo.references import is_reference
 from zoo.spec import BackboneSpec
 
 
@@ -64,7 +64,6 @@ _SPECS = join(
     )
 )
 _BY_NAME = {spec.name: spec for spec in _SPECS}
-_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def all_specs() -> tuple[BackboneSpec, ...]:
@@ -117,7 +116,7 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
         InputError: The text is none of these.
     """
     is_directory = Path(text).is_dir()
-    if not is_directory and _REFERENCE.fullmatch(text):
+    if not is_directory and is_reference(text):
         return _own(text)
     repository, _, revision = (text, "", "") if is_directory else text.partition("@")
     known = _BY_NAME.get(repository) or next((s for s in _SPECS if s.repository == repository), None)

@@ -8,7 +8,7 @@ from benchmark.plan.bound import BoundTask, BoundTasks
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
 from tasks.base import Source
-from tasks.registry import TaskEntry
+from tasks.registry import find_tasks
 from zoo.spec import BackboneSpec
 from zoo.view.views import Tiles, View, WholeFrame
 
@@ -42,14 +42,12 @@ class Recipe:
 
     Attributes:
         backbones: The backbones.
-        tasks: The tasks that were asked for.
-        named: Whether the user named them.
+        tasks: Names of the tasks that were asked for; those run by default if empty.
         location: Where their data is.
     """
 
     backbones: tuple[BackboneSpec, ...]
-    tasks: tuple[TaskEntry, ...]
-    named: bool
+    tasks: tuple[str, ...]
     location: DataLocation
 
 
@@ -109,9 +107,9 @@ def make_plan(recipe: Recipe) -> Plan:
     """Read the datasets and group the tasks by the sources that they look at.
 
     Raises:
-        InputError: The data of a task is not there, or none is.
+        InputError: There is no such task, or the data of one is not there, or none is.
     """
-    tasks = bind_tasks(recipe.location, recipe.tasks, named=recipe.named)
+    tasks = bind_tasks(recipe.location, find_tasks(recipe.tasks), named=bool(recipe.tasks))
     return Plan(recipe, tasks, fewest_passes(tasks.every))
 
 

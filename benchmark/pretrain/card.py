@@ -6,8 +6,8 @@ from pprint import pformat
 
 import torch
 
-import benchmark
 from benchmark.pretrain.options import Pretraining
+from leaderboards.records.version import VERSION
 from tasks.mini import MINI_VERSION
 from zoo.pretrain.export import Card
 from zoo.pretrain.methods import Method
@@ -55,7 +55,7 @@ def card_of(trained: Trained, history: list[HistoryRow]) -> Card:
         images=trained.images,
         seed=wish.seed,
         device=f"{_in_words(schedule.device)}, {wish.dtype}",
-        version=benchmark.__version__,
+        version=VERSION,
         commit=trained.started_at,
         command=wish.command,
         recipe=pformat(asdict(trained.chosen.recipe), width=100),

@@ -8,11 +8,11 @@ from pathlib import Path
 from pyarrow import ArrowException
 from pyarrow.parquet import read_table
 
-import benchmark
 from benchmark.plan.bound import Subject
 from benchmark.scores.assess import Assessments, place_of
 from benchmark.scores.layers import LayerOutcome
 from leaderboards.records.record import Record, add_suite, read_frame, suite_names, write_frame
+from leaderboards.records.version import VERSION
 from zoo.spec import BackboneSpec
 
 
@@ -95,7 +95,7 @@ def base_fields(context: Context, scored: Scored) -> dict[str, object]:
         "device": context.device,
         "fingerprint": scored.fingerprint,
         "seconds": scored.seconds,
-        "version": benchmark.__version__,
+        "version": VERSION,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 

@@ -1,14 +1,10 @@
 """Backbones that are anybody's own Python objects, named ``module:function``."""
 
-import importlib
 import re
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +12,7 @@ import torch
 from zoo.errors import InputError
 from zoo.features import Visitable
 from zoo.look.own import OwnBackbone, shows_attention
+from zoo.references import current_directory, find_object
 from zoo.spec import BackboneSpec
 
 _ATTRIBUTES: dict[str, type] = {
@@ -64,37 +61,16 @@ def make_own(reference: str) -> Visitable:
     Raises:
         InputError: As in `own_spec`.
     """
-    module, _, name = reference.partition(":")
-    with _current_directory():
-        try:
-            function = getattr(importlib.import_module(module), name, None)
-        except ModuleNotFoundError as error:
-            if error.name is None or not module.startswith(error.name):
-                raise InputError(f"{reference}: {module} cannot be imported: {error}.") from error
-            raise InputError(
-                f"{reference}: there is no module {module} in {Path.cwd()} or among those installed."
-            ) from error
-        except Exception as error:
-            raise InputError(
-                f"{reference}: {module} cannot be imported: {type(error).__name__}: {error}."
-            ) from error
-        if not callable(function):
-            raise InputError(f"{reference}: module {module} has no function {name}.")
+    function = find_object(reference)
+    if not callable(function):
+        module, _, name = reference.partition(":")
+        raise InputError(f"{reference}: module {module} has no function {name}.")
+    with current_directory():
         try:
             found = function()
         except Exception as error:
             raise InputError(f"{reference}() failed: {type(error).__name__}: {error}.") from error
     return _checked(reference, found)
-
-
-@contextmanager
-def _current_directory() -> Iterator[None]:
-    """Modules of the current directory can be imported, as by ``python -m``."""
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(Path.cwd()))
 
 
 def _checked(reference: str, found: Any) -> Visitable:  # noqa: ANN401  # whatever a function gives

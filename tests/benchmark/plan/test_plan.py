@@ -13,7 +13,6 @@ from benchmark.scores.layers import LayerOutcome
 from benchmark.scores.records import Context, Scored, is_current, to_records
 from leaderboards.records.files import safe_name
 from tasks.base import Items, Outcome, Score, Statistic
-from tasks.registry import find_tasks
 from zoo.registry import find
 from zoo.spec import Layer
 
@@ -22,7 +21,7 @@ def plan(
     data: Path, *tasks: str, backbones: tuple[str, ...] = ("mini-fs",), limit: int | None = None
 ) -> Plan:
     location = DataLocation(STANDARD_SUITE.catalogue, data, None, limit)
-    return make_plan(Recipe(find(backbones), find_tasks(tasks), bool(tasks), location))
+    return make_plan(Recipe(find(backbones), tasks, location))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,103 @@
+"""Tasks and analyses that are not in the registry run by their Python name, as the documentation shows them."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.benchmark.runs import Tally, command, run
+from zoo.errors import InputError
+
+PAGE = Path(__file__).parents[2] / "docs" / "own_tasks.md"
+
+BOTH = ("my_tasks:NEAREST_MEAN", "my_tasks:LOOKING_BACK")
+
+
+@pytest.fixture
+def my_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The page's example as a module of the current directory."""
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    (tmp_path / "my_tasks.py").write_text(example, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    sys.modules.pop("my_tasks", None)
+
+
+def test_the_task_and_the_analysis_of_the_page_run_beside_those_of_the_registry(
+    my_tasks: Path, data: Path
+) -> None:
+    with Tally().watching() as tally:
+        records = run(my_tasks, ["mini-fs", "mini-resnet"], "knn", *BOTH, data=data, layers="1,12,final")
+    assert records.attrs["failures"] == []
+    assert set(tally.opened.values()) == {1}  # one forward served vectors and attention
+    assert set(records["task"]) == {"knn", "nearest-mean", "looking-back"}
+
+    scores = records[records["task"] == "nearest-mean"]
+    assert set(scores["pooling"]) == {"cls", "mean"}
+    assert scores["value"].between(0, 100).all()
+    assert scores.loc[scores["n"] > 1, "ci_low"].notna().all()
+
+    described = records[records["task"] == "looking-back"]
+    assert described["analysis"].all()
+    assert not scores["analysis"].any()
+    fs = described[described["backbone"] == "mini-fs"]
+    assert set(fs["tap"]) == {"attention"}
+    assert set(fs["layer"]) == {1, 12}
+    assert sorted(set(fs["head"])) == [-1, 0, 1, 2]
+    heads = fs[fs["head"] >= 0].groupby("layer")["value"].mean()
+    whole = fs[fs["head"] < 0].set_index("layer")["value"]
+    pd.testing.assert_series_equal(heads, whole, check_names=False)
+    (empty,) = described[described["backbone"] == "mini-resnet"]["reason"].unique()
+    assert empty == "mini-resnet has no attention."
+
+
+def test_an_analysis_has_arrays_and_a_page_of_its_own_and_is_no_column(my_tasks: Path, data: Path) -> None:
+    run(my_tasks, ["mini-fs"], *BOTH, data=data, layers="1-3")
+    out = my_tasks / "out"
+    with np.load(out / "arrays" / "mini-fs" / "looking-back.imagenet.standard.npz") as arrays:
+        share = arrays["share"]
+    assert share.shape == (12, 3, 3)
+    assert ((share >= 0) & (share <= 1)).all()
+    board = (out / "tables" / "standard.md").read_text(encoding="utf-8")
+    inside = (out / "tables" / "standard.inside.md").read_text(encoding="utf-8")
+    assert "nearest-mean top-1" in board
+    assert "attention-to-first" not in board
+    assert "attention-to-first" in inside
+
+
+def test_names_that_are_no_tasks_are_one_sentence(my_tasks: Path, data: Path) -> None:
+    module = my_tasks / "my_tasks.py"
+    module.write_text(module.read_text() + "\nKNN = replace_name(NEAREST_MEAN)\n".replace("KNN", "OTHER"))
+    for name, words in {
+        "nowhere:TASK": "there is no module nowhere",
+        "json:dumps": "expected a TaskEntry with bind",
+        "json:nothing": "found NoneType",
+        "my_tasks:OTHER": "my_tasks cannot be imported: NameError",
+    }.items():
+        with pytest.raises(InputError, match=words):
+            run(my_tasks, ["mini-fs"], name, data=data)
+
+
+def test_a_task_of_ones_own_may_not_take_a_name_of_the_registry(my_tasks: Path, data: Path) -> None:
+    module = my_tasks / "my_tasks.py"
+    module.write_text(module.read_text().replace('name="nearest-mean"', 'name="knn"'))
+    with pytest.raises(InputError, match="a task of the name 'knn', which the registry has"):
+        run(my_tasks, ["mini-fs"], BOTH[0], data=data)
+
+
+def test_other_processes_find_the_tasks_again(
+    my_tasks: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two small backbones run side by side, in processes that import the module themselves."""
+    said = command(
+        capsys,
+        *("run", "--backbones", "mini-fs", "mini-dino", "--tasks", *BOTH, "--data", data, "--layers", "1"),
+        *("--workers", 2, "--no-floor", "--output", my_tasks / "out", "--cache", my_tasks / "cache"),
+    )
+    assert said.code == 0, said.err
+    found = {path.parent.name for path in (my_tasks / "out" / "records").rglob("looking-back*.parquet")}
+    assert found == {"mini-fs", "mini-dino"}

@@ -1,0 +1,54 @@
+"""Anybody's own Python objects, named ``module:name``. Imports nothing heavy."""
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from zoo.errors import InputError
+
+_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def is_reference(text: str) -> bool:
+    """Whether a text reads ``module:name``."""
+    return _REFERENCE.fullmatch(text) is not None
+
+
+def find_object(reference: str) -> object:
+    """The object of that name; None where its module has none.
+
+    Args:
+        reference: ``module:name``; the module is looked for in the current directory and among those that are
+            installed.
+
+    Raises:
+        InputError: The module cannot be imported.
+    """
+    module, _, name = reference.partition(":")
+    with current_directory():
+        try:
+            found: object = getattr(importlib.import_module(module), name, None)
+        except ModuleNotFoundError as error:
+            if error.name is None or not module.startswith(error.name):
+                raise InputError(f"{reference}: {module} cannot be imported: {error}.") from error
+            raise InputError(
+                f"{reference}: there is no module {module} in {Path.cwd()} or among those installed."
+            ) from error
+        except Exception as error:
+            raise InputError(
+                f"{reference}: {module} cannot be imported: {type(error).__name__}: {error}."
+            ) from error
+    return found
+
+
+@contextmanager
+def current_directory() -> Iterator[None]:
+    """Modules of the current directory can be imported, as by ``python -m``."""
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(Path.cwd()))
