@@ -11,19 +11,21 @@ import pandas as pd
 from benchmark.engines.choose import choose_engine
 from benchmark.engines.device import find_device
 from benchmark.engines.progress import Reporter
-from benchmark.jobs.comparisons import compare_all, stale_comparisons
+from benchmark.jobs.comparisons import compare_all
 from benchmark.jobs.failures import Failure
 from benchmark.jobs.job import BackboneJobs
 from benchmark.jobs.passes import run_passes
-from benchmark.jobs.prepare import jobs_of, prepare
+from benchmark.jobs.prepare import prepare
 from benchmark.jobs.scores import run_scores
 from benchmark.plan.backbones import find_backbones
-from benchmark.plan.location import find_data, require_writable
+from benchmark.plan.folders import require_writable
+from benchmark.plan.location import find_data
 from benchmark.plan.plan import Plan, Recipe, make_plan
 from benchmark.plan.suites import choose_suite
 from benchmark.request import Request
 from leaderboards.pages.build import write_pages
 from leaderboards.records.record import suite_records
+from tasks.protocols import find_protocol
 
 
 @dataclass(frozen=True)
@@ -49,22 +51,21 @@ class RunSummary:
 def carry_out(request: Request, report: Reporter) -> RunSummary:
     """Plan, run, and write the pages; raises InputError before any work where the request is wrong."""
     suite, device = choose_suite(request), find_device(request.device)
-    require_writable(request)
+    protocol = find_protocol(request.protocol or suite.protocol)
+    require_writable(request.output, request.cache)
     backbones = find_backbones(request, suite, report)
-    location = find_data(request, suite, report)
+    location = find_data(request, suite, protocol, report)
     plan = make_plan(Recipe(backbones, request.tasks, location))
 
     name = suite.name if request.images is None else f"images-{plan.tasks.every[0].subject.dataset}"
     prepared = prepare(plan, request, name, device)
-    compared = stale_comparisons(plan, prepared)
-    jobs = jobs_of(plan, prepared, compared)
 
     begin = perf_counter()
-    engine = choose_engine([one.setup.spec for one in jobs], request.workers, device)
-    done = _together(engine.map(partial(passes_and_scores, plan), jobs, report))
+    engine = choose_engine([one.setup.spec for one in prepared.backbones], request.workers, device)
+    done = _together(engine.map(partial(passes_and_scores, plan), prepared.backbones, report))
     seconds = perf_counter() - begin
     failures = (*prepared.failures, *done.failures)
-    failures += compare_all(plan, prepared, compared, failures, report)
+    failures += compare_all(plan, prepared.comparisons, failures, report)
 
     records = suite_records(request.output / "records", name)
     pages = write_pages(records, request.output / "tables", request.output / "items") if len(records) else []

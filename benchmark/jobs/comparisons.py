@@ -13,18 +13,13 @@ from numpy.typing import NDArray
 from benchmark.engines.progress import Advance, Reporter
 from benchmark.features.shards import Shards
 from benchmark.jobs.failures import Failure, failure
-from benchmark.jobs.job import ScoreJob
-from benchmark.jobs.prepare import Prepared, score_job
+from benchmark.jobs.job import CompareJob, Pair, ScoreJob
 from benchmark.jobs.scores import readers_of
 from benchmark.plan.bound import Comparison
 from benchmark.plan.plan import Plan
 from benchmark.scores.cka_matrix import Compared, compare
-from benchmark.scores.records import Scored, base_fields, file_under, is_current
-from leaderboards.records.files import scored_path
+from benchmark.scores.records import Scored, base_fields, is_current
 from leaderboards.records.record import with_all_columns, write_frame
-from tasks.base import digest
-
-Pair = tuple[ScoreJob, ScoreJob]
 
 NORMAL = 1.959964
 """Standard errors to each side of a 95 % interval."""
@@ -38,30 +33,15 @@ class Member:
     stored: Compared
 
 
-def stale_comparisons(plan: Plan, prepared: Prepared) -> list[Comparison]:
-    """Comparisons of which a pair's records are absent or belong to something else; files the others."""
-    stale = []
-    for task in plan.tasks.comparisons:
-        pairs = _pairs(_jobs(plan, prepared, task))
-        for pair in pairs:
-            file_under(_path(pair), _fingerprint(pair), pair[0].setup.suite)
-        if not all(_current(pair) for pair in pairs):
-            stale.append(task)
-    return stale
-
-
 def compare_all(
-    plan: Plan,
-    prepared: Prepared,
-    tasks: Sequence[Comparison],
-    failed: Collection[Failure],
-    report: Reporter,
+    plan: Plan, jobs: Sequence[CompareJob], failed: Collection[Failure], report: Reporter
 ) -> tuple[Failure, ...]:
     """Compare all backbones whose features are there; gives the failures of those comparisons."""
     failures: list[Failure] = []
-    for task in tasks:
-        lost = {one.backbone for one in failed if one.key in (task.key, "")}
-        ready = [job for job in _jobs(plan, prepared, task) if job.setup.spec.name not in lost]
+    tasks = {task.key: task for task in plan.tasks.comparisons}
+    for job in jobs:
+        task, lost = tasks[job.task], {one.backbone for one in failed if one.key in (job.task, "")}
+        ready = [member for member in job.members if member.setup.spec.name not in lost]
         if not ready:
             continue
         with report.bar(f"comparing {len(ready)} backbones", 1, "tasks") as advance:
@@ -70,12 +50,6 @@ def compare_all(
             except Exception as error:
                 failures.append(failure(error, "", task.subject.entry.name, task.key))
     return tuple(failures)
-
-
-def _jobs(plan: Plan, prepared: Prepared, task: Comparison) -> list[ScoreJob]:
-    """What each backbone brings, by name, so that a pair has one file whatever the order of a run."""
-    setups = sorted(prepared.setups, key=lambda setup: setup.spec.name)
-    return [score_job(plan, setup, task, prepared.images) for setup in setups]
 
 
 def _compare(plan: Plan, jobs: Sequence[ScoreJob], task: Comparison, advance: Advance) -> None:
@@ -90,13 +64,14 @@ def _compare(plan: Plan, jobs: Sequence[ScoreJob], task: Comparison, advance: Ad
             stored = [member.stored for member in chosen]
             values, errors = compare(task.problem, stored, pooling, jobs[0].setup.device)
             for pair, block, error in _blocks(chosen, values, errors):
-                scored = Scored(task.subject, _fingerprint(pair), unreadable, perf_counter() - begin)
-                shared = base_fields(pair[0].setup.context, scored) | {"pooling": pooling, "n": images}
-                frames.setdefault(_path(pair), []).append(_frame(shared, pair, block, error))
+                scored = Scored(task.subject, pair.fingerprint, unreadable, perf_counter() - begin)
+                shared = base_fields(pair.first.setup.context, scored) | {"pooling": pooling, "n": images}
+                frames.setdefault(pair.records, []).append(_frame(shared, pair, block, error))
         advance(1 / len(task.problem.rule.poolings))
-    for pair in _pairs(jobs):
-        if _path(pair) in frames and not _current(pair):
-            write_frame(pd.concat(frames[_path(pair)], ignore_index=True), _path(pair))
+    for both in combinations_with_replacement(jobs, 2):
+        pair = Pair(*both)
+        if pair.records in frames and not is_current(pair.records, pair.fingerprint):
+            write_frame(pd.concat(frames[pair.records], ignore_index=True), pair.records)
 
 
 def _stored(plan: Plan, job: ScoreJob, task: Comparison) -> Compared:
@@ -114,7 +89,7 @@ def _blocks(
     stops = np.cumsum([len(one.stored.layers) for one in members])
     spans = [slice(stop - len(one.stored.layers), stop) for stop, one in zip(stops, members, strict=True)]
     return [
-        ((members[a].job, members[b].job), values[spans[a], spans[b]], errors[spans[a], spans[b]])
+        (Pair(members[a].job, members[b].job), values[spans[a], spans[b]], errors[spans[a], spans[b]])
         for a, b in combinations_with_replacement(range(len(members)), 2)
     ]
 
@@ -125,15 +100,15 @@ def _frame(
     """Records of all layers of one backbone against all layers of another, in bulk."""
     margin = NORMAL * error.ravel()
     rows, columns = (index.ravel() for index in np.indices(block.shape))
-    first = [pair[0].setup.layers[row] for row in rows]
-    second = [pair[1].setup.layers[column] for column in columns]
+    first = [pair.first.setup.layers[row] for row in rows]
+    second = [pair.second.setup.layers[column] for column in columns]
     values = block.ravel()
     constants = {
         **shared,
         "metric": "CKA",
-        "primary": shared["pooling"] == pair[0].setup.context.table_pooling,
+        "primary": shared["pooling"] == pair.first.setup.context.table_pooling,
         "unit": "images",
-        "other": pair[1].setup.spec.name,
+        "other": pair.second.setup.spec.name,
         "ci_low": values - margin,
         "ci_high": values + margin,
     }
@@ -149,20 +124,3 @@ def _frame(
         }
     )
     return with_all_columns(frame)
-
-
-def _pairs(jobs: Sequence[ScoreJob]) -> list[Pair]:
-    return list(combinations_with_replacement(jobs, 2))
-
-
-def _path(pair: Pair) -> Path:
-    names = (job.setup.spec.name for job in pair)
-    return pair[0].setup.request.output / "records" / scored_path(pair[0].task, *names)
-
-
-def _fingerprint(pair: Pair) -> str:
-    return digest([job.fingerprint for job in pair])
-
-
-def _current(pair: Pair) -> bool:
-    return is_current(_path(pair), _fingerprint(pair))

@@ -11,6 +11,8 @@ from benchmark.plan.layers import kept_layers, select_layers
 from benchmark.plan.plan import SourceKey
 from benchmark.request import Request
 from benchmark.scores.records import Context
+from leaderboards.records.files import scored_path
+from tasks.base import digest
 from zoo.features import BackboneIdentity
 from zoo.spec import BackboneSpec, Layer
 
@@ -93,6 +95,43 @@ class ScoreJob:
     fingerprint: str
     vectors: Mapping[SourceKey, Path]
     measured: Path | None
+
+    @property
+    def records(self) -> Path:
+        """Its records file."""
+        return self.setup.request.output / "records" / scored_path(self.task, self.setup.spec.name)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two backbones of a comparison, which may be one and the same."""
+
+    first: ScoreJob
+    second: ScoreJob
+
+    @property
+    def records(self) -> Path:
+        """Its records file."""
+        names = (job.setup.spec.name for job in (self.first, self.second))
+        return self.first.setup.request.output / "records" / scored_path(self.first.task, *names)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of its records."""
+        return digest([self.first.fingerprint, self.second.fingerprint])
+
+
+@dataclass(frozen=True)
+class CompareJob:
+    """A comparison of backbones.
+
+    Attributes:
+        task: Key of the task.
+        members: What each backbone brings, in the order of their names.
+    """
+
+    task: str
+    members: tuple[ScoreJob, ...]
 
 
 @dataclass(frozen=True)

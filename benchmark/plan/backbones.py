@@ -25,9 +25,9 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     if request.floor and not any(spec.is_floor for spec in specs):
         specs = (*specs, floor_for(specs, suite))
     specs = at_size(specs, request.input_size, request.interpolation)
+    introduce(specs, request.input_size, report, request.cache)
     for spec in specs:
         select_layers(request.layers, spec, request.taps)  # a wrong layer is wrong usage, before any work
-    introduce(specs, request.input_size, report, request.cache)
     return specs
 
 
@@ -35,7 +35,7 @@ def floor_for(specs: Sequence[BackboneSpec], suite: Suite) -> BackboneSpec:
     """The random floor of the input size that all backbones share, or else the suite's."""
     sizes = {spec.input_size for spec in specs}
     alike = [spec for spec in all_specs() if spec.is_floor and {spec.input_size} == sizes]
-    return alike[0] if alike else find([suite.floor])[0]
+    return alike[0] if alike else next(spec for spec in all_specs() if spec.name == suite.floor)
 
 
 def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> list[BackboneSpec]:

@@ -1,6 +1,5 @@
-"""Where the data of a run is, and whether its folders can be written."""
+"""Where the data of a run is."""
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +7,7 @@ from benchmark.engines.progress import Reporter
 from benchmark.plan.suites import Catalogue, Suite
 from benchmark.request import Request
 from tasks.mini import MINI_VERSION, is_complete, write_mini_datasets
-from tasks.protocols import STANDARD, EvaluationProtocol, find_protocol
+from tasks.protocols import STANDARD, EvaluationProtocol
 from zoo.errors import InputError
 
 
@@ -31,30 +30,18 @@ class DataLocation:
     protocol: EvaluationProtocol = STANDARD
 
 
-def find_data(request: Request, suite: Suite, report: Reporter) -> DataLocation:
+def find_data(request: Request, suite: Suite, protocol: EvaluationProtocol, report: Reporter) -> DataLocation:
     """Where a request's data is; the mini suite's is rendered first if it is not there.
 
     Raises:
-        InputError: There is no such folder, or no such protocol.
+        InputError: There is no such folder.
     """
-    protocol = find_protocol(request.protocol or suite.protocol)
     data = request.data
     if data is None and request.images is None:
         data = mini_data(request, report)
     elif data is not None and not data.is_dir():
         raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
     return DataLocation(suite.catalogue, data, request.images, request.limit, protocol)
-
-
-def require_writable(request: Request) -> None:
-    """Raise InputError unless files can be written into output and cache, which are made where missing."""
-    for folder, option in ((request.output, "--output"), (request.cache, "--cache")):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                pass
-        except OSError as error:
-            raise InputError(f"{option} {folder} cannot be written to: {error.strerror}") from error
 
 
 def mini_data(request: Request, report: Reporter) -> Path:

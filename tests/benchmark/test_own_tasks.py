@@ -1,4 +1,4 @@
-"""Tasks and analyses that are not in the registry run by their Python name, as the documentation shows them."""
+"""Tasks and analyses outside the registry run by their Python name, as the documentation shows them."""
 
 import re
 import sys
