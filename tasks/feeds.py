@@ -13,7 +13,13 @@ from zoo.view.views import Tiles
 
 @dataclass(frozen=True, slots=True)
 class GridFeed:
-    """Grids [images height width dim] of each layer; an image of tiles comes alone, assembled."""
+    """Grids [images height width dim] of each layer; an image of tiles comes alone, assembled.
+
+    Attributes:
+        whole: Whether a measurer needs all images of its group at once.
+    """
+
+    whole: bool = False
 
     def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
         """The scored layers themselves."""
@@ -33,6 +39,8 @@ class GridFeed:
 @dataclass(frozen=True, slots=True)
 class AttentionFeed:
     """Attention probabilities of each block, `AttentionMaps`; its layers have the tap ``attention``."""
+
+    whole: bool = False
 
     def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
         """The attention of every block, from 1 on, of which something is scored."""
@@ -57,6 +65,7 @@ class BlockFeed:
     """
 
     taps: tuple[Tap, ...]
+    whole: bool = False
 
     def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
         """Every block, from 1 on, of which something is scored."""
@@ -72,6 +81,7 @@ class BlockFeed:
 
 
 GRIDS = GridFeed()
+WHOLE_GRIDS = GridFeed(whole=True)
 ATTENTION = AttentionFeed()
 
 
