@@ -15,7 +15,7 @@ from benchmark.jobs.failures import DiskFullError, Failure, failure
 from benchmark.jobs.fingerprints import records_print, signature
 from benchmark.jobs.prepare import Prepared, prepare
 from benchmark.plan.location import DataLocation
-from benchmark.plan.plan import Plan, Recipe, fewest_passes, make_plan
+from benchmark.plan.plan import Plan, PlanRecipe, fewest_passes, make_plan
 from benchmark.plan.suites import STANDARD_SUITE
 from benchmark.request import Request
 from tasks.protocols import PAPER
@@ -27,7 +27,7 @@ from zoo.registry import find
 
 def planned(data: Path, *tasks: str, location: DataLocation | None = None) -> Plan:
     location = location or DataLocation(STANDARD_SUITE.catalogue, data)
-    return make_plan(Recipe(find(BACKBONES), tasks, location))
+    return make_plan(PlanRecipe(find(BACKBONES), tasks, location))
 
 
 def prepared(plan: Plan, place: Path, **options: object) -> Prepared:
