@@ -59,7 +59,7 @@ class Source:
 
     @property
     def shards(self) -> int:
-        """Number of shards."""
+        """Number of shards that the source's results are stored in."""
         return -(-len(self.groups) // self.groups_per_shard)
 
     def shard_groups(self, shard: int) -> range:

@@ -76,7 +76,7 @@ class CkaProblem:
 
     @property
     def feed(self) -> GridFeed:
-        """Grids, whole batches of them at once."""
+        """Measurers are fed grids, whole batches of them at once."""
         return WHOLE_GRIDS
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:

@@ -12,5 +12,5 @@ class LocalEngine:
     def map(
         self, function: Callable[[Work, Reporter], Result], jobs: Sequence[Work], report: Reporter
     ) -> list[Result]:
-        """Results in order."""
+        """Results of the function on every job, in the jobs' order."""
         return [function(job, report) for job in jobs]

@@ -70,7 +70,7 @@ class Plan:
 
     @property
     def backbones(self) -> tuple[BackboneSpec, ...]:
-        """The backbones."""
+        """The backbones that run, in order."""
         return self.recipe.backbones
 
     @property
