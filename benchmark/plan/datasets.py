@@ -28,7 +28,7 @@ Read = Callable[[], Any]
 
 
 def classification(at: DataLocation, folder: Path | None) -> ProbedClasses:
-    """Read images with classes (own folders, a dataset of the Hub, or ImageNet) and choose the probe subset."""
+    """Read images with classes (own, of the Hub, or ImageNet) and choose their probe subset."""
     entry = at.catalogue.classification
     wnids, per_class = entry.probe_wnids, entry.probe_per_class
     if at.images is not None:
