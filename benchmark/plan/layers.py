@@ -42,7 +42,8 @@ def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
         first, _, last = part.partition("-")
         if not _is_index(first) or (last and not _is_index(last)):
             raise InputError(
-                f"layers {shortened(text)}: expected 'all' or a list such as '4,8-12,final', found {shortened(part)}"
+                f"layers {shortened(text)}: expected 'all' or a list such as '4,8-12,final', "
+                f"found {shortened(part)}"
             )
         for index in range(int(first), int(last or first) + 1):
             if index > spec.depth and not spec.is_floor:
