@@ -1,0 +1,91 @@
+"""Attention distance of planted heads, from the maps of a pass to scores, items and arrays."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from benchmark.features.collectors import MeasuredCollector
+from benchmark.features.loading import Batch, Member
+from benchmark.features.reader import read_measurements
+from benchmark.features.shards import Shards
+from tasks.analyses.attention_distance import AttentionDistance
+from tasks.base import Measurements, Source
+from tasks.sources import Batches, ClassificationSources
+from tests.benchmark.doubles import source
+from zoo.features import AttentionMaps
+from zoo.spec import Layer
+from zoo.view.views import ResizeCrop
+
+CELLS, PREFIX, IMAGES = (8, 8), 2, 3
+VIEW = ResizeCrop(64, 64)
+LAYERS = (Layer(1, "attention"), Layer(2, "attention"))
+
+
+def heads() -> Tensor:
+    """One head that looks at itself, one that looks everywhere alike: [heads tokens tokens]."""
+    tokens = PREFIX + CELLS[0] * CELLS[1]
+    return torch.stack([torch.eye(tokens), torch.full((tokens, tokens), 1 / tokens)])
+
+
+def problem(colours: list[list[int]]) -> AttentionDistance:
+    probe: Source = source(colours, view=VIEW, per_shard=1)
+    none = np.zeros(0, np.int64)
+    return AttentionDistance(ClassificationSources(probe, None, probe, none, none, Batches(4, None)))
+
+
+def measured(task: AttentionDistance, folder, maps: Tensor, seen: int) -> dict[Layer, list[Measurements]]:  # type: ignore[no-untyped-def]
+    """What a pass leaves behind that shows those maps of the first images of the one group."""
+    collector = MeasuredCollector(task, VIEW, LAYERS)
+    members = tuple(Member(0, position, 1, (64, 64)) for position in range(seen))
+    batch = Batch(torch.zeros(seen, 3, 64, 64, dtype=torch.uint8), members)
+    shards = Shards.open(folder, task.source.shards)
+    if seen:
+        for index in (1, 2):
+            shown = maps.expand(seen, *maps.shape[-3:])
+            collector.see(batch, AttentionMaps(Layer(index, "probabilities"), shown, PREFIX, CELLS))
+    shards.write(0, collector.finish(range(1)))
+    return read_measurements(task.source, shards, LAYERS)
+
+
+def test_planted_heads_have_their_distances(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    task = problem([[1, 2, 3]])
+    groups = measured(task, tmp_path, heads(), IMAGES)
+    outcome = task.score(groups[Layer(1, "attention")])
+    found = {(score.metric, score.head): score.value for score in outcome.scores}
+    assert found["attention-distance", 0] == 0
+    assert found["attention-distance", 1] == pytest.approx(0.5909, abs=5e-5)
+    assert found["attention-distance", -1] == pytest.approx(0.5909 / 2, abs=5e-5)
+    assert found["attention-distance-ratio", 1] == pytest.approx(1, abs=1e-5)
+    assert found["attention-distance-px", 1] == pytest.approx(8 * 7 * 0.5909, abs=3e-3)
+    assert {score.n for score in outcome.scores} == {IMAGES}
+    assert outcome.items is not None
+    assert outcome.items.keys == ("0-0", "0-1", "0-2")
+    assert {score.statistic for score in outcome.scores} == set(outcome.items.statistics)
+
+
+def test_arrays_have_images_blocks_and_heads_as_axes(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    task = problem([[1, 2, 3]])
+    arrays = task.arrays(measured(task, tmp_path, heads(), 2))  # the third image could not be read
+    assert arrays["distance"].shape == (2, 2, 2)
+    assert arrays["image"].tolist() == ["0-0", "0-1"]
+    assert arrays["block"].tolist() == [1, 2]
+    np.testing.assert_allclose(arrays["distance"][..., 1], 0.5909, atol=5e-5)
+
+
+def test_maps_that_are_not_finite_and_images_that_are_not_there_say_why(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    task = problem([[1, 2, 3]])
+    broken = heads()
+    broken[0, 5, 5] = float("nan")
+    nan = task.score(measured(task, tmp_path / "nan", broken, IMAGES)[LAYERS[0]])
+    assert nan.empty == "attention probabilities are not finite"
+    none = task.score(measured(task, tmp_path / "none", heads(), 0)[LAYERS[0]])
+    assert none.empty == "no image could be read"
+
+
+def test_a_head_that_gives_nothing_to_patches_has_no_distance(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    task = problem([[1, 2, 3]])
+    maps = torch.zeros_like(heads())
+    maps[..., 0] = 1
+    outcome = task.score(measured(task, tmp_path, maps, IMAGES)[LAYERS[0]])
+    assert {score.value for score in outcome.scores} == {0}
