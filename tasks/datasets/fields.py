@@ -30,7 +30,10 @@ def as_object(value: object, where: str) -> JsonObject:
 
 def describe(value: object) -> str:
     """A value as short text."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of more digits than Python prints, or deep nesting
+        text = f"a value of type {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
