@@ -172,7 +172,7 @@ def deep(levels: int) -> bytes:
     [
         (from_above(60), "a container changes"),
         (b"\x80\x02]q\x00h\x00a.", "a container changes"),
-        (deep(1_000_000), "more than 32 containers"),
+        (deep(100_000), "more than 32 containers"),
         (b"\x80\x02]r\xff\xff\xff\x7f.", "a place beyond all others"),
         (b"\x80\x02]p99999999999\n.", "a place beyond all others"),
         (b"c__builtin__\nbytes\n(I99999999999\ntR.", "bytes of another kind"),
