@@ -20,7 +20,7 @@ from benchmark.jobs.scores import run_scores
 from benchmark.plan.backbones import find_backbones
 from benchmark.plan.folders import require_writable
 from benchmark.plan.location import find_data
-from benchmark.plan.plan import Plan, Recipe, make_plan
+from benchmark.plan.plan import Plan, PlanRecipe, make_plan
 from benchmark.plan.suites import choose_suite
 from benchmark.request import Request
 from leaderboards.pages.build import write_pages
@@ -55,7 +55,7 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
     require_writable(request.output, request.cache)
     backbones = find_backbones(request, suite, report)
     location = find_data(request, suite, protocol, report)
-    plan = make_plan(Recipe(backbones, request.tasks, location))
+    plan = make_plan(PlanRecipe(backbones, request.tasks, location))
 
     name = suite.name if request.images is None else f"images-{plan.tasks.every[0].subject.dataset}"
     prepared = prepare(plan, request, name, device)

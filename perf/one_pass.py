@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 
 from tasks.metrics.similarity import CkaAccumulator, centred_gram
-from zoo.features import Backbone, LayerFeatures
+from zoo.features import Backbone, LayerFeatures, Shown
 from zoo.load.backbone import load
 from zoo.registry import find
 from zoo.spec import Layer
@@ -41,9 +41,10 @@ def keep_vectors(backbone: Backbone, pixels: torch.Tensor, layers: list[Layer] |
     """What a pass keeps of a batch: class token and mean of each layer."""
     kept: list[torch.Tensor] = []
 
-    def visitor(features: LayerFeatures) -> None:
-        assert features.cls is not None
-        kept.extend((features.cls.clone(), features.mean))
+    def visitor(shown: Shown) -> None:
+        assert isinstance(shown, LayerFeatures)
+        assert shown.cls is not None
+        kept.extend((shown.cls.clone(), shown.mean))
 
     backbone.visit(pixels, visitor, layers)
     return kept
@@ -125,7 +126,7 @@ def forwards(backbone: Backbone, pixels: torch.Tensor) -> int:
     """How often the last block runs while every layer of a batch is kept."""
     count = 0
 
-    def visitor(features: LayerFeatures) -> None:
+    def visitor(features: Shown) -> None:
         nonlocal count
         count += features.layer == Layer(backbone.spec.depth)
 

@@ -39,7 +39,8 @@ class Source:
         groups: The images.
         view: How each is shown, in sizes of a 224 px backbone.
         groups_per_shard: Groups whose results are written together; an interrupted pass redoes at most them.
-        joint: Whether a group goes through the backbone as one batch, whatever the batch size.
+        joint: Whether a group goes through the backbone as one batch, whatever the batch size, for those
+            that need it whole.
         skip_unreadable: Whether an image that cannot be decoded is left out, counted and named, instead of
             failing the tasks that need it.
     """
@@ -58,7 +59,7 @@ class Source:
 
     @property
     def shards(self) -> int:
-        """Number of shards."""
+        """Number of shards that the source's results are stored in."""
         return -(-len(self.groups) // self.groups_per_shard)
 
     def shard_groups(self, shard: int) -> range:
@@ -223,6 +224,11 @@ class Measurer(Protocol[Portion_contra]):
 
 class Feed(Protocol[Portion_co]):
     """What a measurer is fed; the three of them are in `tasks.feeds`."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether a measurer needs all images of its group at once: see `Source.joint`."""
+        ...
 
     def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
         """Layers that are measured where those layers are scored, in order."""

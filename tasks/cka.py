@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import Group, Measurer, Source, digest
-from tasks.feeds import GRIDS, GridFeed
+from tasks.feeds import WHOLE_GRIDS, GridFeed
 from tasks.metrics.similarity import SMALLEST_BATCH, gram_matrix, scaled_gram, u_centred
 from tasks.sources import ClassificationSources
 from zoo.spec import Layer
@@ -76,8 +76,8 @@ class CkaProblem:
 
     @property
     def feed(self) -> GridFeed:
-        """Grids."""
-        return GRIDS
+        """Measurers are fed grids, whole batches of them at once."""
+        return WHOLE_GRIDS
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What keeps the Gram matrices of one group's patch tokens."""

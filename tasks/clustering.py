@@ -160,7 +160,7 @@ class RegionClusterProblem:
 
     @property
     def feed(self) -> GridFeed:
-        """Grids."""
+        """Measurers are fed grids."""
         return GRIDS
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:

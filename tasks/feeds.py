@@ -13,14 +13,20 @@ from zoo.view.views import Tiles
 
 @dataclass(frozen=True, slots=True)
 class GridFeed:
-    """Grids [images height width dim] of each layer; an image of tiles comes alone, assembled."""
+    """Grids [images height width dim] of each layer; an image of tiles comes alone, assembled.
+
+    Attributes:
+        whole: Whether a measurer needs all images of its group at once.
+    """
+
+    whole: bool = False
 
     def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
-        """The scored layers themselves."""
+        """Layers that are measured: the scored layers themselves."""
         return tuple(scored)
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        """The layer itself."""
+        """What must be shown: the layer itself."""
         return (layer,)
 
     def portion(self, shown: Sequence[Shown], part: Part) -> Tensor:
@@ -34,12 +40,14 @@ class GridFeed:
 class AttentionFeed:
     """Attention probabilities of each block, `AttentionMaps`; its layers have the tap ``attention``."""
 
+    whole: bool = False
+
     def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
-        """The attention of every block, from 1 on, of which something is scored."""
+        """Layers that are measured: the attention of every block, from 1 on, of which something is scored."""
         return tuple(Layer(index, "attention") for index in _blocks(scored))
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        """The probabilities of the block."""
+        """What must be shown: the probabilities of the block."""
         return (Layer(layer.index, "probabilities"),)
 
     def portion(self, shown: Sequence[Shown], part: Part) -> AttentionMaps:
@@ -57,13 +65,14 @@ class BlockFeed:
     """
 
     taps: tuple[Tap, ...]
+    whole: bool = False
 
     def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
-        """Every block, from 1 on, of which something is scored."""
+        """Layers that are measured: every block, from 1 on, of which something is scored."""
         return tuple(Layer(index) for index in _blocks(scored))
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        """The taps of the block."""
+        """What must be shown: those taps of the block, in the order of a forward."""
         return tuple(Layer(layer.index, tap) for tap in self.taps)
 
     def portion(self, shown: Sequence[Shown], part: Part) -> Mapping[Tap, LayerFeatures]:
@@ -72,6 +81,7 @@ class BlockFeed:
 
 
 GRIDS = GridFeed()
+WHOLE_GRIDS = GridFeed(whole=True)
 ATTENTION = AttentionFeed()
 
 

@@ -93,7 +93,7 @@ class KeypointProblem:
 
     @property
     def feed(self) -> GridFeed:
-        """Grids."""
+        """Measurers are fed grids."""
         return GRIDS
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:

@@ -73,7 +73,7 @@ class PropagationProblem:
 
     @property
     def feed(self) -> GridFeed:
-        """Grids."""
+        """Measurers are fed grids."""
         return GRIDS
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from reprlib import Repr
 
 
 class InputError(ValueError):
@@ -21,4 +22,13 @@ def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
     names = list(known)
     close = get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"known {what}s: {', '.join(names)}"
-    return InputError(f"there is no {what} {name!r}; {hint}")
+    return InputError(f"there is no {what} {shortened(name)}; {hint}")
+
+
+def shortened(value: object) -> str:
+    """What was found, as code, short enough for a sentence: the middle of a long one is left out."""
+    return _SHORT.repr(value)
+
+
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100

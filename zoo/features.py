@@ -90,7 +90,7 @@ class Visitable(Protocol):
 
     @property
     def spec(self) -> BackboneSpec:
-        """Its entry."""
+        """The entry that the network was loaded for."""
         ...
 
     @property
@@ -100,17 +100,17 @@ class Visitable(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Identity of the features."""
+        """What tells its features from those of every other backbone."""
         ...
 
     @property
     def device(self) -> torch.device:
-        """Where the forward runs."""
+        """The device that the forward runs on."""
         ...
 
     @property
     def dtype(self) -> torch.dtype:
-        """Dtype of the forward."""
+        """The dtype that the forward computes in."""
         ...
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:

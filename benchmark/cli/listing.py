@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from zoo.errors import InputError
+from zoo.errors import InputError, shortened
 from zoo.registry import all_specs
 from zoo.spec import FAMILIES, BackboneSpec
 
@@ -64,9 +64,9 @@ def parse_count(text: str) -> int:
     Raises:
         InputError: The text is none.
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGkmgBb]?)", text.strip())
+    found = re.fullmatch(r"(\d{1,18}(?:\.\d{1,9})?)\s*([KMGkmgBb]?)", text.strip())
     if found is None:
-        raise InputError(f"A number of weights is expected, such as 100M or 1.2G, not {text!r}.")
+        raise InputError(f"A number of weights is expected, such as 100M or 1.2G, not {shortened(text)}.")
     unit = found[2].upper().replace("B", "G")
     return round(float(found[1]) * UNITS[unit])
 

@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 from benchmark.engines.progress import Reporter
 
-Job = TypeVar("Job")
+Work = TypeVar("Work")
 Result = TypeVar("Result")
 
 
@@ -17,7 +17,7 @@ class Engine(Protocol):
     """Runs independent jobs and gives their results in order."""
 
     def map(
-        self, function: Callable[[Job, Reporter], Result], jobs: Sequence[Job], report: Reporter
+        self, function: Callable[[Work, Reporter], Result], jobs: Sequence[Work], report: Reporter
     ) -> list[Result]:
         """Results of the function on every job, in the jobs' order."""
         ...

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from benchmark.engines.base import Job, Result
+from benchmark.engines.base import Result, Work
 from benchmark.engines.progress import Reporter
 
 
@@ -10,7 +10,7 @@ class LocalEngine:
     """One job after the other in this process; the device is busy with one backbone at a time."""
 
     def map(
-        self, function: Callable[[Job, Reporter], Result], jobs: Sequence[Job], report: Reporter
+        self, function: Callable[[Work, Reporter], Result], jobs: Sequence[Work], report: Reporter
     ) -> list[Result]:
-        """Results in order."""
+        """Results of the function on every job, in the jobs' order."""
         return [function(job, report) for job in jobs]

@@ -15,7 +15,7 @@ from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Event
 from types import ModuleType
 
-from benchmark.engines.base import Job, Result, WorkerDiedError
+from benchmark.engines.base import Result, Work, WorkerDiedError
 from benchmark.engines.progress import Advance, Reporter
 
 Message = tuple[str, tuple[int, int], object]
@@ -35,7 +35,7 @@ class ProcessEngine:
         self._threads = threads
 
     def map(
-        self, function: Callable[[Job, Reporter], Result], jobs: Sequence[Job], report: Reporter
+        self, function: Callable[[Work, Reporter], Result], jobs: Sequence[Work], report: Reporter
     ) -> list[Result]:
         """Results in order; what the processes report is passed on to ``report``."""
         context = multiprocessing.get_context("spawn")
@@ -90,7 +90,7 @@ def _start(queue: "Queue[Message | None]", threads: int, parent: int, stop: Even
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _work(function: Callable[[Job, Reporter], Result], job: Job) -> Result:
+def _work(function: Callable[[Work, Reporter], Result], job: Work) -> Result:
     return function(job, _Relayed())
 
 

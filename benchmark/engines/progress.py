@@ -34,12 +34,12 @@ class Reporter(Protocol):
         ...
 
     def say(self, line: str) -> None:
-        """A line that stays."""
+        """Print a line that stays on the screen."""
         ...
 
 
 class Silent:
-    """Tells nothing."""
+    """A reporter that tells nothing, for runs from Python."""
 
     @contextmanager
     def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
@@ -48,7 +48,7 @@ class Silent:
         yield lambda amount: None
 
     def say(self, line: str) -> None:
-        """Nothing."""
+        """Swallow a line."""
 
 
 class _Speed(ProgressColumn):

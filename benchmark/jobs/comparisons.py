@@ -26,7 +26,7 @@ NORMAL = 1.959964
 
 
 @dataclass(frozen=True)
-class Member:
+class Side:
     """A backbone of a comparison: its job and its stored features."""
 
     job: ScoreJob
@@ -55,7 +55,7 @@ def compare_all(
 def _compare(plan: Plan, jobs: Sequence[ScoreJob], task: Comparison, advance: Advance) -> None:
     begin = perf_counter()
     frames: dict[Path, list[pd.DataFrame]] = {}
-    members = [Member(job, _stored(plan, job, task)) for job in jobs]
+    members = [Side(job, _stored(plan, job, task)) for job in jobs]
     unreadable = int((~members[0].stored.vectors.shown).sum())
     images = len(task.problem.source.samples) - unreadable
     for pooling in task.problem.rule.poolings:
@@ -83,7 +83,7 @@ def _stored(plan: Plan, job: ScoreJob, task: Comparison) -> Compared:
 
 
 def _blocks(
-    members: Sequence[Member], values: NDArray[np.float64], errors: NDArray[np.float64]
+    members: Sequence[Side], values: NDArray[np.float64], errors: NDArray[np.float64]
 ) -> list[tuple[Pair, NDArray[np.float64], NDArray[np.float64]]]:
     """The parts of both matrices that belong to each unordered pair of backbones."""
     stops = np.cumsum([len(one.stored.layers) for one in members])

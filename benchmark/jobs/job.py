@@ -40,7 +40,7 @@ class Setup:
 
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
-        """Layers that are scored."""
+        """Layers of the backbone that the request wants scored, in the order of a forward."""
         return select_layers(self.request.layers, self.spec, self.request.taps)
 
     @property
@@ -55,7 +55,7 @@ class Setup:
 
     @property
     def context(self) -> Context:
-        """What its records share."""
+        """What all records of the backbone have in common."""
         return Context(self.suite, self.spec, self.identity.revision, self.request.dtype, self.device.type)
 
 
@@ -98,7 +98,7 @@ class ScoreJob:
 
     @property
     def records(self) -> Path:
-        """Its records file."""
+        """File of the records of this backbone and task."""
         return self.setup.request.output / "records" / scored_path(self.task, self.setup.spec.name)
 
 
@@ -111,13 +111,13 @@ class Pair:
 
     @property
     def records(self) -> Path:
-        """Its records file."""
+        """File of the records of this pair."""
         names = (job.setup.spec.name for job in (self.first, self.second))
         return self.first.setup.request.output / "records" / scored_path(self.first.task, *names)
 
     @property
     def fingerprint(self) -> str:
-        """Of its records."""
+        """Fingerprint of the pair's records."""
         return digest([self.first.fingerprint, self.second.fingerprint])
 
 

@@ -16,6 +16,9 @@ from benchmark.plan.bound import BoundTask
 from benchmark.plan.plan import Pass, Plan, view_for
 from zoo.features import Backbone
 
+ATTENTION_BYTES = 1 << 29
+"""Attention maps of one block for one batch take at most so much."""
+
 
 @dataclass(frozen=True)
 class Passed:
@@ -73,14 +76,28 @@ def _show(
     if not listeners:
         return PassResult()
     setup = job.setup
-    # a joint batch matters to what is measured only; vectors do not depend on the batch
-    joint = one.source.joint and any(listener.name != VECTORS for listener in listeners)
-    source = replace(one.source, joint=joint)
+    source = replace(one.source, joint=one.source.joint and _needs_whole_groups(one, listeners))
     shards = set().union(*(listener.missing for listener in listeners))
-    pace = Pace(setup.request.batch_size, setup.request.workers)
+    pace = Pace(_batch_size(setup, listeners), setup.request.workers)
     title, images = f"{setup.spec.name}  {source.name}", sum(map(source.shard_images, shards))
     with report.bar(title, images, "images") as advance:
         return run_pass(source, view_for(setup.spec, source.view), listeners, backbone, pace, advance)
+
+
+def _needs_whole_groups(one: Pass, listeners: Sequence[Listener]) -> bool:
+    """Whether a listener must see all images of a group at once; vectors do not depend on the batch."""
+    names = {listener.name for listener in listeners}
+    problems = (task.measured_problem for task in one.measured if task.subject.entry.name in names)
+    return any(problem is not None and problem.feed.whole for problem in problems)
+
+
+def _batch_size(setup: Setup, listeners: Sequence[Listener]) -> int:
+    """The request's, or fewer images where a block's attention maps would not fit (float32)."""
+    spec, size = setup.spec, setup.request.batch_size
+    if not any(layer.tap == "probabilities" for each in listeners for layer in each.collector.layers):
+        return size
+    tokens = spec.prefix_tokens + (spec.input_size // spec.patch_size) ** 2
+    return max(1, min(size, ATTENTION_BYTES // (4 * (spec.heads or 1) * tokens**2)))
 
 
 class Loaded:

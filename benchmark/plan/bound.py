@@ -39,7 +39,7 @@ class Subject:
 
     @property
     def key(self) -> str:
-        """Name of its files."""
+        """Name of the files that hold this task's results on this data."""
         return task_key(self.entry.name, self.dataset, self.protocol)
 
 
@@ -71,7 +71,7 @@ class BoundTasks:
 
     @property
     def every(self) -> "list[BoundTask]":
-        """All tasks with data."""
+        """All tasks that have data, of every kind."""
         return [*self.vector, *self.measured, *self.comparisons]
 
 

@@ -28,7 +28,7 @@ Read = Callable[[], Any]
 
 
 def classification(at: DataLocation, folder: Path | None) -> ProbedClasses:
-    """Class folders, a dataset of the Hub, or ImageNet; with its probe subset."""
+    """Read images with classes (own, of the Hub, or ImageNet) and choose their probe subset."""
     entry = at.catalogue.classification
     wnids, per_class = entry.probe_wnids, entry.probe_per_class
     if at.images is not None:
@@ -45,32 +45,32 @@ def classification(at: DataLocation, folder: Path | None) -> ProbedClasses:
 
 
 def retrieval(at: DataLocation, folder: Path, entry: RevisitedEntry) -> Retrieval:
-    """One of the revisited datasets."""
+    """Read one of the revisited datasets: database, queries, and which images answer them."""
     data = read_revisited(folder, entry)
     return limit_retrieval(data, at.limit) if at.limit else data
 
 
 def videos(at: DataLocation, folder: Path) -> Videos:
-    """DAVIS."""
+    """Read DAVIS: videos with annotated objects."""
     data = read_davis(folder, at.catalogue.videos)
     return limit_videos(data, at.limit) if at.limit else data
 
 
 def keypoints(at: DataLocation, folder: Path) -> Keypoints:
-    """SPair-71k."""
+    """Read SPair-71k: pairs of images with keypoints."""
     data = read_spair(folder, at.catalogue.keypoints)
     return limit_keypoints(data, at.limit) if at.limit else data
 
 
 def objects(at: DataLocation, folder: Path) -> ClusteredRegions:
-    """COCO, without the images that the protocol leaves out."""
+    """Read COCO: images with annotated objects, without those that the protocol leaves out."""
     entry = at.catalogue.objects
     data = read_coco(folder, replace(entry, first=entry.first - at.protocol.objects_left_out))
     return ClusteredRegions(_limited(at, data), at.catalogue.object_clusters)
 
 
 def parts(at: DataLocation, folder: Path) -> ClusteredRegions:
-    """PartImageNet, in the order of the protocol."""
+    """Read PartImageNet: images with annotated parts, in the order of the protocol."""
     catalogue = at.catalogue
     k = catalogue.object_clusters if at.protocol.parts_as_objects else catalogue.part_clusters
     entry = replace(catalogue.parts, by_partition=at.protocol.parts_by_partition)

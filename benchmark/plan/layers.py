@@ -1,7 +1,10 @@
 """Which layers of a backbone options mean."""
 
-from zoo.errors import InputError
+from zoo.errors import InputError, shortened
 from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Tap
+
+LONGEST_INDEX = 6
+"""Digits of an index that no network reaches."""
 
 
 def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block",)) -> tuple[Layer, ...]:
@@ -37,9 +40,10 @@ def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
                 chosen.add(Layer(spec.depth, "final"))
             continue
         first, _, last = part.partition("-")
-        if not first.isdigit() or (last and not last.isdigit()):
+        if not _is_index(first) or (last and not _is_index(last)):
             raise InputError(
-                f"layers {text!r}: expected 'all' or a list such as '4,8-12,final', found {part!r}"
+                f"layers {shortened(text)}: expected 'all' or a list such as '4,8-12,final', "
+                f"found {shortened(part)}"
             )
         for index in range(int(first), int(last or first) + 1):
             if index > spec.depth and not spec.is_floor:
@@ -56,3 +60,8 @@ def kept_layers(spec: BackboneSpec, taps: tuple[Tap, ...]) -> frozenset[Layer]:
     """Layers whose vectors are kept: all that the backbone has in the run's taps, for later runs too."""
     every = frozenset(select_layers("all", spec, taps))
     return every | frozenset(spec.layers) if "block" in taps or spec.is_floor else every
+
+
+def _is_index(text: str) -> bool:
+    """Whether a text is a whole number that a network of any depth could have."""
+    return text.isdecimal() and len(text) < LONGEST_INDEX

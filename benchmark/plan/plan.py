@@ -37,7 +37,7 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class PlanRecipe:
     """What a plan is made from, small enough to be sent to another process, where it is made again.
 
     Attributes:
@@ -64,13 +64,13 @@ class Plan:
         passes: The passes of each backbone.
     """
 
-    recipe: Recipe
+    recipe: PlanRecipe
     tasks: BoundTasks
     passes: tuple[Pass, ...]
 
     @property
     def backbones(self) -> tuple[BackboneSpec, ...]:
-        """The backbones."""
+        """The backbones that run, in order."""
         return self.recipe.backbones
 
     @property
@@ -86,7 +86,7 @@ class Plan:
         """The task of that key."""
         return next(one for one in self.tasks.every if one.key == key)
 
-    def __reduce__(self) -> tuple[Callable[[Recipe], "Plan"], tuple[Recipe]]:
+    def __reduce__(self) -> tuple[Callable[[PlanRecipe], "Plan"], tuple[PlanRecipe]]:
         return _made_again, (self.recipe,)
 
 
@@ -103,7 +103,7 @@ def view_for(spec: BackboneSpec, view: View) -> View:
     return scaled
 
 
-def make_plan(recipe: Recipe) -> Plan:
+def make_plan(recipe: PlanRecipe) -> Plan:
     """Read the datasets and group the tasks by the sources that they look at.
 
     Raises:
@@ -142,6 +142,6 @@ def _known(sources: dict[SourceKey, Source], source: Source) -> Source:
 
 
 @lru_cache(maxsize=1)
-def _made_again(recipe: Recipe) -> Plan:
+def _made_again(recipe: PlanRecipe) -> Plan:
     """The plan of a recipe, in a process that was sent it."""
     return make_plan(recipe)

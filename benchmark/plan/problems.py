@@ -22,26 +22,26 @@ Bind = Callable[[TaskEntry, Any, EvaluationProtocol], BoundTask]
 
 
 def knn(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
-    """k-NN of validation images in the bank of training images."""
+    """Bind k-NN to validation images and the bank of training images."""
     images = data.images
     subject = Subject(entry, rules.name, images.name, "train, val", images.coverage)
     return VectorTask(subject, KnnProblem(images, data.where, rules.knn))
 
 
 def retrieval(entry: TaskEntry, data: Retrieval, rules: EvaluationProtocol) -> VectorTask:
-    """Retrieval on one of the revisited datasets."""
+    """Bind retrieval to one of the revisited datasets."""
     subject = Subject(entry, rules.name, data.name, "database, queries", data.coverage)
     return VectorTask(subject, RetrievalProblem(data, rules.retrieval))
 
 
 def davis(entry: TaskEntry, data: Videos, rules: EvaluationProtocol) -> MeasuredTask:
-    """Mask propagation through videos."""
+    """Bind mask propagation to videos."""
     subject = Subject(entry, rules.name, data.name, "val", data.coverage)
     return MeasuredTask(subject, PropagationProblem(data, rules.propagation))
 
 
 def spair(entry: TaskEntry, data: Keypoints, rules: EvaluationProtocol) -> MeasuredTask:
-    """Keypoints found again in another image."""
+    """Bind keypoint correspondence to pairs of images."""
     coverage = data.coverage
     if coverage.partial and rules.keypoints.draw is not None:
         note = "pairs drawn from what is there, which are others than those drawn from all"
@@ -51,28 +51,28 @@ def spair(entry: TaskEntry, data: Keypoints, rules: EvaluationProtocol) -> Measu
 
 
 def cluster_image(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
-    """k-means of the probe subset."""
+    """Bind the clustering of images to the probe subset."""
     subject = _on_probe(entry, data, rules)
     return VectorTask(subject, ImageClusterProblem(data.where, data.labels, rules.clusters))
 
 
 def cluster_object(entry: TaskEntry, data: ClusteredRegions, rules: EvaluationProtocol) -> MeasuredTask:
-    """k-means of objects."""
+    """Bind the clustering of objects to their images."""
     return _regions(entry, data, "objects", "val", rules)
 
 
 def cluster_part(entry: TaskEntry, data: ClusteredRegions, rules: EvaluationProtocol) -> MeasuredTask:
-    """k-means of parts."""
+    """Bind the clustering of parts to their images."""
     return _regions(entry, data, "parts", "train, val, test", rules)
 
 
 def cka(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> Comparison:
-    """CKA on the probe subset."""
+    """Bind CKA to the probe subset."""
     return Comparison(_on_probe(entry, data, rules), CkaProblem(data.where, rules.cka))
 
 
 def attention_distance(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> MeasuredTask:
-    """How far the heads of each block look, on the probe subset."""
+    """Bind attention distance to the probe subset."""
     problem = AttentionDistance(data.where)
     return MeasuredTask(_on_probe(entry, data, rules), problem, "patch", problem.arrays)
 

@@ -178,10 +178,10 @@ class _OneBar:
 
     @contextmanager
     def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
-        """The open bar."""
+        """Count towards the bar that is open already."""
         del title, total, unit
         yield self._advance
 
     def say(self, line: str) -> None:
-        """A line that stays."""
+        """Print a line that stays on the screen."""
         self._report.say(line)

@@ -42,12 +42,12 @@ class AttentionDistance:
 
     @property
     def source(self) -> Source:
-        """The probe subset."""
+        """The source that is looked at: the probe subset."""
         return self.where.probe
 
     @property
     def feed(self) -> AttentionFeed:
-        """Attention probabilities."""
+        """Measurers are fed attention probabilities."""
         return ATTENTION
 
     @cached_property

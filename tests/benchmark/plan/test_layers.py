@@ -40,3 +40,10 @@ def test_the_floor_always_has_all_its_draws() -> None:
 
 def test_final_is_its_own_layer() -> None:
     assert select_layers("final", SPEC) == (Layer(3, "final"),)
+
+
+def test_a_long_text_is_shortened_in_its_sentence() -> None:
+    for text in ("x" * 5000, "9" * 5000):
+        with pytest.raises(InputError) as error:
+            select_layers(text, SPEC)
+        assert len(str(error.value)) < 400

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmark.plan.location import DataLocation
-from benchmark.plan.plan import Plan, Recipe, make_plan, view_for
+from benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
 from benchmark.plan.suites import STANDARD_SUITE
 from benchmark.scores.assess import assess_outcomes, measured_items
 from benchmark.scores.layers import LayerOutcome
@@ -27,7 +27,7 @@ def plan(
     protocol: EvaluationProtocol = STANDARD,
 ) -> Plan:
     location = DataLocation(STANDARD_SUITE.catalogue, data, None, limit, protocol)
-    return make_plan(Recipe(find(backbones), tasks, location))
+    return make_plan(PlanRecipe(find(backbones), tasks, location))
 
 
 @pytest.mark.parametrize(

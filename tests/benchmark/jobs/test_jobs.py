@@ -1,0 +1,128 @@
+"""Jobs are small whatever the data; plans find their data again; failures say whose they are."""
+
+import errno
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmark.api import carry_out
+from benchmark.engines.progress import Silent
+from benchmark.jobs.failures import DiskFullError, Failure, failure
+from benchmark.jobs.fingerprints import records_print, signature
+from benchmark.jobs.prepare import Prepared, prepare
+from benchmark.plan.location import DataLocation
+from benchmark.plan.plan import Plan, PlanRecipe, fewest_passes, make_plan
+from benchmark.plan.suites import STANDARD_SUITE
+from benchmark.request import Request
+from tasks.protocols import PAPER
+from tests.benchmark.conftest import BACKBONES
+from tests.benchmark.runs import TASKS, run
+from zoo.errors import InputError
+from zoo.registry import find
+
+
+def planned(data: Path, *tasks: str, location: DataLocation | None = None) -> Plan:
+    location = location or DataLocation(STANDARD_SUITE.catalogue, data)
+    return make_plan(PlanRecipe(find(BACKBONES), tasks, location))
+
+
+def prepared(plan: Plan, place: Path, **options: object) -> Prepared:
+    request = Request(output=place / "out", cache=place / "cache", workers=1, floor=False, **options)  # type: ignore[arg-type]
+    return prepare(plan, request, "standard", torch.device("cpu"))
+
+
+def test_a_plan_is_sent_as_its_recipe_and_made_again_there(data: Path) -> None:
+    plan = planned(data)
+    sent = pickle.dumps(plan)
+    assert len(sent) < 10_000
+    found = pickle.loads(sent)
+    assert [one.key for one in found.passes] == [one.key for one in plan.passes]
+    assert [one.source for one in found.passes] == [one.source for one in plan.passes]
+    assert [task.key for task in found.tasks.every] == [task.key for task in plan.tasks.every]
+    assert pickle.loads(sent) is found  # a process reads the datasets once, however many jobs it is given
+
+
+def test_jobs_are_small_and_frozen(data: Path, tmp_path: Path) -> None:
+    found = prepared(planned(data), tmp_path)
+    assert [jobs.setup.spec.name for jobs in found.backbones] == list(BACKBONES)
+    for jobs in found.backbones:
+        assert len(pickle.dumps(jobs)) < 20_000
+        assert {job.task.split(".")[0] for job in jobs.scores} == set(TASKS) - {"cka"}
+        for job in jobs.passes:
+            assert job.shards == range(len(job.shards))
+            assert pickle.loads(pickle.dumps(job)) == job
+    (comparison,) = found.comparisons
+    assert [member.setup.spec.name for member in comparison.members] == sorted(BACKBONES)
+
+
+def test_fingerprints_follow_from_what_they_are_made_of(data: Path, tmp_path: Path) -> None:
+    plan = planned(data, "knn", "davis")
+    images = {one.key: signature(one.source) for one in plan.passes}
+    setup = prepared(plan, tmp_path).backbones[0].setup
+    knn, davis = plan.tasks.every
+
+    def prints(**changes: object) -> list[str]:
+        changed = replace(setup, request=replace(setup.request, **changes))  # type: ignore[arg-type]
+        return [records_print(changed, task, plan.passes, images) for task in (knn, davis)]
+
+    usual = prints()
+    assert prints() == usual
+    assert prints(batch_size=3, workers=2, device="cpu") == usual
+    assert prints(poolings="cls")[0] != usual[0]
+    assert prints(poolings="cls")[1] == usual[1]  # grids are not pooled
+    assert all(a != b for a, b in zip(prints(layers="1"), usual, strict=True))
+
+
+def test_one_name_in_two_views_is_two_passes(data: Path) -> None:
+    clean = planned(data, "knn", "cluster-image")
+    quirky = planned(data, "knn", location=DataLocation(STANDARD_SUITE.catalogue, data, protocol=PAPER))
+    assert len(clean.passes) == 2
+    both = fewest_passes([*clean.tasks.every, *quirky.tasks.every])
+    names = [one.source.name for one in both]
+    assert sorted(names) == sorted(["imagenet/train-probe", "imagenet/val"] * 2)
+    assert len({one.key for one in both}) == 4
+
+
+def test_other_images_under_one_name_and_view_are_refused(data: Path) -> None:
+    knn = planned(data, "knn").tasks.every
+    limited = planned(data, "knn", location=DataLocation(STANDARD_SUITE.catalogue, data, limit=1)).tasks.every
+    with pytest.raises(ValueError, match="different images by the source 'imagenet"):
+        fewest_passes([*knn, *limited])
+
+
+def test_failures_are_values_that_say_whose_they_are() -> None:
+    assert str(failure(InputError("no such file"), "mini-fs", "knn")) == "mini-fs, knn: no such file"
+    assert str(failure(InputError("no weights"), "mini-fs")) == "mini-fs: no weights"
+    bug = failure(ZeroDivisionError("division by zero"), "", "cka", "cka.imagenet.standard")
+    assert bug == Failure("", "cka", "ZeroDivisionError: division by zero", False, "cka.imagenet.standard")
+    assert str(bug) == "cka: ZeroDivisionError: division by zero"
+    with pytest.raises(DiskFullError, match="no space is left"):
+        failure(OSError(errno.ENOSPC, "No space left on device"), "mini-fs")
+
+
+def test_a_failed_comparison_blames_the_comparison(
+    new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bug(*_: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    place = new_place()
+    with monkeypatch.context() as patch:
+        patch.setattr("benchmark.jobs.comparisons.compare", bug)
+        records = run(place, ["mini-random"], "knn", "cka", data=data, layers="1")
+    assert records.attrs["failures"] == ["cka: ZeroDivisionError: division by zero"]
+    assert set(records["task"]) == {"knn"}
+
+
+def test_a_backbone_that_cannot_be_identified_is_a_failure_of_its_own(data: Path, tmp_path: Path) -> None:
+    request = Request(
+        ["moco-s16", "mini-random"], "knn", data=data, output=tmp_path / "out", cache=tmp_path / "cache"
+    )
+    summary = carry_out(request, Silent())
+    (found,) = summary.done.failures
+    assert (found.backbone, found.task, found.bad_input) == ("moco-s16", "", True)
+    assert set(summary.records["backbone"]) == {"mini-random"}

@@ -1,0 +1,85 @@
+"""The campaign: faults made on purpose, and a count of how each was answered.
+
+    python -m tests.campaign                      all of it, about half an hour on two cores
+    python -m tests.campaign --short              what CI runs, about two minutes
+    python -m tests.campaign --kills 60 --damages 100 --only kills damages
+
+Kills runs with several workers at random moments and compares what they end with; flips bits in, truncates
+and removes files of every kind; runs two and three at once on one cache; breaks every field of ground truth
+in every way; gives every option of every command values that are none of its own. Exit code 1 if anything
+was not answered as it should be: each such case is printed.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+PARTS = ("options", "fields", "damages", "kills", "together")
+
+
+def parsed() -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--short", action="store_true", help="a few of everything")
+    parser.add_argument("--kills", type=int, default=60)
+    parser.add_argument("--damages", type=int, default=100, help="of each kind of file")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    arguments = parser.parse_args()
+    if arguments.short:
+        arguments.kills, arguments.damages = 2, 3
+    return arguments
+
+
+def counts(arguments: argparse.Namespace, folder: Path) -> Iterator["Count"]:
+    """Carry out the parts that were asked for, in turn."""
+    every = 6 if arguments.short else 1
+    if "options" in arguments.only:
+        (folder / "options").mkdir()
+        yield try_options(folder / "options", every)
+    if "fields" in arguments.only:
+        yield break_fields(folder / "fields", every)
+    if not {"damages", "kills", "together"} & {*arguments.only}:
+        return
+    reference = make_reference(folder)
+    if "damages" in arguments.only:
+        yield from damage_files(reference, folder, arguments.damages, arguments.seed)
+    if "kills" in arguments.only:
+        yield kill_runs(reference, folder, arguments.kills, arguments.seed)
+    if "together" in arguments.only:
+        for together in (2,) if arguments.short else (2, 3):
+            yield run_together(reference, folder, together)
+
+
+def main() -> None:
+    """Print a line for each part, then every problem."""
+    arguments = parsed()
+    torch.set_num_threads(1)
+    print(HEAD, flush=True)
+    problems: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["LAYERBOARD_CACHE"] = str(Path(folder) / "default-cache")
+        for count in counts(arguments, Path(folder)):
+            print(count, flush=True)
+            problems += count.problems
+    print(f"{len(problems)} problems", *problems, sep="\n  ")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    from tests.campaign.broken_fields import break_fields
+    from tests.campaign.counts import HEAD, Count
+    from tests.campaign.damage import damage_files
+    from tests.campaign.kills import kill_runs, run_together
+    from tests.campaign.places import make_reference
+    from tests.campaign.wrong_options import try_options
+
+    main()

@@ -1,0 +1,66 @@
+"""Tiny runs of the campaign: their data, their command line, and the records that they should end with."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from leaderboards.records.record import read_records
+from tests.benchmark.runs import comparable, environment, run, write_data
+
+BACKBONES = ("mini-fs", "mini-dino", "mini-random")
+TASKS = ("knn", "davis", "cluster-object", "cka", "attention-distance")
+LAYERS = "1,12"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A run that nothing disturbed: its data, its folder with ``out`` and ``cache``, and its records."""
+
+    data: Path
+    place: Path
+    records: pd.DataFrame
+
+
+def make_reference(folder: Path) -> Reference:
+    """Write the data and carry out one undisturbed run."""
+    data = write_data(folder / "data")
+    return Reference(data, folder / "whole", again(folder / "whole", data))
+
+
+def again(place: Path, data: Path) -> pd.DataFrame:
+    """Carry out the run in this process, from wherever it stands."""
+    return run(place, BACKBONES, *TASKS, data=data, layers=LAYERS)
+
+
+def started(place: Path, data: Path) -> subprocess.Popen[bytes]:
+    """Start the run as a command with two workers, in a process group of its own."""
+    folders = ("--output", str(place / "out"), "--cache", str(place / "cache"))
+    options = ("--layers", LAYERS, "--workers", "2", "--no-floor", "--data", str(data))
+    command = ("run", "--backbones", *BACKBONES, "--tasks", *TASKS, *options, *folders)
+    return subprocess.Popen(
+        [sys.executable, "-m", "benchmark", *command],
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def difference(place: Path, reference: Reference) -> str:
+    """How the records below a place differ from what they should be; "" if they do not."""
+    found = comparable(read_records([place / "out" / "records"]))
+    wanted = comparable(reference.records)
+    found = found.assign(suite=wanted["suite"].iloc[0])
+    try:
+        pd.testing.assert_frame_equal(found, wanted, check_exact=False, rtol=0, atol=1e-4)
+    except AssertionError as error:
+        return str(error).replace("\n", " ")[:200]
+    return ""
+
+
+def litter(place: Path) -> list[str]:
+    """Temporary files that were left behind."""
+    return sorted(path.name for path in place.rglob(".*"))

@@ -1,0 +1,137 @@
+"""Every option of every command with values that are none of its own."""
+
+import contextlib
+import io
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from unittest.mock import patch
+
+import typer
+
+from benchmark.cli.app import app, main
+from tests.campaign.counts import Count
+
+Arguments = tuple[str, ...]
+
+SECONDS = 20
+"""After which an answer is too late."""
+
+NUMBERS = ("-1", "0.5", "x", "", "nan", "1e400", "9" * 25)
+PATHS = ("nowhere", "", "\0", "x" * 5000, "file/below", "file")
+WORDS = (
+    "",
+    "nonsense",
+    "*",
+    "../..",
+    "-",
+    "=",
+    "a=b=c",
+    "猫",
+    "x\ny",
+    "module:nothing",
+    "nowhere:nothing",
+    ",",
+    "9" * 400,
+)
+
+NEEDED: dict[str, Arguments] = {
+    "check": ("--data", "nowhere"),
+    "pretrain": ("fs", "--fraction", "2", "--no-skip", "99"),
+    "list": ("backbones",),
+    "score knn": ("--features", "nowhere"),
+    "score retrieval": ("--ground-truth", "nowhere", "--features", "nowhere"),
+    "score davis": ("--ground-truth", "nowhere", "--predictions", "nowhere"),
+    "score spair": ("--dataset", "nowhere", "--features", "nowhere"),
+    "score clustering": ("--features", "nowhere"),
+    "score cka": ("--features", "nowhere", "nowhere"),
+}
+"""What a command needs beside the option that is tried, so that it ends before any work."""
+
+ENDS = {
+    "run": ("--data", "nowhere", "-b", "mini-random"),
+    "reproduce": ("-o", "nowhere"),
+    "leaderboard": ("-o", "nowhere"),
+}
+"""Arguments by which commands that would do work, or read what is there, end in a sentence anyway."""
+
+
+def commands(found: object = None, name: str = "") -> Iterator[tuple[str, object]]:
+    """Every command with its name."""
+    found = found or typer.main.get_command(app)
+    below = getattr(found, "commands", None)
+    if below is None:
+        yield name, found
+        return
+    for word, command in below.items():
+        yield from commands(command, f"{name} {word}".strip())
+
+
+def cases() -> Iterator[Arguments]:
+    """Command lines that are wrong, or harmless."""
+    for name, command in commands():
+        usual = (*name.split(), *NEEDED.get(name, ()), *ENDS.get(name, ()))
+        yield (*name.split(), "--no-such-option")
+        yield (*name.split(), *["superfluous"] * 9)
+        for option in getattr(command, "params", ()):
+            if (
+                option.param_type_name != "option"
+                or getattr(option, "is_flag", False)
+                or option.name == "help"
+            ):
+                continue
+            for value in (*NUMBERS, *PATHS, *WORDS):
+                yield (*usual, option.opts[0], value)
+            yield (*usual, option.opts[0])
+
+
+def try_options(folder: Path, every: int = 1) -> Count:
+    """Give each command each wrong value; one try in ``every``.
+
+    What is wanted: exit code 2 and at most one sentence of ours, or the usage of the option; 0 or 1 where the
+    value does no harm. Never a traceback.
+    """
+    count = Count("wrong values of options")
+    (folder / "file").write_text("a file in the way")
+    for number, arguments in enumerate(cases(), start=1):
+        if number % every == 0:
+            count.note(" ".join(arguments)[:150], problem_of(arguments, folder))
+    return count
+
+
+def _too_long(*_: object) -> None:
+    raise TimeoutError(f"no answer in {SECONDS} seconds")
+
+
+def problem_of(arguments: Sequence[str], folder: Path) -> str:
+    """What is wrong with how a command line is answered; "" for a sentence."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        patch.object(sys, "argv", ["layerboard", *arguments]),
+    ):
+        signal.signal(signal.SIGALRM, _too_long)
+        signal.alarm(SECONDS)
+        try:
+            main()
+            code: object = 0
+        except SystemExit as stop:
+            code = stop.code
+        except BaseException as error:
+            return f"{type(error).__name__}: {str(error)[:120]}"
+        finally:
+            signal.alarm(0)
+    said = err.getvalue()
+    if "Traceback" in said + out.getvalue():
+        return "a traceback"
+    if code not in (0, 1, 2, None):
+        return f"exit code {code}"
+    ours = [line for line in said.splitlines() if line.startswith("error: ")]
+    if code == 2 and not (ours or "Error" in said or out.getvalue()):
+        return f"exit code 2 without a sentence: {said[:100]!r}"
+    if any(len(line) > 6000 for line in ours) or len(ours) > 1:
+        return "more than one sentence"
+    return ""

@@ -1,0 +1,105 @@
+"""What measurers are fed of a batch: grids, attention, or the taps of a block together."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from benchmark.features.collectors import MeasuredCollector
+from benchmark.features.loading import Batch, Member
+from tasks.base import Part
+from tasks.feeds import ATTENTION, GRIDS, WHOLE_GRIDS, BlockFeed
+from tests.benchmark.doubles import source
+from zoo.features import AttentionMaps, LayerFeatures, Shown
+from zoo.spec import Layer, Tap
+from zoo.view.views import ResizeCrop
+
+SCORED = (Layer(0), Layer(2), Layer(3), Layer(3, "final"))
+VIEW = ResizeCrop(32, 32)
+
+
+def features(layer: Layer, images: int = 3) -> LayerFeatures:
+    """Features that tell their image and layer apart."""
+    numbers = torch.arange(images).float() + 10 * layer.index
+    return LayerFeatures(layer, numbers[:, None], numbers[:, None, None, None].expand(images, 2, 2, 1))
+
+
+def maps(index: int, images: int = 3) -> AttentionMaps:
+    probabilities = torch.full((images, 2, 5, 5), 0.2) * torch.arange(images).view(-1, 1, 1, 1)
+    return AttentionMaps(Layer(index, "probabilities"), probabilities, 1, (2, 2))
+
+
+def test_grids_are_those_of_the_scored_layers() -> None:
+    assert GRIDS.layers(SCORED) == SCORED
+    assert GRIDS.shown(Layer(2)) == (Layer(2),)
+    assert not GRIDS.whole
+    assert WHOLE_GRIDS.whole
+    portion = GRIDS.portion([features(Layer(2))], Part(slice(1, 3), VIEW, (32, 32)))
+    assert portion[:, 0, 0, 0].tolist() == [21, 22]
+
+
+def test_attention_is_that_of_every_block_of_which_something_is_scored() -> None:
+    assert ATTENTION.layers(SCORED) == (Layer(2, "attention"), Layer(3, "attention"))
+    assert ATTENTION.shown(Layer(3, "attention")) == (Layer(3, "probabilities"),)
+    portion = ATTENTION.portion([maps(2)], Part(slice(1, 2), VIEW, (32, 32)))
+    assert portion.probabilities.shape == (1, 2, 5, 5)
+    assert portion.prefix_tokens == 1
+    assert portion.cells == (2, 2)
+
+
+def test_the_taps_of_a_block_come_together() -> None:
+    feed = BlockFeed(("attention", "mlp", "block"))
+    assert feed.layers(SCORED) == (Layer(2), Layer(3))
+    assert feed.shown(Layer(3)) == (Layer(3, "attention"), Layer(3, "mlp"), Layer(3))
+    shown: list[Shown] = [features(layer) for layer in feed.shown(Layer(3))]
+    portion = feed.portion(shown, Part(slice(0, 2), VIEW, (32, 32)))
+    assert list(portion) == ["attention", "mlp", "block"]
+    assert all(one.grid.shape[0] == 2 for one in portion.values())
+
+
+class Sums:
+    """Adds the taps of a block up, image by image."""
+
+    def __init__(self) -> None:
+        self.kept: dict[Layer, list[torch.Tensor]] = {}
+
+    def update(self, layer: Layer, positions, taps: dict[Tap, LayerFeatures]) -> None:  # type: ignore[no-untyped-def]
+        assert set(taps) == {"attention", "block"}
+        total = torch.stack([one.grid.mean(dim=(1, 2, 3)) for one in taps.values()]).sum(0)
+        self.kept.setdefault(layer, []).append(total)
+
+    def finish(self, layer: Layer) -> dict[str, torch.Tensor]:
+        return {"sum": torch.cat(self.kept[layer])}
+
+
+class SumProblem:
+    """Two groups of images, of whose blocks two taps are needed."""
+
+    fingerprint = "sums"
+    source = source([[1, 2], [3]], per_shard=2)
+    feed = BlockFeed(("attention", "block"))
+
+    def measure(self, group, view):  # type: ignore[no-untyped-def]
+        return Sums()
+
+
+def test_a_collector_waits_for_all_taps_of_a_block_and_keeps_groups_apart() -> None:
+    problem = SumProblem()
+    collector = MeasuredCollector(problem, VIEW, problem.feed.layers((Layer(1), Layer(2))))
+    taps: tuple[Tap, ...] = ("attention", "block")
+    assert collector.layers == {Layer(index, tap) for index in (1, 2) for tap in taps}
+    members = tuple(Member(group, position, 1, (32, 32)) for group, position in ((0, 0), (0, 1), (1, 0)))
+    batch = Batch(torch.zeros(3, 3, 32, 32, dtype=torch.uint8), members)
+    for index in (1, 2):
+        for tap in taps:
+            collector.see(batch, features(Layer(index, tap)))
+    arrays = collector.finish(range(2))
+    assert arrays["0/1/sum"].tolist() == [20, 22]
+    assert arrays["1/1/sum"].tolist() == [24]
+    assert arrays["0/2/sum"].tolist() == [40, 42]
+
+
+@pytest.mark.parametrize("feed", [GRIDS, ATTENTION, BlockFeed(("norm1", "mlp"))])
+def test_nothing_is_asked_of_the_input_of_block_1_but_grids(feed: Any) -> None:
+    asked = [shown for layer in feed.layers((Layer(0),)) for shown in feed.shown(layer)]
+    assert asked == ([Layer(0)] if feed is GRIDS else [])
