@@ -5,6 +5,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tasks.base import Source
+from tasks.datasets.base import UnreadableImageError
 from tasks.metrics.arrays import ROUNDING
 
 
@@ -24,6 +26,14 @@ def unusable(features: NDArray[np.float32], constant: bool = True) -> str:
     if constant and len(features) > 1 and _still(features):
         return "features are the same for all items"
     return ""
+
+
+def nothing_read(source: Source) -> UnreadableImageError:
+    """The error of a source none of whose images could be read."""
+    return UnreadableImageError(
+        f"expected images that can be decoded in {source.name}, such as {source.samples[0].key}, found none "
+        f"among {len(source.samples):,}; fetch them again"
+    )
 
 
 ALIKE = "tokens are the same everywhere"

@@ -19,6 +19,7 @@ from tasks.datasets.base import KeypointPair, Keypoints
 from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.correspondence import Target, match, match_official, prepare_target, sample_points
 from zoo.spec import Layer
+from zoo.view.geometry import Geometry
 from zoo.view.views import View
 
 
@@ -39,8 +40,9 @@ class KeypointRule:
         view: How images are shown.
         draw: Which pairs are taken; None for all.
         whole_pixels: Whether points and matches are whole pixels, and similarities inner products with
-            upsampled tokens that are not scaled again, over the padding, too: `match_official`. A point that
-            rounds to a pixel outside the view is moved to the last one.
+            upsampled tokens that are not scaled again, over the padding, too: `match_official`. Source points
+            are computed in single precision, which decides at the edge of a pixel; one that rounds to a pixel
+            outside the view is moved to the last one.
     """
 
     alphas: tuple[float, ...]
@@ -168,6 +170,12 @@ def _numbered(names: Sequence[str]) -> list[str]:
     return unique
 
 
+def in_single_precision(points: NDArray[np.float64], geometry: Geometry) -> NDArray[np.float32]:
+    """Points [n 2] of an image in its view, float32 after each step, as the published code has them."""
+    scale, offset = (np.asarray(numbers, np.float32) for numbers in (geometry.scale, geometry.offset))
+    return points.astype(np.float32) * scale + offset
+
+
 def _category_mean(hits: Sequence[NDArray[np.float64]]) -> float:
     return float(np.mean([category.mean() for category in hits if len(category)]))
 
@@ -198,15 +206,16 @@ class _CategoryMeasurer:
         for pair in self._pairs:
             source, target = (self._view.geometry(size) for size in (pair.source_size, pair.target_size))
             grid, side = grids[self._position[pair.source]], source.size[0]
-            asked = torch.from_numpy(source.to_view(pair.source_points))
             truth = torch.from_numpy(target.to_view(pair.target_points)).to(grid.device)
             if self._rule.whole_pixels:
-                inside = asked.clamp(0, side - 1)
+                pixels = torch.from_numpy(in_single_precision(pair.source_points, source))
+                inside = pixels.clamp(0, side - 1)
                 found = match_official(grid, grids[self._position[pair.target]], inside, side)
             else:
                 if pair.target not in targets:
                     tokens = grids[self._position[pair.target]]
                     targets[pair.target] = prepare_target(tokens, side, target.content)
+                asked = torch.from_numpy(source.to_view(pair.source_points))
                 found = match(sample_points(grid, asked, side / grid.shape[0]), targets[pair.target])
             distances.append(torch.linalg.vector_norm(found - truth, dim=1) / target.scale[0])
         # one transfer from the device for the whole category

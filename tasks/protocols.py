@@ -37,6 +37,8 @@ class EvaluationProtocol:
         cka: Numbers of CKA.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
+        parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
+            together (`PartImageNetEntry`), instead of in sorted order and in turns.
     """
 
     name: str
@@ -52,6 +54,7 @@ class EvaluationProtocol:
     cka: CkaRule
     objects_left_out: int
     parts_as_objects: bool
+    parts_by_partition: bool
 
 
 _TILES = Tiles(short=448, tile=224)
@@ -83,6 +86,7 @@ STANDARD = EvaluationProtocol(
     cka=CkaRule(poolings=("cls", "mean", "patch"), min_max=False),
     objects_left_out=0,
     parts_as_objects=False,
+    parts_by_partition=False,
 )
 
 PAPER = EvaluationProtocol(
@@ -112,6 +116,7 @@ PAPER = EvaluationProtocol(
     cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
     objects_left_out=1,
     parts_as_objects=True,
+    parts_by_partition=True,
 )
 
 PROTOCOLS = (STANDARD, PAPER)

@@ -4,6 +4,7 @@ Numbers that decide a score have no default here: where none is given, the proto
 """
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -32,6 +33,12 @@ OF_PROTOCOL = "the standard protocol's"
 
 WIDEST = 10_000
 """Characters of a line of a table."""
+
+
+def literal(text: str) -> str:
+    """A help text whose placeholders stay: Markdown takes ``<image>`` for a tag and drops it."""
+    return re.sub(r"([<>*\[\]])", r"\\\1", text)
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="For machines: scores, parameters and details.")]
 
@@ -84,9 +91,9 @@ def retrieval_command(
 
 @score_app.command("davis")
 def davis_command(
-    ground_truth: Annotated[Path, typer.Option(help="DAVIS root, or a folder of <sequence>/*.png.")],
+    ground_truth: Annotated[Path, typer.Option(help=literal("DAVIS root, or a folder of <sequence>/*.png."))],
     predictions: Annotated[
-        Path, typer.Option(help="Folder of <sequence>/*.png, pixel values are object ids.")
+        Path, typer.Option(help=literal("Folder of <sequence>/*.png, pixel values are object ids."))
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -102,7 +109,7 @@ def spair_command(
     features: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of [<category>/]<image>.npy, each [side side dim] of the letterboxed view.",
+            help=literal("Folder of [<category>/]<image>.npy, each [side side dim] of the letterboxed view."),
             show_default=False,
         ),
     ] = None,

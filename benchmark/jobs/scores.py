@@ -21,6 +21,7 @@ from leaderboards.records.files import scored_path
 from leaderboards.records.items import write_items
 from leaderboards.records.record import to_frame, write_frame
 from tasks.base import Outcome
+from tasks.checks import nothing_read
 
 
 def run_scores(plan: Plan, jobs: Sequence[ScoreJob], passed: Passed, report: Reporter) -> tuple[Failure, ...]:
@@ -75,11 +76,18 @@ def _score_measured(task: MeasuredTask, job: ScoreJob, refusals: Mapping[str, st
 
 
 def readers_of(plan: Plan, job: ScoreJob) -> dict[str, VectorReader]:
-    """Readers of the vectors that a task takes, by name of the source."""
+    """Readers of the vectors that a task takes, by name of the source.
+
+    Raises:
+        UnreadableImageError: None of a source's images could be read.
+    """
     readers = {}
     for key, folder in job.vectors.items():
         source = plan.pass_over(key).source
-        readers[source.name] = VectorReader(source, Shards.open(folder, source.shards))
+        reader = VectorReader(source, Shards.open(folder, source.shards))
+        if not reader.shown.any():
+            raise nothing_read(source)
+        readers[source.name] = reader
     return readers
 
 

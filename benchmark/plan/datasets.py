@@ -70,10 +70,11 @@ def objects(at: DataLocation, folder: Path) -> ClusteredRegions:
 
 
 def parts(at: DataLocation, folder: Path) -> ClusteredRegions:
-    """Read PartImageNet: images with annotated parts."""
+    """Read PartImageNet: images with annotated parts, in the order of the protocol."""
     catalogue = at.catalogue
     k = catalogue.object_clusters if at.protocol.parts_as_objects else catalogue.part_clusters
-    return ClusteredRegions(_limited(at, read_partimagenet(folder, catalogue.parts)), k)
+    entry = replace(catalogue.parts, by_partition=at.protocol.parts_by_partition)
+    return ClusteredRegions(_limited(at, read_partimagenet(folder, entry)), k)
 
 
 def _limited(at: DataLocation, data: Regions) -> Regions:

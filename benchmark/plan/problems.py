@@ -101,10 +101,6 @@ def _on_probe(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) 
 def _regions(
     entry: TaskEntry, data: ClusteredRegions, unit: str, split: str, rules: EvaluationProtocol
 ) -> MeasuredTask:
-    regions, k, coverage = data.regions, data.k, data.regions.coverage
-    present = len({region.label for image in regions.images for region in image.regions})
-    if coverage.partial and present < k:
-        note = f"k-means with k = {present}, the categories present, instead of {k}"
-        coverage, k = replace(coverage, notes=(*coverage.notes, note)), present
-    subject = Subject(entry, rules.name, regions.name, split, coverage)
-    return MeasuredTask(subject, RegionClusterProblem(regions, k, unit, rules.clusters))
+    regions = data.regions
+    subject = Subject(entry, rules.name, regions.name, split, regions.coverage)
+    return MeasuredTask(subject, RegionClusterProblem(regions, data.k, unit, rules.clusters))

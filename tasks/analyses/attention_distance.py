@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Source, Statistic, digest
+from tasks.checks import nothing_read
 from tasks.feeds import ATTENTION, AttentionFeed
 from tasks.metrics.attention import attention_distance, cell_distances, patch_attention
 from tasks.sources import ClassificationSources
@@ -59,10 +60,10 @@ class AttentionDistance:
         return _DistanceMeasurer(view.geometry(ANY_SIZE).size[0])
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """Means over the images of one block: all heads together, and each."""
+        """Means over the images of one block, all heads together, and each; raises UnreadableImageError."""
         found = _Distances.read(self.source, measurements)
         if found is None:
-            return Outcome((), empty="no image could be read")
+            raise nothing_read(self.source)
         if not np.isfinite(found.unit).all():
             return Outcome((), empty="attention probabilities are not finite")
         return found.outcome()

@@ -8,21 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.fields import (
-    JsonObject,
-    as_object,
-    describe,
-    get_integer,
-    get_objects,
-    get_text,
-    numbers,
-    read_json,
-)
+from tasks.datasets.coco_shapes import Polygons, RunLengths, read_polygons, read_run_lengths
+from tasks.datasets.fields import JsonObject, describe, get_integer, get_objects, get_text, read_json
 from tasks.datasets.files import require_inside
 from zoo.errors import InputError
-
-Polygons = list[list[float]]
-RunLengths = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,41 +116,12 @@ class CocoFile:
         crowd = annotation.get("iscrowd", 0) == 1
         shape: Polygons | RunLengths
         if isinstance(segmentation, list):
-            shape = _polygons(segmentation, where)
+            shape = read_polygons(segmentation, image.size, where)
             if not shape or (not crowd and len(shape[0]) <= 4):
                 return None
         else:
-            shape = _run_lengths(segmentation, image.size, where)
+            shape = read_run_lengths(segmentation, image.size, where)
         return CocoRegion(f"{prefix}{get_integer(annotation, 'id', where)}", label, image.size, shape)
-
-
-def _polygons(value: Sequence[object], where: str) -> Polygons:
-    """Lists of x1 y1 x2 y2 ..., checked."""
-    polygons: Polygons = []
-    for each in value:
-        polygon = numbers(each)
-        if polygon is None or len(polygon) % 2:
-            raise InputError(f"expected polygons (x1 y1 x2 y2 ...) in {where}, found {describe(each)}")
-        polygons.append(polygon)
-    return polygons
-
-
-def _run_lengths(value: object, size: tuple[int, int], where: str) -> RunLengths:
-    """Compressed (text) or uncompressed (list) run lengths of the image's size, checked."""
-    fields = dict(as_object(value, f"segmentation of {where}"))
-    counts = fields.get("counts")
-    total = numbers(counts)
-    if fields.get("size") != [size[1], size[0]]:
-        raise InputError(
-            f"expected run lengths of size {[size[1], size[0]]} (height, width of the image) in {where}, "
-            f"found {describe(fields.get('size'))}"
-        )
-    if not isinstance(counts, str) and (total is None or sum(total) != size[0] * size[1]):
-        raise InputError(
-            f"expected run lengths that add up to the {size[0] * size[1]:,} pixels of the image in {where}, "
-            f"found {describe(counts)}"
-        )
-    return {"size": [size[1], size[0]], "counts": counts}
 
 
 def read_coco_file(path: Path) -> CocoFile:

@@ -30,7 +30,10 @@ def as_object(value: object, where: str) -> JsonObject:
 
 def describe(value: object) -> str:
     """A value as short text."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of more digits than Python prints, or deep nesting
+        text = f"a value of type {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -45,8 +48,13 @@ def _wrong(name: str, what: str, where: str, value: object) -> InputError:
 
 
 def is_number(value: object) -> bool:
-    """Whether a JSON value is a finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    """Whether a JSON value is a finite number that a float holds."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return isfinite(value)
+    except OverflowError:  # JSON's integers have no end
+        return False
 
 
 def get_text(fields: JsonObject, name: str, where: str) -> str:
@@ -58,9 +66,9 @@ def get_text(fields: JsonObject, name: str, where: str) -> str:
 
 
 def get_integer(fields: JsonObject, name: str, where: str) -> int:
-    """An integer field; raises InputError."""
+    """An integer field of 64 bits; raises InputError."""
     value = _get(fields, name, where)
-    if not isinstance(value, int) or isinstance(value, bool):
+    if not isinstance(value, int) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
         raise _wrong(name, "an integer", where, value)
     return value
 

@@ -7,10 +7,14 @@ from pathlib import Path, PurePosixPath
 from PIL import Image
 
 from tasks.datasets.base import UnreadableImageError
+from tasks.datasets.fields import describe
 from zoo.errors import InputError
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 """What counts as an image in a class folder, in any case of letters."""
+
+LONGEST_NAME = 255
+"""Bytes of the name of a file or folder; more than that no file system takes."""
 
 
 def _visible(folder: Path) -> Iterator[os.DirEntry[str]]:
@@ -24,16 +28,32 @@ def _visible(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 def folder_names(folder: Path) -> list[str]:
     """Sorted names of the folders in a folder; raises InputError."""
-    return sorted(entry.name for entry in _visible(folder) if entry.is_dir())
+    return sorted(_readable(entry) for entry in _visible(folder) if entry.is_dir())
 
 
 def file_names(folder: Path, extensions: tuple[str, ...] = IMAGE_EXTENSIONS) -> list[str]:
     """Sorted names of the files with one of the (lower-case) extensions; raises InputError."""
     return sorted(
-        entry.name
+        _readable(entry)
         for entry in _visible(folder)
         if entry.name.lower().endswith(extensions) and entry.is_file()
     )
+
+
+def _readable(entry: os.DirEntry[str]) -> str:
+    """Its name; raises InputError for bytes that are no text, which no record and no page can hold."""
+    if entry.name.isascii():  # nearly all of a million
+        return entry.name
+    return require_text(entry.name, f"names of files in {os.path.dirname(entry.path)!a}")
+
+
+def require_text(name: str, what: str) -> str:
+    """A name of a file as it is; raises InputError unless it is UTF-8 (on the disk or in JSON)."""
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"expected UTF-8 as {what}, found {name!a}; rename it") from error
+    return name
 
 
 def image_size(path: Path) -> tuple[int, int]:
@@ -56,8 +76,16 @@ def require_size(path: Path, size: tuple[int, int], where: str) -> None:
 
 
 def require_inside(name: str, where: str) -> str:
-    """The name of a file below a folder; raises InputError for an absolute one or one that climbs out."""
-    path = PurePosixPath(name)
+    """The name of a file below a folder.
+
+    Raises:
+        InputError: An absolute one, one that climbs out, or one that no file can have.
+    """
+    path = PurePosixPath(require_text(name, f"names of files in {where}"))
+    if "\0" in name or any(len(part.encode()) > LONGEST_NAME for part in path.parts):
+        raise InputError(
+            f"expected names of files of at most {LONGEST_NAME} bytes in {where}, found {describe(name)}"
+        )
     if not name or path.is_absolute() or ".." in path.parts or "\\" in name:
         raise InputError(f"expected the name of a file below the dataset's folder in {where}, found {name!r}")
     return name

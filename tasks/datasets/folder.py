@@ -12,7 +12,7 @@ from tasks.datasets.class_folders import (
     read_class_folders,
     require_known_classes,
 )
-from tasks.datasets.files import folder_names, some
+from tasks.datasets.files import folder_names, require_text, some
 from zoo.errors import InputError
 
 QUERY_SPLITS = ("val", "test")
@@ -70,7 +70,8 @@ def read_folder(folder: Path) -> Classification:
         Count("train images", len(train.samples)),
         Count("val images", len(val.samples)),
     )
-    return Classification(folder.resolve().name, train, val, Coverage(counts))
+    name = require_text(folder.resolve().name, "the name of the folder of images")
+    return Classification(name, train, val, Coverage(counts))
 
 
 def _has_split(folder: Path) -> bool:

@@ -27,6 +27,9 @@ class PartImageNetEntry:
         classes: Official number of classes.
         supercategories: Official number of super-categories.
         parts: Official number of part categories.
+        by_partition: Whether the classes of the first partition come before those of the next,
+            super-categories by their first class, and images class by class, as in the code of Walmer et al.,
+            CVPR 2023; otherwise super-categories and classes are sorted, and images come in turns.
     """
 
     name: str = "partimagenet"
@@ -37,6 +40,7 @@ class PartImageNetEntry:
     classes: int = 158
     supercategories: int = 11
     parts: int = 40
+    by_partition: bool = False
 
     @property
     def layout(self) -> str:
@@ -74,7 +78,7 @@ def read_partimagenet(data: Path, entry: PartImageNetEntry = PARTIMAGENET) -> Re
     """Images sampled from each super-category, with their parts; the label of a region is its part category.
 
     The partitions are merged. A class belongs to the super-category of the first annotation of its images.
-    Every super-category gives its classes' images in turns, in sorted order.
+    Every super-category gives its classes' images in turns, in sorted order or the entry's.
     The sample is drawn from all listed images; those that are not on disk are then left out and counted.
 
     Args:
@@ -88,13 +92,9 @@ def read_partimagenet(data: Path, entry: PartImageNetEntry = PARTIMAGENET) -> Re
     require_directory(root, f"{entry.name} ({entry.layout})")
     files = {split: read_coco_file(root / f"{split}.json") for split in _splits(root, entry)}
     categories = _merge_categories(list(files.values()))
-    by_class = _classes(files)
+    by_class = _classes(files, entry.by_partition)
     groups = _supercategories(by_class, files, categories)
-    sampled = [
-        item
-        for name in sorted(groups)
-        for item in sample_in_turns([by_class[wnid] for wnid in groups[name]], entry.per_supercategory)
-    ]
+    sampled = _sample(by_class, groups, entry)
     images, there = _load(sampled, files, root)
     counts = (
         Count("images listed", sum(len(file.images) for file in files.values()), entry.images),
@@ -114,6 +114,20 @@ def sample_in_turns(classes: Sequence[Sequence[T]], most: int) -> list[T]:
     longest = max((len(items) for items in classes), default=0)
     turns = [items[turn] for turn in range(longest) for items in classes if turn < len(items)]
     return turns[:most]
+
+
+def _sample(
+    by_class: dict[str, list[_Item]], groups: dict[str, list[str]], entry: PartImageNetEntry
+) -> list[_Item]:
+    """The sample of every super-category, in the entry's order."""
+    sampled: list[_Item] = []
+    for name in groups if entry.by_partition else sorted(groups):
+        classes = groups[name]
+        taken = sample_in_turns([by_class[wnid] for wnid in classes], entry.per_supercategory)
+        if entry.by_partition:
+            taken.sort(key=lambda item: classes.index(item.wnid))
+        sampled += taken
+    return sampled
 
 
 def _splits(root: Path, entry: PartImageNetEntry) -> list[str]:
@@ -140,19 +154,23 @@ def _merge_categories(files: Sequence[CocoFile]) -> dict[int, Category]:
     return dict(sorted(merged.items()))
 
 
-def _classes(files: dict[str, CocoFile]) -> dict[str, list[_Item]]:
-    """The images of each class, by file name, within sorted classes."""
+def _classes(files: dict[str, CocoFile], by_partition: bool) -> dict[str, list[_Item]]:
+    """The images of each class, by file name; classes are sorted, on request within their partitions."""
     by_class: dict[str, list[_Item]] = defaultdict(list)
     items = [_Item(split, image) for split, file in files.items() for image in file.images]
     for item in sorted(items, key=lambda item: (item.wnid, item.file, item.split)):
         by_class[item.wnid].append(item)
-    return by_class
+    if not by_partition:
+        return by_class
+    rank = {split: number for number, split in enumerate(files)}
+    first = {wnid: min(rank[item.split] for item in items) for wnid, items in by_class.items()}
+    return {wnid: by_class[wnid] for wnid in sorted(by_class, key=lambda wnid: (first[wnid], wnid))}
 
 
 def _supercategories(
     by_class: dict[str, list[_Item]], files: dict[str, CocoFile], categories: dict[int, Category]
 ) -> dict[str, list[str]]:
-    """Sorted classes of each super-category; raises InputError."""
+    """Classes of each super-category, both in the order of the classes; raises InputError."""
     groups: dict[str, list[str]] = defaultdict(list)
     for wnid, items in by_class.items():
         labels = (label for item in items for label in files[item.split].labels(item.image))

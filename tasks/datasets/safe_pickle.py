@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.datasets.pickle_limits import require_limits
 from zoo.errors import InputError
+
+LARGEST = 2**28
+"""Bytes of a pickle; the revisited ground truths have less than a million."""
 
 
 def _encode(text: str, encoding: str) -> bytes:
@@ -18,6 +22,22 @@ def _encode(text: str, encoding: str) -> bytes:
     if encoding != "latin1":
         raise pickle.UnpicklingError(f"bytes in encoding {encoding!r}")
     return text.encode("latin1")
+
+
+def _bytes(*content: object) -> bytes:
+    """What pickles of protocol 2 call to make empty bytes."""
+    if content:
+        raise pickle.UnpicklingError("bytes of another kind")
+    return b""
+
+
+def _bytearray(content: object = b"", *_: object) -> bytearray:
+    """What pickles before protocol 5 call to make a bytearray: of a number, it would be of that length."""
+    if isinstance(content, str):
+        return bytearray(content, "latin1")
+    if not isinstance(content, bytes | bytearray):
+        raise pickle.UnpicklingError("bytes of another kind")
+    return bytearray(content)
 
 
 class _Dtype:
@@ -100,12 +120,12 @@ _ADMITTED: dict[tuple[str, str], object] = {
     ("collections", "OrderedDict"): OrderedDict,
     ("builtins", "set"): set,
     ("builtins", "frozenset"): frozenset,
-    ("builtins", "bytes"): bytes,
-    ("builtins", "bytearray"): bytearray,
+    ("builtins", "bytes"): _bytes,
+    ("builtins", "bytearray"): _bytearray,
     ("__builtin__", "set"): set,
     ("__builtin__", "frozenset"): frozenset,
-    ("__builtin__", "bytes"): bytes,
-    ("__builtin__", "bytearray"): bytearray,
+    ("__builtin__", "bytes"): _bytes,
+    ("__builtin__", "bytearray"): _bytearray,
 }
 """What a pickle may name, and what stands for it: no function of numpy that trusts its arguments."""
 
@@ -132,10 +152,18 @@ def restricted_load(path: Path) -> object:
     """The object in a pickle of plain containers, numbers, text and numpy arrays.
 
     Raises:
-        InputError: A missing or damaged file, or one that names any other global.
+        InputError: A missing or damaged file, one that names any other global, or one beyond all measure
+            (`tasks.datasets.pickle_limits`).
     """
     try:
-        return _Unpickler(path.read_bytes(), path).load()
+        if (size := path.stat().st_size) > LARGEST:
+            raise InputError(
+                f"expected a pickle of at most {LARGEST:,} bytes at {path}, found {size:,}; "
+                "fetch the official one"
+            )
+        content = path.read_bytes()
+        require_limits(content)
+        return _Unpickler(content, path).load()
     except InputError:
         raise
     except OSError as error:

@@ -169,19 +169,29 @@ def _read_side(fields: JsonObject, side: str, category: str, where: str) -> _Sid
     left, top, right, bottom = get_numbers(fields, f"{side}_bndbox", 4, where)
     if not (left < right and top < bottom):
         raise InputError(f"expected {side}_bndbox (x1 y1 x2 y2) with x1 < x2 and y1 < y2 in {where}")
-    points = [_point(value, f"{side}_kps of {where}") for value in get_list(fields, f"{side}_kps", where)]
+    size = int(width), int(height)
+    points = [
+        _point(value, size, f"{side}_kps of {where}") for value in get_list(fields, f"{side}_kps", where)
+    ]
     if not points:
         raise InputError(f"expected at least one keypoint in {side}_kps of {where}, found none")
     return _Side(
         image=f"{category}/{name}",
-        size=(int(width), int(height)),
+        size=size,
         box=(left, top, right, bottom),
         points=np.array(points, dtype=np.float64),
     )
 
 
-def _point(value: object, where: str) -> list[float]:
+def _point(value: object, size: tuple[int, int], where: str) -> list[float]:
+    """A keypoint of an image of the (width, height), checked; raises InputError."""
     point = numbers(value)
     if point is None or len(point) != 2:
         raise InputError(f"expected keypoints (x, y) as {where}, found {describe(value)}")
+    margin = max(size)  # official ones may leave the image, but not by another image
+    if not all(-margin <= x <= side + margin for x, side in zip(point, size, strict=True)):
+        raise InputError(
+            f"expected keypoints on an image of {size[0]} x {size[1]} pixels as {where}, found "
+            f"{describe(value)}"
+        )
     return point

@@ -134,6 +134,31 @@ def test_a_point_that_rounds_to_a_pixel_outside_moves_to_the_last_one(size: tupl
     np.testing.assert_allclose(left["error_box"], distances / length, rtol=1e-6)
 
 
+@pytest.mark.parametrize("size", [(640, 480), (375, 500), (333, 250), (224, 1000), (500, 375)])
+def test_source_points_are_computed_in_single_precision(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its scale and offset written out for torch's float32, as the released code has them."""
+    seen: list[Tensor] = []
+
+    def spy(source: Tensor, target: Tensor, points: Tensor, side: int) -> Tensor:
+        seen.append(points)
+        return torch.zeros(len(points), 2, dtype=torch.int64)
+
+    monkeypatch.setattr("tasks.keypoints.match_official", spy)
+    every = np.stack([np.arange(max(size)) % size[0], np.arange(max(size)) % size[1]], axis=1)
+    points = every.astype(np.float64)
+    measured(one_pair(points, size), {Layer(0): random_grids(0)}, 2, PAPER.keypoints.view)
+    expected = torch.tensor(every.tolist(), dtype=torch.float)
+    expected *= 224 / max(size)
+    short = int(np.around(224 * min(size) / max(size)))
+    expected[:, int(size[1] < size[0])] += int((224 - short) / 2)
+    assert torch.equal(seen[0], expected.clamp(0, 223))
+    double = letterboxed(points, size, 224)
+    moved = np.trunc(double) != expected.double().trunc().numpy()
+    assert moved.any() == (max(size) == 640)  # such as 79.99999 against 80.0
+
+
 @pytest.mark.parametrize(("away", "hit"), [(2.999, 100), (3.0, 0), (3.001, 0)])
 def test_a_match_at_the_threshold_is_a_miss(away: float, hit: float) -> None:
     grids, point = random_grids(2), np.array([[20.9, 33.4]])

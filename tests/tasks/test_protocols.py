@@ -63,6 +63,7 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "cka": (CkaRule(("cls", "mean", "patch"), False), CkaRule(("cls", "patch", "all"), True)),
     "objects_left_out": (0, 1),
     "parts_as_objects": (False, True),
+    "parts_by_partition": (False, True),
 }
 
 

@@ -8,8 +8,10 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from tasks.analyses.attention_distance import AttentionDistance
 from tasks.base import Outcome
 from tasks.checks import ALIKE
+from tasks.datasets.base import UnreadableImageError
 from tasks.datasets.davis import DavisEntry, read_davis
 from tasks.metrics.clustering import kmeans
 from tasks.metrics.correspondence import match, match_official, pck, prepare_target, sample_points
@@ -27,6 +29,7 @@ from tests.tasks import test_knn as neighbours
 from tests.tasks import test_propagation as videos
 from tests.tasks import test_retrieval as retrieval
 from tests.tasks.standard import KMEANS, PROPAGATION, TEMPERATURE
+from tests.tasks.test_sources import classification, labels, sources
 from zoo.spec import Layer
 
 LAYER = Layer(0)
@@ -258,3 +261,12 @@ def test_regions_that_all_vanish_give_the_reason() -> None:
     task = clusters.random_regions()
     left = [{"mean": np.zeros((4, 5), np.float32), "covered": np.zeros(4, bool)} for _ in range(12)]
     check_empty(task.score(left), "covers a cell")
+
+
+def test_attention_of_no_image_is_bad_input() -> None:
+    data = classification(labels(8, 2), labels(2, 2))
+    task = AttentionDistance(sources(data, np.arange(8)))
+    with pytest.raises(
+        UnreadableImageError, match=r"in double/train-probe, such as train/.*, found none among 8;"
+    ):
+        task.score([{} for _ in task.source.groups])

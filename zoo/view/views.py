@@ -152,7 +152,7 @@ class Letterbox:
     """Longer side to ``side``, centred on a black square; scale is the same on both axes.
 
     The shorter side is rounded to whole pixels, half to even, while coordinates use the exact scale, as
-    SPair-71k's public evaluations do; the two differ by less than half a pixel.
+    SPair-71k's public evaluations do; the two differ by at most half a pixel.
 
     Attributes:
         side: Side of the square.
@@ -167,9 +167,10 @@ class Letterbox:
         return replace(self, side=nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
 
     def _placement(self, size: tuple[int, int]) -> tuple[float, tuple[int, int], tuple[int, int]]:
-        scale = self.side / max(size)
-        resized = max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
-        return scale, resized, ((self.side - resized[0]) // 2, (self.side - resized[1]) // 2)
+        long = max(size)
+        # one division, as in the published code: by a rounded scale, halves such as 115.5 go either way
+        resized = max(1, round(self.side * size[0] / long)), max(1, round(self.side * size[1] / long))
+        return self.side / long, resized, ((self.side - resized[0]) // 2, (self.side - resized[1]) // 2)
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
         """Coordinate map; ``content`` leaves the padding out."""

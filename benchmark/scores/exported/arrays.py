@@ -1,5 +1,8 @@
 """Arrays from files of other people's code, with errors that are sentences. Nothing is unpickled."""
 
+import lzma
+import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterable
@@ -15,6 +18,17 @@ from zoo.errors import InputError
 
 Array = NDArray[np.generic]
 Floats = NDArray[np.float32] | NDArray[np.float64]
+
+DAMAGE = (
+    *(OSError, ValueError, TypeError, LookupError, EOFError, SyntaxError, tokenize.TokenError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(
+        RuntimeError,
+        MemoryError,
+        ArithmeticError,
+    ),  # encrypted, unknown compression, a shape beyond all memory
+)
+"""What numpy and its archives raise for files that are not what they say."""
 
 PICKLED = "save numbers or text, not Python objects (np.asarray(values) with a plain dtype)"
 
@@ -136,24 +150,27 @@ def _open(path: Path) -> BinaryIO:
 def _load(stream: BinaryIO, path: Path) -> Array | np.lib.npyio.NpzFile:
     try:
         content: Array | np.lib.npyio.NpzFile = np.load(stream, allow_pickle=False)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except DAMAGE as error:
         raise _unreadable(path, error) from error
     return content
 
 
 def _map(path: Path) -> Array:
     try:
-        array: Array = np.lib.format.open_memmap(path, mode="r")
-    except (OSError, ValueError, EOFError) as error:
+        with np.errstate(over="raise"):  # in the product of the lengths
+            array: Array = np.lib.format.open_memmap(path, mode="r")
+    except DAMAGE as error:
         raise _unreadable(path, error) from error
     return array
 
 
 def _member(content: np.lib.npyio.NpzFile, name: str, path: Path) -> Array:
     try:
-        array: Array = content[name]
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        array: Array | bytes = content[name]
+    except DAMAGE as error:
         raise _unreadable(path, error, name) from error
+    if isinstance(array, bytes):  # what numpy gives for a member of another kind
+        raise _unreadable(path, ValueError("it is no .npy file"), name)
     return array
 
 

@@ -8,8 +8,12 @@ from numpy.typing import NDArray
 from benchmark.scores.exported.arrays import Array, as_features, as_labels, read_archive
 from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.clustering import ClusterRule
+from tasks.datasets.fields import describe
 from tasks.metrics.clustering import AGREEMENTS, kmeans
 from zoo.errors import InputError
+
+SEEDS = 2**32
+"""How many seeds the random generator of k-means has."""
 
 
 def score_features(features: Path, k: int | None, rule: ClusterRule) -> ScoreReport:
@@ -29,6 +33,8 @@ def score_features(features: Path, k: int | None, rule: ClusterRule) -> ScoreRep
     wanted = len(np.unique(labels)) if k is None else k
     if not 1 <= wanted <= len(values):
         raise InputError(f"expected --k of 1 to {len(values):,}, the number of items, found {wanted}")
+    if not 0 <= rule.seed < SEEDS:
+        raise InputError(f"expected --seed of 0 to {SEEDS - 1:,}, found {describe(rule.seed)}")
     clusters = kmeans(values, wanted, seed=rule.seed, n_init=rule.n_init)
     numbers: dict[str, Json] = {"k": wanted, "seed": rule.seed, "n_init": rule.n_init}
     return _report(labels, clusters, {"features": str(features), **numbers})

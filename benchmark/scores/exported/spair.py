@@ -32,6 +32,9 @@ CategoryErrors = dict[str, NDArray[np.generic]]
 Finder = Callable[[str], CategoryErrors]
 """Measures a category."""
 
+LARGEST_VIEW = 2048
+"""Pixels of a side; each keypoint is compared with every pixel of the view."""
+
 EXPORTED = Layer(1)
 """Exported features are of one layer, whichever it is."""
 
@@ -69,6 +72,11 @@ def score_features(features: Path, dataset: Dataset, view_size: int | None = Non
     Raises:
         InputError: A file is missing or wrong.
     """
+    if view_size is not None and not 1 <= view_size <= LARGEST_VIEW:
+        raise InputError(
+            f"expected --view-size of 1 to {LARGEST_VIEW:,} pixels, found {describe(view_size)}; images of "
+            "SPair-71k have at most 500"
+        )
     problem = dataset.problem
     view = problem.rule.view if view_size is None else Letterbox(view_size)
     side = view.geometry((1, 1)).size[0]

@@ -58,6 +58,13 @@ def test_every_command_explains_itself(capsys: Capture, name: tuple[str, ...]) -
         assert "Usage" in said.out
 
 
+@pytest.mark.parametrize("name", ["davis", "spair"])
+def test_help_keeps_its_placeholders(capsys: Capture, name: str) -> None:
+    out = command(capsys, "score", name, "--help").out
+    words = {"davis": ["<sequence>/*.png"], "spair": ["[<category>/]<image>.npy", "[x, y]", "[side"]}
+    assert [word for word in words[name] if word not in out] == []
+
+
 def test_lists_are_for_machines_too_and_need_no_torch() -> None:
     code = (
         "import sys, benchmark.cli.app as c\n"

@@ -130,6 +130,19 @@ def test_images_that_cannot_be_decoded(go: Go, own_data: Path, tmp_path: Path) -
     assert set(found[found["task"] == "retrieval"]["dataset"]) == {"rparis6k"}
 
 
+def test_no_image_that_can_be_decoded_fails_its_tasks(go: Go, own_data: Path, tmp_path: Path) -> None:
+    for image in (own_data / "imagenet/train").rglob("*.JPEG"):
+        image.write_bytes(b"")
+    for _ in range(2):  # the second time from what is stored
+        said = go("--data", own_data, "-t", "knn", "cluster-image", "cka", "attention-distance")
+        assert said.code == 2
+        failed = said.lines("failed: ")
+        assert {line.split(": ")[1].split(", ")[-1] for line in failed} == {"knn", "cluster-image", "cka"}
+        words = "expected images that can be decoded in imagenet/train-probe, such as train/n0"
+        assert all(words in line and "found none among 12; fetch them again" in line for line in failed)
+    assert not (tmp_path / "out" / "records").exists() or not list((tmp_path / "out").rglob("*.parquet"))
+
+
 def test_an_image_of_another_kind_in_a_class_folder(go: Go, own_data: Path) -> None:
     Image.new("RGBA", (9, 9)).save(own_data / "imagenet/val/n00000001/one.png")
     (own_data / "imagenet/val/n00000001/two.png").write_bytes(b"")

@@ -13,14 +13,20 @@ from benchmark.scores.layers import LayerOutcome
 from benchmark.scores.records import Context, Scored, is_current, to_records
 from leaderboards.records.files import safe_name
 from tasks.base import Items, Outcome, Score, Statistic
+from tasks.clustering import RegionClusterProblem
+from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from zoo.registry import find
 from zoo.spec import Layer
 
 
 def plan(
-    data: Path, *tasks: str, backbones: tuple[str, ...] = ("mini-fs",), limit: int | None = None
+    data: Path,
+    *tasks: str,
+    backbones: tuple[str, ...] = ("mini-fs",),
+    limit: int | None = None,
+    protocol: EvaluationProtocol = STANDARD,
 ) -> Plan:
-    location = DataLocation(STANDARD_SUITE.catalogue, data, None, limit)
+    location = DataLocation(STANDARD_SUITE.catalogue, data, None, limit, protocol)
     return make_plan(PlanRecipe(find(backbones), tasks, location))
 
 
@@ -71,6 +77,17 @@ def test_limits_make_everything_smaller_and_partial(data: Path) -> None:
         "coco-val2017": 1,
         "partimagenet": 1,
     }
+
+
+@pytest.mark.parametrize(("protocol", "parts"), [(STANDARD, 40), (PAPER, 80)])
+@pytest.mark.parametrize("limit", [None, 1])
+def test_partial_data_fall_into_as_many_clusters_as_the_complete_ones(
+    data: Path, protocol: EvaluationProtocol, parts: int, limit: int | None
+) -> None:
+    found = plan(data, "cluster-object", "cluster-part", limit=limit, protocol=protocol)
+    assert all(task.subject.coverage.partial for task in found.tasks.measured)
+    problems = [task.problem for task in found.tasks.measured]
+    assert [one.k for one in problems if isinstance(one, RegionClusterProblem)] == [80, parts]
 
 
 def test_a_layer_without_a_score_has_an_empty_record_with_its_reason(data: Path) -> None:

@@ -1,4 +1,6 @@
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,3 +80,21 @@ def test_flat_and_missing_folder(tmp_path: Path) -> None:
     shutil.copy(tmp_path / "n00000001/n00000001_0.JPEG", tmp_path / "loose.jpg")
     with pytest.raises(InputError, match=r"found 1 images directly in it \(loose.jpg\); move every image"):
         read_folder(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names themselves")
+@pytest.mark.parametrize("place", ["{}/a/1.png", "data/{}/1.png", "data/a/{}.png"])
+def test_names_that_are_no_text(tmp_path: Path, place: str) -> None:
+    """Bytes that are no UTF-8: no record and no page could hold them."""
+    write_fake_class_folders(tmp_path / "data")
+    name = os.fsdecode(b"caf\xe9")
+    path = tmp_path / place.format(name)
+    folder = path.parents[1] if place.startswith("{}") else tmp_path / "data"
+    if place.startswith("{}"):
+        (tmp_path / "data").rename(folder)
+    else:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"")
+    with pytest.raises(InputError, match=r"expected UTF-8 as .*, found 'caf\\udce9") as raised:
+        read_folder(folder)
+    str(raised.value).encode()  # it can be printed anywhere

@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,26 @@ def test_order_does_not_matter(tmp_path: Path) -> None:
     assert image_keys(read_partimagenet(tmp_path / "a", MINI)) == image_keys(
         read_partimagenet(tmp_path / "b", MINI)
     )
+
+
+def test_order_of_the_published_code(tmp_path: Path) -> None:
+    """Partition by partition and class by class, super-categories by their first class."""
+    folder = write_fake_partimagenet(tmp_path)
+    for name in ("{}", "{}.json"):
+        for old, new in (("train", "former"), ("test", "train"), ("former", "test")):
+            (folder / name.format(old)).rename(folder / name.format(new))
+    quadrupeds = ["train/n00000004", "val/n00000002", "test/n00000000"]
+    birds = ["train/n00000005", "val/n00000003", "test/n00000001"]
+    expected = [
+        f"{name}/{name[-9:]}_{index}.JPEG"
+        for classes in (quadrupeds, birds)
+        for name, images in zip(classes, (2, 2, 1), strict=True)
+        for index in range(images)
+    ]
+    assert image_keys(read_partimagenet(tmp_path, replace(MINI, by_partition=True))) == expected
+    by_name = image_keys(read_partimagenet(tmp_path, MINI))
+    assert by_name[:3] == [f"{name}/{name[-9:]}_0.JPEG" for name in birds[::-1]]
+    assert set(by_name) != set(expected)
 
 
 def test_names_with_folders(tmp_path: Path) -> None:

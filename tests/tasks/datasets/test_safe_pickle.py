@@ -129,6 +129,80 @@ def test_damaged_file(tmp_path: Path, content: bytes) -> None:
         restricted_load(tmp_path / "cut.pkl")
 
 
+def nested(levels: int, kind: type[list[object]] | type[tuple[object, ...]]) -> object:
+    """Two of the same in each other so many times: as many values as two to that power."""
+    value: object = kind()
+    for _ in range(levels):
+        value = kind([value, value])
+    return value
+
+
+def from_above(levels: int) -> bytes:
+    """The same lists, each filled when the one around it holds it already."""
+    lists = b"".join(b"]q%c" % index for index in range(levels))
+    fill = b"".join(b"h%c(h%ch%ce0" % (index, index + 1, index + 1) for index in range(levels - 1))
+    return b"\x80\x02" + lists + fill + b"h\x00."
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("kind", [list, tuple])
+@pytest.mark.parametrize("levels", [28, 40])
+def test_exponential_nesting_is_refused(
+    tmp_path: Path, levels: int, kind: type[list[object]] | type[tuple[object, ...]], protocol: int
+) -> None:
+    path = tmp_path / "gnd.pkl"
+    path.write_bytes(pickle.dumps({"gnd": [nested(levels, kind)]}, protocol=protocol))
+    with pytest.raises(InputError, match=r"is damaged \(more than (5,000,000 values|32 containers)"):
+        restricted_load(path)
+
+
+def test_key_that_takes_for_ever_to_hash_is_refused(tmp_path: Path) -> None:
+    key = pickle.dumps(nested(30, tuple), protocol=2)
+    (tmp_path / "gnd.pkl").write_bytes(key[:2] + b"}" + key[2:-1] + b"K\x01s.")
+    with pytest.raises(InputError, match=r"is damaged \(more than 5,000,000 values"):
+        restricted_load(tmp_path / "gnd.pkl")
+
+
+def deep(levels: int) -> bytes:
+    return b"\x80\x02" + b"]" * levels + b"a" * (levels - 1) + b"."
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (from_above(60), "a container changes"),
+        (b"\x80\x02]q\x00h\x00a.", "a container changes"),
+        (deep(100_000), "more than 32 containers"),
+        (b"\x80\x02]r\xff\xff\xff\x7f.", "a place beyond all others"),
+        (b"\x80\x02]p99999999999\n.", "a place beyond all others"),
+        (b"c__builtin__\nbytes\n(I99999999999\ntR.", "bytes of another kind"),
+        (b"c__builtin__\nbytearray\n(I99999999999\ntR.", "bytes of another kind"),
+        (b"\x80\x02h\x05.", "is damaged"),
+        (b"\x80\x02e.", "is damaged"),
+    ],
+)
+def test_what_no_ground_truth_holds_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "gnd.pkl").write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        restricted_load(tmp_path / "gnd.pkl")
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_values_that_are_shared_are_kept(tmp_path: Path, protocol: int) -> None:
+    shared = [1, 2]
+    content = {"a": shared, "b": [shared, shared], "c": [bytearray(b"\xff"), b"", bytearray()]}
+    path = tmp_path / "plain.pkl"
+    path.write_bytes(pickle.dumps(content, protocol=protocol))
+    assert restricted_load(path) == content
+
+
+def test_large_file_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "gnd.pkl").open("wb") as stream:
+        stream.truncate(2**28 + 1)
+    with pytest.raises(InputError, match="at most 268,435,456 bytes"):
+        restricted_load(tmp_path / "gnd.pkl")
+
+
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"expected a pickle at .*no\.pkl: No such file"):
         restricted_load(tmp_path / "no.pkl")

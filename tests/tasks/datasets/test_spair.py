@@ -87,6 +87,28 @@ def test_broken_pairs(tmp_path: Path, fields: dict[str, Any], message: str) -> N
         read_spair(tmp_path, MINI)
 
 
+@pytest.mark.parametrize("place", [10**400, 1e300, 101, -51])
+def test_keypoints_of_another_image(tmp_path: Path, place: float) -> None:
+    change(write_fake_spair(tmp_path), trg_kps=[[1, 1], [2, place], [3, 3]])
+    with pytest.raises(InputError, match=r"expected keypoints .*trg_kps of .*\.json, found"):
+        read_spair(tmp_path, MINI)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a" * 300 + ".jpg", "at most 255 bytes in"),
+        ("\u732b" * 90 + ".jpg", "at most 255 bytes in"),
+        ("a\0.jpg", "at most 255 bytes in"),
+        ("\ud800.jpg", r"expected UTF-8 as names of files in .*, found '\\ud800\.jpg'"),
+    ],
+)
+def test_names_that_no_file_has(tmp_path: Path, name: str, message: str) -> None:
+    change(write_fake_spair(tmp_path), src_imname=name)
+    with pytest.raises(InputError, match=message):
+        read_spair(tmp_path, MINI)
+
+
 def test_one_image_in_two_sizes(tmp_path: Path) -> None:
     change(write_fake_spair(tmp_path), trg_imsize=[50, 41, 3], trg_imname="2008_000000.jpg")
     with pytest.raises(InputError, match=r"one size of image cat/2008_000000.jpg"):

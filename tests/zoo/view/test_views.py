@@ -270,6 +270,17 @@ def test_a_letterbox_by_lanczos(size: tuple[int, int]) -> None:
     assert view.geometry(size) == Letterbox(64).geometry(size)
 
 
+@pytest.mark.parametrize("long", [192, 320, 384, 500, 640, 768])
+@pytest.mark.parametrize("lanczos", [False, True])
+def test_a_letterbox_rounds_the_exact_side(long: int, lanczos: bool) -> None:
+    """By the released code's expression, at its half-way sizes, too, such as 640 x 330."""
+    for short in range(1, long):
+        height = max(1, int(np.around(224 * short / long)))
+        content = Letterbox(224, lanczos).geometry((long, short)).content
+        assert (content[0], content[2], content[3] - content[1]) == (0, 224, height)
+        assert content[1] == int((224 - height) / 2)
+
+
 def test_letterbox_pads_with_black_and_keeps_the_aspect() -> None:
     white = Image.new("RGB", (400, 200), (255, 255, 255))
     view = Letterbox(224)

@@ -1,3 +1,5 @@
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,51 @@ def test_damaged_files(tmp_path, mapped):
         (tmp_path / name).write_bytes(part)
         with pytest.raises(InputError, match="file of numpy"):
             read_array(tmp_path / name, mapped=mapped)
+
+
+def npy(shape, values=8):
+    """An .npy file of a header and so many numbers, whatever its header says."""
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    padded = header.ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded + bytes(8 * values)
+
+
+SHAPES = (f"({10**14},)", f"({10**30},)", f"({2**62}, 8)", "(-1,)", "('a',)", "(" * 300 + ")" * 300, "((8,)")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_headers_that_promise_too_much(tmp_path, shape):
+    (tmp_path / "one.npy").write_bytes(npy(shape))
+    for mapped in (False, True):
+        with pytest.raises(InputError, match=r"one\.npy is damaged"):
+            read_array(tmp_path / "one.npy", mapped=mapped)
+    with zipfile.ZipFile(tmp_path / "many.npz", "w") as archive:
+        archive.writestr("a.npy", npy(shape))
+    with pytest.raises(InputError, match=r"array a of .*many\.npz is damaged"):
+        read_archive(tmp_path / "many.npz", ["a"])
+
+
+@pytest.mark.parametrize("name", ["a", "a.npy", "a.txt"])
+def test_members_of_another_kind(tmp_path, name):
+    with zipfile.ZipFile(tmp_path / "many.npz", "w") as archive:
+        archive.writestr(name, "1, 2, 3")
+    with pytest.raises(InputError, match=r"many\.npz is damaged: it is no .npy file; export it again"):
+        read_archive(tmp_path / "many.npz", [name.removesuffix(".npy")])
+
+
+@pytest.mark.parametrize(
+    ("offset", "value", "words"), [(8, 1, "encrypted"), (10, 95, "compression method is not supported")]
+)
+def test_archives_that_zipfile_cannot_read(tmp_path, offset, value, words):
+    """Flags and method of the member, in the directory of the archive and before its content."""
+    path = tmp_path / "many.npz"
+    np.savez(path, a=np.ones(3))
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + offset] = value
+    content[content.index(b"PK\x03\x04") + offset - 2] = value
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=rf"array a of .*many\.npz is damaged: .*{words}"):
+        read_archive(path, ["a"])
 
 
 def test_numbers_of_all_types_become_native_floats():

@@ -239,3 +239,19 @@ def test_wrong_predictions_and_folders(says, dataset, tmp_path):
     assert "found both" in says(*given, root, "--predictions", path).error
     assert "found neither" in says("spair", "--dataset", root).error
     assert "expected a folder of grids" in says("spair", "--dataset", root, "--features", path).error
+
+
+def test_a_view_beyond_all_memory(says, tmp_path):
+    folder = fakes.write_fake_spair(tmp_path)
+    said = says("spair", "--dataset", folder, "--features", tmp_path, "--view-size", 1_000_000)
+    assert "expected --view-size of 1 to 2,048 pixels, found 1000000" in said.error
+
+
+@pytest.mark.parametrize("point", ["1" + "0" * 400, "1e999", "NaN", "1" + "0" * 5000])
+def test_predicted_points_beyond_all_numbers(says, tmp_path, point):
+    folder = fakes.write_fake_spair(tmp_path)
+    pairs = {path.stem: [[0, 0]] * 3 for path in (folder / "PairAnnotation" / "test").iterdir()}
+    text = json.dumps(pairs).replace("[[0, 0]", f"[[0, {point}]", 1)
+    (tmp_path / "points.json").write_text(text)
+    said = says("spair", "--dataset", folder, "--predictions", tmp_path / "points.json")
+    assert "finite numbers" in said.error or "malformed" in said.error
