@@ -9,7 +9,7 @@ from typing import TypeVar
 from tasks.datasets.base import Count, Coverage, FileSample, RegionImage, Regions, require_directory
 from tasks.datasets.coco_format import Category, CocoFile, CocoImage, orphan_notes, read_coco_file
 from tasks.datasets.files import require_size, some
-from zoo.errors import InputError
+from zoo.errors import InputError, shortened
 
 T = TypeVar("T")
 
@@ -148,8 +148,8 @@ def _merge_categories(files: Sequence[CocoFile]) -> dict[int, Category]:
         for identity, category in file.categories.items():
             if merged.setdefault(identity, category) != category:
                 raise InputError(
-                    f"expected the same categories in every partition, found {merged[identity].name!r} and, "
-                    f"in {file.path}, {category.name!r} with id {identity}"
+                    f"expected the same categories in every partition, found {shortened(merged[identity].name)} "
+                    f"and, in {file.path}, {shortened(category.name)} with id {identity}"
                 )
     return dict(sorted(merged.items()))
 
