@@ -97,6 +97,9 @@ class BackboneSpec:
             ``generated`` (no file: features or weights come from a seed) or ``object`` (no file:
             ``repository`` names a Python function, see `zoo.load.own`).
         stages: Blocks with their widths and strides; a plain ViT has one stage.
+        model_types: What ``model_type`` in ``config.json`` may be, and what `zoo.load.convert` may make of a
+            state dict under original names; anything if empty.
+        mlp_width: Channels inside the MLP of a plain Vision Transformer; None where they are 4 x the width.
         heads: Attention heads, of the last stage where stages differ; None for a ConvNet.
         prefix_tokens: Tokens before the patch tokens (class and registers); 0 for a ConvNet.
         has_cls: Whether the first prefix token is a class token.
@@ -121,7 +124,9 @@ class BackboneSpec:
     repository: str
     revision: str | None = None
     checkpoint: CheckpointFormat = "transformers"
+    model_types: tuple[str, ...] = ()
     stages: tuple[Stage, ...]
+    mlp_width: int | None = None
     heads: int | None
     prefix_tokens: int
     has_cls: bool

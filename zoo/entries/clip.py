@@ -18,6 +18,7 @@ _CLIP = ViTFamily(
     licence="MIT",
     paper="Radford et al., Learning Transferable Visual Models From Natural Language Supervision, "
     "ICML 2021, arXiv:2103.00020",
+    model_types=("clip_vision_model",),
 )
 _OPENCLIP = replace(
     _CLIP,
@@ -38,6 +39,7 @@ _METACLIP2 = replace(
     supervision="image-text pairs of all languages",
     data="MetaCLIP 2 worldwide",
     paper="Chuang et al., MetaCLIP 2: A Worldwide Scaling Recipe, 2025, arXiv:2507.22062",
+    model_types=("metaclip_2_vision_model",),
 )
 _INCEPTION = replace(_OPENCLIP, normalisation=HALF)
 

@@ -29,6 +29,7 @@ _RESNET = PyramidFamily(
     licence=_DINO.licence,
     paper=_DINO.paper,
     has_final=False,
+    model_types=("resnet",),
     checkpoint="original",
     stem_width=64,
 )

@@ -28,7 +28,12 @@ _DEIT = ViTFamily(
     paper="Touvron et al., Training data-efficient image transformers & distillation through attention, "
     "ICML 2021, arXiv:2012.12877",
 )
-_DISTILLED = replace(_DEIT, supervision="labels of ImageNet-1k, and a ConvNet teacher's", prefix_tokens=2)
+_DISTILLED = replace(
+    _DEIT,
+    supervision="labels of ImageNet-1k, and a ConvNet teacher's",
+    model_types=("deit",),
+    prefix_tokens=2,
+)
 
 ENTRIES: tuple[BackboneSpec, ...] = (
     _FS.entry("fs-s32", "timm/vit_small_patch32_224.augreg_in21k_ft_in1k", SMALL, 32, 22_493_952),

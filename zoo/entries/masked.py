@@ -21,6 +21,7 @@ _DATA2VEC = ViTFamily(
     licence="Apache-2.0",
     paper="Baevski et al., data2vec: A General Framework for Self-supervised Learning in Speech, Vision and "
     "Language, ICML 2022, arXiv:2202.03555",
+    model_types=("data2vec-vision",),
 )
 _IJEPA = ViTFamily(
     family="I-JEPA",
@@ -30,6 +31,7 @@ _IJEPA = ViTFamily(
     licence="CC-BY-NC-4.0",
     paper="Assran et al., Self-Supervised Learning from Images with a Joint-Embedding Predictive "
     "Architecture, CVPR 2023, arXiv:2301.08243",
+    model_types=("ijepa",),
     prefix_tokens=0,
     has_cls=False,
 )
@@ -50,9 +52,10 @@ _MSN = ViTFamily(
     normalisation=IMAGENET,
     licence="Apache-2.0 (original files: CC-BY-NC-4.0)",
     paper="Assran et al., Masked Siamese Networks for Label-Efficient Learning, ECCV 2022, arXiv:2204.07141",
+    model_types=("vit_msn",),
 )
 _IBOT_FILES = "https://lf3-nlp-opensource.bytetos.com/obj/nlp-opensource/archive/2022/ibot"
-_GIANT = ViTSize(40, 1408, 16)
+_GIANT = ViTSize(40, 1408, 16, mlp=6144)
 
 ENTRIES: tuple[BackboneSpec, ...] = (
     _DATA2VEC.entry("data2vec-b16", "facebook/data2vec-vision-base", BASE, 16, 85_665_360),

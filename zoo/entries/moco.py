@@ -31,6 +31,7 @@ _RESNET = PyramidFamily(
     licence="CC-BY-NC-4.0",
     paper=_MOCO.paper,
     has_final=False,
+    model_types=("resnet",),
     checkpoint="original",
     stem_width=64,
 )
