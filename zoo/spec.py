@@ -33,7 +33,7 @@ SUBLAYER_TAPS: tuple[Tap, ...] = ("norm1", "attention", "norm2", "mlp")
 
 _ORDER: tuple[Tap, ...] = ("norm1", "probabilities", "attention", "norm2", "mlp", "block", "final")
 
-Interpolation = Literal["huggingface", "dino"]
+Interpolation = Literal["huggingface", "dino", "timm"]
 """How absolute position embeddings are fitted to another grid: `zoo.load.positions`."""
 
 CheckpointFormat = Literal["transformers", "original", "packaged", "generated", "object"]
@@ -109,7 +109,7 @@ class BackboneSpec:
         fixed_size: Whether it takes images of ``input_size`` x ``input_size`` only; those of networks of
             transformers take all multiples of the patch size.
         interpolation: Rule by which absolute position embeddings are fitted to another grid than that of the
-            training; says nothing where there are none.
+            training, the authors' where their code has one; says nothing where there are none.
         mean: Per-channel mean (RGB, pixels in [0, 1]) of the input normalisation.
         std: Per-channel standard deviation of the same.
         licence: SPDX id or name of the weights' licence.

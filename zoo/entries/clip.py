@@ -24,6 +24,7 @@ _OPENCLIP = replace(
     _CLIP,
     supervision="2 G image-text pairs",
     data="LAION-2B (English)",
+    interpolation="timm",  # resize_pos_embed of OpenCLIP: bicubic, size given, antialiased
     paper="Cherti et al., Reproducible scaling laws for contrastive language-image learning, CVPR 2023, "
     "arXiv:2212.07143",
 )
@@ -31,6 +32,7 @@ _METACLIP = replace(
     _CLIP,
     supervision="2.5 G image-text pairs",
     data="MetaCLIP, 2.5 G of CommonCrawl",
+    interpolation="huggingface",  # the authors' code aligns corners, which no rule does
     licence="CC-BY-NC-4.0",
     paper="Xu et al., Demystifying CLIP Data, ICLR 2024, arXiv:2309.16671",
 )

@@ -18,6 +18,7 @@ _FS = ViTFamily(
     licence="Apache-2.0",
     paper="Steiner et al., How to train your ViT?, TMLR 2022, arXiv:2106.10270",
     checkpoint="original",
+    interpolation="timm",  # the weights and the code are timm's: resample_abs_pos_embed, antialiased
 )
 _DEIT = ViTFamily(
     family="FS",
@@ -27,6 +28,7 @@ _DEIT = ViTFamily(
     licence="Apache-2.0",
     paper="Touvron et al., Training data-efficient image transformers & distillation through attention, "
     "ICML 2021, arXiv:2012.12877",
+    interpolation="huggingface",  # main.py of the authors: bicubic, size given, not antialiased
 )
 _DISTILLED = replace(
     _DEIT,
