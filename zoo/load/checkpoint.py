@@ -86,7 +86,7 @@ def shards(index: Path) -> tuple[Path, ...]:
     """
     places = read_json(index).get("weight_map")
     names = sorted({str(name) for name in places.values()}) if isinstance(places, dict) else []
-    if not names or any(Path(name).name != name or "\0" in name for name in names):
+    if not names or any(Path(name).name != name or name == ".." or "\0" in name for name in names):
         raise InputError(f"{index} does not list the files of a checkpoint under 'weight_map'.")
     return tuple(index.parent / name for name in names)
 
