@@ -1,6 +1,7 @@
 """Attention probabilities: one block at a time, and only where they are asked for."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
