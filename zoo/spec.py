@@ -33,7 +33,7 @@ SUBLAYER_TAPS: tuple[Tap, ...] = ("norm1", "attention", "norm2", "mlp")
 
 _ORDER: tuple[Tap, ...] = ("norm1", "probabilities", "attention", "norm2", "mlp", "block", "final")
 
-Interpolation = Literal["huggingface", "dino"]
+Interpolation = Literal["huggingface", "dino", "timm"]
 """How absolute position embeddings are fitted to another grid: `zoo.load.positions`."""
 
 CheckpointFormat = Literal["transformers", "original", "packaged", "generated", "object"]
@@ -97,6 +97,9 @@ class BackboneSpec:
             ``generated`` (no file: features or weights come from a seed) or ``object`` (no file:
             ``repository`` names a Python function, see `zoo.load.own`).
         stages: Blocks with their widths and strides; a plain ViT has one stage.
+        model_types: What ``model_type`` in ``config.json`` may be, and what `zoo.load.convert` may make of a
+            state dict under original names; anything if empty.
+        mlp_width: Channels inside the MLP of a plain Vision Transformer; None where they are 4 x the width.
         heads: Attention heads, of the last stage where stages differ; None for a ConvNet.
         prefix_tokens: Tokens before the patch tokens (class and registers); 0 for a ConvNet.
         has_cls: Whether the first prefix token is a class token.
@@ -106,7 +109,7 @@ class BackboneSpec:
         fixed_size: Whether it takes images of ``input_size`` x ``input_size`` only; those of networks of
             transformers take all multiples of the patch size.
         interpolation: Rule by which absolute position embeddings are fitted to another grid than that of the
-            training; says nothing where there are none.
+            training, the authors' where their code has one; says nothing where there are none.
         mean: Per-channel mean (RGB, pixels in [0, 1]) of the input normalisation.
         std: Per-channel standard deviation of the same.
         licence: SPDX id or name of the weights' licence.
@@ -121,7 +124,9 @@ class BackboneSpec:
     repository: str
     revision: str | None = None
     checkpoint: CheckpointFormat = "transformers"
+    model_types: tuple[str, ...] = ()
     stages: tuple[Stage, ...]
+    mlp_width: int | None = None
     heads: int | None
     prefix_tokens: int
     has_cls: bool

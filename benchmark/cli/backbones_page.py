@@ -26,8 +26,8 @@ This page is written by `python -m benchmark.cli.backbones_page` from the entrie
   a layer `final`.
 - A **revision** that is pinned is a commit of the repository. Where none is, the newest is taken when the
   backbone is loaded, and recorded with the numbers.
-- What is loaded is compared with its entry (blocks, widths, strides, heads, prefix tokens, class token, final
-  norm) and refused where they differ.
+- What is loaded is compared with its entry (architecture, blocks, widths, strides, heads, MLP, prefix tokens,
+  class token, final norm) and refused where they differ.
 - **gated**: its repository gives the files to those who have accepted its terms and are logged in.
 """
 _COLUMNS = ("name", "blocks", "input", "grid", "prefix", "final", "weights", "repository", "revision")

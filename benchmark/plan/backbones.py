@@ -8,9 +8,10 @@ from benchmark.engines.progress import Reporter
 from benchmark.plan.layers import select_layers
 from benchmark.plan.suites import Suite
 from benchmark.request import Request
+from benchmark.request.request import InterpolationChoice
 from zoo.errors import InputError
 from zoo.registry import all_specs, find
-from zoo.spec import BackboneSpec, CheckpointFormat, Interpolation
+from zoo.spec import BackboneSpec, CheckpointFormat
 from zoo.view.resize import nearest_multiple
 
 
@@ -60,7 +61,7 @@ def _with_weights(spec: BackboneSpec, path: Path | None) -> BackboneSpec:
 
 
 def at_size(
-    specs: Sequence[BackboneSpec], input_size: int | None, interpolation: Interpolation
+    specs: Sequence[BackboneSpec], input_size: int | None, interpolation: InterpolationChoice
 ) -> tuple[BackboneSpec, ...]:
     """Backbones with another input size and rule for position embeddings.
 
@@ -68,7 +69,7 @@ def at_size(
         specs: As they were found.
         input_size: Side in pixels, for each backbone rounded to the nearest multiple of its patch size
             (halves go up, one patch at least); their own if None.
-        interpolation: For all that have absolute position embeddings; the others are as before.
+        interpolation: For all that have absolute position embeddings, or ``auto`` for each one's own rule.
 
     Raises:
         InputError: A backbone takes images of one size only, and it is another.
@@ -76,15 +77,14 @@ def at_size(
     return tuple(_at_size(spec, input_size, interpolation) for spec in specs)
 
 
-def _at_size(spec: BackboneSpec, input_size: int | None, interpolation: Interpolation) -> BackboneSpec:
+def _at_size(spec: BackboneSpec, input_size: int | None, interpolation: InterpolationChoice) -> BackboneSpec:
     side = spec.input_size if input_size is None else nearest_multiple(input_size, spec.patch_size)
     if spec.fixed_size and side != spec.input_size:
         raise InputError(
             f"{spec.name} takes images of {spec.input_size} px only, not {side}: leave it or --input-size out"
         )
-    if spec.is_floor:
-        return replace(spec, input_size=side)
-    return replace(spec, input_size=side, interpolation=interpolation)
+    rule = spec.interpolation if interpolation == "auto" or spec.is_floor else interpolation
+    return replace(spec, input_size=side, interpolation=rule)
 
 
 def introduce(

@@ -7,10 +7,12 @@ from typing import Literal, get_args
 
 from benchmark.request import parsers
 from benchmark.request.option import Option
-from zoo.spec import Interpolation, Tap
+from zoo.spec import Tap
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 StoreDtype = Literal["float32", "float16"]
+InterpolationChoice = Literal["auto", "huggingface", "dino", "timm"]
+"""``auto``, or a rule of `zoo.load.positions`."""
 
 Names = str | Path | Sequence[str | Path]
 Texts = str | Sequence[str]
@@ -80,11 +82,11 @@ class Request:
     input_size: Option[int | None, int | None] = Option(
         None, "Side of the images in pixels.", parsers.whole, least=1, shown="each backbone's own"
     )
-    interpolation: Option[Interpolation, Interpolation] = Option(
-        "huggingface",
-        "Rule for position embeddings at other sizes.",
+    interpolation: Option[InterpolationChoice, InterpolationChoice] = Option(
+        "auto",
+        "Rule for position embeddings at other sizes; auto: each backbone's own.",
         parsers.choice,
-        choices=get_args(Interpolation),
+        choices=get_args(InterpolationChoice),
     )
     poolings: Option[Texts, tuple[str, ...]] = Option(
         "cls,mean", "Vectors to keep: cls, mean, or both.", parsers.poolings

@@ -73,6 +73,11 @@ def file_under(path: Path, fingerprint: str, suite: str) -> None:
         write_frame(add_suite(read_frame(path), suite), path)
 
 
+def rule_of(spec: BackboneSpec) -> str:
+    """Rule by which a backbone fitted its position embeddings; "" where it has none, or they are not ours."""
+    return "" if spec.heads is None or spec.checkpoint == "object" else spec.interpolation
+
+
 def base_fields(context: Context, scored: Scored) -> dict[str, object]:
     """Fields that do not depend on the layer."""
     spec, subject = context.spec, scored.subject
@@ -84,6 +89,7 @@ def base_fields(context: Context, scored: Scored) -> dict[str, object]:
         "revision": context.revision,
         "depth": spec.depth,
         "input_size": spec.input_size,
+        "interpolation": rule_of(spec),
         "task": subject.entry.name,
         "analysis": subject.entry.analysis,
         "protocol": subject.protocol,

@@ -48,6 +48,8 @@ class Record:
         n: Number of units that the value is taken over.
         unit: What they are.
         reason: Why there is no value; "" where there is one.
+        interpolation: Rule by which position embeddings were fitted to the images; "" where there is no
+            attention, the network is somebody's own object, or an older version wrote the record.
         other: For comparisons, the second backbone; "" for scores.
         other_layer: Its layer; -1 for scores.
         other_tap: Its tap; "" for scores.
@@ -88,6 +90,7 @@ class Record:
     n: int
     unit: str
     reason: str = ""
+    interpolation: str = ""
     other: str = ""
     other_layer: int = -1
     other_tap: str = ""

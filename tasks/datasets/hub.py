@@ -13,6 +13,7 @@ from tasks.datasets.class_folders import class_labels, require_known_classes
 from tasks.datasets.folder import require_classes, require_splittable, split_names
 from tasks.datasets.hub_spec import HubSpec, parse_hub_spec
 from zoo.errors import InputError
+from zoo.online import hub_answers, offline_unless
 from zoo.view.geometry import Box
 
 QUERY_SPLITS = ("validation", "test", "val")
@@ -110,7 +111,10 @@ def _load(spec: HubSpec) -> dict[str, Table]:
         if spec.local:
             loaded = datasets.load_from_disk(spec.location)
         else:
-            loaded = datasets.load_dataset(spec.location, spec.options.get("config"), revision=spec.revision)
+            with offline_unless(hub_answers()):
+                loaded = datasets.load_dataset(
+                    spec.location, spec.options.get("config"), revision=spec.revision
+                )
     # The library's errors have no base but these: connection, missing files, configurations, scripts.
     except (
         OSError,

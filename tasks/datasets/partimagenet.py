@@ -148,8 +148,9 @@ def _merge_categories(files: Sequence[CocoFile]) -> dict[int, Category]:
         for identity, category in file.categories.items():
             if merged.setdefault(identity, category) != category:
                 raise InputError(
-                    f"expected the same categories in every partition, found {shortened(merged[identity].name)} "
-                    f"and, in {file.path}, {shortened(category.name)} with id {identity}"
+                    "expected the same categories in every partition, found "
+                    f"{shortened(merged[identity].name)} and, in {file.path}, "
+                    f"{shortened(category.name)} with id {identity}"
                 )
     return dict(sorted(merged.items()))
 

@@ -50,7 +50,9 @@ def test_wrong_options_are_one_sentence(capsys: pytest.CaptureFixture[str], tmp_
         return command(capsys, "run", "-b", "mini-dino", "mini-resnet", "-o", tmp_path, *arguments).error
 
     assert "taps are block, norm1, attention, norm2, mlp; found head" in error("--taps", "head")
-    assert "--interpolation takes huggingface or dino; found 'timm'" in error("--interpolation", "timm")
+    assert "--interpolation takes auto, huggingface, dino or timm; found 'bicubic'" in error(
+        "--interpolation", "bicubic"
+    )
 
 
 def test_depth_wise_cka(new_place: Callable[[], Path], data: Path) -> None:
@@ -139,4 +141,5 @@ def test_the_rule_of_interpolation_changes_scores_and_fingerprints(
         for rule in ("huggingface", "dino")
     ]
     assert len({frame["fingerprint"].iloc[0] for frame in frames}) == 2
+    assert [set(frame["interpolation"]) for frame in frames] == [{"huggingface"}, {"dino"}]
     assert np.isfinite([frame["value"].iloc[0] for frame in frames]).all()

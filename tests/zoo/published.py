@@ -217,7 +217,7 @@ LAYOUTS = {
     "moco-b16": Layout("moco-b16", "vit-b-300ep.pth.tar", _vit, _moco),
     "mae": Layout("mae-b16", "mae_pretrain_vit_base.pth", _vit, _mae),
     "deit": Layout("fs-b16", "deit.pth", _vit_with_head, _under_model),
-    "deit-distilled": Layout("fs-b16", "deit.pth", _distilled, _under_model, {"prefix_tokens": 2}),
+    "deit-distilled": Layout("deit-b16-distilled", "deit.pth", _distilled, _under_model),
     "beit": Layout("beit-b16", "beit_base_patch16_224_pt22k.pth", _beit, _beit_content),
     "beit-tuned": Layout("beit-b16", "beit.pth", _fine_tuned_beit, _beit_content, {"has_final": False}),
     "dinov2": Layout("dinov2-b14", "dinov2_vitb14_pretrain.pth", _dinov2),

@@ -74,7 +74,7 @@ def shrunk(spec: BackboneSpec) -> BackboneSpec:
     """The entry with fewer blocks and channels, for small images; heads, patches and prefix tokens stay."""
     if len(spec.stages) == 1:
         heads, patch = spec.heads or 1, spec.patch_size
-        return replace(spec, stages=(Stage(3, 4 * heads, patch),), input_size=SIDE * patch)
+        return replace(spec, stages=(Stage(3, 4 * heads, patch),), mlp_width=None, input_size=SIDE * patch)
     factor = spec.width // (4 * spec.heads) if spec.heads else 16
     stages = tuple(Stage(min(s.blocks, 2), s.width // factor, s.stride) for s in spec.stages)
     stem = spec.stem_width and spec.stem_width // 8

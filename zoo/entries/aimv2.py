@@ -16,6 +16,7 @@ _AIMV2 = ViTFamily(
     licence="Apple AMLR",
     paper="Fini et al., Multimodal Autoregressive Pre-training of Large Vision Encoders, CVPR 2025, "
     "arXiv:2411.14402",
+    model_types=("aimv2_vision_model",),
     prefix_tokens=0,
     has_cls=False,
 )
@@ -24,7 +25,7 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     _AIMV2.entry(
         "aimv2-l14",
         "apple/aimv2-large-patch14-224",
-        ViTSize(24, 1024, 8),
+        ViTSize(24, 1024, 8, mlp=2816),
         14,
         309_197_824,
         "fcb5093a9c5b3efb7db5acee213849967fd18210",
@@ -32,7 +33,7 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     _AIMV2.entry(
         "aimv2-h14",
         "apple/aimv2-huge-patch14-224",
-        ViTSize(24, 1536, 12),
+        ViTSize(24, 1536, 12, mlp=4096),
         14,
         680_851_968,
         "172051d9df825cda55607cfe9016da30f249a133",

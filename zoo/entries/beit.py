@@ -17,6 +17,7 @@ _BEIT = ViTFamily(
     normalisation=HALF,
     licence="Apache-2.0",
     paper="Bao et al., BEiT: BERT Pre-Training of Image Transformers, ICLR 2022, arXiv:2106.08254",
+    model_types=("beit",),
 )
 _FINE_TUNED = replace(
     _BEIT,

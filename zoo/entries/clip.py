@@ -18,11 +18,13 @@ _CLIP = ViTFamily(
     licence="MIT",
     paper="Radford et al., Learning Transferable Visual Models From Natural Language Supervision, "
     "ICML 2021, arXiv:2103.00020",
+    model_types=("clip_vision_model",),
 )
 _OPENCLIP = replace(
     _CLIP,
     supervision="2 G image-text pairs",
     data="LAION-2B (English)",
+    interpolation="timm",  # resize_pos_embed of OpenCLIP: bicubic, size given, antialiased
     paper="Cherti et al., Reproducible scaling laws for contrastive language-image learning, CVPR 2023, "
     "arXiv:2212.07143",
 )
@@ -30,6 +32,7 @@ _METACLIP = replace(
     _CLIP,
     supervision="2.5 G image-text pairs",
     data="MetaCLIP, 2.5 G of CommonCrawl",
+    interpolation="huggingface",  # the authors' code aligns corners, which no rule does
     licence="CC-BY-NC-4.0",
     paper="Xu et al., Demystifying CLIP Data, ICLR 2024, arXiv:2309.16671",
 )
@@ -38,6 +41,7 @@ _METACLIP2 = replace(
     supervision="image-text pairs of all languages",
     data="MetaCLIP 2 worldwide",
     paper="Chuang et al., MetaCLIP 2: A Worldwide Scaling Recipe, 2025, arXiv:2507.22062",
+    model_types=("metaclip_2_vision_model",),
 )
 _INCEPTION = replace(_OPENCLIP, normalisation=HALF)
 

@@ -17,10 +17,12 @@ _CONVNEXT = PyramidFamily(
     licence="Apache-2.0",
     paper="Liu et al., A ConvNet for the 2020s, CVPR 2022, arXiv:2201.03545",
     has_final=False,
+    model_types=("convnext",),
 )
 _V2 = replace(
     _CONVNEXT,
     supervision="images, then labels of ImageNet-1k",
+    model_types=("convnextv2",),
     licence="Apache-2.0 (original files: CC-BY-NC-4.0)",
     paper="Woo et al., ConvNeXt V2: Co-designing and Scaling ConvNets with Masked Autoencoders, CVPR 2023, "
     "arXiv:2301.00808",

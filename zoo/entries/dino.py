@@ -20,6 +20,7 @@ _DINO = ViTFamily(
     licence="Apache-2.0",
     paper="Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021, "
     "arXiv:2104.14294",
+    interpolation="dino",  # interpolate_pos_encoding in the authors' vision_transformer.py
 )
 _RESNET = PyramidFamily(
     family="DINO",
@@ -29,6 +30,7 @@ _RESNET = PyramidFamily(
     licence=_DINO.licence,
     paper=_DINO.paper,
     has_final=False,
+    model_types=("resnet",),
     checkpoint="original",
     stem_width=64,
 )

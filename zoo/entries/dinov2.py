@@ -18,9 +18,15 @@ _DINOV2 = ViTFamily(
     licence="Apache-2.0",
     paper="Oquab et al., DINOv2: Learning Robust Visual Features without Supervision, TMLR 2024, "
     "arXiv:2304.07193",
+    model_types=("dinov2",),
+    # The authors' hub of models: interpolate_offset 0.1, no antialiasing.
+    interpolation="dino",
 )
 _REGISTERS = replace(
     _DINOV2,
+    model_types=("dinov2_with_registers",),
+    # There: no offset, antialiased, which is what the class of transformers does.
+    interpolation="huggingface",
     prefix_tokens=5,
     paper="Darcet et al., Vision Transformers Need Registers, ICLR 2024, arXiv:2309.16588",
 )

@@ -18,6 +18,7 @@ _VIT = ViTFamily(
     normalisation=IMAGENET,
     licence=_LICENCE,
     paper=_PAPER,
+    model_types=("dinov3_vit",),
     gated=True,
     prefix_tokens=5,
 )
@@ -28,11 +29,12 @@ _CONVNEXT = PyramidFamily(
     normalisation=IMAGENET,
     licence=_LICENCE,
     paper=_PAPER,
+    model_types=("dinov3_convnext",),
     gated=True,
     has_final=True,
 )
 _HUGE_PLUS = ViTSize(32, 1280, 20)
-_7B = ViTSize(40, 4096, 32)
+_7B = ViTSize(40, 4096, 32, mlp=8192)
 
 ENTRIES: tuple[BackboneSpec, ...] = (
     _VIT.entry("dinov3-s16", "facebook/dinov3-vits16-pretrain-lvd1689m", SMALL, 16, 21_596_544),

@@ -18,6 +18,7 @@ _FS = ViTFamily(
     licence="Apache-2.0",
     paper="Steiner et al., How to train your ViT?, TMLR 2022, arXiv:2106.10270",
     checkpoint="original",
+    interpolation="timm",  # the weights and the code are timm's: resample_abs_pos_embed, antialiased
 )
 _DEIT = ViTFamily(
     family="FS",
@@ -27,8 +28,14 @@ _DEIT = ViTFamily(
     licence="Apache-2.0",
     paper="Touvron et al., Training data-efficient image transformers & distillation through attention, "
     "ICML 2021, arXiv:2012.12877",
+    interpolation="huggingface",  # main.py of the authors: bicubic, size given, not antialiased
 )
-_DISTILLED = replace(_DEIT, supervision="labels of ImageNet-1k, and a ConvNet teacher's", prefix_tokens=2)
+_DISTILLED = replace(
+    _DEIT,
+    supervision="labels of ImageNet-1k, and a ConvNet teacher's",
+    model_types=("deit",),
+    prefix_tokens=2,
+)
 
 ENTRIES: tuple[BackboneSpec, ...] = (
     _FS.entry("fs-s32", "timm/vit_small_patch32_224.augreg_in21k_ft_in1k", SMALL, 32, 22_493_952),

@@ -1,26 +1,28 @@
 """Other networks that learned from images alone: data2vec, I-JEPA, iBOT and MSN.
 
 data2vec's configuration says that its norm comes last and is over all tokens (no mean pooling), as its
-conversion script in transformers has it; its images are normalised as its repository's preprocessor does it.
-I-JEPA's are normalised as in its own training code, with ImageNet's mean and std: the preprocessor of its
-repositories has transformers' default, 0.5. iBOT's files are the teachers', under timm's names, and in no
+conversion script in transformers has it. Images of data2vec and I-JEPA are normalised as in the authors' own
+training, with ImageNet's mean and std (data2vec trains with ``--imagenet_default_mean_and_std``); the
+preprocessors of the repositories have 0.5. iBOT's files are the teachers', under timm's names, and in no
 repository.
 """
 
 from dataclasses import replace
 
 from zoo.entries.shapes import BASE, HUGE, LARGE, SMALL, ViTFamily, ViTSize
-from zoo.normalisation import HALF, IMAGENET
+from zoo.normalisation import IMAGENET
 from zoo.spec import BackboneSpec
 
 _DATA2VEC = ViTFamily(
     family="data2vec",
     supervision="images of ImageNet-1k",
     data="ImageNet-1k",
-    normalisation=HALF,
+    # What they were trained with; the preprocessor of the repositories has 0.5.
+    normalisation=IMAGENET,
     licence="Apache-2.0",
     paper="Baevski et al., data2vec: A General Framework for Self-supervised Learning in Speech, Vision and "
     "Language, ICML 2022, arXiv:2202.03555",
+    model_types=("data2vec-vision",),
 )
 _IJEPA = ViTFamily(
     family="I-JEPA",
@@ -30,6 +32,7 @@ _IJEPA = ViTFamily(
     licence="CC-BY-NC-4.0",
     paper="Assran et al., Self-Supervised Learning from Images with a Joint-Embedding Predictive "
     "Architecture, CVPR 2023, arXiv:2301.08243",
+    model_types=("ijepa",),
     prefix_tokens=0,
     has_cls=False,
 )
@@ -42,6 +45,7 @@ _IBOT = ViTFamily(
     licence="Apache-2.0",
     paper="Zhou et al., iBOT: Image BERT Pre-Training with Online Tokenizer, ICLR 2022, arXiv:2111.07832",
     checkpoint="original",
+    interpolation="dino",  # models/vision_transformer.py of the authors is DINO's
 )
 _MSN = ViTFamily(
     family="MSN",
@@ -50,9 +54,12 @@ _MSN = ViTFamily(
     normalisation=IMAGENET,
     licence="Apache-2.0 (original files: CC-BY-NC-4.0)",
     paper="Assran et al., Masked Siamese Networks for Label-Efficient Learning, ECCV 2022, arXiv:2204.07141",
+    # src/deit.py of the authors: one factor for both sides and no offset; for squares the same.
+    interpolation="huggingface",
+    model_types=("vit_msn",),
 )
 _IBOT_FILES = "https://lf3-nlp-opensource.bytetos.com/obj/nlp-opensource/archive/2022/ibot"
-_GIANT = ViTSize(40, 1408, 16)
+_GIANT = ViTSize(40, 1408, 16, mlp=6144)
 
 ENTRIES: tuple[BackboneSpec, ...] = (
     _DATA2VEC.entry("data2vec-b16", "facebook/data2vec-vision-base", BASE, 16, 85_665_360),

@@ -15,6 +15,7 @@ SIDE = 64
 PATCH = 8
 _LABELS = "labels (24 classes)"
 _ALONE = "images alone"
+_TYPES = {"CLIP": ("clip_vision_model",), "BEiT": ("beit",)}
 
 
 def _vit(
@@ -28,6 +29,7 @@ def _vit(
         parameters=parameters,
         repository="package",
         checkpoint="packaged",
+        model_types=_TYPES.get(family, ("vit",)),
         stages=MINI.stages(PATCH),
         heads=MINI.heads,
         prefix_tokens=1,
@@ -55,6 +57,7 @@ _RESNET = BackboneSpec(
     parameters=408_864,
     repository="package",
     checkpoint="packaged",
+    model_types=("resnet",),
     stages=(Stage(4, 64, 4), Stage(4, 128, 8), Stage(4, 256, 16)),
     heads=None,
     prefix_tokens=0,

@@ -22,6 +22,8 @@ _MOCO = ViTFamily(
     paper="Chen et al., An Empirical Study of Training Self-Supervised Vision Transformers, ICCV 2021, "
     "arXiv:2104.02057",
     checkpoint="original",
+    # The authors' vits.py has fixed sines and cosines and fits no others; they transfer with DeiT's code.
+    interpolation="huggingface",
 )
 _RESNET = PyramidFamily(
     family="MoCo",
@@ -31,6 +33,7 @@ _RESNET = PyramidFamily(
     licence="CC-BY-NC-4.0",
     paper=_MOCO.paper,
     has_final=False,
+    model_types=("resnet",),
     checkpoint="original",
     stem_width=64,
 )

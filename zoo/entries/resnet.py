@@ -20,6 +20,7 @@ _RESNET = PyramidFamily(
     licence="Apache-2.0",
     paper="He et al., Deep Residual Learning for Image Recognition, CVPR 2016, arXiv:1512.03385",
     has_final=False,
+    model_types=("resnet",),
     stem_width=64,
 )
 _BIT = PyramidFamily(
@@ -31,6 +32,7 @@ _BIT = PyramidFamily(
     paper="Kolesnikov et al., Big Transfer (BiT): General Visual Representation Learning, ECCV 2020, "
     "arXiv:1912.11370",
     has_final=True,
+    model_types=("bit",),
     stem_width=64,
 )
 

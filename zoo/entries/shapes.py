@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from zoo.normalisation import Normalisation
-from zoo.spec import BackboneSpec, CheckpointFormat, Stage
+from zoo.spec import BackboneSpec, CheckpointFormat, Interpolation, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,11 +14,13 @@ class ViTSize:
         depth: Blocks.
         width: Channels.
         heads: Attention heads.
+        mlp: Channels inside the MLP; None where they are 4 x the width.
     """
 
     depth: int
     width: int
     heads: int
+    mlp: int | None = None
 
     def stages(self, patch: int) -> tuple[Stage]:
         """Its one stage, at that patch size in pixels."""
@@ -43,6 +45,8 @@ class ViTFamily:
     licence: str
     paper: str
     checkpoint: CheckpointFormat = "transformers"
+    model_types: tuple[str, ...] = ("vit",)
+    interpolation: Interpolation = "huggingface"
     gated: bool = False
     prefix_tokens: int = 1
     has_cls: bool = True
@@ -67,7 +71,10 @@ class ViTFamily:
             repository=repository,
             revision=revision,
             checkpoint=self.checkpoint,
+            model_types=self.model_types,
+            interpolation=self.interpolation,
             stages=shape.stages(patch),
+            mlp_width=shape.mlp,
             heads=shape.heads,
             prefix_tokens=self.prefix_tokens,
             has_cls=self.has_cls,
@@ -97,6 +104,7 @@ class PyramidFamily:
     licence: str
     paper: str
     has_final: bool
+    model_types: tuple[str, ...]
     checkpoint: CheckpointFormat = "transformers"
     gated: bool = False
     input_size: int = 224
@@ -122,6 +130,7 @@ class PyramidFamily:
             parameters=parameters,
             repository=repository,
             checkpoint=self.checkpoint,
+            model_types=self.model_types,
             stages=tuple(map(Stage, blocks, widths, strides)),
             heads=heads,
             prefix_tokens=0,

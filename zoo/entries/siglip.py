@@ -18,6 +18,7 @@ _SIGLIP = ViTFamily(
     normalisation=HALF,
     licence="Apache-2.0",
     paper="Zhai et al., Sigmoid Loss for Language Image Pre-Training, ICCV 2023, arXiv:2303.15343",
+    model_types=("siglip_vision_model",),
     prefix_tokens=0,
     has_cls=False,
 )
@@ -29,7 +30,7 @@ _SIGLIP2 = replace(
 )
 _AT_256 = replace(_SIGLIP, input_size=256)
 _SIGLIP2_AT_256 = replace(_SIGLIP2, input_size=256)
-_SO400M = ViTSize(27, 1152, 16)
+_SO400M = ViTSize(27, 1152, 16, mlp=4304)
 
 ENTRIES: tuple[BackboneSpec, ...] = (
     _SIGLIP.entry(

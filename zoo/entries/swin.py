@@ -19,6 +19,7 @@ _SWIN = PyramidFamily(
     paper="Liu et al., Swin Transformer: Hierarchical Vision Transformer using Shifted Windows, ICCV 2021, "
     "arXiv:2103.14030",
     has_final=True,
+    model_types=("swin",),
 )
 _V2 = PyramidFamily(
     family="Swin",
@@ -28,6 +29,7 @@ _V2 = PyramidFamily(
     licence=_SWIN.licence,
     paper="Liu et al., Swin Transformer V2: Scaling Up Capacity and Resolution, CVPR 2022, arXiv:2111.09883",
     has_final=True,
+    model_types=("swinv2",),
     input_size=256,
 )
 _T = (96, 192, 384, 768)

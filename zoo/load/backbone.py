@@ -9,7 +9,7 @@ from zoo.features import Backbone
 from zoo.load.identity import identify, identity_of, locate
 from zoo.load.network import build_network
 from zoo.load.own import own_backbone
-from zoo.load.positions import use_dino_rule
+from zoo.load.positions import use_rule
 from zoo.look.backbone import HookedBackbone
 from zoo.look.random_floor import RandomFloor
 from zoo.spec import BackboneSpec
@@ -36,6 +36,5 @@ def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_
         return own_backbone(spec, device, dtype)
     checkpoint = locate(spec, cache_dir)
     network = build_network(spec, checkpoint)
-    if spec.interpolation == "dino":
-        use_dino_rule(network.body, spec.patch_size)
+    use_rule(network.body, spec.patch_size, spec.interpolation)
     return HookedBackbone(spec, network, identity_of(spec, checkpoint.revision, dtype), device, dtype)

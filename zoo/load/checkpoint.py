@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -85,8 +84,9 @@ def shards(index: Path) -> tuple[Path, ...]:
     Raises:
         InputError: The index is damaged, or names a file of another directory.
     """
-    names = sorted({str(name) for name in dict(read_json(index).get("weight_map") or {}).values()})
-    if not names or any(Path(name).name != name for name in names):
+    places = read_json(index).get("weight_map")
+    names = sorted({str(name) for name in places.values()}) if isinstance(places, dict) else []
+    if not names or any(Path(name).name != name or name == ".." or "\0" in name for name in names):
         raise InputError(f"{index} does not list the files of a checkpoint under 'weight_map'.")
     return tuple(index.parent / name for name in names)
 
@@ -99,7 +99,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a readable JSON file: {error}") from error
     if not isinstance(content, dict):
         raise InputError(f"{path} should hold a JSON object, not a {type(content).__name__}.")
@@ -121,13 +121,14 @@ def read_weights(paths: Iterable[Path]) -> dict[str, Tensor]:
 def _read_safetensors(path: Path) -> dict[str, Tensor]:
     try:
         return dict(load_file(path))
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"{path} is not a readable safetensors file ({error}); fetch it again.") from error
+    except Exception as error:
+        raise InputError(
+            f"{path} is not a readable safetensors file ({_reason(error)}); fetch it again."
+        ) from error
 
 
 def _read_pickle(path: Path) -> dict[str, Tensor]:
-    is_zip = zipfile.is_zipfile(path)
-    if is_zip and _is_program(path):
+    if _is_program(path):
         raise InputError(
             f"{path} is a TorchScript program, which is not run; if you trust it, export its weights with "
             f"torch.save(torch.jit.load('{path.name}', map_location='cpu').state_dict(), 'weights.pth') and "
@@ -139,17 +140,23 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
             torch.serialization.safe_globals([Namespace]),  # Options of a training: plain data.
         ):
             # Mapped, so that the weights are in memory once; what torch 1.5 and older wrote is no zip.
-            content = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
+            content = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except pickle.UnpicklingError as error:
         raise InputError(
             f"{path} is refused: it is damaged, or holds more than tensors and plain data and could run code."
         ) from error
-    except (OSError, EOFError, RuntimeError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"{path} is not a readable file of weights ({reason}); fetch it again.") from error
+    except Exception as error:  # Of any kind: what a damaged pickle runs into is up to its bytes.
+        raise InputError(
+            f"{path} is not a readable file of weights ({_reason(error)}); fetch it again."
+        ) from error
     if not isinstance(content, dict):
         raise InputError(f"{path} should hold a dictionary of tensors, not a {type(content).__name__}.")
     return content
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what a library says, or the kind of the error where it says nothing."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def _is_program(path: Path) -> bool:
@@ -157,8 +164,8 @@ def _is_program(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return any(name.endswith("/constants.pkl") for name in archive.namelist())
-    except zipfile.BadZipFile:
-        return False
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        return False  # No zip that can be read: loading says so.
 
 
 def digest(paths: Iterable[Path]) -> str:

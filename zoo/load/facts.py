@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from huggingface_hub.errors import StrictDataclassError
 from transformers import PreTrainedConfig, ViTConfig, ViTMAEConfig
 
 from zoo.errors import InputError
 from zoo.load.architecture import ARCHITECTURES, Architecture
+from zoo.load.skips import WITHOUT_SKIP
 from zoo.spec import Stage
 
 _TOWERS = {
@@ -18,6 +20,9 @@ _TOWERS = {
     "siglip": "siglip_vision_model",
 }
 """Types of image-text models, and the type of their vision towers."""
+
+_KEPT = {"rope_theta", "rope_scaling", WITHOUT_SKIP}
+"""Keys that are no fields of a configuration's class, and say something of its network."""
 
 _POOLED = {"siglip_vision_model": "vision_use_head", "aimv2_vision_model": "use_head"}
 """Option of the types whose networks end in attention pooling, which is of no use here."""
@@ -35,6 +40,7 @@ class Facts:
         has_final: Whether a norm of all tokens follows the last block.
         stem_width: Channels of layer 0.
         input_size: Side in pixels of the training images; None where the configuration does not know it.
+        mlp_width: Channels inside the MLP of a plain Vision Transformer; None for others.
     """
 
     stages: tuple[Stage, ...]
@@ -44,11 +50,48 @@ class Facts:
     has_final: bool
     stem_width: int
     input_size: int | None
+    mlp_width: int | None = None
 
 
 def supported_types() -> tuple[str, ...]:
     """Names that ``model_type`` may have in a ``config.json``, sorted."""
     return tuple(sorted({entry.model_type for entry in ARCHITECTURES} | set(_TOWERS)))
+
+
+def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig, Facts]:
+    """Architecture, configuration and facts of a ``config.json`` that makes sense.
+
+    Args:
+        values: Content of the file.
+        path: Where it was read, for the error.
+
+    Raises:
+        InputError: It makes none, or its model type is not supported.
+    """
+    try:
+        architecture, config = read_config(values, path)
+        facts = read_facts(architecture, config)
+    except InputError:
+        raise
+    except (
+        StrictDataclassError,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path} describes no network that transformers can build: {reason}.") from error
+    numbers = [number for stage in facts.stages for number in (stage.blocks, stage.width, stage.stride)]
+    channels = getattr(config, "num_channels", 3)
+    if facts.heads is not None:
+        numbers.append(facts.heads)
+    if min(numbers, default=0) < 1:
+        raise InputError(f"{path} gives a number of blocks, channels, heads or pixels below 1.")
+    if channels != 3:
+        raise InputError(f"{path} describes a network for images of {channels} channels; expected 3, RGB.")
+    return architecture, config, facts
 
 
 def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig]:
@@ -71,14 +114,24 @@ def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTr
             f"{path} describes model type '{values.get('model_type', 'none')}', which is not supported; "
             f"supported are {', '.join(supported_types())}."
         )
-    values = {key: value for key, value in values.items() if key not in ("dtype", "torch_dtype")}
     if kind == "vit_mae":
-        return architecture, _encoder_of_mae(values)
+        return architecture, _encoder_of_mae(_known(ViTMAEConfig, values))
     config_class = architecture.model.config_class or PreTrainedConfig
-    config: PreTrainedConfig = config_class.from_dict(values)
+    config: PreTrainedConfig = config_class.from_dict(_known(config_class, values))
     if kind in _POOLED:
         setattr(config, _POOLED[kind], False)
     return architecture, config
+
+
+def _known(config_class: type[PreTrainedConfig], values: dict[str, Any]) -> dict[str, Any]:
+    """What a configuration says of its own class's network.
+
+    All else is dropped: transformers keeps any key as an attribute, and some of those choose what code runs
+    (an implementation of attention on the Hub, say), which is not for a file to choose.
+    """
+    own = config_class.__dataclass_fields__.keys() - PreTrainedConfig.__dataclass_fields__.keys()
+    names = {name for name in own if not name.startswith("_")} | set(config_class.attribute_map) | _KEPT
+    return {key: value for key, value in values.items() if key in names}
 
 
 def _select(kind: str, classes: Iterable[str]) -> Architecture | None:
@@ -121,7 +174,13 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
         has_final=architecture.final_norm is not None and not pooled,
         stem_width=int(config.hidden_size),
         input_size=_side(config.image_size),
+        mlp_width=_mlp_width(config),
     )
+
+
+def _mlp_width(config: PreTrainedConfig) -> int:
+    inner = getattr(config, "intermediate_size", None)
+    return int(config.hidden_size * config.mlp_ratio) if inner is None else int(inner)
 
 
 def _convolutional_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:

@@ -17,6 +17,7 @@ from huggingface_hub.errors import (  # type: ignore[attr-defined]
 from zoo.errors import InputError
 from zoo.load.checkpoint import WEIGHT_FILES, Checkpoint, in_directory, shards
 from zoo.load.quiet import quiet
+from zoo.online import hub_answers
 
 _SMALL_FILES = ("config.json", "preprocessor_config.json")
 
@@ -37,7 +38,10 @@ def fetch(repository: str, revision: str | None, cache_dir: Path | None) -> Chec
     """
     folder = _folder(repository, revision, None, offline=True)
     if folder is None and cache_dir is not None:
-        folder = _download(repository, revision, cache_dir / "hub")
+        if hub_answers():
+            folder = _download(repository, revision, cache_dir / "hub")
+        else:
+            folder = _folder(repository, revision, cache_dir / "hub", offline=True)
     if folder is None:
         raise InputError(_unreachable(repository))
     return in_directory(folder, folder.name)

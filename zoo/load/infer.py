@@ -5,12 +5,10 @@ from math import isclose, isfinite
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub.errors import StrictDataclassError
-
 from zoo.errors import InputError
 from zoo.load.architecture import Architecture
 from zoo.load.checkpoint import Checkpoint, in_directory, read_json
-from zoo.load.facts import Facts, read_config, read_facts
+from zoo.load.facts import read_network
 from zoo.load.hub import fetch
 from zoo.normalisation import Normalisation
 from zoo.spec import BackboneSpec
@@ -41,7 +39,7 @@ def infer(repository: str, revision: str | None, cache_dir: Path | None) -> Back
     if checkpoint.config is None:
         raise InputError(f"{repository} has no config.json, which says what network its weights belong to.")
     values = read_json(checkpoint.config)
-    architecture, facts = _facts(values, checkpoint.config)
+    architecture, _, facts = read_network(values, checkpoint.config)
     normalisation, side = _preprocessing(repository, checkpoint, architecture)
     patch = max(stage.stride for stage in facts.stages)
     return BackboneSpec(
@@ -51,6 +49,7 @@ def infer(repository: str, revision: str | None, cache_dir: Path | None) -> Back
         repository=repository,
         revision=revision,
         stages=facts.stages,
+        mlp_width=facts.mlp_width,
         heads=facts.heads,
         prefix_tokens=facts.prefix_tokens,
         has_cls=facts.has_cls,
@@ -61,38 +60,6 @@ def infer(repository: str, revision: str | None, cache_dir: Path | None) -> Back
         std=normalisation.std,
         paper=f"model type {values.get('model_type')}",
     )
-
-
-def _facts(values: dict[str, Any], path: Path) -> tuple[Architecture, Facts]:
-    """Architecture and facts of a configuration that makes sense.
-
-    Raises:
-        InputError: It makes none, or its model type is not supported.
-    """
-    try:
-        architecture, config = read_config(values, path)
-        facts = read_facts(architecture, config)
-    except InputError:
-        raise
-    except (
-        StrictDataclassError,
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        TypeError,
-        ValueError,
-    ) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{path} describes no network that transformers can build: {reason}.") from error
-    numbers = [number for stage in facts.stages for number in (stage.blocks, stage.width, stage.stride)]
-    channels = getattr(config, "num_channels", 3)
-    if facts.heads is not None:
-        numbers.append(facts.heads)
-    if min(numbers, default=0) < 1:
-        raise InputError(f"{path} gives a number of blocks, channels, heads or pixels below 1.")
-    if channels != 3:
-        raise InputError(f"{path} describes a network for images of {channels} channels; expected 3, RGB.")
-    return architecture, facts
 
 
 def _evaluated_side(native: int | None, patch: int) -> int:

@@ -1,7 +1,7 @@
 """Builds the network of a backbone from its files, with every weight accounted for."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +11,11 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from zoo.errors import InputError
 from zoo.load.adapters import MapNorm, adapt
+from zoo.load.agreement import check_facts, check_finite, check_kind, check_real
 from zoo.load.architecture import ARCHITECTURES, NEVER_NEEDED, Architecture
 from zoo.load.checkpoint import Checkpoint, read_json, read_weights
-from zoo.load.convert import convert, has_names_of_transformers, told_heads, unwrap
-from zoo.load.facts import Facts, read_config, read_facts
+from zoo.load.convert import convert, has_names_of_transformers, kind_of, told_heads, unwrap
+from zoo.load.facts import read_facts, read_network
 from zoo.load.quiet import quiet
 from zoo.look.network import Network
 from zoo.look.sublayers import SUBLAYERS
@@ -53,9 +54,12 @@ def _read(
     if "model_type" not in values:
         tensors = unwrap(read_weights(checkpoint.weights), spec)
     if checkpoint.config is not None and (not tensors or has_names_of_transformers(tensors)):
-        architecture, config = read_config(values, checkpoint.config)
-        _check(spec, read_facts(architecture, config))
-        return architecture, config, read_weights(checkpoint.weights)
+        architecture, config, facts = read_network(values, checkpoint.config)
+        check_kind(spec, architecture.model_type)
+        check_facts(spec, facts)
+        found = read_weights(checkpoint.weights)
+        named = {name: t for name, t in found.items() if isinstance(name, str) and isinstance(t, Tensor)}
+        return architecture, config, named
     if has_names_of_transformers(tensors):
         raise InputError(
             f"{spec.name}: there is no config.json beside {checkpoint.weights[0]}, whose tensors have "
@@ -64,7 +68,8 @@ def _read(
     converted = convert(tensors, spec)
     architecture = _architecture_of(converted.config)
     facts = read_facts(architecture, converted.config)
-    _check(spec, replace(facts, heads=told_heads(values) or facts.heads), converted.side)
+    check_kind(spec, kind_of(tensors, converted))
+    check_facts(spec, replace(facts, heads=told_heads(values) or facts.heads), converted.side)
     return architecture, converted.config, converted.tensors
 
 
@@ -97,6 +102,7 @@ def _fill(
     """The model with the tensors in it; transformers itself renames those of older layouts."""
     options: dict[str, Any] = {"add_pooling_layer": False} if architecture.pooling_option else {}
     model: PreTrainedModel
+    check_real(spec, {key: tensors[key] for key in _needed(tensors, (*NEVER_NEEDED, *architecture.unused))})
     with quiet():
         try:
             loaded: Any = architecture.model.from_pretrained(
@@ -123,51 +129,10 @@ def _fill(
                 f"{spec.name}: the weights of {spec.repository} {verb} tensors of a {config.model_type} "
                 f"network: {', '.join(names[:3])}{more}."
             )
+    state = model.state_dict()
+    check_finite(spec, {key: state[key] for key in _needed(state, NEVER_NEEDED)})
     return model
 
 
-def _needed(keys: set[str], patterns: tuple[str, ...]) -> list[str]:
+def _needed(keys: Iterable[str], patterns: tuple[str, ...]) -> list[str]:
     return sorted(key for key in keys if not any(re.search(pattern, key) for pattern in patterns))
-
-
-def _check(spec: BackboneSpec, facts: Facts, side: int | None = None) -> None:
-    """Compare an entry with what the checkpoint says.
-
-    Args:
-        spec: The entry.
-        facts: What the checkpoint says.
-        side: Side in pixels that its table of positions is for, where that must be the entry's.
-
-    Raises:
-        InputError: They differ.
-    """
-    pairs = {
-        **_compared_stages(spec, facts),
-        "attention heads": (spec.heads, facts.heads),
-        "prefix tokens": (spec.prefix_tokens, facts.prefix_tokens),
-        "a class token": (spec.has_cls, facts.has_cls),
-        "a final norm": (spec.has_final, facts.has_final),
-        "channels of the stem": (spec.stem_width or spec.stages[0].width, facts.stem_width),
-        "pixels a side of its positions": (spec.input_size, side or spec.input_size),
-    }
-    differences = [f"{what}: {found}, not {said}" for what, (said, found) in pairs.items() if said != found]
-    if differences:
-        raise InputError(
-            f"{spec.name}: the checkpoint {spec.repository} differs from the entry: {'; '.join(differences)}."
-        )
-
-
-def _compared_stages(spec: BackboneSpec, facts: Facts) -> dict[str, tuple[object, object]]:
-    """What the entry and the checkpoint say about blocks; number by number where both have one stage."""
-    if len(spec.stages) == len(facts.stages) == 1:
-        (said,), (found,) = spec.stages, facts.stages
-        return {
-            "blocks": (said.blocks, found.blocks),
-            "width": (said.width, found.width),
-            "patch size": (said.stride, found.stride),
-        }
-    return {"stages (blocks, width, stride)": (_numbers(spec), _numbers(facts))}
-
-
-def _numbers(holder: BackboneSpec | Facts) -> list[tuple[int, int, int]]:
-    return [(stage.blocks, stage.width, stage.stride) for stage in holder.stages]

@@ -94,6 +94,20 @@ def _write(path: Path, content: str) -> None:
         draft.write_text(content, encoding="utf-8")
 
 
+IN_FLOAT32 = """\
+The weights are float16, and so is the network that `AutoModel.from_pretrained` makes of this directory. In
+float32, as layerboard runs it:
+
+```python
+import torch
+from transformers import AutoModel
+
+model = AutoModel.from_pretrained("path/to/this/directory", dtype=torch.float32)
+```
+"""
+"""The end of every card."""
+
+
 def text(card: Card) -> str:
     """The model card, in Markdown."""
     epochs = card.steps * card.batch_size / card.images
@@ -119,5 +133,6 @@ def text(card: Card) -> str:
         "differ layer by layer; it is of no use for photographs.\n\n"
         f"| | |\n|---|---|\n{table}\n\nMade by\n\n```bash\n{card.command}\n```\n\n"
         f"Numbers of the objective:\n\n```\n{card.recipe}\n```\n\n"
-        "`history.json` has the losses and the collapse checks of the whole training.\n"
+        "`history.json` has the losses and the collapse checks of the whole training.\n\n"
+        f"{IN_FLOAT32}"
     )

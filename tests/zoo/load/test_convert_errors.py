@@ -273,6 +273,7 @@ def test_entries_that_cannot_be_fetched(
         raise failure
 
     monkeypatch.setattr("zoo.load.hub.hf_hub_download", answer)
+    monkeypatch.setattr("zoo.load.hub.hub_answers", lambda: True)
     (spec,) = find(["dino-s16"])
     with pytest.raises(InputError, match=message):
         load(replace(spec, revision=None), device=CPU, dtype=torch.float32, cache_dir=tmp_path)

@@ -224,6 +224,7 @@ def test_what_the_hub_answers(
         raise errors.LocalEntryNotFoundError("not here") if local_files_only else error.__new__(error)
 
     monkeypatch.setattr("zoo.load.hub.hf_hub_download", answer)
+    monkeypatch.setattr("zoo.load.hub.hub_answers", lambda: True)
     with pytest.raises(InputError, match=message):
         find(["somebody/vit@v2"], tmp_path)
 

@@ -1,17 +1,24 @@
 """Configurations that describe no usable network, and unusual normalisations, outside the registry."""
 
 import json
+import random
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from tests.zoo.conftest import Loader
 from tests.zoo.load.test_infer import save
-from tests.zoo.reduced import pixels
+from tests.zoo.reduced import Reduced, pixels
 from zoo.errors import InputError
+from zoo.load.checkpoint import read_weights
 from zoo.load.infer import infer
+from zoo.look.backbone import HookedBackbone
+from zoo.registry import find
 
 
 @pytest.mark.parametrize(
@@ -68,3 +75,116 @@ def test_pixels_of_other_ranges_are_normalised_alike(
         backbone = loader(infer(str(tmp_path), None, None))
         backbone.visit(pixels(1, 56, 56), lambda f: shown.append(f.grid.clone()), backbone.spec.layers[:1])
     torch.testing.assert_close(*shown, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "_attn_implementation",
+        "attn_implementation",
+        "_attn_implementation_internal",
+        "_experts_implementation",
+        "experts_implementation",
+        "auto_map",
+        "quantization_config",
+        "transformers_weights",
+        "base_model_tp_plan",
+        "per_layer_config",
+        "anything_new",
+    ],
+)
+@pytest.mark.parametrize("name", ["dino-s16", "clip-b16", "mae-b16"])
+def test_a_configuration_chooses_no_code(
+    key: str, name: str, small: Callable[[str], Reduced], loader: Loader
+) -> None:
+    """Such a key could name a kernel on the Hub, for which transformers would fetch and run code."""
+    reduced = small(name)
+    path = reduced.folder / "config.json"
+    values = json.loads(path.read_text())
+    for holder in (values, values.get("vision_config", {})):
+        holder[key] = "evil/kernel"
+    path.write_text(json.dumps(values))
+    backbone = loader(reduced.spec)
+    assert isinstance(backbone, HookedBackbone)
+    config = backbone._network.body.config
+    assert config._attn_implementation in ("sdpa", "eager")  # type: ignore[union-attr]
+    assert "evil" not in repr(vars(config))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[" * 100_000, "config.json is not a readable JSON file"),
+        ('{"model_type": ' + '{"a": ' * 100_000, "config.json is not a readable JSON file"),
+        ('{"model_type": "beit", "architectures": 5}', "describes no network that transformers can build"),
+        ('{"model_type": "clip", "vision_config": [1]}', "describes no network that transformers can build"),
+        ('{"model_type": "vit", "hidden_size": "wide"}', "describes no network that transformers can build"),
+    ],
+)
+def test_configurations_under_an_entry(
+    content: str, message: str, small: Callable[[str], Reduced], loader: Loader
+) -> None:
+    reduced = small("dino-s16")
+    (reduced.folder / "config.json").write_text(content)
+    with pytest.raises(InputError, match=message) as caught:
+        loader(reduced.spec)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("places", [[], ["a"], [["a", "b"]], "a", 3, None, {}, {"a": "b\0c"}, {"a": ".."}])
+def test_an_index_that_lists_no_files(
+    places: object, small: Callable[[str], Reduced], loader: Loader
+) -> None:
+    reduced = small("dino-s16")
+    (reduced.folder / "model.safetensors").unlink()
+    (reduced.folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+    with pytest.raises(InputError, match="does not list the files of a checkpoint under 'weight_map'"):
+        loader(reduced.spec)
+
+
+def test_foreign_tensors(small: Callable[[str], Reduced], loader: Loader, tmp_path: Path) -> None:
+    """Of another kind of network, beside a configuration of this one and on their own."""
+    reduced, file = small("dino-s16"), tmp_path / "foreign.safetensors"
+    foreign = {"model.layers.0.mlp.up_proj.weight": torch.ones(3, 2), "rows": torch.arange(4)}
+    for path, spec in (
+        (reduced.folder / "model.safetensors", reduced.spec),
+        (file, replace(reduced.spec, repository=str(file), checkpoint="original")),
+    ):
+        save_file(foreign, path)
+        with pytest.raises(InputError, match=r"^dino-s16: .*(floating-point|names of no known layout)") as e:
+            loader(spec)
+        assert "\n" not in str(e.value)
+
+
+def test_damaged_files_of_weights(tmp_path: Path) -> None:
+    """Bytes changed in what torch and safetensors write, and bytes that nobody wrote."""
+    draw = random.Random(0)
+    tensors = {"a.weight": torch.ones(4, 4), "b": torch.zeros(3)}
+    originals = [b"\x80\x02", b"PK\3\4", b"(", b""]
+    for zipped in (True, False):
+        torch.save({"state_dict": tensors}, tmp_path / "whole", _use_new_zipfile_serialization=zipped)
+        originals.append((tmp_path / "whole").read_bytes())
+    save_file(tensors, tmp_path / "whole")
+    originals.append((tmp_path / "whole").read_bytes())
+    sentences = []
+    for _ in range(400):
+        content = bytearray(draw.choice(originals) or draw.randbytes(30))
+        for _ in range(4):
+            content[draw.randrange(min(len(content), draw.choice([40, 200, 5000])))] = draw.randrange(256)
+        path = tmp_path / draw.choice(["file.pth", "file.safetensors"])
+        path.write_bytes(content)
+        try:
+            read_weights([path])
+        except InputError as error:
+            sentences.append(str(error))
+    assert len(sentences) > 300
+    assert not [text for text in sentences if "\n" in text or str(tmp_path) not in text]
+
+
+def test_dictionaries_inside_each_other_without_end(tmp_path: Path, loader: Loader) -> None:
+    content: dict[str, object] = {}
+    content["model"] = content
+    torch.save(content, tmp_path / "endless.pth")
+    (spec,) = find(["dino-s16"])
+    with pytest.raises(InputError, match="have names of no known layout: none"):
+        loader(replace(spec, repository=str(tmp_path / "endless.pth"), checkpoint="original"))

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from benchmark.plan.backbones import at_size
+from benchmark.request.request import InterpolationChoice
 from tests.zoo import originals
 from tests.zoo.conftest import Loader
 from tests.zoo.load.test_architecture import flat
@@ -19,16 +22,17 @@ from tests.zoo.reduced import Reduced, normalised, pixels
 from zoo.errors import InputError
 from zoo.load.identity import identify
 from zoo.load.infer import infer
-from zoo.load.positions import dino_positions
+from zoo.load.positions import fitted_positions
+from zoo.look.backbone import HookedBackbone
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Interpolation
 
-RULES: tuple[Interpolation, ...] = ("huggingface", "dino")
+RULES: tuple[Interpolation, ...] = ("huggingface", "dino", "timm")
 
 
-def cubic(distance: float) -> float:
-    """Keys' cubic convolution kernel with a = -0.75."""
-    a, x = -0.75, abs(distance)
+def cubic(distance: float, a: float = -0.75) -> float:
+    """Keys' cubic convolution kernel."""
+    x = abs(distance)
     if x <= 1:
         return (a + 2) * x**3 - (a + 3) * x**2 + 1
     return a * (x**3 - 5 * x**2 + 8 * x - 4) if x < 2 else 0.0
@@ -45,11 +49,23 @@ def weights(count: int, side: int, scale: float) -> NDArray[np.float64]:
     return out
 
 
-def resized(table: Tensor, prefix: int, cells: tuple[int, int], offset: float) -> Tensor:
-    """Bicubic resizing of a square grid by (cells + offset) / side, point by point."""
+def antialiased(count: int, side: int) -> NDArray[np.float64]:
+    """The same, a = -0.5, with a kernel as wide as the coarser grid's cells, renormalised at borders."""
+    wide = max(side / count, 1.0)
+    centres = (np.arange(count)[:, None] + 0.5) * side / count
+    distances = (np.arange(side)[None] + 0.5 - centres) / wide
+    out = np.vectorize(lambda distance: cubic(distance, -0.5))(distances)
+    return out / out.sum(1, keepdims=True)  # type: ignore[no-any-return]
+
+
+def resized(table: Tensor, prefix: int, cells: tuple[int, int], offset: float | None) -> Tensor:
+    """Bicubic resizing of a square grid by (cells + offset) / side, antialiased if None, point by point."""
     side = math.isqrt(len(table) - prefix)
     grid = table[prefix:].double().numpy().reshape(side, side, -1)
-    down, right = (weights(count, side, (count + offset) / side) for count in cells)
+    down, right = (
+        antialiased(count, side) if offset is None else weights(count, side, (count + offset) / side)
+        for count in cells
+    )
     rows = np.einsum("ia,jb,abd->ijd", down, right, grid).reshape(cells[0] * cells[1], -1)
     return torch.cat([table[:prefix], torch.from_numpy(rows).float()])
 
@@ -58,14 +74,73 @@ def resized(table: Tensor, prefix: int, cells: tuple[int, int], offset: float) -
 @pytest.mark.parametrize("cells", [(5, 7), (3, 3), (4, 9), (14, 13), (2, 8)])
 def test_dinos_rule_point_by_point(prefix: int, cells: tuple[int, int]) -> None:
     table = torch.randn(prefix + 16, 6, generator=torch.Generator().manual_seed(0))
-    found = dino_positions(table[None], cells)
+    found = fitted_positions(table[None], cells, "dino")
     torch.testing.assert_close(found[0], resized(table, prefix, cells, 0.1), rtol=1e-5, atol=1e-5)
     assert not torch.allclose(found[0], resized(table, prefix, cells, 0.0), atol=1e-3)
 
 
 def test_the_training_grid_is_left_alone() -> None:
     table = torch.randn(1, 17, 6)
-    assert dino_positions(table, (4, 4)) is table
+    assert all(fitted_positions(table, (4, 4), rule) is table for rule in RULES)
+
+
+RULE_OF = {
+    "fs-s16": None,
+    "deit-b16-distilled": 0.0,
+    "clip-b16": 0.0,
+    "openclip-b16": None,
+    "dino-s16": 0.1,
+    "moco-b16": 0.0,
+    "mae-b16": 0.0,
+    "dinov2-s14": 0.1,
+    "dinov2-s14-reg": None,
+    "siglip-b16": 0.0,
+    "ibot-s16": 0.1,
+    "msn-s16": 0.0,
+}
+"""What the authors add to the number of cells before they resize; None where they antialias instead."""
+
+SIZES = ((160, 160), (224, 224), (320, 320), (448, 448), (224, 320))
+"""Pixels; for a patch of 14 px the nearest multiples of it."""
+
+
+@pytest.mark.parametrize("name", RULE_OF)
+def test_entries_have_the_rule_of_their_authors(
+    name: str, small: Callable[[str], Reduced], loader: Loader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Networks with the full table of 224 px (DINOv2: 518 px) whose layer 0 is the positions alone."""
+    monkeypatch.setattr("tests.zoo.reduced.SIDE", 14)
+    reduced = small(name)
+    backbone = loader(reduced.spec)
+    assert isinstance(backbone, HookedBackbone)
+    body: Any = backbone._network.body
+    patch, embeddings = reduced.spec.patch_size, body.embeddings
+    for key, weight in embeddings.named_parameters():
+        if "patch_embed" in key:
+            weight.zero_()
+    table = getattr(embeddings, "position_embeddings", None)
+    table = embeddings.position_embedding.weight if table is None else table[0]
+    prefix = len(table) - math.isqrt(len(table)) ** 2
+    assert len(table) == prefix + (37 * 37 if name.startswith("dinov2") else 14 * 14)
+    norm = getattr(body, "pre_layrnorm", torch.nn.Identity())
+    for size in SIZES:
+        rows, columns = (round(side / patch) for side in size)
+        images, seen = pixels(1, rows * patch, columns * patch), []
+        backbone.visit(images, lambda f: seen.append(f.grid.clone()), reduced.spec.layers[:1])  # noqa: B023
+        is_trained = prefix + rows * columns == len(table)
+        whole = table if is_trained else resized(table, prefix, (rows, columns), RULE_OF[name])
+        expected = norm(whole[prefix:])
+        torch.testing.assert_close(seen[0].flatten(0, 2), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("cells", [(10, 10), (16, 16), (20, 20), (28, 28), (32, 32), (16, 23)])
+@pytest.mark.parametrize("side", [14, 37])
+def test_rules_point_by_point(rule: Interpolation, cells: tuple[int, int], side: int) -> None:
+    table = torch.randn(1 + side * side, 3, generator=torch.Generator().manual_seed(0))
+    offset = {"huggingface": 0.0, "dino": 0.1, "timm": None}[rule]
+    found = fitted_positions(table[None], cells, rule)
+    torch.testing.assert_close(found[0], resized(table, 1, cells, offset), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["fs-b16", "clip-b16", "dino-s16", "mae-b16"])
@@ -96,14 +171,16 @@ def test_dinos_rule_reaches_every_layer(
         ("DeiTModel", {}),
     ],
 )
-def test_dinos_rule_changes_other_sizes_only(
+def test_rules_change_other_sizes_only(
     name: str, options: dict[str, object], tmp_path: Path, loader: Loader
 ) -> None:
     save(tmp_path, name, **options)
     spec = infer(str(tmp_path), None, None)
     for images, same in ((pixels(1, 56, 56), True), (pixels(1, 42, 70), False)):
-        both = [first_layer(replace(spec, interpolation=rule), images, loader) for rule in RULES]
-        assert torch.equal(*both) is same
+        plain, *others = (first_layer(replace(spec, interpolation=rule), images, loader) for rule in RULES)
+        for rule, other in zip(RULES[1:], others, strict=True):
+            is_own = rule == "timm" and name == "Dinov2WithRegistersModel"
+            assert torch.equal(plain, other) is (same or is_own)
 
 
 def first_layer(spec: BackboneSpec, images: Tensor, loader: Loader) -> Tensor:
@@ -116,8 +193,8 @@ def first_layer(spec: BackboneSpec, images: Tensor, loader: Loader) -> Tensor:
 def test_networks_without_absolute_positions_are_the_same(name: str, loader: Loader) -> None:
     (spec,) = find([name])
     images = pixels(1, 80, 48)
-    both = [first_layer(replace(spec, interpolation=rule), images, loader) for rule in RULES]
-    assert torch.equal(*both)
+    plain, *others = (first_layer(replace(spec, interpolation=rule), images, loader) for rule in RULES)
+    assert all(torch.equal(plain, other) for other in others)
 
 
 def test_fingerprints_tell_rules_apart_and_keep_weights(cache: Path, loader: Loader) -> None:
@@ -138,3 +215,19 @@ def test_a_backbone_of_one_size_says_so(loader: Loader) -> None:
     backbone.visit(pixels(1, 64, 64), lambda _: None)
     with pytest.raises(InputError, match="takes images of 64 x 64 px only, not 72 x 64 px"):
         backbone.visit(pixels(1, 64, 72), lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("choice", "rules"),
+    [
+        ("auto", ("dino", "timm", "dino", "huggingface", "huggingface", "huggingface")),
+        ("timm", ("timm", "timm", "timm", "timm", "timm", "huggingface")),
+        ("huggingface", ("huggingface",) * 6),
+    ],
+)
+def test_the_option_overrides_the_rule_of_the_entry(
+    choice: InterpolationChoice, rules: tuple[str, ...]
+) -> None:
+    specs = [find([name])[0] for name in ("dino-b16", "fs-b16", "dinov2-b14", "dinov2-b14-reg", "mini-dino")]
+    found = at_size([*specs, *find(["random"])], None, choice)
+    assert tuple(spec.interpolation for spec in found) == rules

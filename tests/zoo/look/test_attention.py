@@ -1,6 +1,7 @@
 """Attention probabilities: one block at a time, and only where they are asked for."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,8 @@ def test_probabilities_are_those_of_the_original(
     images = pixels(2, cells[0] * patch, cells[1] * patch)
     layers = reduced.reference(normalised(reduced.spec, images))
     seen: list[AttentionMaps] = []
-    hooked(reduced.spec, loader).visit(images, seen.append, probabilities(reduced.spec))
+    spec = replace(reduced.spec, interpolation="huggingface")  # the reference's rule
+    hooked(spec, loader).visit(images, seen.append, probabilities(spec))
     assert [str(maps.layer) for maps in seen] == ["1.probabilities", "2.probabilities", "3.probabilities"]
     for maps in seen:
         index = maps.layer.index

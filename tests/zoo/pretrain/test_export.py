@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from transformers import AutoModel
 
 from tests.zoo.pretrain.toys import SIDE, shapes, toy, toy_spec
+from zoo import mini
 from zoo.errors import InputError
 from zoo.features import LayerFeatures
 from zoo.load.backbone import load
-from zoo.pretrain.export import Card, export
+from zoo.load.quiet import quiet
+from zoo.pretrain.export import IN_FLOAT32, Card, export
 from zoo.pretrain.methods import METHODS
 from zoo.pretrain.network import vectors
 from zoo.registry import find
@@ -102,3 +105,15 @@ def test_the_card_says_how(tmp_path: Path) -> None:
         assert fact in text
     assert json.loads((tmp_path / "history.json").read_text()) == [{"step": 30.0, "loss": 1.25}]
     assert str(tmp_path) not in text
+    assert text.endswith(IN_FLOAT32)
+
+
+def test_the_packaged_cards_say_how_to_get_float32() -> None:
+    folders = sorted(path.parent for path in Path(mini.__file__).parent.glob("*/model.safetensors"))
+    assert len(folders) == 9
+    for folder in folders:
+        assert (folder / "README.md").read_text(encoding="utf-8").endswith(IN_FLOAT32)
+    assert 'from_pretrained("path/to/this/directory", dtype=torch.float32)' in IN_FLOAT32
+    with quiet():
+        assert AutoModel.from_pretrained(folders[0]).dtype == torch.float16
+        assert AutoModel.from_pretrained(folders[0], dtype=torch.float32).dtype == torch.float32

@@ -18,7 +18,7 @@ from zoo.load.convert.unwrap import unwrap
 from zoo.load.convert.vit import convert_dinov2, convert_vit
 from zoo.spec import BackboneSpec
 
-__all__ = ["Converted", "convert", "has_names_of_transformers", "told_heads", "unwrap"]
+__all__ = ["Converted", "convert", "has_names_of_transformers", "kind_of", "told_heads", "unwrap"]
 
 _LAYOUTS: tuple[tuple[str, Callable[[Mapping[str, Tensor], BackboneSpec], Converted]], ...] = (
     ("layer1.0.conv1.weight", convert_resnet),
@@ -57,6 +57,12 @@ def convert(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
         f"{spec.name}: the tensors of {spec.repository} have names of no known layout: {listed(tensors)}; "
         "known are those of timm's Vision Transformer, BEiT, DINOv2, OpenAI's CLIP and torchvision's ResNet."
     )
+
+
+def kind_of(tensors: Mapping[str, Tensor], converted: Converted) -> str:
+    """Model type of what was converted; an MAE is told by its decoder, which conversion leaves out."""
+    has_decoder = any(name.startswith("decoder_") for name in tensors)
+    return "vit_mae" if has_decoder else str(converted.config.model_type)
 
 
 def has_names_of_transformers(tensors: Mapping[str, Tensor]) -> bool:

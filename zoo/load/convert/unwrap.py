@@ -12,6 +12,9 @@ _QUERY = "module.base_encoder."
 _PARTS = (_QUERY, "module.", "backbone.", "visual.")
 """Prefixes of the backbone: MoCo-v3's query encoder, parallel training, DINO's, CLIP's vision tower."""
 
+_DEEPEST = 8
+"""Dictionaries inside each other that are opened."""
+
 _MOMENTUM = "module.momentum_encoder."
 
 
@@ -46,11 +49,12 @@ def unwrap(content: Mapping[str, object], spec: BackboneSpec) -> dict[str, Tenso
 
 
 def _innermost(content: Mapping[str, object]) -> Mapping[str, object]:
-    """The dictionary of tensors inside those of the training."""
-    for name in _WRAPPERS:
-        inner = content.get(name)
-        if isinstance(inner, Mapping):
-            return _innermost(inner)
+    """The dictionary of tensors inside those of the training; a file may nest them without end."""
+    for _ in range(_DEEPEST):
+        inner = next((content[name] for name in _WRAPPERS if isinstance(content.get(name), Mapping)), None)
+        if not isinstance(inner, Mapping):
+            break
+        content = inner
     return content
 
 

@@ -1,0 +1,26 @@
+"""The rule of position interpolation in records."""
+
+from dataclasses import replace
+
+import pytest
+
+from benchmark.scores.records import rule_of
+from zoo.registry import find
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("dinov2-b14", "dino"),
+        ("fs-b16", "timm"),
+        ("openclip-b16", "timm"),
+        ("deit-b16", "huggingface"),
+        ("mini-dino", "huggingface"),
+        ("resnet50", ""),
+        ("random", ""),
+    ],
+)
+def test_records_say_the_rule(name: str, rule: str) -> None:
+    (spec,) = find([name])
+    assert rule_of(spec) == rule
+    assert rule_of(replace(spec, checkpoint="object")) == ""
