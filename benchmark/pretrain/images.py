@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmark.engines.local import LocalEngine
 from benchmark.engines.processes import ProcessEngine
-from benchmark.engines.progress import Advance, Reporter
+from benchmark.engines.progress import OneBar, Reporter
 from tasks.mini import MINI_VERSION, TEMPLATES, sample_image
 from zoo.atomic import whole_file
 from zoo.errors import InputError
@@ -129,7 +127,7 @@ def _render(wanted: Wanted, folder: Path, workers: int, report: Reporter) -> Non
     engine = ProcessEngine(workers, threads=1) if workers > 1 and len(missing) > 1 else LocalEngine()
     with report.bar("rendering", wanted.count, "images") as advance:
         advance(done)
-        engine.map(render_chunk, missing, _OneBar(advance, report))
+        engine.map(render_chunk, missing, OneBar(advance, report))
     _join(chunks, folder)
 
 
@@ -168,20 +166,3 @@ def _join(chunks: list[_Chunk], folder: Path) -> None:
         draft.write_text(json.dumps({"labels": labels, "captions": captions}), encoding="utf-8")
     for chunk in chunks:
         chunk.path.unlink(missing_ok=True)
-
-
-class _OneBar:
-    """Adds what several chunks do up in one bar that is open already."""
-
-    def __init__(self, advance: Advance, report: Reporter) -> None:
-        self._advance, self._report = advance, report
-
-    @contextmanager
-    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
-        """The open bar."""
-        del title, total, unit
-        yield self._advance
-
-    def say(self, line: str) -> None:
-        """A line that stays."""
-        self._report.say(line)
