@@ -1,6 +1,7 @@
 """Files that are there whole or not at all, and what is left of writers that were killed."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -19,6 +20,9 @@ PARTIAL = ".partial-"
 _GRACE = 10.0
 """Seconds for which a new file may lack its lock."""
 
+_FULL = 2**16
+"""Free bytes under which a disk is full."""
+
 _DAY = 24 * 3600.0
 """Seconds after which a temporary file is a leftover where locks do not work."""
 
@@ -28,6 +32,9 @@ def whole_file(path: Path) -> Iterator[Path]:
     """A temporary file beside ``path`` to write; it takes that name at the end, unless something raises.
 
     The name appears after the bytes are on the disk, so it holds after a power cut, too. Its folder is made.
+
+    Raises:
+        OSError: The disk is full (ENOSPC), whatever the library that wrote made of it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=PARTIAL)
@@ -39,10 +46,12 @@ def whole_file(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         temporary.chmod(READABLE)
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except Exception as error:
+        if not isinstance(error, OSError) and shutil.disk_usage(path.parent).free < _FULL:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
         raise
     finally:
+        temporary.unlink(missing_ok=True)
         os.close(handle)
 
 

@@ -48,6 +48,7 @@ class Screen:
         self._say = say
         self._limit: int | None = None  # pixels of a piece
         self._too_many = 0
+        self._culprit: Listener | None = None  # for whom memory ran out; None: for the backbone
 
     def show(self, batch: Batch, listeners: Sequence[Listener]) -> None:
         """Run the backbone on a batch and hand its layers to listeners.
@@ -68,13 +69,21 @@ class Screen:
                 return
             # here, not in the handler: an error keeps what its forward has allocated
             free_unused(self._backbone.device)
-            self._limit = self._smaller(batch)
-            before, pieces = seen, list(_split(batch, self._limit))
+            before = seen
+            if (problem := self._indivisible(batch)) is None:
+                self._too_many = self._too_many or len(batch.members)
+                self._limit = _pixels(batch) // 2
+                pieces = list(_split(batch, self._limit))
+            elif self._culprit is not None:
+                self._culprit.failure = problem  # the others see the batch without it
+            else:
+                raise problem
         for piece in pieces:
             self._show(piece, listeners, before)
 
     def _fits(self, batch: Batch, listeners: Sequence[Listener], seen: Seen) -> bool:
         """Show a piece to all that has not seen it; whether memory was enough. Keeps what was seen."""
+        self._culprit = None
         try:
             self._forward(batch, listeners, seen)
         except Exception as error:
@@ -93,7 +102,7 @@ class Screen:
             for one in active:
                 wanted = shown.layer in one.collector.layers and shown.layer not in seen[one.name]
                 if wanted and one.failure is None:
-                    _hand(one, batch, shown)
+                    self._hand(one, batch, shown)
                     seen[one.name] |= {shown.layer}
 
         layers = frozenset().union(*(one.collector.layers - seen[one.name] for one in active))
@@ -102,22 +111,31 @@ class Screen:
             pinned = self._backbone.device.type == "cuda"
             self._backbone.visit(batch.pixels.pin_memory() if pinned else batch.pixels, visitor, layers)
 
-    def _smaller(self, batch: Batch) -> int:
-        """Half the pixels of a batch that does not fit."""
+    def _hand(self, listener: Listener, batch: Batch, shown: Shown) -> None:
+        """A listener that raises listens no longer, unless smaller batches may help it."""
+        try:
+            listener.collector.see(batch, shown)
+        except Exception as error:
+            if is_out_of_memory(error):
+                self._culprit = listener
+                raise
+            listener.failure = error
+
+    def _indivisible(self, batch: Batch) -> InputError | None:
+        """Why a batch that does not fit cannot be shown in smaller ones; None where it can."""
         count, device, name = len(batch.members), self._backbone.device, self._backbone.spec.name
         rows, _, height, width = batch.pixels.shape
-        if self._joint and count > 1:
-            raise InputError(
-                f"{count} images that must go through {name} together do not fit into the memory of "
-                f"{device}; --batch-size does not help here: take a smaller --input-size, or another --device"
-            )
         if count == 1:
-            raise InputError(
+            return InputError(
                 f"one image ({rows} x {height} x {width} pixels) does not fit into the memory of {device} "
                 f"beside {name}; take a smaller --input-size, fewer --workers, or another --device"
             )
-        self._too_many = self._too_many or count
-        return _pixels(batch) // 2
+        if self._joint:
+            return InputError(
+                f"{count} images that must go through {name} together do not fit into the memory of "
+                f"{device}; --batch-size does not help here: take a smaller --input-size, or another --device"
+            )
+        return None
 
     def _tell(self, batch: Batch) -> None:
         """Say once that batches are smaller now."""
@@ -127,16 +145,6 @@ class Screen:
                 f"{self._backbone.device}; it goes on with batches of {len(batch.members)}"
             )
             self._too_many = -1
-
-
-def _hand(listener: Listener, batch: Batch, shown: Shown) -> None:
-    """A listener that raises listens no longer; memory that runs out is not its fault."""
-    try:
-        listener.collector.see(batch, shown)
-    except Exception as error:
-        if is_out_of_memory(error):
-            raise
-        listener.failure = error
 
 
 def _pixels(batch: Batch) -> int:

@@ -25,6 +25,9 @@ CHUNK = 250
 SEEDS = 2**32
 """Images that a seed has for itself."""
 
+LARGEST = 2048
+"""Side in pixels up to which pictures are drawn."""
+
 HELD_OUT = 2**31
 """Number of the first image of a seed that is never trained on."""
 
@@ -84,10 +87,10 @@ def training_images(
     Raises:
         InputError: A number is out of its range, or the cache cannot be written.
     """
-    if not 0 <= seed < SEEDS or not 0 < count <= HELD_OUT or side < 16:
+    if not 0 <= seed < SEEDS or not 0 < count <= HELD_OUT or not 16 <= side <= LARGEST:
         raise InputError(
-            f"expected a seed from 0 to {SEEDS - 1}, 1 to {HELD_OUT} images and at least 16 pixels a side; "
-            f"found seed {seed}, {count} images and {side} pixels"
+            f"expected a seed from 0 to {SEEDS - 1}, 1 to {HELD_OUT} images and at least 16 pixels a side, "
+            f"at most {LARGEST}; found seed {seed}, {count} images and {side} pixels"
         )
     return rendered(Wanted(seed, 0, count, side), cache, workers, report)
 
@@ -154,14 +157,19 @@ def _join(chunks: list[_Chunk], folder: Path) -> None:
     shape = (wanted.count, 3, wanted.side, wanted.side)
     labels: list[int] = []
     captions: list[str] = []
-    with whole_file(folder / "images.npy") as draft:
-        images = np.lib.format.open_memmap(draft, mode="w+", dtype=np.uint8, shape=shape)
+    header = {
+        "descr": np.lib.format.dtype_to_descr(np.dtype(np.uint8)),
+        "fortran_order": False,
+        "shape": shape,
+    }
+    # written, not mapped into memory: there a full disk ends the process without an error
+    with whole_file(folder / "images.npy") as draft, draft.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
         for chunk in chunks:
             with np.load(chunk.path) as content:
-                images[chunk.places.start : chunk.places.stop] = content["images"]
+                file.write(content["images"].tobytes())
                 labels += content["labels"].tolist()
                 captions += content["captions"].tolist()
-        images.flush()
     with whole_file(folder / "facts.json") as draft:
         draft.write_text(json.dumps({"labels": labels, "captions": captions}), encoding="utf-8")
     for chunk in chunks:

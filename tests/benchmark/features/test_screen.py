@@ -168,6 +168,20 @@ def test_a_measurer_without_memory_is_left_out_with_a_sentence(tmp_path: Path) -
     assert "took more memory than there is" in str(found[1].failure)
 
 
+def test_a_listener_without_memory_for_one_image_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def see(*_: object) -> None:
+        raise ERRORS[0]
+
+    src = source(COLOURS, per_shard=4)
+    found = listeners(src, tmp_path)
+    monkeypatch.setattr("benchmark.features.collectors.VectorCollector.see", see)
+    run(src, found, CountingBackbone())
+    assert "one image (1 x 32 x 32 pixels) does not fit" in str(found[0].failure)
+    assert (found[1].failure, found[1].missing) == (None, set())
+
+
 def test_other_errors_are_not_taken_for_it() -> None:
     assert not any(
         map(is_out_of_memory, (RuntimeError("shapes differ"), ValueError("out of memory"), OSError()))
