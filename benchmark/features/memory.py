@@ -10,13 +10,17 @@ _SIGNS = (
     "alloc_failed",
 )
 
+_BARE = ("could not create a primitive", "could not create a memory object")
+
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory was short, of a processor or of a graphics card."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
-    # torch's allocator of the processor raises a plain RuntimeError
-    return isinstance(error, RuntimeError) and any(sign in str(error).lower() for sign in _SIGNS)
+    # torch's allocator of the processor raises a plain RuntimeError; oneDNN's gives no reason
+    text = str(error).lower()
+    short = text in _BARE or any(sign in text for sign in _SIGNS)
+    return isinstance(error, RuntimeError) and short
 
 
 def free_unused(device: torch.device) -> None:
