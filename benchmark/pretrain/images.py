@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from zoo.atomic import whole_file
 from zoo.errors import InputError
 from zoo.pretrain.data import Pictures
 
-FORMAT = 1
+FORMAT = 2
 """Version of the files: raise it when they change."""
 
 CHUNK = 250
@@ -114,9 +116,11 @@ def rendered(wanted: Wanted, cache: Path, workers: int, report: Reporter) -> Pic
             _render(wanted, folder, workers, report)
         facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
         images = np.load(folder / "images.npy", mmap_mode="r")
+        if _checksum(images, facts) != facts["checksum"]:
+            raise ValueError("other bytes than were written")
     except OSError as error:
         raise InputError(f"{folder} cannot be used: {error.strerror}; choose another --cache") from error
-    except ValueError as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder} is damaged; remove it and run again") from error
     return Pictures(images, np.array(facts["labels"], np.int64), tuple(facts["captions"]))
 
@@ -170,7 +174,17 @@ def _join(chunks: list[_Chunk], folder: Path) -> None:
                 file.write(content["images"].tobytes())
                 labels += content["labels"].tolist()
                 captions += content["captions"].tolist()
+    facts: dict[str, object] = {"labels": labels, "captions": captions}
+    facts["checksum"] = _checksum(np.load(folder / "images.npy", mmap_mode="r"), facts)
     with whole_file(folder / "facts.json") as draft:
-        draft.write_text(json.dumps({"labels": labels, "captions": captions}), encoding="utf-8")
+        draft.write_text(json.dumps(facts), encoding="utf-8")
     for chunk in chunks:
         chunk.path.unlink(missing_ok=True)
+
+
+def _checksum(images: NDArray[np.uint8], facts: Mapping[str, object]) -> int:
+    """Of images, labels and captions; about a second for 50,000 images of 96 pixels."""
+    checksum = zlib.crc32(json.dumps([facts["labels"], facts["captions"]]).encode())
+    for start in range(0, len(images), CHUNK):
+        checksum = zlib.crc32(images[start : start + CHUNK].tobytes(), checksum)
+    return checksum

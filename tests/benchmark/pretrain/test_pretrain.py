@@ -298,6 +298,17 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
         training_images(0, 4, 32, tmp_path / "file", 1, Silent())
 
 
+@pytest.mark.parametrize("name", ["images.npy", "facts.json"])
+def test_damaged_images_are_not_trained_on(tmp_path: Path, name: str) -> None:
+    training_images(0, 4, 32, tmp_path, 1, Silent())
+    (path,) = tmp_path.rglob(name)
+    content = path.read_bytes()
+    place = content.index(b"[") + 1 if name == "facts.json" else len(content) // 2
+    path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    with pytest.raises(InputError, match="is damaged; remove it and run again"):
+        training_images(0, 4, 32, tmp_path, 1, Silent())
+
+
 def test_a_package_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot be written: .*; install without --install"):
         install(tmp_path, "mini-fs", tmp_path / "missing")
