@@ -16,6 +16,7 @@ from benchmark.cli.reproduce import reproduce_command
 from benchmark.cli.run import run_command
 from benchmark.cli.score import score_app
 from benchmark.engines.base import WorkerDiedError
+from benchmark.request.parsers import require_working_folder
 from zoo.errors import InputError
 
 app = typer.Typer(
@@ -81,6 +82,7 @@ def _several(arguments: list[str]) -> set[str]:
 def main() -> None:
     """Run the command line; bad input is one sentence and exit code 2."""
     try:
+        require_working_folder()
         app(spread(sys.argv[1:]))
     except (InputError, WorkerDiedError) as error:
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}", markup=False)

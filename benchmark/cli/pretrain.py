@@ -2,6 +2,7 @@
 
 import typer
 
+from benchmark.cli.interrupt import ended_by_signals
 from benchmark.cli.options import command_of
 from benchmark.engines.progress import Terminal
 from benchmark.pretrain.options import Pretraining
@@ -16,11 +17,8 @@ def pretrain_command(wish: Pretraining) -> None:
     weights.
     """
     report = Terminal()
-    try:
+    with ended_by_signals(report, "interrupted; run again to go on from the last checkpoint"):
         from benchmark.pretrain.pretrain import pretrain
 
         folder = pretrain(wish, report)
-    except KeyboardInterrupt:
-        report.say("interrupted; run again to go on from the last checkpoint")
-        raise typer.Exit(130) from None
     typer.echo(folder)

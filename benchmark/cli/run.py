@@ -3,6 +3,7 @@
 import typer
 
 import benchmark
+from benchmark.cli.interrupt import ended_by_signals
 from benchmark.cli.options import command_of
 from benchmark.engines.progress import Terminal
 from benchmark.request import Request
@@ -16,14 +17,11 @@ def run_command(request: Request) -> None:
     """
     typer.echo(first_line(request))
     report = Terminal()
-    try:
+    with ended_by_signals(report, "interrupted; what is finished is kept, run again to go on"):
         from benchmark.api import carry_out
         from benchmark.cli.summary import show
 
         summary = carry_out(request, report)
-    except KeyboardInterrupt:
-        report.say("interrupted; what is finished is kept, run again to go on")
-        raise typer.Exit(130) from None
     raise typer.Exit(show(summary, report))
 
 

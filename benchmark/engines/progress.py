@@ -51,6 +51,23 @@ class Silent:
         """Swallow a line."""
 
 
+class OneBar:
+    """Adds what several jobs do up in one bar that is open already."""
+
+    def __init__(self, advance: Advance, report: Reporter) -> None:
+        self._advance, self._report = advance, report
+
+    @contextmanager
+    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
+        """The open bar."""
+        del title, total, unit
+        yield self._advance
+
+    def say(self, line: str) -> None:
+        """A line that stays."""
+        self._report.say(line)
+
+
 class _Speed(ProgressColumn):
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from benchmark.features.loading import Batch, Member
+from benchmark.features.memory import is_out_of_memory
 from tasks.base import Group, MeasuredProblem, Measurer, Part, Source
 from zoo.errors import InputError
 from zoo.features import LayerFeatures, Shown
@@ -27,7 +28,11 @@ class Collector(Protocol):
         ...
 
     def see(self, batch: Batch, shown: Shown) -> None:
-        """One layer of one batch."""
+        """One layer of one batch; if memory runs out, it has taken nothing, or raises another error."""
+        ...
+
+    def again(self) -> frozenset[Layer]:
+        """Forget layers that it was shown and has not used yet: smaller batches will show them again."""
         ...
 
     def finish(self, groups: range) -> dict[str, Tensor]:
@@ -50,8 +55,7 @@ class VectorCollector:
         self._poolings = poolings
         self._dtype = dtype
         self._kept: dict[str, list[Tensor]] = {}
-        self._members: list[Member] = []
-        self._latest: Batch | None = None
+        self._members: dict[Member, None] = {}
 
     @property
     def layers(self) -> frozenset[Layer]:
@@ -61,14 +65,19 @@ class VectorCollector:
     def see(self, batch: Batch, shown: Shown) -> None:
         """Pool one layer; the small results stay on the device until the shard ends."""
         assert isinstance(shown, LayerFeatures)  # it asks for no probabilities
-        features = shown
-        if batch is not self._latest:  # the first layer of a new batch
-            self._latest = batch
-            self._members.extend(batch.members)
-        if features.cls is not None and "cls" in self._poolings:
-            self._keep(f"cls.{features.layer}", features.cls.clone())
-        if "mean" in self._poolings or features.cls is None:
-            self._keep(f"mean.{features.layer}", features.mean)
+        pooled: dict[str, Tensor] = {}
+        if shown.cls is not None and "cls" in self._poolings:
+            pooled[f"cls.{shown.layer}"] = shown.cls.clone().float()
+        if "mean" in self._poolings or shown.cls is None:
+            pooled[f"mean.{shown.layer}"] = shown.mean.float()
+        # a batch comes whole for some layers and in pieces for others, in one order
+        self._members |= dict.fromkeys(batch.members)
+        for name, vectors in pooled.items():
+            self._kept.setdefault(name, []).append(vectors)
+
+    def again(self) -> frozenset[Layer]:
+        """Nothing: it uses every layer at once."""
+        return frozenset()
 
     def finish(self, groups: range) -> dict[str, Tensor]:
         """Vectors of the shard's images in the source's order."""
@@ -85,11 +94,8 @@ class VectorCollector:
             values = torch.cat(parts).to(device="cpu", dtype=self._dtype)
             arrays[name] = torch.full((first[-1], values.shape[1]), float("nan"), dtype=self._dtype)
             arrays[name][rows] = values
-        self._kept, self._members, self._latest = {}, [], None
+        self._kept, self._members = {}, {}
         return arrays
-
-    def _keep(self, name: str, vectors: Tensor) -> None:
-        self._kept.setdefault(name, []).append(vectors.float())
 
 
 class MeasuredCollector:
@@ -129,6 +135,12 @@ class MeasuredCollector:
                     portion = self._problem.feed.portion(waiting, part)
                     measurer.update(layer, [member.position for member in members], portion)
 
+    def again(self) -> frozenset[Layer]:
+        """Layers of which not all was shown that they are measured by."""
+        waiting = frozenset(shown.layer for every in self._waiting.values() for shown in every)
+        self._waiting = {}
+        return waiting
+
     def finish(self, groups: range) -> dict[str, Tensor]:
         """What the shard's measurers keep."""
         arrays: dict[str, Tensor] = {}
@@ -153,6 +165,14 @@ class MeasuredCollector:
             raise
         except ValueError as error:
             self._failed.setdefault((group, layer), str(error))
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            # a measurer may have taken a part of it already: it cannot be shown again
+            raise InputError(
+                f"measuring layer {layer} took more memory than there is; try a smaller --batch-size or "
+                "--input-size, fewer --workers, or another --device"
+            ) from error
 
     def _measurer(self, group: int) -> Measurer[Any]:
         if group not in self._measurers:

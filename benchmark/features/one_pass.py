@@ -3,16 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from benchmark.features.collectors import Collector
 from benchmark.features.loading import Batch, ShardEnd, Unreadable, batches
-from benchmark.features.shards import Shards
+from benchmark.features.screen import Listener, Screen
 from tasks.base import Source
 from zoo.errors import InputError
-from zoo.features import Backbone, Shown
+from zoo.features import Backbone
 from zoo.view.views import View
-
-Advance = Callable[[int], None]
-"""Told how many images went through the backbone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +24,17 @@ class Pace:
     workers: int
 
 
-@dataclass
-class Listener:
-    """A collector and where its shards go.
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is told while a pass goes on.
 
     Attributes:
-        name: What it collects, such as ``vectors`` or ``davis``.
-        collector: The collector.
-        store: Its shards.
-        missing: Shards that it still needs.
-        failure: Why it stopped listening; None while it listens.
+        advance: Called with how many more images went through the backbone.
+        say: Called with a line.
     """
 
-    name: str
-    collector: Collector
-    store: Shards
-    missing: set[int]
-    failure: Exception | None = None
+    advance: Callable[[int], None] = lambda images: None
+    say: Callable[[str], None] = lambda line: None
 
 
 @dataclass(frozen=True)
@@ -68,51 +58,40 @@ def run_pass(
     listeners: Sequence[Listener],
     backbone: Backbone,
     pace: Pace,
-    advance: Advance = lambda images: None,
+    told: Told = Told(),
 ) -> PassResult:
     """Show every image of the shards that a listener misses to the backbone, once.
 
     Memory is bounded by a batch, what measurers keep of their group, and one shard's results. A listener that
-    raises is left out from then on and its failure is told; the others go on.
+    raises is left out from then on and its failure is told; the others go on. A batch that does not fit into
+    memory is shown in smaller ones, down to one image.
+
+    Raises:
+        InputError: An image cannot be read where none may be left out, or does not fit into memory; or images
+            that must be shown together do not.
     """
     images, unreadable = 0, []
     shards = sorted(set().union(*(listener.missing for listener in listeners)))
     side = backbone.spec.input_size
+    screen = Screen(backbone, source.joint, told.say)
     for event in batches(source, view, shards, pace.batch_size, side, pace.workers):
         if all(listener.failure for listener in listeners):
             break
         match event:
             case Batch():
-                _show(event, event.members[0].group // source.groups_per_shard, listeners, backbone)
+                shard = event.members[0].group // source.groups_per_shard
+                screen.show(event, [one for one in listeners if shard in one.missing])
                 images += len(event.members)
-                advance(len(event.members))
+                told.advance(len(event.members))
             case Unreadable():
                 if not source.skip_unreadable:
                     raise InputError(event.reason)
                 unreadable.append(event.reason)
-                advance(1)
+                told.advance(1)
             case ShardEnd():
                 _store(event.shard, source, listeners)
     failures = {one.name: one.failure for one in listeners if one.failure is not None}
     return PassResult(images, tuple(unreadable), failures)
-
-
-def _show(batch: Batch, shard: int, listeners: Sequence[Listener], backbone: Backbone) -> None:
-    active = [one for one in listeners if shard in one.missing and one.failure is None]
-
-    def visitor(shown: Shown) -> None:
-        for listener in active:
-            if listener.failure is None and shown.layer in listener.collector.layers:
-                try:
-                    listener.collector.see(batch, shown)
-                except Exception as error:
-                    listener.failure = error
-
-    layers = frozenset().union(*(listener.collector.layers for listener in active))
-    if active:
-        # from pinned memory the copy to the device goes on while the host prepares the next batch
-        pixels = batch.pixels.pin_memory() if backbone.device.type == "cuda" else batch.pixels
-        backbone.visit(pixels, visitor, layers)
 
 
 def _store(shard: int, source: Source, listeners: Sequence[Listener]) -> None:

@@ -7,13 +7,16 @@ import torch
 
 from benchmark.engines.progress import Reporter
 from benchmark.features.collectors import Collector, MeasuredCollector, VectorCollector
-from benchmark.features.one_pass import Listener, Pace, PassResult, run_pass
+from benchmark.features.memory import is_out_of_memory
+from benchmark.features.one_pass import Pace, PassResult, Told, run_pass
+from benchmark.features.screen import Listener
 from benchmark.features.shards import Shards
 from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import VECTORS, Job, Setup
 from benchmark.plan.bound import BoundTask
 from benchmark.plan.plan import Pass, Plan, view_for
+from zoo.errors import InputError
 from zoo.features import Backbone
 
 ATTENTION_BYTES = 1 << 29
@@ -81,7 +84,8 @@ def _show(
     pace = Pace(_batch_size(setup, listeners), setup.request.workers)
     title, images = f"{setup.spec.name}  {source.name}", sum(map(source.shard_images, shards))
     with report.bar(title, images, "images") as advance:
-        return run_pass(source, view_for(setup.spec, source.view), listeners, backbone, pace, advance)
+        told = Told(advance, report.say)
+        return run_pass(source, view_for(setup.spec, source.view), listeners, backbone, pace, told)
 
 
 def _needs_whole_groups(one: Pass, listeners: Sequence[Listener]) -> bool:
@@ -156,4 +160,8 @@ def _fed_by(one: Pass, listener: str) -> list[BoundTask]:
 
 
 def _failed(job: Job, task: BoundTask, error: Exception) -> Failure:
+    if is_out_of_memory(error):
+        error = InputError(
+            "out of memory; try a smaller --batch-size or --input-size, fewer --workers, or another --device"
+        )
     return failure(error, job.setup.spec.name, task.subject.entry.name, task.key)

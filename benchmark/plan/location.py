@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.engines.progress import Reporter
+from benchmark.plan.mini_data import mini_data
 from benchmark.plan.suites import Catalogue, Suite
 from benchmark.request import Request
-from tasks.mini import MINI_VERSION, is_complete, write_mini_datasets
 from tasks.protocols import STANDARD, EvaluationProtocol
 from zoo.errors import InputError
 
@@ -31,30 +31,14 @@ class DataLocation:
 
 
 def find_data(request: Request, suite: Suite, protocol: EvaluationProtocol, report: Reporter) -> DataLocation:
-    """Where a request's data is; the mini suite's is rendered first if it is not there.
+    """Where a request's data is; the mini suite's is rendered as far as it is not there, or damaged.
 
     Raises:
         InputError: There is no such folder.
     """
     data = request.data
     if data is None and request.images is None:
-        data = mini_data(request, report)
+        data = mini_data(request.cache, request.workers, report)
     elif data is not None and not data.is_dir():
         raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
     return DataLocation(suite.catalogue, data, request.images, request.limit, protocol)
-
-
-def mini_data(request: Request, report: Reporter) -> Path:
-    """The mini suite's datasets in the cache, rendered there first if they are not."""
-    root = request.cache / "mini-data" / MINI_VERSION
-    if not is_complete(root):
-        with report.bar("rendering the mini datasets", 1, "parts") as advance:
-            done = 0
-
-            def progress(count: int, total: int) -> None:
-                nonlocal done
-                advance((count - done) / total)
-                done = count
-
-            write_mini_datasets(root, workers=request.workers, progress=progress)
-    return root

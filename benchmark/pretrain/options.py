@@ -66,7 +66,7 @@ class Pretraining:
         1.0, "fs, resnet: share of the images of each class.", parsers.real
     )
     learning_rate: Option[float | None, float | None] = Option(
-        None, "Peak, for batches of 256.", parsers.real, shown="the recipe's"
+        None, "Peak, for batches of 256.", parsers.rate, shown="the recipe's"
     )
     log_every: Option[int, int] = Option(50, "Steps from one line to the next.", parsers.whole, least=1)
     checkpoint_every: Option[int, int] = Option(

@@ -10,10 +10,12 @@ import torch
 
 from benchmark.engines.device import find_device
 from benchmark.engines.progress import Advance, Reporter
+from benchmark.plan.folders import require_writable
 from benchmark.pretrain.card import Trained, card_of, commit
 from benchmark.pretrain.images import held_out_images, training_images
 from benchmark.pretrain.options import Pretraining, TrainingDtype
 from tasks.mini import MINI_VERSION
+from zoo.atomic import remove_leftovers
 from zoo.errors import InputError
 from zoo.look.precision import multiplies_bfloat16
 from zoo.mini import install
@@ -43,6 +45,7 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
 
     Raises:
         InputError: Something that was asked for cannot be.
+        OSError: The disk is full.
     """
     device = find_device(wish.device)
     dtype = find_dtype(wish.dtype, device)
@@ -52,7 +55,9 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
     wish = replace(wish, dtype="bfloat16" if dtype is torch.bfloat16 else "float32", steps=steps)
     spec = find([f"mini-{wish.objective}"])[0]
     _check(wish, spec)
+    require_writable(wish.output, wish.cache)
     folder = wish.output / wish.name
+    remove_leftovers([folder])
     data = training_images(wish.seed, wish.images, wish.image_size, wish.cache, wish.workers, report)
     data = data.part(wish.fraction, wish.seed)
     held_out = held_out_images(wish.seed, KNOWN + ASKED, wish.image_size, wish.cache, wish.workers, report)

@@ -4,10 +4,11 @@ A parser is told the option that it works for. It accepts what it returns, too, 
 from its own values.
 """
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from benchmark.request.option import Option
 from zoo.errors import InputError
@@ -15,6 +16,9 @@ from zoo.spec import SUBLAYER_TAPS, Tap
 
 TAPS: tuple[Tap, ...] = ("block", *SUBLAYER_TAPS)
 """Taps that can be asked for; ``final`` is asked for as a layer."""
+
+_LARGEST_RATE = 1000
+"""Learning rate beyond which every training diverges at once."""
 
 POOLINGS = ("cls", "mean")
 """Vectors that can be kept of a layer."""
@@ -45,8 +49,17 @@ def optional_place(value: str | Path | None, option: Of) -> str | None:
     return text(str(value) if isinstance(value, Path) else value, option)
 
 
+def require_working_folder() -> None:
+    """Raise InputError where the folder that relative paths start from was removed: libraries die of it."""
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise InputError("the working folder does not exist any more; change to another folder") from error
+
+
 def path(value: str | Path, option: Of) -> Path:
     """A path."""
+    require_working_folder()
     if not isinstance(value, str | Path) or not str(value):
         raise option.takes("a path", value)
     return Path(value)
@@ -67,9 +80,18 @@ def whole(value: Whole, option: Of) -> Whole:
 
 
 def real(value: Real, option: Of) -> Real:
-    """A number, or None where that is the default."""
+    """A finite number, or None where that is the default."""
     if isinstance(value, bool) or not (isinstance(value, int | float) or option.is_default(value)):
         raise option.takes("a number", value)
+    if value is not None and not math.isfinite(value):
+        raise option.takes("a finite number", value)
+    return value
+
+
+def rate(value: float | None, option: Of) -> float | None:
+    """A number above 0 and at most 1000, or None where that is the default."""
+    if real(value, option) is not None and not 0 < cast("float", value) <= _LARGEST_RATE:
+        raise option.takes(f"a number above 0 and at most {_LARGEST_RATE}", value)
     return value
 
 
@@ -123,9 +145,18 @@ def weights(value: str | Sequence[str] | Mapping[str, str | Path], option: Of) -
 
 
 def default_cache() -> Path:
-    """Folder for vectors, measurements and the mini suite's data, below the user's cache folder."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("LAYERBOARD_CACHE") or Path(base) / "layerboard")
+    """Folder for vectors, measurements and the mini suite's data, below the user's cache folder.
+
+    Raises:
+        InputError: Nobody says where the user's folders are.
+    """
+    if own := os.environ.get("LAYERBOARD_CACHE"):
+        return Path(own)
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError as error:
+        raise InputError("this user has no home folder for the cache; give --cache DIR") from error
+    return base / "layerboard"
 
 
 def cache(value: str | Path | None, option: Of) -> Path:

@@ -1,23 +1,26 @@
 """The mini suite's data: a deterministic renderer of creatures and objects made of parts.
 
-``write_mini_datasets`` writes the six evaluation datasets in the official layouts, ``sample_image`` renders
-training images; ``counts`` says how much each dataset holds.
+The six evaluation datasets come in the official layouts and in pieces: ``missing_pieces`` says which are not
+there, ``render_piece`` renders one, ``finish`` writes the annotation files. ``sample_image`` renders training
+images; ``counts`` says how much each dataset holds.
 """
 
 from tasks.mini.sample import RenderedImage, sample_image
 from tasks.mini.seeds import MINI_VERSION
 from tasks.mini.templates import TEMPLATES, class_names, keypoint_names, part_types, supercategories
-from tasks.mini.write import is_complete, write_mini_datasets
+from tasks.mini.write import Piece, finish, missing_pieces, render_piece
 
 __all__ = [
     "MINI_VERSION",
     "TEMPLATES",
+    "Piece",
     "RenderedImage",
     "class_names",
-    "is_complete",
+    "finish",
     "keypoint_names",
+    "missing_pieces",
     "part_types",
+    "render_piece",
     "sample_image",
     "supercategories",
-    "write_mini_datasets",
 ]

@@ -1,124 +1,131 @@
-"""All six mini datasets, written by a few processes and moved into place when complete."""
+"""All six mini datasets, in pieces that are rendered, checked and repaired independently of each other."""
 
 import os
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.mini.counts import TOTAL_IMAGES
+from tasks.mini.manifest import (
+    Manifest,
+    is_file,
+    is_intact,
+    manifest_of,
+    read_manifest,
+    write_manifest,
+)
 from tasks.mini.seeds import MINI_VERSION
 from tasks.mini.writers import WRITERS
-from tasks.mini.writers.base import Note
+from tasks.mini.writers.base import Writer
+from zoo.atomic import temporary_folder
 from zoo.errors import InputError
 
 MARKER = "mini-version.txt"
 """File in a complete folder of mini datasets that holds their version."""
 
-_Task = tuple[int, int]
-"""Index of a writer and of its unit."""
+MANIFESTS = ".manifests"
+"""Folder, below that of the datasets, of the manifests."""
 
 
-def write_mini_datasets(
-    root: Path, *, workers: int = 2, progress: Callable[[int, int], None] | None = None
-) -> None:
-    """Write the six mini datasets into ``root``, unless this version of them is there already.
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Images that are rendered together.
 
-    They are rendered into a sibling folder that takes root's place when it is complete, so that nobody sees a
-    half-written one. Two processes may do this at the same time: the first to finish wins, and their bytes
-    are equal.
+    Attributes:
+        dataset: Name of the dataset.
+        unit: Which of its units.
+        images: How many.
+    """
 
-    Args:
-        root: Folder that will hold ``imagenet``, ``roxford5k``, ``DAVIS``, ``SPair-71k``, ``coco`` and
-            ``PartImageNet``.
-        workers: Processes that render; 0 renders in this one.
-        progress: Called with images done and images in all, in this process.
+    dataset: str
+    unit: int
+    images: int
+
+
+def missing_pieces(root: Path) -> tuple[Piece, ...]:
+    """Pieces of which a file is not there, or is not what was rendered; large ones first.
+
+    Every byte is read. Large pieces come first, so that processes that share the work end together.
 
     Raises:
         InputError: Something else is at ``root``.
     """
-    if is_complete(root):
-        if progress is not None:
-            progress(TOTAL_IMAGES, TOTAL_IMAGES)
+    _require_own(root)
+    pieces = [
+        Piece(writer.name, unit, images) for writer in WRITERS for unit, images in enumerate(writer.images)
+    ]
+    missing = (piece for piece in pieces if not is_intact(root, read_manifest(_manifest_path(root, piece))))
+    return tuple(sorted(missing, key=lambda piece: -piece.images))
+
+
+def render_piece(root: Path, piece: Piece) -> None:
+    """Render the images of a piece; its manifest, which is written last, says that they are there.
+
+    Files that are there with the same bytes stay as they are. Several processes may do this at the same time,
+    also with the same piece: their bytes are equal.
+    """
+    writer = next(writer for writer in WRITERS if writer.name == piece.dataset)
+    with temporary_folder(root.parent) as draft:
+        notes = writer.render(draft, piece.unit)
+        manifest = manifest_of(draft, notes)
+        _move(draft, root, manifest)
+    write_manifest(_manifest_path(root, piece), manifest)
+
+
+def finish(root: Path) -> None:
+    """Write the annotation files that are not there or damaged, once no piece is missing."""
+    for writer in WRITERS:
+        path = root / MANIFESTS / f"{writer.name}.json"
+        if not is_intact(root, read_manifest(path)):
+            _annotate(root, writer, path)
+    if not _is_marked(root):
+        (root / MARKER).write_text(f"{MINI_VERSION}\n", encoding="utf-8")
+
+
+def _annotate(root: Path, writer: Writer, path: Path) -> None:
+    pieces = [Piece(writer.name, unit, images) for unit, images in enumerate(writer.images)]
+    notes = [_notes(root, piece) for piece in pieces]
+    with temporary_folder(root.parent) as draft:
+        writer.finish(draft, notes)
+        manifest = manifest_of(draft)
+        _move(draft, root, manifest)
+    write_manifest(path, manifest)
+
+
+def _notes(root: Path, piece: Piece) -> Sequence[dict[str, object]]:
+    manifest = read_manifest(_manifest_path(root, piece))
+    if manifest is None:
+        raise InputError(f"{root} was changed while it was read; run again")
+    return [dict(note) for note in manifest.notes]
+
+
+def _move(draft: Path, root: Path, manifest: Manifest) -> None:
+    """Put files into place; equal ones keep their time, by which features know them."""
+    for name, digest in manifest.files.items():
+        target = root / name
+        if not is_file(target, digest):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(draft / name, target)
+
+
+def _manifest_path(root: Path, piece: Piece) -> Path:
+    return root / MANIFESTS / f"{piece.dataset}-{piece.unit:03d}.json"
+
+
+def _require_own(root: Path) -> None:
+    """Raise InputError for files of somebody else; an old version of the datasets goes away."""
+    if (root / MANIFESTS).is_dir() or not root.exists() or (root.is_dir() and not any(root.iterdir())):
         return
-    if root.exists() and not ((root / MARKER).is_file() or (root.is_dir() and not any(root.iterdir()))):
+    if not (root / MARKER).is_file():
         raise InputError(
             f"expected an empty or no folder at {root} for the mini datasets, found other files there"
         )
-    root.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{root.name}-", dir=root.parent))
-    try:
-        partial.chmod(0o755)
-        _fill(partial, workers, progress)
-        (partial / MARKER).write_text(f"{MINI_VERSION}\n", encoding="utf-8")
-        _move_into_place(partial, root)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    if not _is_marked(root):
+        shutil.rmtree(root)
 
 
-def is_complete(root: Path) -> bool:
-    """Whether this version of the mini datasets is at ``root``."""
+def _is_marked(root: Path) -> bool:
     try:
         return (root / MARKER).read_text(encoding="utf-8").strip() == MINI_VERSION
     except (OSError, UnicodeDecodeError):
         return False
-
-
-def render_unit(root: Path, task: _Task) -> list[Note]:
-    """Render one unit of one writer; at module level, so that a spawned process finds it."""
-    writer, unit = task
-    return WRITERS[writer].render(root, unit)
-
-
-def _fill(root: Path, workers: int, progress: Callable[[int, int], None] | None) -> None:
-    notes: list[list[list[Note]]] = [[[] for _ in writer.images] for writer in WRITERS]
-    done = 0
-    for (writer, unit), found in _render_all(root, workers):
-        notes[writer][unit] = found
-        done += WRITERS[writer].images[unit]
-        if progress is not None:
-            progress(done, TOTAL_IMAGES)
-    for writer_notes, each in zip(notes, WRITERS, strict=True):
-        each.finish(root, writer_notes)
-
-
-def _render_all(root: Path, workers: int) -> Iterator[tuple[_Task, list[Note]]]:
-    """Every unit's notes as they come; large units first, so that the processes end together."""
-    tasks = [(i, unit) for i, writer in enumerate(WRITERS) for unit in range(len(writer.images))]
-    tasks.sort(key=lambda task: -WRITERS[task[0]].images[task[1]])
-    if workers <= 0:
-        for task in tasks:
-            yield task, render_unit(root, task)
-        return
-    # Spawned, not forked: the caller may have threads of torch or OpenMP running.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(render_unit, root, task): task for task in tasks}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def _move_into_place(partial: Path, root: Path) -> None:
-    """Put a complete folder at ``root``; an older version makes way, an equal one stays."""
-    try:
-        os.replace(partial, root)
-        return
-    except OSError:
-        if is_complete(root):
-            return
-        if not (root / MARKER).is_file():
-            raise
-    old = Path(tempfile.mkdtemp(prefix=f".{root.name}-old-", dir=root.parent))
-    try:
-        os.replace(root, old)
-        os.replace(partial, root)
-    except OSError:
-        # Another process made the same exchange in between.
-        if not is_complete(root):
-            raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)

@@ -56,6 +56,9 @@ def driven(whole: Whole, data: Path, tmp_path_factory: pytest.TempPathFactory) -
     )
     assert found.returncode == 0, found.stderr
     assert json.loads(found.stdout.splitlines()[-1]) == [*([-9] for _ in DEATHS), [0, 0]], found.stderr
+    for name in DEATHS:  # a later run removes them
+        left = list((base / name / "cache").rglob(".partial-*"))
+        (base / f"{name}.left").write_text(str(len(left)))
     return base
 
 
@@ -82,7 +85,7 @@ def test_a_killed_run_goes_on_and_redoes_at_most_one_shard(
 
 def test_a_kill_leaves_a_partial_file_that_does_not_count(driven: Path) -> None:
     name = "between two videos"
-    assert len(list((driven / name / "cache").rglob(".partial-*"))) == 1
+    assert (driven / f"{name}.left").read_text() == "1"
 
 
 def test_two_runs_at_once_give_what_one_gives(driven: Path, whole: Whole) -> None:

@@ -141,6 +141,7 @@ def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
         "qimlist": [query["name"] for query in queries],
     }
     path = root / "roxford5k" / "gnd_roxford5k.pkl"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(pickle.dumps(content, protocol=_PICKLE_PROTOCOL))
 
 

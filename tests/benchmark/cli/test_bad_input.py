@@ -3,6 +3,7 @@
 import errno
 import os
 import pickle
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +11,11 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+import benchmark
 from leaderboards.records.record import read_records
 from tasks.datasets.davis_masks import read_mask, write_mask
 from tests.benchmark.runs import TASKS, Said, Tally, command
+from zoo.errors import InputError
 
 Capture = pytest.CaptureFixture[str]
 Go = Callable[..., Said]
@@ -40,6 +43,7 @@ def records(tmp_path: Path) -> pd.DataFrame:
     [
         (["--data", "nowhere"], "the datasets' folder at nowhere, which does not exist"),
         (["--data", "{data}", "-b", "mini-dnio"], "did you mean mini-dino"),
+        (["--data", "{data}", "--backbones", ""], "--backbones takes a word; found ''"),
         (["--data", "{data}", "-t", "knm"], "there is no task 'knm'; did you mean 'knn'?"),
         (["--data", "{data}", "-b", "mini-fs", "--layers", "99"], "layers 0 to 12, there is no layer 99"),
         (["--data", "{data}", "--layers", "last"], "found 'last'"),
@@ -204,3 +208,37 @@ def test_ctrl_c_is_one_sentence(go: Go, data: Path, monkeypatch: pytest.MonkeyPa
     said = go("--data", data)
     assert said.code == 130
     assert said.lines("interrupted; what is finished is kept")
+
+
+def test_sigterm_ends_like_ctrl_c(go: Go, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("benchmark.jobs.passes.run_pass", stop)
+    said = go("--data", data)
+    assert said.code == 143
+    assert said.lines("interrupted; what is finished is kept")
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_user_without_a_home(capsys: Capture, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("LAYERBOARD_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    for words in (("run", "--data", data), ("pretrain", "fs")):
+        assert "has no home folder for the cache; give --cache DIR" in command(capsys, *words).error
+
+
+def test_a_working_folder_that_was_removed(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for words in (("run",), ("pretrain", "fs"), ("check", "--data", "x")):
+        assert "the working folder does not exist any more" in command(capsys, *words).error
+    with pytest.raises(InputError, match="the working folder does not exist any more"):
+        benchmark.run("mini-fs")

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from benchmark.features.collectors import MeasuredCollector, VectorCollector
-from benchmark.features.one_pass import Listener, Pace, run_pass
+from benchmark.features.one_pass import Pace, run_pass
 from benchmark.features.reader import VectorReader
+from benchmark.features.screen import Listener
 from benchmark.features.shards import Shards
 from tasks.base import Source
 from tasks.feeds import GRIDS

@@ -1,8 +1,12 @@
 """The command `pretrain`: from the renderer to a backbone that the suite loads."""
 
+import errno
 import json
+import os
 import pickle
 import re
+import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -137,7 +141,12 @@ def test_training_images_share_no_seed_with_evaluation_sets_or_each_other() -> N
         ({"device": "tpu"}, "there is no device 'tpu'|device 'tpu' is not supported"),
         ({"dtype": "float16"}, "--dtype takes auto, float32 or bfloat16; found 'float16'"),
         ({"image_size": 8}, "at least 16 pixels a side"),
+        ({"image_size": 10**6}, "at most 2048; found seed 0, 24 images and 1000000 pixels"),
         ({"seed": -1}, "found seed -1"),
+        ({"learning_rate": float("nan")}, "--learning-rate takes a finite number; found nan"),
+        ({"learning_rate": -1.0}, "--learning-rate takes a number above 0 and at most 1000; found -1.0"),
+        ({"learning_rate": 0.0}, "--learning-rate takes a number above 0 and at most 1000; found 0.0"),
+        ({"fraction": float("inf")}, "--fraction takes a finite number; found inf"),
     ],
 )
 def test_wrong_wishes(changes: dict[str, object], text: str, cache: Path, tmp_path: Path) -> None:
@@ -247,10 +256,57 @@ def test_an_interruption_is_no_error(
     assert said.lines("interrupted; run again to go on from the last checkpoint")
 
 
+def test_sigterm_ends_like_ctrl_c(
+    capsys: Capture, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pretraining, "train", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
+    said = command(capsys, "pretrain", "fs", *OPTIONS, "-o", tmp_path, "--cache", cache)
+    assert said.code == 143
+    assert said.lines("interrupted; run again to go on from the last checkpoint")
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("unexpected pos 704"), OSError(errno.ENOSPC, "No space left")]
+)
+def test_a_full_disk_is_one_sentence(
+    capsys: Capture, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise error
+
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr("zoo.atomic.shutil.disk_usage", lambda _: usage._replace(free=100))
+    monkeypatch.setattr("zoo.pretrain.state.torch.save", full)
+    said = command(capsys, "pretrain", "fs", "--steps", "2", *OPTIONS, "-o", tmp_path, "--cache", cache)
+    assert (said.code, len(said.lines("step 2: ")), len(said.err.splitlines())) == (2, 1, 2)
+    assert said.lines("error: no space is left on the disk; free some and run again")
+    assert not list(tmp_path.rglob(".partial-*"))
+
+
+def test_an_output_that_cannot_be_written_costs_no_rendering(capsys: Capture, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    said = command(capsys, "pretrain", "fs", *OPTIONS, "-o", tmp_path / "file", "--cache", tmp_path / "cache")
+    assert "--output" in said.error
+    assert "cannot be written to" in said.error
+    assert not (tmp_path / "cache").exists()
+
+
 def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"cannot be used: .*; choose another --cache"):
         training_images(0, 4, 32, tmp_path / "file", 1, Silent())
+
+
+@pytest.mark.parametrize("name", ["images.npy", "facts.json"])
+def test_damaged_images_are_not_trained_on(tmp_path: Path, name: str) -> None:
+    training_images(0, 4, 32, tmp_path, 1, Silent())
+    (path,) = tmp_path.rglob(name)
+    content = path.read_bytes()
+    place = content.index(b"[") + 1 if name == "facts.json" else len(content) // 2
+    path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    with pytest.raises(InputError, match="is damaged; remove it and run again"):
+        training_images(0, 4, 32, tmp_path, 1, Silent())
 
 
 def test_a_package_that_cannot_be_written(tmp_path: Path) -> None:

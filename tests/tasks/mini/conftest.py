@@ -5,15 +5,29 @@ from pathlib import Path
 import pytest
 
 from tasks.mini.writers import WRITERS
+from tasks.mini.writers.base import Note
 
 IMAGENET_CLASSES = 2
 """All datasets are written whole but the first, which would take most of the time."""
 
 
 @pytest.fixture(scope="session")
-def mini_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[list[Note]]]]:
     root = tmp_path_factory.mktemp("mini") / "data"
+    notes = {}
     for writer in WRITERS:
         units = range(2 * IMAGENET_CLASSES if writer.name == "imagenet" else len(writer.images))
-        writer.finish(root, [writer.render(root, unit) for unit in units])
-    return root
+        notes[writer.name] = [writer.render(root, unit) for unit in units]
+        writer.finish(root, notes[writer.name])
+    return root, notes
+
+
+@pytest.fixture(scope="session")
+def mini_root(rendered: tuple[Path, dict[str, list[list[Note]]]]) -> Path:
+    return rendered[0]
+
+
+@pytest.fixture(scope="session")
+def mini_notes(rendered: tuple[Path, dict[str, list[list[Note]]]]) -> dict[str, list[list[Note]]]:
+    """What each dataset's annotation files are made of."""
+    return rendered[1]

@@ -1,0 +1,60 @@
+"""The mini suite's datasets in the cache. Imports little: it is what processes that render import."""
+
+import shutil
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from benchmark.engines.base import Engine
+from benchmark.engines.local import LocalEngine
+from benchmark.engines.processes import ProcessEngine
+from benchmark.engines.progress import OneBar, Reporter
+from tasks.mini import MINI_VERSION, Piece, finish, missing_pieces, render_piece
+from zoo.errors import InputError
+
+_DAY = 24 * 3600
+
+
+def mini_data(cache: Path, workers: int, report: Reporter) -> Path:
+    """The folder of the mini suite's datasets; what is not there, or not as it was rendered, is rendered.
+
+    Raises:
+        InputError: The cache cannot hold them.
+    """
+    root = cache / "mini-data" / MINI_VERSION
+    try:
+        _remove_old_drafts(root)
+        missing = missing_pieces(root)
+        if missing:
+            render(root, missing, workers, report)
+        finish(root)
+    except (FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
+        raise InputError(f"{root} cannot be used: {error.strerror}; choose another --cache") from error
+    return root
+
+
+def render(root: Path, pieces: Sequence[Piece], workers: int, report: Reporter) -> None:
+    """Render pieces of the mini datasets, side by side in processes where several are allowed.
+
+    Raises:
+        WorkerDiedError: A process was ended from outside; the other pieces are kept.
+    """
+    processes = min(workers, len(pieces))
+    engine: Engine = ProcessEngine(processes, threads=1) if processes > 1 else LocalEngine()
+    images = sum(piece.images for piece in pieces)
+    with report.bar("rendering the mini datasets", images, "images") as advance:
+        engine.map(partial(_render, root), pieces, OneBar(advance, report))
+
+
+def _render(root: Path, piece: Piece, report: Reporter) -> None:
+    with report.bar(piece.dataset, piece.images, "images") as advance:
+        render_piece(root, piece)
+        advance(piece.images)
+
+
+def _remove_old_drafts(root: Path) -> None:
+    """Remove what killed renderings of earlier versions left, which wrote everything into one folder."""
+    for folder in root.parent.glob(f".{root.name}-*"):
+        if time.time() - folder.stat().st_mtime > _DAY:
+            shutil.rmtree(folder, ignore_errors=True)
