@@ -1,6 +1,7 @@
 """Records to tables of scores: pure functions from data frame to a data frame of cells."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -125,7 +126,7 @@ def metrics_table(records: pd.DataFrame, column: Column) -> pd.DataFrame:
     best, floors = best_rows(rows), draws_of(rows)
     table: dict[str, list[str] | list[Cell]] = {"backbone": [backbone.label for backbone in backbones]}
     for metric in sorted(metrics, key=lambda name: metric_rank(column.task, name)):
-        one = Column(column.task, column.dataset, column.protocol, metric, metric, column.partial)
+        one = replace(column, metric=metric, heading=metric)
         cells = _floor_cells(floors, one) | _best_cells(best, one, Ties())
         table[metric] = [cells.get(backbone.name, EMPTY) for backbone in backbones]
     return pd.DataFrame(table)
