@@ -3,6 +3,7 @@
 import math
 import re
 
+from leaderboards.records.files import safe_name
 from tasks.registry import TASKS, TaskEntry
 
 COMPARISON_TASK = "cka"
@@ -25,7 +26,7 @@ def task_display(name: str) -> TaskEntry:
 
 def page_name(suite: str) -> str:
     """A suite's name as the name of its pages' files, which stay in their folder whatever it is called."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", suite).strip(".-") or "unnamed"
+    return safe_name(re.sub(r"[^\w.-]+", "-", suite).strip(".-") or "unnamed")
 
 
 def inside_name(suite: str) -> str:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from leaderboards.choices.best import best_layers
 from leaderboards.choices.floor import draws_of, floor_scores
+from leaderboards.choices.poolings import better_poolings
 from leaderboards.choices.selection import (
     BoardBackbone,
     Column,
@@ -24,6 +25,9 @@ from leaderboards.display import GLOBAL_AVERAGE, metric_rank, score_text
 from leaderboards.pages.blocks import Cell, Mark
 
 EMPTY = Cell("")
+
+BETTER = "↑"
+"""Stands behind a score that another pooling of the backbone's layers exceeds."""
 
 
 def mark_of(*, best: bool, tied: bool) -> Mark:
@@ -43,7 +47,7 @@ def main_table(
 ) -> pd.DataFrame:
     """The leaderboard: backbones by columns, cells ``score ± half interval (layer/depth)``.
 
-    Each column's best is marked, and what is tied with it. The random floor's row is last, its cells
+    Each column's best is marked, what is tied with it, and where another pooling is better. The random floor's row is last, its cells
     are ``mean ± s.d.``, and it is never marked.
 
     Args:
@@ -51,11 +55,17 @@ def main_table(
         ties: For the `Column.key` of each column, what is tied with its best.
     """
     best, floors = best_layers(records), floor_scores(records)
+    better = {column: better_poolings(records, column) for column in columns_of(records)}
     floors = floors[floors["primary"].astype(bool)]
     ties = ties or {}
 
     def cells(column: Column) -> dict[str, Cell]:
-        return _floor_cells(floors, column) | _best_cells(best, column, ties.get(column.key, Ties()))
+        found = _best_cells(best, column, ties.get(column.key, Ties()))
+        marked = {
+            name: replace(cell, text=f"{cell.text} {BETTER}") if name in better[column] else cell
+            for name, cell in found.items()
+        }
+        return _floor_cells(floors, column) | marked
 
     return board(records, backbones_of(records), cells)
 
