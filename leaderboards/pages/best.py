@@ -15,8 +15,8 @@ from leaderboards.choices.ties import Ties
 from leaderboards.display import GLOBAL_AVERAGE, pooling_name, pooling_rank, task_display
 from leaderboards.pages.blocks import Block, Bullets, Heading, Table, Text
 from leaderboards.pages.honest import honest_table
-from leaderboards.pages.poolings import better_blocks
 from leaderboards.pages.notation import said
+from leaderboards.pages.poolings import better_blocks
 from leaderboards.pages.provenance import join
 from leaderboards.pages.scores import has_intervals, main_table
 from leaderboards.pages.wording import (

@@ -47,8 +47,8 @@ def main_table(
 ) -> pd.DataFrame:
     """The leaderboard: backbones by columns, cells ``score ± half interval (layer/depth)``.
 
-    Each column's best is marked, what is tied with it, and where another pooling is better. The random floor's row is last, its cells
-    are ``mean ± s.d.``, and it is never marked.
+    Each column's best is marked, what is tied with it, and where another pooling is better. The random
+    floor's row is last, its cells are ``mean ± s.d.``, and it is never marked.
 
     Args:
         records: Columns of `Record`, in any order.

@@ -42,7 +42,7 @@ named by a digest of what was looked at:"""
 
 NOT_SAID = "records of an earlier version, which do not say what they are over; the same run again adds that"
 
-BETTER = "↑ marks cells where another feature of some layer scores higher:"
+BETTER = "↑ marks scores that another kind of feature of the same backbone exceeds, at its own best layer:"
 
 PARTIAL = "† PARTIAL data: not comparable with scores on the complete dataset."
 
