@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from io import BytesIO
 from math import isinf
 from pathlib import Path
 
-from pyarrow.parquet import read_table
+from pyarrow import BufferReader
+from pyarrow.parquet import ParquetFile
 
 from benchmark.plan.bound import Subject
 from benchmark.scores.assess import Assessments, place_of
@@ -93,8 +93,7 @@ def is_current(kept: Kept) -> bool:
     """Whether records, and all that belongs to them, are there as they were written, of that fingerprint."""
     try:
         content = read_sealed(kept.records)
-        found = read_table(BytesIO(content), columns=["fingerprint"]).column(0).to_pylist()
-        if set(found) != {kept.fingerprint}:
+        if _values(content, "fingerprint") != {kept.fingerprint}:
             return False
         if is_older(content):
             if "items" in kept.beside:
@@ -112,11 +111,16 @@ def file_under(kept: Kept, suite: str) -> None:
     """
     content = read_sealed(kept.records)
     older = is_older(content)
-    found = read_table(BytesIO(content), columns=["suite"]).column(0).unique().to_pylist()
-    if older or not all(suite in suite_names(text) for text in found):
+    if older or not all(suite in suite_names(text) for text in _values(content, "suite")):
         companions = kept.companions() if older else companions_of(content)
         frame = with_all_columns(read_frame(kept.records)).assign(data=kept.data)
         write_frame(add_suite(frame, suite), kept.records, companions)
+
+
+def _values(content: bytes, column: str) -> set[str]:
+    """Different values of a column of texts, of thousands of small files one after the other."""
+    file = ParquetFile(BufferReader(content))
+    return set(file.read(columns=[column], use_threads=False).column(0).unique().to_pylist())
 
 
 def base_fields(context: Context, scored: Scored) -> dict[str, object]:
