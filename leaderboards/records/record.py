@@ -178,7 +178,14 @@ def suite_records(folder: Path, suite: str) -> pd.DataFrame:
 
 
 def with_all_columns(frame: pd.DataFrame) -> pd.DataFrame:
-    """Records with the columns `COLUMNS`; what they lack, as those of an older version do, is as usual."""
+    """Records with the columns `COLUMNS`; what they lack, as those of an older version do, is as usual.
+
+    Raises:
+        InputError: They lack what every version has written.
+    """
+    lacking = [column for column in COLUMNS if column not in frame and column not in DEFAULTS]
+    if lacking:
+        raise InputError(f"expected records but found a table without {', '.join(lacking)}; remove that file")
     for column, usual in DEFAULTS.items():
         if column not in frame:
             frame[column] = usual
