@@ -61,7 +61,7 @@ def test_a_damaged_file_is_named_in_one_sentence(tmp_path):
 
 def test_a_table_of_something_else_is_told(tmp_path):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(InputError, match="found a table without suite, backbone, .*; remove that file"):
+    with pytest.raises(InputError, match=r"found a table without suite, backbone, .*; remove that file"):
         read_records([tmp_path])
 
 
