@@ -3,6 +3,7 @@
 import math
 import re
 
+from leaderboards.records.files import safe_name
 from tasks.registry import TASKS, TaskEntry
 
 COMPARISON_TASK = "cka"
@@ -25,7 +26,7 @@ def task_display(name: str) -> TaskEntry:
 
 def page_name(suite: str) -> str:
     """A suite's name as the name of its pages' files, which stay in their folder whatever it is called."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", suite).strip(".-") or "unnamed"
+    return safe_name(re.sub(r"[^\w.-]+", "-", suite).strip(".-") or "unnamed")
 
 
 def inside_name(suite: str) -> str:
@@ -92,6 +93,12 @@ def _with_spread(value: float, spread: float, decimals: int) -> str:
     """``value ± spread``, without the spread where there is none, "" without a value."""
     text, around = fixed(value, decimals), fixed(spread, decimals)
     return f"{text} ± {around}" if text and around else text
+
+
+def counted(count: int, unit: str) -> str:
+    """A count of a unit that is named in the plural: ``1 query``, ``2 queries``."""
+    one = re.sub(r"ies$", "y", unit) if unit.endswith("ies") else re.sub(r"(?<=ch)es$|s$", "", unit)
+    return f"{count:,} {one if count == 1 else unit}"
 
 
 def ranges_text(numbers: list[int]) -> str:

@@ -173,7 +173,8 @@ def _compare(one: Published, run: pd.DataFrame | None) -> Reproduced:
     if sized.empty:
         sizes = ", ".join(f"{size} px" for size in sorted(set(run["input_size"].tolist())))
         return _row(one, "not run", f"run at {sizes}, published at {INPUT_SIZE} px")
-    found = _measure(one, newest(sized))
+    last = sized.loc[sized["date"] == sized["date"].max(), "data"].max()  # scores of other data are not mixed
+    found = _measure(one, newest(sized[sized["data"] == last]))
     return _row(one, "not run", found) if isinstance(found, str) else _judged(one, found)
 
 

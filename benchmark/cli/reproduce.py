@@ -52,6 +52,7 @@ def reproduce_command(
     A published number agrees where it meets the 95 % interval of the measured one. Exit code 1 if one is off.
     """
     from leaderboards.literature import all_published
+    from leaderboards.pages.csv import inert
     from leaderboards.reproduce import counts, reproduce
 
     chosen = choose(all_published(), backbones or (), tasks or (), source or ())
@@ -59,7 +60,7 @@ def reproduce_command(
     found = counts(frame)
     summary = f"{len(frame)} published numbers: " + ", ".join(f"{n} {name}" for name, n in found.items() if n)
     if form is Format.csv:
-        typer.echo(frame.to_csv(index=False, lineterminator="\n"), nl=False)
+        typer.echo(inert(frame).to_csv(index=False, lineterminator="\n"), nl=False)
     elif form is Format.json:
         rows = json.loads(frame.to_json(orient="records"))
         typer.echo(json.dumps({"counts": found, "numbers": rows}, indent=2, ensure_ascii=False))
@@ -111,9 +112,18 @@ def _require_known(what: str, given: Iterable[str], known: set[str]) -> None:
 
 
 def _records(folder: Path) -> "pd.DataFrame":
-    """All records below a folder; an empty frame where there are none."""
+    """All records below a folder; an empty frame where there are none.
+
+    Raises:
+        InputError: There is no such output.
+    """
     from leaderboards.records.record import read_records, to_frame
 
+    if not folder.parent.is_dir():
+        raise InputError(
+            f"expected a folder of records and tables at {folder.parent}, which does not exist; "
+            "`python -m benchmark run` writes one, --output names it"
+        )
     there = any(not path.name.startswith(".") for path in folder.rglob("*.parquet"))
     return read_records([folder]) if there else to_frame([])
 

@@ -16,9 +16,11 @@ def show(summary: RunSummary, report: Terminal) -> int:
     """
     plan, done = summary.plan, summary.done
     backbones, tasks = len(plan.backbones), len(plan.tasks.every)
-    report.say(f"{backbones} backbones, {plan.images:,} images each, {tasks} tasks")
+    images = counted(plan.images, "image") + (" each" if backbones > 1 else "")
+    report.say(f"{counted(backbones, 'backbone')}, {images}, {counted(tasks, 'task')}")
     if done.images:
-        report.say(f"{done.images:,} images through backbones, and scored, in {summary.seconds:.0f} s")
+        shown = counted(done.images, "image")
+        report.say(f"{shown} through backbones, and scored, in {summary.seconds:.0f} s")
     else:
         report.say("no image went through a backbone: all features were there")
     for absent in plan.tasks.absent:
@@ -26,7 +28,8 @@ def show(summary: RunSummary, report: Terminal) -> int:
     for line in done.unreadable[:MOST_NAMED]:
         report.say(f"left out: {line}")
     if len(done.unreadable) > MOST_NAMED:
-        report.say(f"left out: {len(done.unreadable) - MOST_NAMED} further images that cannot be decoded")
+        further = counted(len(done.unreadable) - MOST_NAMED, "further image")
+        report.say(f"left out: {further} that cannot be decoded")
     subjects = [task.subject for task in plan.tasks.every]
     partial = {subject.dataset: subject.coverage for subject in subjects if subject.coverage.partial}
     for name, coverage in sorted(partial.items()):
@@ -38,6 +41,11 @@ def show(summary: RunSummary, report: Terminal) -> int:
     if not done.failures:
         return 0
     return 2 if all(failure.bad_input for failure in done.failures) else 1
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: ``1 backbone``, ``2 backbones``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _short(path: Path) -> Path:

@@ -64,14 +64,17 @@ def _compare(plan: Plan, jobs: Sequence[ScoreJob], task: Comparison, advance: Ad
             stored = [member.stored for member in chosen]
             values, errors = compare(task.problem, stored, pooling, jobs[0].setup.device)
             for pair, block, error in _blocks(chosen, values, errors):
-                scored = Scored(task.subject, pair.fingerprint, unreadable, perf_counter() - begin)
+                scored = Scored(
+                    task.subject, pair.kept.fingerprint, pair.kept.data, unreadable, perf_counter() - begin
+                )
                 shared = base_fields(pair.first.setup.context, scored) | {"pooling": pooling, "n": images}
-                frames.setdefault(pair.records, []).append(_frame(shared, pair, block, error))
+                frames.setdefault(pair.kept.records, []).append(_frame(shared, pair, block, error))
         advance(1 / len(task.problem.rule.poolings))
     for both in combinations_with_replacement(jobs, 2):
         pair = Pair(*both)
-        if pair.records in frames and not is_current(pair.records, pair.fingerprint):
-            write_frame(pd.concat(frames[pair.records], ignore_index=True), pair.records)
+        kept = pair.kept
+        if kept.records in frames and not is_current(kept):
+            write_frame(pd.concat(frames[kept.records], ignore_index=True), kept.records)
 
 
 def _stored(plan: Plan, job: ScoreJob, task: Comparison) -> Compared:

@@ -10,7 +10,7 @@ import torch
 from benchmark.plan.layers import kept_layers, select_layers
 from benchmark.plan.plan import SourceKey
 from benchmark.request import Request
-from benchmark.scores.records import Context
+from benchmark.scores.records import Context, Kept
 from leaderboards.records.files import scored_path
 from tasks.base import digest
 from zoo.features import BackboneIdentity
@@ -86,6 +86,7 @@ class ScoreJob:
         setup: The backbone.
         task: Key of the task.
         fingerprint: Of its records.
+        data: Digest of the images and the ground truth that they are of.
         vectors: Folder of the vectors of each source that it takes.
         measured: Folder of what its groups left behind; None where nothing is measured.
     """
@@ -93,13 +94,20 @@ class ScoreJob:
     setup: Setup
     task: str
     fingerprint: str
+    data: str
     vectors: Mapping[SourceKey, Path]
     measured: Path | None
 
     @property
-    def records(self) -> Path:
-        """File of the records of this backbone and task."""
-        return self.setup.request.output / "records" / scored_path(self.task, self.setup.spec.name)
+    def kept(self) -> Kept:
+        """Files of this backbone and task in the output."""
+        output, name = self.setup.request.output, self.setup.spec.name
+        endings = {"records": "parquet", "items": "parquet", "arrays": "npz"}
+        paths = {
+            folder: output / folder / scored_path(self.task, name, ending=ending)
+            for folder, ending in endings.items()
+        }
+        return Kept(paths.pop("records"), self.fingerprint, self.data, paths)
 
 
 @dataclass(frozen=True)
@@ -110,15 +118,11 @@ class Pair:
     second: ScoreJob
 
     @property
-    def records(self) -> Path:
-        """File of the records of this pair."""
+    def kept(self) -> Kept:
+        """File of this pair in the output."""
         names = (job.setup.spec.name for job in (self.first, self.second))
-        return self.first.setup.request.output / "records" / scored_path(self.first.task, *names)
-
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint of the pair's records."""
-        return digest([self.first.fingerprint, self.second.fingerprint])
+        records = self.first.setup.request.output / "records" / scored_path(self.first.task, *names)
+        return Kept(records, digest([self.first.fingerprint, self.second.fingerprint]), self.first.data)
 
 
 @dataclass(frozen=True)

@@ -70,10 +70,11 @@ def _comparisons(plan: Plan, setups: Sequence[Setup], images: Signatures) -> tup
     for task in plan.tasks.comparisons:
         members = tuple(_score_job(plan, setup, task, images) for setup in ordered)
         pairs = [Pair(*both) for both in combinations_with_replacement(members, 2)]
-        if any(not is_current(pair.records, pair.fingerprint) for pair in pairs):
+        current = [pair for pair in pairs if is_current(pair.kept)]
+        if len(current) < len(pairs):
             stale.append(CompareJob(task.key, members))
-        for pair in pairs:
-            file_under(pair.records, pair.fingerprint, pair.first.setup.suite)
+        for pair in current:
+            file_under(pair.kept, pair.first.setup.suite)
     return tuple(stale)
 
 
@@ -86,8 +87,8 @@ def _backbone(
         if not task.concerns(setup.spec):
             continue
         job = _score_job(plan, setup, task, images)
-        if is_current(job.records, job.fingerprint):
-            file_under(job.records, job.fingerprint, setup.suite)
+        if is_current(job.kept):
+            file_under(job.kept, setup.suite)
         else:
             scores.append(job)
     needed = {job.task for job in scores} | {job.task for job in comparisons}
@@ -108,4 +109,4 @@ def _score_job(plan: Plan, setup: Setup, task: BoundTask, images: Signatures) ->
     vectors = {one.key: vectors_folder(setup, one, images) for one in plan.passes if task in one.vectors}
     measured = [measured_folder(setup, one, task, images) for one in plan.passes if task in one.measured]
     fingerprint = records_print(setup, task, plan.passes, images)
-    return ScoreJob(setup, task.key, fingerprint, vectors, measured[0] if measured else None)
+    return ScoreJob(setup, task.key, fingerprint, task.data, vectors, measured[0] if measured else None)

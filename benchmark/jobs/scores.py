@@ -17,7 +17,6 @@ from benchmark.scores.assess import assess_outcomes, measured_items
 from benchmark.scores.layers import LayerOutcome, score_measurements, score_vectors
 from benchmark.scores.records import Scored, to_records
 from leaderboards.records.arrays import write_arrays
-from leaderboards.records.files import scored_path
 from leaderboards.records.items import write_items
 from leaderboards.records.record import to_frame, write_frame
 from tasks.base import Outcome
@@ -69,10 +68,9 @@ def _score_measured(task: MeasuredTask, job: ScoreJob, refusals: Mapping[str, st
     source = task.problem.source
     groups = read_measurements(source, Shards.open(job.measured, source.shards), layers)
     outcomes = score_measurements(task.problem, groups, task.pooling, job.setup.request.workers)
-    _keep(task, job, outcomes, 0, begin)
     if task.arrays is not None and any(one.outcome.scores for one in outcomes):
-        path = scored_path(task.key, job.setup.spec.name, ending="npz")
-        write_arrays(task.arrays(groups), job.setup.request.output / "arrays" / path)
+        write_arrays(task.arrays(groups), job.kept.beside["arrays"])
+    _keep(task, job, outcomes, 0, begin)
 
 
 def readers_of(plan: Plan, job: ScoreJob) -> dict[str, VectorReader]:
@@ -94,13 +92,12 @@ def readers_of(plan: Plan, job: ScoreJob) -> dict[str, VectorReader]:
 def _keep(
     task: BoundTask, job: ScoreJob, outcomes: Sequence[LayerOutcome], unreadable: int, begin: float
 ) -> None:
-    """Write the records and items of a task."""
-    setup, entry = job.setup, task.subject.entry
+    """Write the items and the records of a task; records come last and name what belongs to them."""
+    setup, entry, kept = job.setup, task.subject.entry, job.kept
     # the layers of a floor are draws, whose spread is the uncertainty; an analysis chooses no layer
     primary = None if entry.analysis else entry.metric
     assessed = {} if setup.spec.is_floor else assess_outcomes(outcomes, primary)
-    scored = Scored(task.subject, job.fingerprint, unreadable, perf_counter() - begin)
+    scored = Scored(task.subject, job.fingerprint, job.data, unreadable, perf_counter() - begin)
     frame = to_frame(to_records(setup.context, scored, outcomes, assessed))
-    path = scored_path(task.key, setup.spec.name)
-    write_items(measured_items(outcomes), setup.request.output / "items" / path)
-    write_frame(frame, setup.request.output / "records" / path)
+    write_items(measured_items(outcomes), kept.beside["items"])
+    write_frame(frame, kept.records, kept.companions())

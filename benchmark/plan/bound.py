@@ -3,11 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.plan.identity import ground_truth, identity, short_digest
 from leaderboards.records.files import task_key
 from tasks.base import MeasuredProblem, Measurements, ScoredProblem, Source, VectorProblem
 from tasks.cka import CkaProblem
@@ -104,6 +106,13 @@ class BoundTask(ABC):
     def measured_problem(self) -> MeasuredProblem[Any] | None:
         """What is fed by the pass over one source; None where nothing is."""
         return None
+
+    @cached_property
+    def data(self) -> str:
+        """Short digest of what it looks at, the same on every machine and for every backbone."""
+        measured = self.measured_problem
+        sources = self.vector_sources or (() if measured is None else (measured.source,))
+        return short_digest([identity(source) for source in sources], ground_truth(self))
 
     @abstractmethod
     def join(self, tasks: BoundTasks) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.plan.bound import BoundTasks, Unbound
+from benchmark.plan.identity import own_name
 from benchmark.plan.limits import limit_classes, limit_keypoints, limit_regions, limit_retrieval, limit_videos
 from benchmark.plan.location import DataLocation
 from benchmark.plan.problems import PROBLEMS
@@ -35,13 +36,18 @@ def classification(at: DataLocation, folder: Path | None) -> ProbedClasses:
         wnids, per_class = None, at.protocol.own_probe
         hub = at.images.startswith("hf:")
         data = read_hub_dataset(at.images) if hub else read_folder(Path(at.images))
+        name = own_name(data)
     else:
         assert folder is not None
         data = read_imagenet(folder, entry)
+        name = data.name
     data = limit_classes(data, at.limit) if at.limit else data
     probe = probe_subset(data, wnids, per_class)
     where = classification_sources(data, probe.indices, at.protocol.images, at.protocol.batches)
-    return ProbedClasses(data, where, data.train.labels[where.probe_order], probe.coverage)
+    # sources keep the short name: what is stored of their images is told apart by fingerprints
+    return ProbedClasses(
+        replace(data, name=name), where, data.train.labels[where.probe_order], probe.coverage
+    )
 
 
 def retrieval(at: DataLocation, folder: Path, entry: RevisitedEntry) -> Retrieval:

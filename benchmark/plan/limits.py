@@ -17,31 +17,34 @@ from tasks.datasets.base import (
 
 def limit_classes(data: Classification, limit: int) -> Classification:
     """At most ``limit`` images a class in each split."""
-    return replace(
-        data,
-        train=_first_of_classes(data.train, limit),
-        val=_first_of_classes(data.val, limit),
-        coverage=_noted(data.coverage, f"limited to {limit} images a class"),
-    )
+    train, val = _first_of_classes(data.train, limit), _first_of_classes(data.val, limit)
+    used = f"{len(train.samples):,} train and {len(val.samples):,} val images"
+    if (len(train.samples), len(val.samples)) == (len(data.train.samples), len(data.val.samples)):
+        return data
+    note = f"limited to {_counted(limit, 'image')} a class: {used} were used"
+    return replace(data, train=train, val=val, coverage=_noted(data.coverage, note))
 
 
 def limit_retrieval(data: Retrieval, limit: int) -> Retrieval:
     """The first ``limit`` queries; the database stays whole, since it decides the ranking."""
+    if limit >= len(data.queries):
+        return data
     return replace(
         data,
         queries=data.queries[:limit],
         easy=data.easy[:limit],
         hard=data.hard[:limit],
         junk=data.junk[:limit],
-        coverage=_noted(data.coverage, f"limited to {limit} queries"),
+        coverage=_noted(data.coverage, f"limited to {_counted(limit, 'query', 'queries')}"),
     )
 
 
 def limit_videos(data: Videos, limit: int) -> Videos:
     """The first ``limit`` videos."""
-    return replace(
-        data, videos=data.videos[:limit], coverage=_noted(data.coverage, f"limited to {limit} videos")
-    )
+    if limit >= len(data.videos):
+        return data
+    note = f"limited to {_counted(limit, 'video')}"
+    return replace(data, videos=data.videos[:limit], coverage=_noted(data.coverage, note))
 
 
 def limit_keypoints(data: Keypoints, limit: int) -> Keypoints:
@@ -52,15 +55,18 @@ def limit_keypoints(data: Keypoints, limit: int) -> Keypoints:
         seen[pair.category] = seen.get(pair.category, 0) + 1
         if seen[pair.category] <= limit:
             kept.append(pair)
-    note = f"limited to {limit} pairs a category"
+    if len(kept) == len(data.pairs):
+        return data
+    note = f"limited to {_counted(limit, 'pair')} a category: {_counted(len(kept), 'pair')} used"
     return replace(data, pairs=tuple(kept), coverage=_noted(data.coverage, note))
 
 
 def limit_regions(data: Regions, limit: int) -> Regions:
     """The first ``limit`` images."""
-    return replace(
-        data, images=data.images[:limit], coverage=_noted(data.coverage, f"limited to {limit} images")
-    )
+    if limit >= len(data.images):
+        return data
+    note = f"limited to {_counted(limit, 'image')}"
+    return replace(data, images=data.images[:limit], coverage=_noted(data.coverage, note))
 
 
 def _first_of_classes(images: ClassImages, limit: int) -> ClassImages:
@@ -70,6 +76,11 @@ def _first_of_classes(images: ClassImages, limit: int) -> ClassImages:
         rank[where] = np.arange(len(where))
     (kept,) = np.nonzero(rank < limit)
     return ClassImages(tuple(images.samples[i] for i in kept), images.labels[kept], images.classes)
+
+
+def _counted(count: int, one: str, several: str = "") -> str:
+    """A count with its noun."""
+    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
 
 
 def _noted(coverage: Coverage, note: str) -> Coverage:

@@ -1,17 +1,28 @@
 """Outcomes as records, and where their files are."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import isinf
 from pathlib import Path
 
-from pyarrow import ArrowException
-from pyarrow.parquet import read_table
+from pyarrow import BufferReader
+from pyarrow.parquet import ParquetFile
 
 from benchmark.plan.bound import Subject
 from benchmark.scores.assess import Assessments, place_of
 from benchmark.scores.layers import LayerOutcome
-from leaderboards.records.record import Record, add_suite, read_frame, suite_names, write_frame
+from leaderboards.records.items import read_items
+from leaderboards.records.record import (
+    UNREADABLE,
+    Record,
+    add_suite,
+    read_frame,
+    suite_names,
+    with_all_columns,
+    write_frame,
+)
+from leaderboards.records.seal import companions_of, file_digest, is_older, read_sealed
 from leaderboards.records.version import VERSION
 from zoo.spec import BackboneSpec
 
@@ -39,12 +50,14 @@ class Scored:
     Attributes:
         subject: The task, its data and its protocol.
         fingerprint: Identity of features and scoring.
+        data: Digest of the images and their ground truth.
         unreadable: Images that could not be read and were left out.
         seconds: Time of the scoring.
     """
 
     subject: Subject
     fingerprint: str
+    data: str
     unreadable: int
     seconds: float
 
@@ -55,22 +68,59 @@ class Scored:
         return f"{text}; {self.unreadable} unreadable images left out" if self.unreadable else text
 
 
-def is_current(path: Path, fingerprint: str) -> bool:
-    """Whether a records file exists, can be read and belongs to that fingerprint."""
+@dataclass(frozen=True)
+class Kept:
+    """The files of one result, and what they must say.
+
+    Attributes:
+        records: Its records.
+        fingerprint: Identity of features and scoring.
+        data: Digest of the images and their ground truth.
+        beside: Files that may belong to the records (items, arrays), by name.
+    """
+
+    records: Path
+    fingerprint: str
+    data: str = ""
+    beside: Mapping[str, Path] = field(default_factory=dict)
+
+    def companions(self) -> dict[str, str]:
+        """Digests of the files beside the records that are there."""
+        return {name: file_digest(path) for name, path in self.beside.items() if path.is_file()}
+
+
+def is_current(kept: Kept) -> bool:
+    """Whether records, and all that belongs to them, are there as they were written, of that fingerprint."""
     try:
-        found = read_table(path, columns=["fingerprint"]).column(0).to_pylist()
-    except (OSError, ArrowException):
+        content = read_sealed(kept.records)
+        if _values(content, "fingerprint") != {kept.fingerprint}:
+            return False
+        if is_older(content):
+            if "items" in kept.beside:
+                read_items(kept.beside["items"])
+            return True
+        return all(file_digest(kept.beside[name]) == one for name, one in companions_of(content).items())
+    except UNREADABLE:
         return False
-    return bool(found) and set(found) == {fingerprint}
 
 
-def file_under(path: Path, fingerprint: str, suite: str) -> None:
-    """Let current records, left by a run of another suite perhaps, belong to this one's page, too."""
-    if not is_current(path, fingerprint):
-        return
-    found = read_table(path, columns=["suite"]).column(0).unique().to_pylist()
-    if not all(suite in suite_names(text) for text in found):
-        write_frame(add_suite(read_frame(path), suite), path)
+def file_under(kept: Kept, suite: str) -> None:
+    """Let current records, left by a run of another suite perhaps, belong to this one's page, too.
+
+    Those of an earlier version, whose fingerprint says which images they are of, are told so and sealed.
+    """
+    content = read_sealed(kept.records)
+    older = is_older(content)
+    if older or not all(suite in suite_names(text) for text in _values(content, "suite")):
+        companions = kept.companions() if older else companions_of(content)
+        frame = with_all_columns(read_frame(kept.records)).assign(data=kept.data)
+        write_frame(add_suite(frame, suite), kept.records, companions)
+
+
+def _values(content: bytes, column: str) -> set[str]:
+    """Different values of a column of texts, of thousands of small files one after the other."""
+    file = ParquetFile(BufferReader(content))
+    return set(file.read(columns=[column], use_threads=False).column(0).unique().to_pylist())
 
 
 def rule_of(spec: BackboneSpec) -> str:
@@ -95,6 +145,7 @@ def base_fields(context: Context, scored: Scored) -> dict[str, object]:
         "protocol": subject.protocol,
         "dataset": subject.dataset,
         "split": subject.split,
+        "data": scored.data,
         "partial": subject.coverage.partial or scored.unreadable > 0,
         "coverage": scored.coverage,
         "dtype": context.dtype,
@@ -124,9 +175,9 @@ def to_records(
                 "metric": score.metric,
                 "primary": shown and score.head < 0 and score.metric == entry.metric,
                 "head": score.head,
-                "value": score.value,
                 "n": score.n,
                 "unit": score.unit,
+                **_number(score.value),
             }
             if found := assessed.get((place_of(one), score.statistic)):
                 fields |= {
@@ -142,3 +193,8 @@ def to_records(
             fields = {"metric": entry.metric, "primary": shown, "value": float("nan"), "n": 0, "unit": ""}
             records.append(Record(**shared, **where, **fields, reason=reason))  # type: ignore[arg-type]
     return records
+
+
+def _number(value: float) -> dict[str, object]:
+    """A score's value, or why it is none: what is infinite is no score."""
+    return {"value": float("nan"), "reason": f"not a number: {value}"} if isinf(value) else {"value": value}

@@ -1,10 +1,10 @@
 """Which analyses some records hold, and what may be said of their numbers: nothing that ranks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from leaderboards.choices.selection import is_floor
+from leaderboards.choices.selection import UNKNOWN_DATA, is_floor
 from leaderboards.display import metric_rank, pooling_rank, task_rank
 from zoo.spec import Layer
 
@@ -18,17 +18,26 @@ class Analysis:
         dataset: What it was measured on.
         protocol: How.
         metrics: Its metrics in order, the primary one first; empty where nothing could be measured.
+        data: Digest of the images.
+        apart: Whether it stands beside the same one of other images.
     """
 
     task: str
     dataset: str
     protocol: str
     metrics: tuple[str, ...]
+    data: str = ""
+    apart: bool = False
+
+    @property
+    def place(self) -> str:
+        """The dataset, and its data where that tells analyses apart."""
+        return f"{self.dataset} [{self.data or UNKNOWN_DATA}]" if self.apart else self.dataset
 
     def rows(self, records: pd.DataFrame) -> pd.DataFrame:
         """Its records, of all metrics, layers and heads."""
         same = (records["task"] == self.task) & (records["dataset"] == self.dataset)
-        return records[same & (records["protocol"] == self.protocol)]
+        return records[same & (records["protocol"] == self.protocol) & (records["data"] == self.data)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +55,25 @@ class View:
 def analyses_of(records: pd.DataFrame) -> tuple[Analysis, ...]:
     """The analyses of some records, all of which are of analyses, in order."""
     keys = sorted(
-        set(zip(records["task"], records["dataset"], records["protocol"], strict=True)),
-        key=lambda key: (task_rank(key[0]), key[1], key[2] != "standard", key[2]),
+        set(zip(*(records[name] for name in ("task", "dataset", "protocol", "data")), strict=True)),
+        key=lambda key: (task_rank(key[0]), key[1], key[2] != "standard", key[2], key[3]),
     )
-    return tuple(_analysis(records, *key) for key in keys)
+    several = {key[:3] for key in keys if sum(other[:3] == key[:3] for other in keys) > 1}
+    return tuple(
+        _with_metrics(
+            Analysis(task, dataset, protocol, (), data, (task, dataset, protocol) in several), records
+        )
+        for task, dataset, protocol, data in keys
+    )
 
 
-def _analysis(records: pd.DataFrame, task: str, dataset: str, protocol: str) -> Analysis:
-    """One analysis with its metrics."""
-    rows = Analysis(task, dataset, protocol, ()).rows(records)
+def _with_metrics(one: Analysis, records: pd.DataFrame) -> Analysis:
+    """An analysis with its metrics."""
+    rows = one.rows(records)
     rows = rows[rows["metric"] != ""]
     primary = set(rows.loc[rows["primary"].astype(bool), "metric"])
-    metrics = sorted(set(rows["metric"]), key=lambda name: (name not in primary, metric_rank(task, name)))
-    return Analysis(task, dataset, protocol, tuple(metrics))
+    metrics = sorted(set(rows["metric"]), key=lambda name: (name not in primary, metric_rank(one.task, name)))
+    return replace(one, metrics=tuple(metrics))
 
 
 def measured(rows: pd.DataFrame) -> pd.DataFrame:

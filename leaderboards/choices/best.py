@@ -26,12 +26,14 @@ def best_layers(records: pd.DataFrame) -> pd.DataFrame:
     rows = score_rows(records)
     best = best_rows(rows[rows["primary"].astype(bool) & (rows["metric"] != "")])
     ranks = {backbone.name: rank for rank, backbone in enumerate(backbones_of(records))}
-    places = {column.key: place for place, column in enumerate(columns_of(records))}
+    places = {
+        (one.task, one.dataset, one.protocol, one.data, one.metric): place
+        for place, one in enumerate(columns_of(records))
+    }
+    keys = best[COLUMN].itertuples(index=False, name=None)
     order = [
-        (ranks[str(backbone)], places[task, dataset, protocol, metric])
-        for backbone, task, dataset, protocol, metric in best[["backbone", *COLUMN]].itertuples(
-            index=False, name=None
-        )
+        (ranks[str(backbone)], places[tuple(key)])
+        for backbone, key in zip(best["backbone"], keys, strict=True)
     ]
     positions = sorted(range(len(best)), key=lambda position: order[position])
     return best.iloc[positions].reset_index(drop=True)[BEST]

@@ -11,7 +11,7 @@ def floor_scores(records: pd.DataFrame) -> pd.DataFrame:
     """Mean, standard deviation (of a sample) and number of the random floor's draws for every metric.
 
     Returns:
-        Columns backbone, task, dataset, protocol, metric, pooling, primary, mean, deviation, draws.
+        Columns backbone, task, dataset, protocol, data, metric, pooling, primary, mean, deviation, draws.
     """
     return draws_of(score_rows(records))
 

@@ -35,7 +35,9 @@ def empty_cells(records: pd.DataFrame) -> list[str]:
     found: dict[Key, set[tuple[int, str]]] = defaultdict(set)
     columns = columns_of(scores)
     primary = {(column.task, column.dataset, column.protocol): column for column in columns}
-    poolings = {key: primary_poolings(scores, column) for key, column in primary.items()}
+    poolings: dict[tuple[str, str, str], dict[str, str]] = {key: {} for key in primary}
+    for column in columns:
+        poolings[column.task, column.dataset, column.protocol] |= primary_poolings(scores, column)
     fields = ["backbone", "task", "dataset", "protocol", "pooling", "other", "reason", "layer", "tap"]
     missing = rows.loc[rows["value"].isna(), fields]
     for backbone, task, dataset, protocol, pooling, other, reason, layer, tap in missing.itertuples(
@@ -45,9 +47,18 @@ def empty_cells(records: pd.DataFrame) -> list[str]:
         named = "" if pooling == usual else pooling
         found[backbone, task, dataset, protocol, named, other, reason or NO_REASON].add((int(layer), tap))
     for column in columns:
-        for name, layers in _absent(column.rows(scores), column, backbones):
+        elsewhere = _in_other_columns(scores, column, columns)
+        absent = [one for one in backbones if one.name not in elsewhere]
+        for name, layers in _absent(column.rows(scores), column, absent):
             found[name, column.task, column.dataset, column.protocol, "", "", NOT_RUN] |= layers
     return _sentences(found, backbones)
+
+
+def _in_other_columns(rows: pd.DataFrame, column: Column, columns: Sequence[Column]) -> set[str]:
+    """Backbones whose scores are of other data than a column's and stand apart from it."""
+    same = [one for one in columns if one.key[::2] == column.key[::2] and one.dataset == column.dataset]
+    found = {name for one in same if one.data != column.data for name in one.rows(rows)["backbone"]}
+    return found - set(column.rows(rows)["backbone"])
 
 
 def empty_analyses(records: pd.DataFrame) -> list[str]:

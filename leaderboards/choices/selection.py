@@ -1,10 +1,11 @@
 """Which records a table is made of: the newest of each identity, in the order of the page."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from leaderboards.display import COMPARISON_TASK, metric_rank, pooling_rank, task_display, task_rank
@@ -13,8 +14,11 @@ from zoo.spec import FAMILIES
 FLOOR = "random"
 """Family whose layers are independent draws of random features."""
 
-COLUMN = ["task", "dataset", "protocol", "metric"]
+COLUMN = ["task", "dataset", "protocol", "data", "metric"]
 """What makes one column of the leaderboard."""
+
+UNKNOWN_DATA = "earlier version"
+"""What stands for the digest of data that records do not tell."""
 
 PLACE = ["layer", "tap", "pooling"]
 OTHER = ["other", "other_layer", "other_tap"]
@@ -52,7 +56,11 @@ class BoardBackbone:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the leaderboard: the primary metric of a task on a dataset."""
+    """A column of the leaderboard: the primary metric of a task on a dataset.
+
+    Scores over different images or another ground truth, such as those of a limited run, have columns of
+    their own, whatever the dataset is called: only what stands in one column is ranked.
+    """
 
     task: str
     dataset: str
@@ -60,16 +68,24 @@ class Column:
     metric: str
     heading: str
     partial: bool
+    data: str = ""
+    apart: bool = False
+    """Whether there are columns of the same task, dataset and protocol with other data."""
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Its values of `COLUMN`."""
-        return (self.task, self.dataset, self.protocol, self.metric)
+        """What tells it from the other columns; the dataset with its data, where records say which."""
+        return (self.task, f"{self.dataset} {self.data}".strip(), self.protocol, self.metric)
+
+    @property
+    def place(self) -> str:
+        """The dataset, and its data where that tells columns apart."""
+        return f"{self.dataset} [{self.data or UNKNOWN_DATA}]" if self.apart else self.dataset
 
     def rows(self, records: pd.DataFrame) -> pd.DataFrame:
-        """The records of its task, dataset and protocol, all metrics."""
+        """The records of its task, dataset, data and protocol, all metrics."""
         same = (records["task"] == self.task) & (records["dataset"] == self.dataset)
-        same &= records["protocol"] == self.protocol
+        same &= (records["protocol"] == self.protocol) & (records["data"] == self.data)
         return records if same.all() else records[same]
 
 
@@ -116,6 +132,12 @@ def newest(records: pd.DataFrame) -> pd.DataFrame:
         places = sorted(range(len(keys)), key=ranks.__getitem__)
         last = {keys[place]: place for place in places}
         records = records.iloc[list(last.values())].reset_index(drop=True)
+    infinite = np.isinf(records["value"].astype(float))
+    if infinite.any():  # what is no number is never the best of anything
+        records = records.assign(
+            reason=records["reason"].mask(infinite, "not a number: infinite"),
+            value=records["value"].mask(infinite),
+        )
     texts = [column for column, dtype in records.dtypes.items() if isinstance(dtype, pd.StringDtype)]
     return records.astype(dict.fromkeys(texts, object)).copy() if texts else records
 
@@ -157,23 +179,34 @@ def columns_of(records: pd.DataFrame) -> tuple[Column, ...]:
             key[1],
             key[2] != "standard",
             key[2],
-            metric_rank(key[0], key[3]),
+            metric_rank(key[0], key[4]),
         ),
     )
-    return tuple(_column(rows, keys, *key) for key in keys)
+    columns = [_column(rows, keys, key) for key in keys]
+    # of one task, dataset and protocol the complete data come first, then what most backbones are scored on
+    most = {column.key: len(set(column.rows(rows)["backbone"])) for column in columns}
+    first = {(one.task, one.dataset, one.protocol): place for place, one in reversed([*enumerate(columns)])}
+    return tuple(
+        sorted(
+            columns,
+            key=lambda one: (first[one.task, one.dataset, one.protocol], one.partial, -most[one.key]),
+        )
+    )
 
 
-def _column(
-    rows: pd.DataFrame, keys: list[tuple[str, ...]], task: str, dataset: str, protocol: str, metric: str
-) -> Column:
-    """A column whose heading names dataset and protocol only where its task has several of them."""
-    same = [key for key in keys if key[0] == task]
+def _column(rows: pd.DataFrame, keys: list[tuple[str, ...]], key: tuple[str, ...]) -> Column:
+    """A column whose heading names dataset, data and protocol only where its task has several of them."""
+    task, dataset, protocol, data, metric = key
+    same = [other for other in keys if other[0] == task]
+    apart = len({other[3] for other in same if other[1:3] == (dataset, protocol)}) > 1
     heading = f"{task} {metric}"
-    heading += f", {dataset}" if len({key[1] for key in same}) > 1 else ""
-    heading += f" ({protocol})" if len({key[2] for key in same}) > 1 else ""
-    column = Column(task, dataset, protocol, metric, heading, partial=False)
-    partial = bool(column.rows(rows)["partial"].any())
-    return Column(task, dataset, protocol, metric, heading + (" †" if partial else ""), partial)
+    heading += f", {dataset}" if len({other[1] for other in same}) > 1 else ""
+    heading += f" ({protocol})" if len({other[2] for other in same}) > 1 else ""
+    heading += f" [{data or UNKNOWN_DATA}]" if apart else ""
+    column = Column(task, dataset, protocol, metric, heading, False, data, apart)
+    if not column.rows(rows)["partial"].any():
+        return column
+    return replace(column, heading=f"{heading} †", partial=True)
 
 
 def primary_poolings(rows: pd.DataFrame, column: Column) -> dict[str, str]:

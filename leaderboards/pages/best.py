@@ -16,13 +16,17 @@ from leaderboards.display import GLOBAL_AVERAGE, pooling_name, pooling_rank, tas
 from leaderboards.pages.blocks import Block, Bullets, Heading, Table, Text
 from leaderboards.pages.honest import honest_table
 from leaderboards.pages.notation import said
+from leaderboards.pages.poolings import better_blocks
 from leaderboards.pages.provenance import join
 from leaderboards.pages.scores import has_intervals, main_table
 from leaderboards.pages.wording import (
+    APART,
     AVERAGED,
     FEATURES,
     HONEST,
     NO_ITEMS,
+    NOT_SAID,
+    NOTHING_COMPARED,
     OPTIMISM,
     PARTIAL,
     UNTESTED,
@@ -47,6 +51,9 @@ def best_blocks(records: pd.DataFrame, columns: tuple[Column, ...], ties: Column
         reading(intervals=intervals, ties=_compared(ties)),
         Heading(2, "The best layer of each backbone"),
         Table(main_table(records, ties), left=2, caption="The best layer of each backbone", head=1),
+        _pooling_note(records, columns),
+        *better_blocks(records, columns),
+        *_apart_blocks(records, columns),
         *_partial_blocks(records, columns),
         _tie_note(records, columns, ties),
     ]
@@ -60,7 +67,7 @@ def best_blocks(records: pd.DataFrame, columns: tuple[Column, ...], ties: Column
     if any(not one.trained and not one.floor for one in backbones_of(records)):
         blocks.append(said(UNTRAINED_NOTE))
     legend = Table(_legend(columns), left=3, caption="What the columns ask")
-    return [*blocks, said("What the columns ask:"), legend, _pooling_note(records, columns)]
+    return [*blocks, said("What the columns ask:"), legend]
 
 
 def _legend(columns: tuple[Column, ...]) -> pd.DataFrame:
@@ -79,9 +86,11 @@ def _tie_note(records: pd.DataFrame, columns: tuple[Column, ...], ties: ColumnTi
     labels = {backbone.name: backbone.label for backbone in backbones_of(records) if not backbone.floor}
     if len(labels) < 2 or not has_intervals(records):
         return Text(())
-    untested = {column.heading: ties[column.key].untested for column in columns if column.key in ties}
-    if not ties or (any(untested.values()) and not _compared(ties)):
+    if not ties:
         return said(NO_ITEMS)
+    untested = {column.heading: ties[column.key].untested for column in columns if column.key in ties}
+    if any(untested.values()) and not _compared(ties):
+        return said(NOTHING_COMPARED)
     names = [
         f"{heading} ({', '.join(label for name, label in labels.items() if name in lacking)})"
         for heading, lacking in untested.items()
@@ -93,6 +102,19 @@ def _tie_note(records: pd.DataFrame, columns: tuple[Column, ...], ties: ColumnTi
 def _compared(ties: ColumnTies) -> bool:
     """Whether any backbone was compared with the best of its column."""
     return any(one.tied or one.apart for one in ties.values())
+
+
+def _apart_blocks(records: pd.DataFrame, columns: tuple[Column, ...]) -> list[Block]:
+    """Which columns hold scores of one dataset over different images, and what each is over."""
+    apart = [column for column in columns if column.apart]
+    if not apart:
+        return []
+    rows = score_rows(records)
+    said_of = [
+        f"{column.heading}: {join(column.rows(rows)['coverage']) if column.data else NOT_SAID}"
+        for column in apart
+    ]
+    return [said(APART), Bullets(tuple(said_of))]
 
 
 def _partial_blocks(records: pd.DataFrame, columns: tuple[Column, ...]) -> list[Block]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,11 @@ import pandas as pd
 
 from leaderboards.pages.blocks import Numbers, Page
 from zoo.errors import InputError
+
+_FORMULA = re.compile(r"(?!-?\d+(\.\d+)?$)'*[=+\-@\t\r\n]")
+"""Texts that begin like a formula, also behind apostrophes that stand for themselves; no plain number."""
+
+_INERT = re.compile(r"''*[=+\-@\t\r\n]")
 
 
 def csv_page(page: Page) -> str:
@@ -18,7 +24,15 @@ def csv_page(page: Page) -> str:
 
 def csv_text(numbers: Numbers) -> str:
     """Numbers as the text of a CSV file, the columns' names first."""
-    return numbers.frame.to_csv(index=False, lineterminator="\n")
+    return inert(numbers.frame).to_csv(index=False, lineterminator="\n")
+
+
+def inert(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame whose texts no spreadsheet runs: an apostrophe stands before what it would take as a formula.
+
+    Numbers stay numbers; `read_numbers` takes the apostrophes off again.
+    """
+    return frame.map(lambda cell: f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell)
 
 
 def file_digest(text: str) -> str:
@@ -39,6 +53,7 @@ def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
         raise InputError(
             f"expected a leaderboard table in {path} but cannot read it: {error}; write it again"
         ) from error
+    frame = frame.map(lambda cell: cell[1:] if _INERT.match(cell) else cell)
     if list(frame.columns) != list(columns):
         raise InputError(f"expected the columns {', '.join(columns)} in {path}; write it again")
     return frame

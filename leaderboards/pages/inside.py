@@ -73,7 +73,7 @@ def _analysis_blocks(rows: pd.DataFrame, one: Analysis) -> list[Block]:
     """The section of one analysis."""
     entry = task_display(one.task)
     blocks: list[Block] = [
-        Heading(2, f"{one.task} on {one.dataset} ({one.protocol})"),
+        Heading(2, f"{one.task} on {one.place} ({one.protocol})"),
         said(ASKED, asks=entry.asks) if entry.asks else Text(()),
         said(MEASURED, measures=entry.measures) if entry.measures else Text(()),
     ]
@@ -91,7 +91,7 @@ def _view_blocks(rows: pd.DataFrame, one: Analysis, view: View) -> list[Block]:
     whole, heads = rows[rows["head"] == -1], rows[rows["head"] >= 0]
     main = whole[whole["metric"] == primary]
     words = f"{TOKENS.get(view.pooling, view.pooling)}, {view.tap}"
-    title = f"{one.task} on {one.dataset} ({one.protocol}), {words}"
+    title = f"{one.task} on {one.place} ({one.protocol}), {words}"
     units = units_text(rows)
     blocks: list[Block] = [Heading(3, f"{primary}: {words}")]
     if len(main):

@@ -48,7 +48,7 @@ def depth_axis(backbones: tuple[BoardBackbone, ...]) -> tuple[str, dict[str, int
 def _column_blocks(rows: pd.DataFrame, column: Column, chosen: pd.DataFrame) -> list[Block]:
     """The part of one column."""
     mark = " †" if column.partial else ""
-    title = f"{column.task} on {column.dataset} ({column.protocol}): {column.metric}, %{mark}"
+    title = f"{column.task} on {column.place} ({column.protocol}): {column.metric}, %{mark}"
     blocks: list[Block] = [Heading(3, title), *_figures(rows, column)]
     blocks += _pooling_blocks(rows, column, None, title)
     if not chosen.empty:
@@ -79,7 +79,7 @@ def _figures(records: pd.DataFrame, column: Column) -> list[Block]:
             value = own.get(block, float("nan"))
             points.append((backbone.label, block / scale[backbone.name], value))
     frame = pd.DataFrame(points, columns=["series", "x", "y"])
-    title = f"{column.task} on {column.dataset} ({column.protocol}): the score of every block"
+    title = f"{column.task} on {column.place} ({column.protocol}): the score of every block"
     return [Figure(frame, "lines", title, axis, f"{column.metric}, %")]
 
 

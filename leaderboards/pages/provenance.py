@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from leaderboards.choices.selection import backbones_of
-from leaderboards.display import task_rank
+from leaderboards.display import counted, task_rank
 from leaderboards.pages.blocks import Block, Heading, Numbers, Table, Text
 from leaderboards.pages.csv import csv_text, file_digest
 from leaderboards.pages.notation import said
@@ -77,7 +77,7 @@ def units_text(rows: pd.DataFrame) -> str:
     texts = []
     for unit, counts in rows.groupby("unit", sort=True)["n"]:
         low, high = int(counts.min()), int(counts.max())
-        texts.append(f"{low:,} {unit}" if low == high else f"{low:,} to {high:,} {unit}")
+        texts.append(counted(low, str(unit)) if low == high else f"{low:,} to {high:,} {unit}")
     return f"n = {' or '.join(texts)}" if texts else ""
 
 

@@ -1,11 +1,13 @@
 """Records to tables of scores: pure functions from data frame to a data frame of cells."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from leaderboards.choices.best import best_layers
 from leaderboards.choices.floor import draws_of, floor_scores
+from leaderboards.choices.poolings import better_poolings
 from leaderboards.choices.selection import (
     BoardBackbone,
     Column,
@@ -23,6 +25,9 @@ from leaderboards.display import GLOBAL_AVERAGE, metric_rank, score_text
 from leaderboards.pages.blocks import Cell, Mark
 
 EMPTY = Cell("")
+
+BETTER = "↑"
+"""Stands behind a score that another pooling of the backbone's layers exceeds."""
 
 
 def mark_of(*, best: bool, tied: bool) -> Mark:
@@ -42,19 +47,25 @@ def main_table(
 ) -> pd.DataFrame:
     """The leaderboard: backbones by columns, cells ``score ± half interval (layer/depth)``.
 
-    Each column's best is marked, and what is tied with it. The random floor's row is last, its cells
-    are ``mean ± s.d.``, and it is never marked.
+    Each column's best is marked, what is tied with it, and where another pooling is better. The random
+    floor's row is last, its cells are ``mean ± s.d.``, and it is never marked.
 
     Args:
         records: Columns of `Record`, in any order.
         ties: For the `Column.key` of each column, what is tied with its best.
     """
     best, floors = best_layers(records), floor_scores(records)
+    better = {column: better_poolings(records, column) for column in columns_of(records)}
     floors = floors[floors["primary"].astype(bool)]
     ties = ties or {}
 
     def cells(column: Column) -> dict[str, Cell]:
-        return _floor_cells(floors, column) | _best_cells(best, column, ties.get(column.key, Ties()))
+        found = _best_cells(best, column, ties.get(column.key, Ties()))
+        marked = {
+            name: replace(cell, text=f"{cell.text} {BETTER}") if name in better[column] else cell
+            for name, cell in found.items()
+        }
+        return _floor_cells(floors, column) | marked
 
     return board(records, backbones_of(records), cells)
 
@@ -125,7 +136,7 @@ def metrics_table(records: pd.DataFrame, column: Column) -> pd.DataFrame:
     best, floors = best_rows(rows), draws_of(rows)
     table: dict[str, list[str] | list[Cell]] = {"backbone": [backbone.label for backbone in backbones]}
     for metric in sorted(metrics, key=lambda name: metric_rank(column.task, name)):
-        one = Column(column.task, column.dataset, column.protocol, metric, metric, column.partial)
+        one = replace(column, metric=metric, heading=metric)
         cells = _floor_cells(floors, one) | _best_cells(best, one, Ties())
         table[metric] = [cells.get(backbone.name, EMPTY) for backbone in backbones]
     return pd.DataFrame(table)

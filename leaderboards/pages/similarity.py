@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from leaderboards.choices.selection import BoardBackbone, backbones_of, half_widths, pair_rows
+from leaderboards.choices.selection import UNKNOWN_DATA, BoardBackbone, backbones_of, half_widths, pair_rows
 from leaderboards.display import COMPARISON_TASK, pooling_name, pooling_rank, similarity_text
 from leaderboards.pages.blocks import Block, Heading, Table
 from leaderboards.pages.notation import said
@@ -19,19 +19,34 @@ class CkaTable:
     dataset: str
     protocol: str
     pooling: str
+    data: str = ""
+    apart: bool = False
+    """Whether there are tables of the same dataset and protocol with other images."""
+
+    @property
+    def place(self) -> str:
+        """The dataset, and its data where that tells tables apart."""
+        return f"{self.dataset} [{self.data or UNKNOWN_DATA}]" if self.apart else self.dataset
 
     def rows(self, pairs: pd.DataFrame) -> pd.DataFrame:
         """Its rows of the records that compare layers."""
         same = (pairs["dataset"] == self.dataset) & (pairs["protocol"] == self.protocol)
-        return pairs[same & (pairs["pooling"] == self.pooling)]
+        return pairs[same & (pairs["pooling"] == self.pooling) & (pairs["data"] == self.data)]
 
 
 def cka_tables(records: pd.DataFrame) -> tuple[CkaTable, ...]:
-    """One comparison for each dataset, protocol and pooling, in order."""
+    """One comparison for each dataset, protocol, pooling and set of images, in order."""
     pairs = records[records["other"] != ""]
-    keys = pairs[["dataset", "protocol", "pooling"]].drop_duplicates().itertuples(index=False, name=None)
-    ordered = sorted(keys, key=lambda key: (key[0], key[1] != "standard", key[1], pooling_rank(key[2])))
-    return tuple(CkaTable(*key) for key in ordered)
+    columns = ["dataset", "protocol", "pooling", "data"]
+    keys = [*pairs[columns].drop_duplicates().itertuples(index=False, name=None)]
+    ordered = sorted(
+        keys, key=lambda key: (key[0], key[1] != "standard", key[1], pooling_rank(key[2]), key[3])
+    )
+    several = {key[:2] for key in keys if len({other[3] for other in keys if other[:2] == key[:2]}) > 1}
+    return tuple(
+        CkaTable(dataset, protocol, pooling, data, (dataset, protocol) in several)
+        for dataset, protocol, pooling, data in ordered
+    )
 
 
 def similarity_blocks(records: pd.DataFrame) -> list[Block]:
@@ -43,7 +58,7 @@ def similarity_blocks(records: pd.DataFrame) -> list[Block]:
     for one in tables:
         rows = one.rows(records[records["task"] == COMPARISON_TASK])
         mark = " †" if rows["partial"].any() else ""
-        title = f"CKA: {pooling_name(one.pooling)}, {one.dataset} ({one.protocol}){mark}"
+        title = f"CKA: {pooling_name(one.pooling)}, {one.place} ({one.protocol}){mark}"
         blocks += [Heading(3, title), *_table_blocks(records, one, rows, title)]
     return blocks
 

@@ -1,4 +1,4 @@
-"""A suite's numbers as a tidy frame: one row a primary score of a layer, and the CKA of last blocks."""
+"""A suite's numbers as a tidy frame: every score by a primary metric, and the CKA of last blocks."""
 
 from collections.abc import Hashable, Mapping
 from pathlib import Path
@@ -31,14 +31,16 @@ says how sure a number is (`leaderboards.records.record.Record`) is where that i
 def tidy_frame(records: pd.DataFrame, suite: str) -> pd.DataFrame:
     """The numbers of one suite as text, columns `TIDY`, in the order of the page.
 
-    Primary scores of every layer, the random floor's draws too, and the CKA of the last blocks of each two
-    backbones; ``best`` marks the layer that the leaderboard shows, ``tied`` those that cannot be told from
-    their backbone's best one. Analyses have numbers of their own.
+    Scores by the primary metric of every layer in every pooling, the random floor's draws too, and the CKA of
+    the last blocks of each two backbones; ``best`` marks the layer that the leaderboard shows, ``tied`` those
+    that cannot be told from their backbone's best one. Analyses have numbers of their own.
     """
     own = newest(of_suite(records, suite))
     own = own[~is_analysis(own)]
     scores = score_rows(own)
-    scores = scores[scores["primary"].astype(bool) & (scores["metric"] != "")]
+    named = scores[scores["primary"].astype(bool) & (scores["metric"] != "")]
+    primary = set(zip(named["task"], named["metric"], strict=True))
+    scores = scores[[key in primary for key in zip(scores["task"], scores["metric"], strict=True)]]
     rows = pd.concat([frame for frame in (scores, last_blocks(own)) if len(frame)] or [scores])
     rows = rows.assign(best=_best(own, rows)).reset_index(drop=True)
     ranks = {backbone.name: rank for rank, backbone in enumerate(backbones_of(own))}

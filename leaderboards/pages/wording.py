@@ -31,6 +31,19 @@ compared, were not there when this page was written."""
 UNTESTED = """\
 Not compared with the best of the column, for want of measurements of the same images: {names}."""
 
+NOTHING_COMPARED = """\
+Which backbones are tied is not marked: measurements of the same images, by which two backbones are compared,
+were not there, or too few, when this page was written."""
+
+APART = """\
+**Not over the same images.** Only scores over the same images and the same ground truth are ranked together.
+Those that were taken over others, such as a smaller part of the data, stand apart in columns of their own,
+named by a digest of what was looked at:"""
+
+NOT_SAID = "records of an earlier version, which do not say what they are over; the same run again adds that"
+
+BETTER = "↑ marks scores that another kind of feature of the same backbone exceeds, at its own best layer:"
+
 PARTIAL = "† PARTIAL data: not comparable with scores on the complete dataset."
 
 FEATURES = "What a layer's features are: {uses}."

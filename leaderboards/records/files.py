@@ -1,18 +1,36 @@
 """Where the records and the per-item measurements of a backbone's task are, below their folders."""
 
+import re
+from hashlib import blake2b
 from pathlib import Path
+
+LONGEST = 150
+"""Bytes of a name of a file, beside which endings still fit."""
 
 
 def task_key(task: str, dataset: str, protocol: str) -> str:
-    """Name of a task's files, without an ending."""
+    """Name of a task's files, without an ending.
+
+    A dataset of the catalogue has one such name, whether it is complete or not: what was measured last on it
+    stays. The user's own images bring a digest of their content in ``dataset``.
+    """
     return f"{task}.{dataset}.{protocol}"
 
 
 def scored_path(key: str, *backbones: str, ending: str = "parquet") -> Path:
     """Path of a file of records, items or arrays below its folder; ``key`` is what `task_key` gives."""
-    return Path("--".join(safe_name(name) for name in backbones)) / f"{key}.{ending}"
+    return Path("--".join(safe_name(name) for name in backbones)) / f"{safe_name(key)}.{ending}"
 
 
 def safe_name(name: str) -> str:
-    """A backbone's name as a file name; Hub ids and paths contain slashes."""
-    return name.strip("/").replace("/", "__").replace("\\", "__")
+    """A backbone's name as the name of a file that is visible; Hub ids and paths contain slashes.
+
+    A name that cannot stand so (``./own-vit``) loses what is in the way and gets a digest of the whole, so
+    that it shares no file with another.
+    """
+    flat = name.strip("/").replace("/", "__").replace("\\", "__")
+    plain = re.sub(r"^\.+_*|[\x00-\x1f\x7f]", "", flat)
+    if plain and plain == flat and len(flat.encode()) <= LONGEST:
+        return flat
+    cut = plain.encode()[: LONGEST - 9].decode(errors="ignore")
+    return f"{cut or 'unnamed'}-{blake2b(name.encode(), digest_size=4).hexdigest()}"

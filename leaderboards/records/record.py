@@ -1,13 +1,18 @@
 """Records: one number each, kept as parquet files that are written atomically."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
+from io import BytesIO
 from pathlib import Path
 
 import pandas as pd
+from pyarrow import ArrowException
 
-from zoo.atomic import whole_file
+from leaderboards.records.seal import read_sealed, write_sealed
 from zoo.errors import InputError
+
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, OverflowError, ArrowException)
+"""What reading a damaged file raises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +31,8 @@ class Record:
         protocol: ``standard`` or ``paper``.
         dataset: Name of the dataset.
         split: Split, or splits, that were read.
+        data: Short digest of what was looked at: the images and their ground truth. Scores are ranked
+            together only where it is the same. "": of an earlier version, which did not say.
         partial: Whether the dataset on disk differs from the official one.
         coverage: What was there of the dataset, in words.
         layer: 1..depth (0: what enters block 1).
@@ -72,6 +79,7 @@ class Record:
     protocol: str
     dataset: str
     split: str
+    data: str = ""
     partial: bool
     coverage: str
     layer: int
@@ -133,26 +141,35 @@ def add_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
     return records.assign(suite=records["suite"].map(joined))
 
 
-def write_frame(frame: pd.DataFrame, path: Path) -> None:
-    """Write a parquet file so that a reader sees either all of it or none."""
-    with whole_file(path) as temporary:
-        frame.to_parquet(temporary, index=False)
+def write_frame(frame: pd.DataFrame, path: Path, companions: Mapping[str, str] | None = None) -> None:
+    """Write a parquet file with a checksum so that a reader sees either all of it or none.
+
+    Args:
+        frame: Records.
+        path: The file.
+        companions: Digests of the files that belong to them (`leaderboards.records.seal.file_digest`).
+    """
+    write_sealed(frame, path, companions or {})
 
 
 def read_frame(path: Path) -> pd.DataFrame:
     """The data frame of a parquet file; raises InputError where it is damaged."""
     try:
-        return pd.read_parquet(path)
-    except (OSError, ValueError) as error:
+        return pd.read_parquet(BytesIO(read_sealed(path)))
+    except UNREADABLE as error:
         raise InputError(f"cannot read records {path}: {error}; delete the file and run again") from error
 
 
 def read_records(folders: Iterable[Path]) -> pd.DataFrame:
     """All records below some folders, in sorted file order; raises InputError where there are none."""
+    folders = tuple(folders)
     paths = sorted(path for folder in folders for path in folder.rglob("*.parquet"))
     frames = [read_frame(path) for path in paths if not path.name.startswith(".")]
     if not frames:
-        raise InputError("expected records (*.parquet) but found none; `python -m benchmark run` writes them")
+        where = " or ".join(map(str, folders)) or "no folder"
+        raise InputError(
+            f"expected records (*.parquet) in {where} but found none; `python -m benchmark run` writes them"
+        )
     return with_all_columns(pd.concat(frames, ignore_index=True))
 
 
@@ -164,11 +181,18 @@ def suite_records(folder: Path, suite: str) -> pd.DataFrame:
 
 
 def with_all_columns(frame: pd.DataFrame) -> pd.DataFrame:
-    """Records with the columns `COLUMNS`; what they lack, as those of an older version do, is as usual."""
+    """Records with the columns `COLUMNS`; what they lack, as those of an older version do, is as usual.
+
+    Raises:
+        InputError: They lack what every version has written.
+    """
+    lacking = [column for column in COLUMNS if column not in frame and column not in DEFAULTS]
+    if lacking:
+        raise InputError(f"expected records but found a table without {', '.join(lacking)}; remove that file")
     for column, usual in DEFAULTS.items():
         if column not in frame:
             frame[column] = usual
-        elif isinstance(usual, int) and (frame[column].dtype == object or frame[column].isna().any()):
+        elif isinstance(usual, int | str) and (frame[column].dtype == object or frame[column].isna().any()):
             kind = type(usual)
             frame[column] = [usual if pd.isna(value) else kind(value) for value in frame[column]]
     return frame[list(COLUMNS)]

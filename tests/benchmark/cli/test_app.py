@@ -124,7 +124,8 @@ def test_leaderboard_writes_and_checks(capsys: Capture, again: Path) -> None:
     said = command(capsys, "leaderboard", "-o", out, "--tables", tables, "--check")
     assert said.code == 1
     assert "mini-fs, knn on imagenet (standard)" in said.out
-    assert "found none" in command(capsys, "leaderboard", "-o", again / "empty").error
+    error = command(capsys, "leaderboard", "-o", again / "empty").error
+    assert f"in {again / 'empty' / 'records'} but found none" in error
 
 
 @pytest.mark.parametrize("split", [True, False])
@@ -139,11 +140,30 @@ def test_own_images(capsys: Capture, tmp_path: Path, split: bool) -> None:
     options = ("-b", "mini-random", "--layers", "1", "--workers", "1", "--limit", "2", "--no-floor")
     said = command(capsys, "run", "--images", folder, *options, *folders)
     assert said.code == 0
-    assert (tmp_path / "out" / "tables" / "images-mine.md").is_file()
-    frame = read_frame(tmp_path / "out" / "records" / "mini-random" / "knn.mine.standard.parquet")
+    (page,) = (tmp_path / "out" / "tables").glob("images-mine-????????.md")
+    (path,) = (tmp_path / "out" / "records" / "mini-random").glob("knn.mine-????????.standard.parquet")
+    assert page.stem.removeprefix("images-") == path.name.split(".")[1]
+    frame = read_frame(path)
     assert frame["partial"].all()
-    assert frame["coverage"].str.contains("limited to 2 images a class").all()
+    used = "limited to 2 images a class: 6 train and 3 val images were used"
+    assert frame["coverage"].str.contains(used).all()
     assert set(frame["n"]) == {3}
+    assert "1 backbone, 9 images, " in said.err
+
+
+def test_own_images_of_one_name_are_told_apart_by_content(capsys: Capture, tmp_path: Path) -> None:
+    names = ("a/im", "b/im", "猫", "犬", "new\nline")
+    for seed, name in enumerate(names):
+        fakes.write_fake_class_folders(tmp_path / name, images=4, seed=seed)
+    shutil.copytree(tmp_path / "a", tmp_path / "copy")
+    folders = ("-o", tmp_path / "out", "--cache", tmp_path / "cache")
+    options = ("-b", "mini-random", "-t", "knn", "--layers", "1", "--workers", "1", "--no-floor")
+    for name in (*names, "copy/im"):
+        assert command(capsys, "run", "--images", tmp_path / name, *options, *folders).code == 0
+    tables = {path.stem[:-9] for path in (tmp_path / "out" / "tables").glob("*.md")}
+    assert tables == {"images-im", "images-猫", "images-犬", "images-new-line"}
+    assert len([*(tmp_path / "out" / "tables").glob("*.md")]) == len(names)
+    assert len([*(tmp_path / "out" / "records").rglob("*.parquet")]) == len(names)
 
 
 def test_the_floor_is_added_unless_it_is_left_out(

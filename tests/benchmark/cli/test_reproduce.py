@@ -72,12 +72,19 @@ def test_all_shows_everything(capsys: Capture, tmp_path: Path) -> None:
 
 
 def test_without_records_nothing_was_run(capsys: Capture, tmp_path: Path) -> None:
-    said = command(capsys, "reproduce", "-o", tmp_path / "none")
+    said = command(capsys, "reproduce", "-o", tmp_path)
     assert said.code == 0
     assert said.out.splitlines() == [
         "None of them was run. --all shows what they are.",
         f"{ALL} published numbers: {ALL - NOT_COMPARABLE} not run, {NOT_COMPARABLE} not comparable",
     ]
+
+
+def test_an_output_that_is_not_there_is_named(capsys: Capture, tmp_path: Path) -> None:
+    assert (
+        f"{tmp_path / 'none'}, which does not exist"
+        in command(capsys, "reproduce", "-o", tmp_path / "none").error
+    )
     assert not (tmp_path / "none").exists()
 
 

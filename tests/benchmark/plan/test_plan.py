@@ -10,7 +10,7 @@ from benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
 from benchmark.plan.suites import STANDARD_SUITE
 from benchmark.scores.assess import assess_outcomes, measured_items
 from benchmark.scores.layers import LayerOutcome
-from benchmark.scores.records import Context, Scored, is_current, to_records
+from benchmark.scores.records import Context, Kept, Scored, is_current, to_records
 from leaderboards.records.files import safe_name
 from tasks.base import Items, Outcome, Score, Statistic
 from tasks.clustering import RegionClusterProblem
@@ -92,7 +92,7 @@ def test_partial_data_fall_into_as_many_clusters_as_the_complete_ones(
 
 def test_a_layer_without_a_score_has_an_empty_record_with_its_reason(data: Path) -> None:
     found = plan(data, "knn")
-    scored = Scored(found.tasks.scored[0].subject, "print", 2, 1.5)
+    scored = Scored(found.tasks.scored[0].subject, "print", "1a2b3c4d", 2, 1.5)
     context = Context("standard", found.backbones[0], "seed-0", "float32", "cpu")
     values, statistics = {"top-1": np.array([100.0, 0.0])}, {"top-1": Statistic("top-1")}
     items = Items("images", ("a", "b"), ("a", "b"), ("", ""), values, statistics)
@@ -117,5 +117,5 @@ def test_names_of_files_and_damaged_ones(tmp_path: Path) -> None:
     assert safe_name("facebook/dinov2-base@main") == "facebook__dinov2-base@main"
     assert safe_name("/abs/path/") == "abs__path"
     (tmp_path / "damaged.parquet").write_bytes(b"PAR1")
-    assert not is_current(tmp_path / "damaged.parquet", "print")
-    assert not is_current(tmp_path / "absent.parquet", "print")
+    assert not is_current(Kept(tmp_path / "damaged.parquet", "print"))
+    assert not is_current(Kept(tmp_path / "absent.parquet", "print"))

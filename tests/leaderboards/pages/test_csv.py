@@ -1,18 +1,49 @@
 import csv
 import io
+import re
 
 import pandas as pd
+import pytest
 
 from leaderboards.pages.blocks import Numbers, Page
 from leaderboards.pages.csv import csv_page, read_numbers
+from leaderboards.pages.html import html_page
+from leaderboards.pages.markdown import markdown_page
+from leaderboards.pages.page import leaderboard_page
 from leaderboards.pages.tidy import TIDY, tidy_frame
-from tests.leaderboards.builder import frame, layers
+from tests.leaderboards.builder import frame, layers, pair
 
 HOSTILE = '<script>"a",|*`b`\n,=1+1'
 
 
 def test_a_page_without_numbers_has_no_csv():
     assert csv_page(Page("p", "T", ())) == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["=HYPERLINK(1)", "+1+1", "-a", "@a", "\ta", "'=1", "''=1", "'a", "-", "=<script>alert(1)</script>"],
+)
+def test_no_cell_is_a_formula_and_all_come_back(tmp_path, name):
+    numbers = Numbers(tidy_frame(frame(layers([1.0, -2.0], backbone=name)), "mini"), "mini")
+    text = csv_page(Page("mini", "T", (numbers,)))
+    rows = list(csv.reader(io.StringIO(text)))
+    texts = [cell for row in rows for cell in row if not re.fullmatch(r"-?[0-9.]+", cell)]
+    assert not any(cell.startswith(tuple("=+-@\t")) for cell in texts)
+    assert [row[TIDY.index("value")] for row in rows[1:]] == ["1.0000", "-2.0000"]
+    (tmp_path / "mini.csv").write_text(text, newline="")
+    assert set(read_numbers(tmp_path / "mini.csv", TIDY)["backbone"]) == {name}
+
+
+@pytest.mark.parametrize("write", [markdown_page, html_page])
+def test_no_tag_of_a_backbone_reaches_a_page(write):
+    name = "./<script>alert(1)</script>/<img src=x onerror=alert(1)>"
+    records = frame(
+        layers([1.0, 2.0], backbone=name, coverage=name, partial=True), [pair(name, 3, "b", 3, 0.5)]
+    )
+    text = write(leaderboard_page(records, "mini"))
+    assert "<script" not in text
+    assert "<img" not in text
 
 
 def test_hostile_names_come_back_as_they_were(tmp_path):

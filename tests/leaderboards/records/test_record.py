@@ -59,6 +59,12 @@ def test_a_damaged_file_is_named_in_one_sentence(tmp_path):
         read_frame(path)
 
 
+def test_a_table_of_something_else_is_told(tmp_path):
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"found a table without suite, backbone, .*; remove that file"):
+        read_records([tmp_path])
+
+
 def test_no_records_say_what_writes_them(tmp_path):
     with pytest.raises(InputError, match=r"found none; `python -m benchmark run` writes them"):
         read_records([tmp_path])

@@ -1,0 +1,92 @@
+"""Which images and which ground truth: digests that are the same wherever the same data lie.
+
+A dataset of the catalogue is told by the names and sizes of its files: reading ImageNet to know that it is
+ImageNet would take longer than many runs. Images of the user's own, which nothing else tells apart, are told
+by what is in the files, too: all of a small file, the beginning, the middle and the end of a large one.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from tasks.base import Source, digest
+from tasks.datasets.base import Classification, FileSample, Sample, UnreadableImageError, Videos
+
+DIGITS = 8
+"""Hexadecimal digits of a short digest: of a thousand datasets two agree once in ten thousand times."""
+
+WHOLE = 64 << 10
+"""Bytes up to which a file is read as a whole."""
+
+PART = 16 << 10
+"""Bytes that are read at three places of a larger file."""
+
+
+def short_digest(*parts: object) -> str:
+    """The first digits of a digest."""
+    return digest(*parts)[:DIGITS]
+
+
+def identity(source: Source) -> str:
+    """Digest of a source's images in order: their names, sizes and boxes, not places and times."""
+    return digest([(group.key, [_stated(sample) for sample in group.samples]) for group in source.groups])
+
+
+class Task(Protocol):
+    """What is asked of a task."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of its numbers and of its ground truth."""
+        ...
+
+
+def ground_truth(task: Task) -> object:
+    """What tells a task's ground truth from another: of videos the mask files, else what the task says."""
+    data = getattr(getattr(task, "problem", None), "data", None)
+    if isinstance(data, Videos):
+        masks = (path for video in data.videos for path in video.masks)
+        return digest([(path.name, path.stat().st_size) for path in masks])
+    return task.fingerprint
+
+
+def own_name(data: Classification) -> str:
+    """Name of the user's own dataset: as the user calls it, on one line, and the digest of its content."""
+    name = "".join(mark if mark.isprintable() else " " for mark in data.name)
+    parts = [(part.classes, part.labels.tolist(), _read(part.samples)) for part in (data.train, data.val)]
+    return f"{' '.join(name.split())}-{short_digest(parts)}"
+
+
+def _read(samples: Iterable[Sample]) -> list[str]:
+    return [_content(sample) for sample in samples]
+
+
+def _stated(sample: Sample) -> str:
+    """A sample's name, size in bytes and box; of one that is no file, what it says of itself."""
+    if not isinstance(sample, FileSample):
+        return sample.signature()
+    return f"{sample.key}|{_size(sample)}|{sample.box}"
+
+
+def _content(sample: Sample) -> str:
+    """The same with a digest of the file's bytes."""
+    if not isinstance(sample, FileSample):
+        return sample.signature()
+    size = _size(sample)
+    starts: Sequence[int] = (0, size // 2, size - PART) if size > WHOLE else (0,)
+    try:
+        with Path(sample.path).open("rb") as file:
+            parts = []
+            for start in starts:
+                file.seek(start)
+                parts.append(file.read(PART if size > WHOLE else WHOLE))
+    except OSError as error:
+        raise UnreadableImageError(f"cannot read image {sample.path}: {error.strerror}") from error
+    return f"{_stated(sample)}|{digest(parts)}"
+
+
+def _size(sample: FileSample) -> int:
+    try:
+        return Path(sample.path).stat().st_size
+    except OSError as error:
+        raise UnreadableImageError(f"cannot find image {sample.path}: {error.strerror}") from error

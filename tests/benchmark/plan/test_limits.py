@@ -1,0 +1,37 @@
+"""Limits say what was used, and say nothing where nothing was left out."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmark.plan.location import DataLocation
+from benchmark.plan.plan import Recipe, make_plan
+from benchmark.plan.suites import STANDARD_SUITE
+from zoo.registry import find
+
+
+def coverage(data: Path, limit: int | None) -> dict[str, tuple[str, str]]:
+    """Coverage and digest of each task's data."""
+    location = DataLocation(STANDARD_SUITE.catalogue, data, None, limit)
+    tasks = make_plan(Recipe(find(["mini-fs"]), (), location)).tasks.every
+    return {task.key: (str(task.subject.coverage), task.data) for task in tasks}
+
+
+def test_a_limit_beyond_the_data_leaves_them_as_they_are(data: Path) -> None:
+    assert coverage(data, 10_000) == coverage(data, None)
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("knn.imagenet.standard", "limited to 1 image a class: 3 train and 3 val images were used"),
+        ("retrieval.roxford5k.standard", "limited to 1 query"),
+        ("davis.davis-2017-val.standard", "limited to 1 video"),
+        ("spair.spair-71k-test.standard", "limited to 1 pair a category: "),
+        ("cluster-object.coco-val2017.standard", "limited to 1 image"),
+    ],
+)
+def test_a_limit_says_what_was_used(data: Path, key: str, words: str) -> None:
+    found, whole = coverage(data, 1), coverage(data, None)
+    assert words in found[key][0]
+    assert found[key][1] != whole[key][1]

@@ -1,0 +1,73 @@
+"""Records and what belongs to them: what is not as it was written is computed again, from what is stored."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmark.plan.location import DataLocation
+from benchmark.plan.plan import Recipe, make_plan
+from benchmark.plan.suites import STANDARD_SUITE
+from leaderboards.records.files import scored_path, task_key
+from leaderboards.records.record import read_frame
+from tests.benchmark.conftest import BACKBONES, Whole
+from tests.benchmark.runs import Tally, assert_same_records, files, run
+from zoo.registry import find
+
+KNN = scored_path(task_key("knn", "imagenet", "standard"), "mini-fs")
+DAVIS = scored_path(task_key("davis", "davis-2017-val", "standard"), "mini-resnet")
+
+
+def flip(path: Path, place: int) -> None:
+    """Flip a bit of a byte."""
+    content = bytearray(path.read_bytes())
+    content[place] ^= 4
+    path.write_bytes(content)
+
+
+def test_what_is_damaged_or_gone_is_written_again(again: Path, data: Path, whole: Whole) -> None:
+    out = again / "out"
+    before = {path: path.read_bytes() for path in (out / "items").rglob("*.parquet")}
+    (out / "items" / KNN).unlink()
+    flip(out / "items" / DAVIS, 60)
+    flip(out / "records" / scored_path(task_key("spair", "spair-71k-test", "standard"), "mini-fs"), 700)
+    flip(out / "records" / scored_path(task_key("cka", "imagenet", "standard"), "mini-fs", "mini-resnet"), 99)
+    with Tally().watching() as tally:
+        records = run(again, BACKBONES, data=data)
+    assert tally.loads == []
+    assert_same_records(records, whole.records)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_records_of_an_earlier_version_stay_and_are_sealed(again: Path, data: Path, whole: Whole) -> None:
+    path = again / "out" / "records" / KNN
+    new = read_frame(path)
+    new.drop(columns="data").to_parquet(path, index=False)
+    run(again, BACKBONES, data=data)
+    pd.testing.assert_frame_equal(read_frame(path), new)  # the date, too: nothing was scored again
+    assert new["data"].str.fullmatch("[0-9a-f]{8}").all()
+    before = files(again / "out" / "records")
+    run(again, BACKBONES, data=data)
+    assert files(again / "out" / "records") == before
+
+
+def test_records_of_an_earlier_version_without_their_items_are_computed_again(
+    again: Path, data: Path, whole: Whole
+) -> None:
+    path = again / "out" / "records" / KNN
+    read_frame(path).drop(columns="data").to_parquet(path, index=False)
+    (again / "out" / "items" / KNN).unlink()
+    assert_same_records(run(again, BACKBONES, data=data), whole.records)
+    assert (again / "out" / "items" / KNN).is_file()
+
+
+@pytest.mark.parametrize("limit", [None, 1])
+def test_the_digest_of_the_data_is_that_of_content_not_of_time(own_data: Path, limit: int | None) -> None:
+    def digests() -> dict[str, str]:
+        location = DataLocation(STANDARD_SUITE.catalogue, own_data, None, limit)
+        return {one.key: one.data for one in make_plan(Recipe(find(["mini-fs"]), (), location)).tasks.every}
+
+    found = digests()
+    for path in own_data.rglob("*.*"):
+        path.touch()
+    assert digests() == found

@@ -1,0 +1,107 @@
+"""Scores over other images or another ground truth are never ranked together."""
+
+import pytest
+
+from leaderboards.choices.best import best_layers
+from leaderboards.choices.gaps import empty_cells
+from leaderboards.choices.selection import columns_of
+from leaderboards.pages.similarity import cka_tables
+from leaderboards.pages.tidy import tidy_frame
+from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure
+from tests.leaderboards.goldens import uncertain, write_knn, write_measured
+from tests.leaderboards.shown import render_page
+
+CLIP = {"backbone": "mini-clip", "family": "CLIP"}
+FOUR = {"data": "44444444", "partial": True, "coverage": "limited to 4 images a class: 8 used"}
+SIX = {"data": "66666666", "partial": True, "coverage": "limited to 6 images a class: 12 used"}
+
+
+def limited():
+    """DINO on four images a class, CLIP and MAE on six."""
+    mae = layers([10.0, 20.0], backbone="mini-mae", family="MAE", **SIX)
+    return frame(layers([60.0, 90.0], **FOUR), layers([50.0, 40.0], **CLIP, **SIX), mae)
+
+
+def test_rows_of_different_images_stand_in_columns_of_their_own():
+    first, second = columns_of(limited())
+    assert (first.heading, second.heading) == ("knn top-1 [66666666] †", "knn top-1 [44444444] †")
+    assert first.key != second.key
+    page = render_page(limited(), "mini")
+    rows = {line.split("|")[2].strip(): line for line in page.splitlines() if line.count("|") == 5}
+    assert "**50.0 (1/2)**" in rows["mini-clip"]
+    assert "**90.0 (2/2)**" in rows["mini-dino"]
+    assert "**Not over the same images.**" in page
+    assert "- knn top-1 \\[44444444\\] †: limited to 4 images a class: 8 used" in page
+    assert "### knn on mini-imagenet \\[66666666\\] (standard)" in page
+    assert empty_cells(limited()) == []
+
+
+def test_the_same_images_share_a_column_however_many_of_them_were_scored():
+    records = frame(layers([1.0, 2.0], n=400, data="a"), layers([1.0, 3.0], n=398, **CLIP, data="a"))
+    assert [column.heading for column in columns_of(records)] == ["knn top-1"]
+    assert "Not over the same images" not in render_page(records, "mini")
+
+
+def test_complete_data_come_first():
+    both = [*layers([1.0], data="aa"), *layers([2.0], **CLIP, **SIX), *layers([2.0], backbone="x", **SIX)]
+    assert [column.data for column in columns_of(frame(both))] == ["aa", "66666666"]
+
+
+def test_records_of_an_earlier_version_stand_apart_and_it_is_said_why():
+    page = render_page(frame(layers([1.0]), layers([2.0], **CLIP, data="aa")), "mini")
+    assert "knn top-1 \\[earlier version\\]: records of an earlier version, which do not say" in page
+
+
+def test_comparisons_of_other_images_have_tables_of_their_own():
+    pairs = [pair("mini-dino", 3, "mini-clip", 3, 0.5, data=data) for data in ("a", "b")]
+    tables = cka_tables(frame(pairs))
+    assert [table.place for table in tables] == ["mini-imagenet [a]", "mini-imagenet [b]"]
+    assert [len(table.rows(frame(pairs))) for table in tables] == [1, 1]
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf")])
+def test_what_is_infinite_is_no_score(value):
+    records = frame(layers([5.0, value, 3.0]), layers([4.0], **CLIP))
+    assert best_layers(records)["value"].tolist() == [4.0, 5.0]
+    assert empty_cells(records) == [
+        "mini-dino: knn on mini-imagenet (standard), layer 2: not a number: infinite."
+    ]
+    assert "inf" not in set(tidy_frame(records, "mini")["value"])
+
+
+def test_the_numbers_hold_every_pooling():
+    mean = {"pooling": "mean", "primary": False}
+    other = [record(metric="top-5", primary=False, layer=1)]
+    records = frame(layers([1.0, 2.0]), layers([3.0, 1.0], **mean), other, floor([1.0]))
+    found = tidy_frame(records, "mini")
+    shown = found[["backbone", "pooling", "layer", "value", "best"]].to_numpy().tolist()
+    assert shown == [
+        ["mini-dino", "cls", "1", "1.0000", "False"],
+        ["mini-dino", "cls", "2", "2.0000", "True"],
+        ["mini-dino", "mean", "1", "3.0000", "False"],
+        ["mini-dino", "mean", "2", "1.0000", "False"],
+        ["random", "cls", "1", "1.0000", "False"],
+    ]
+    page = render_page(records, "mini")
+    assert "**2.0 (2/2) ↑**" in page
+    assert "- knn top-1: mini-dino 3.0 (1/2, mean of the patch tokens)" in page
+    assert page.index("knn: class token.") < page.index("## Every layer")
+    assert "↑" not in render_page(frame(layers([3.0]), layers([3.0], **mean)), "mini")
+    assert "↑" not in render_page(frame(layers([3.0]), layers([NAN], **mean)), "mini")
+
+
+def test_one_unit_is_not_several():
+    page = render_page(frame(layers([1.0], n=1, unit="queries")), "mini")
+    assert "n = 1 query." in page
+
+
+def test_measurements_that_are_there_are_not_called_absent(tmp_path):
+    records = frame(unsure(layers([50.0, 60.0])), unsure(layers([40.0, 50.0], **CLIP)))
+    write_knn(tmp_path, "mini-dino", [50.0, 70.0])
+    write_knn(tmp_path, "mini-clip", [40.0, 60.0], prefix="another ")
+    page = render_page(records, "mini", tmp_path)
+    assert "measurements of the same images, by which two backbones are compared, were not there" in " ".join(
+        page.split()
+    )
+    write_measured(tmp_path)
+    assert "were not there" not in render_page(uncertain(), "mini", tmp_path)
