@@ -1,0 +1,143 @@
+"""Which candidates may be the best one: a set that holds all that are as good as the best, at a level."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from tasks.metrics.arrays import Floats, Integers
+from tasks.metrics.influence import influence, sample
+from tasks.metrics.resampling import Ratios, WeightedScores
+
+DRAWS = 5_000  # of the largest difference, where scores are means
+ALIKE = 1e-10  # share of the largest variance below which the variance of a difference is rounding
+HOPELESS = 1e-4  # one-sided p of a difference from the highest score that no other test needs to look at
+
+
+@dataclass(frozen=True, slots=True)
+class _Lead:
+    """Studentised differences among rival scores.
+
+    Attributes:
+        value: [scores scores] how far the column's score is above the row's, in standard errors; 0 among the
+            scores of one candidate.
+        error: [scores scores] standard errors; infinite where both are one, or of one candidate.
+    """
+
+    value: Floats
+    error: Floats
+
+
+def best_set(
+    measured: WeightedScores, candidate: Sequence[int] | None = None, level: float = 0.95, seed: int = 0
+) -> NDArray[np.bool_] | None:
+    """Which candidates may be the best: [candidates], the one of the highest score always among them.
+
+    With the level's probability all candidates are in it that are truly as good as the best one, however
+    many there are and though the best was found on the same units. A candidate with several scores (layers)
+    is as good as the best of them, and that choice, on the same units, too, is allowed for.
+
+    Every candidate's strongest score is compared with all scores of its rivals. The largest of those
+    differences, each in units of its paired standard error, is held against the distribution that it has
+    where all are equal: of normal draws with the scores' covariance where scores are means, of resamples
+    where they are partitions, both with the heavier tails of Student's t. Candidates beyond it are out, and
+    what is left is tested again, since fewer differences reach less far.
+
+    Args:
+        measured: The scores.
+        candidate: For each score whose it is, from 0; None where each is a candidate of its own.
+        level: In (0, 1).
+        seed: Of the draws.
+
+    Returns:
+        None where units are too few to vary.
+
+    Raises:
+        ValueError: Candidates are not as many as scores, or the level is outside (0, 1).
+
+    Source: Romano and Wolf, Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing, JASA 100,
+    2005 (the steps); Hansen, Lunde and Nason, The Model Confidence Set, Econometrica 79, 2011 (the set).
+    """
+    owner = np.arange(measured.scores) if candidate is None else np.asarray(candidate, np.int64)
+    if owner.shape != (measured.scores,) or not 0 < level < 1:
+        found = f"{len(owner)} and {level}"
+        raise ValueError(f"expected {measured.scores} candidates and a level between 0 and 1, found {found}")
+    units, strata = sample(measured)
+    if units <= strata:
+        return None
+    scores, freedom = measured.evaluate()[0], units - strata
+    covariance, draws = _spread(measured, seed)
+    lead = _lead(scores, covariance, owner)
+    rivals = np.flatnonzero(lead.value[:, np.argmax(scores)] <= stdtrit(freedom, 1 - HOPELESS))
+    strongest = _strongest(lead.value[:, rivals].max(axis=1), owner)
+    tails = np.sqrt(freedom / np.random.default_rng((seed, 2)).chisquare(freedom, len(draws)))
+    possible = np.isin(strongest, rivals) | _own_rival(owner, rivals)
+    kept = np.flatnonzero(possible)
+    reach = np.stack(
+        [
+            tails * ((draws[:, rivals] - draws[:, [row]]) / lead.error[row, rivals]).max(axis=1)
+            for row in strongest[kept]
+        ],
+        axis=1,
+    )
+    height = lead.value[np.ix_(strongest[kept], rivals)].max(axis=1)
+    inside = np.zeros(len(strongest), dtype=bool)
+    inside[kept[_steps(height, reach, level)]] = True
+    return inside
+
+
+def _own_rival(owner: Integers, rivals: Integers) -> NDArray[np.bool_]:
+    """Whether a candidate has a score among the rivals: [candidates]."""
+    own = np.zeros(int(owner.max(initial=-1)) + 1, dtype=bool)
+    own[owner[rivals]] = True
+    return own
+
+
+def _steps(height: Floats, reach: Floats, level: float) -> Integers:
+    """Rows of candidates whose height [candidates] stays below what the draws [R candidates] reach."""
+    kept = np.arange(len(height))
+    while True:
+        bound = max(0.0, float(np.quantile(reach[:, kept].max(axis=1), level)))
+        staying = height[kept] <= bound
+        if staying.all():
+            return kept
+        kept = kept[staying]
+
+
+def _spread(measured: WeightedScores, seed: int) -> tuple[Floats, Floats]:
+    """Covariance [scores scores] of the scores, and draws [R scores] around 0 that have it."""
+    if isinstance(measured, Ratios):
+        added = influence(measured)
+        covariance = added.T @ added
+        values, vectors = np.linalg.eigh(covariance)
+        # the symmetric root, which is unique: no sign of an eigenvector changes the draws
+        root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+        return covariance, np.random.default_rng(seed).normal(size=(DRAWS, len(root))) @ root
+    units, strata = sample(measured)
+    resampled = measured.resample(seed=seed)
+    resampled = resampled[np.isfinite(resampled).all(axis=1)]
+    draws = (resampled - resampled.mean(axis=0)) * np.sqrt(units / (units - strata))
+    return draws.T @ draws / len(draws), draws
+
+
+def _lead(scores: Floats, covariance: Floats, owner: Integers) -> _Lead:
+    """How far scores are above each other; infinitely where they never vary and differ."""
+    own = np.diag(covariance)
+    variance = own[:, None] + own - 2 * covariance
+    error = np.sqrt(np.where(variance > ALIKE * own.max(initial=0), variance, 0))
+    value = scores - scores[:, None]
+    value[np.abs(value) < np.abs(scores).max(initial=1) * 1e-12] = 0
+    value[owner[:, None] == owner] = 0
+    error[owner[:, None] == owner] = np.inf
+    with np.errstate(divide="ignore"):
+        return _Lead(
+            np.where(value == 0, 0, value / np.where(value == 0, 1, error)), np.where(error > 0, error, np.inf)
+        )
+
+
+def _strongest(worst: Floats, owner: Integers) -> Integers:
+    """For each candidate the score that the rivals are least above: [candidates]."""
+    order = np.lexsort((np.arange(len(owner)), worst, owner))
+    return order[np.unique(owner[order], return_index=True)[1]]
