@@ -12,6 +12,7 @@ from tasks.metrics.influence import influence, sample
 from tasks.metrics.resampling import Ratios, WeightedScores
 
 DRAWS = 5_000  # of the largest difference, where scores are means
+RESAMPLES = 1_000  # of partitions
 ALIKE = 1e-10  # share of the largest variance below which the variance of a difference is rounding
 HOPELESS = 1e-4  # one-sided p of a difference from the highest score that no other test needs to look at
 
@@ -31,7 +32,11 @@ class _Lead:
 
 
 def best_set(
-    measured: WeightedScores, candidate: Sequence[int] | None = None, level: float = 0.95, seed: int = 0
+    measured: WeightedScores,
+    candidate: Sequence[int] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    resamples: int | None = None,
 ) -> NDArray[np.bool_] | None:
     """Which candidates may be the best: [candidates], the one of the highest score always among them.
 
@@ -50,6 +55,7 @@ def best_set(
         candidate: For each score whose it is, from 0; None where each is a candidate of its own.
         level: In (0, 1).
         seed: Of the draws.
+        resamples: How many draws; None for 5,000, or 1,000 of partitions.
 
     Returns:
         None where units are too few to vary.
@@ -68,7 +74,7 @@ def best_set(
     if units <= strata:
         return None
     scores, freedom = measured.evaluate()[0], units - strata
-    covariance, draws = _spread(measured, seed)
+    covariance, draws = _spread(measured, seed, resamples)
     lead = _lead(scores, covariance, owner)
     rivals = np.flatnonzero(lead.value[:, np.argmax(scores)] <= stdtrit(freedom, 1 - HOPELESS))
     strongest = _strongest(lead.value[:, rivals].max(axis=1), owner)
@@ -106,7 +112,7 @@ def _steps(height: Floats, reach: Floats, level: float) -> Integers:
         kept = kept[staying]
 
 
-def _spread(measured: WeightedScores, seed: int) -> tuple[Floats, Floats]:
+def _spread(measured: WeightedScores, seed: int, resamples: int | None) -> tuple[Floats, Floats]:
     """Covariance [scores scores] of the scores, and draws [R scores] around 0 that have it."""
     if isinstance(measured, Ratios):
         added = influence(measured)
@@ -114,9 +120,9 @@ def _spread(measured: WeightedScores, seed: int) -> tuple[Floats, Floats]:
         values, vectors = np.linalg.eigh(covariance)
         # the symmetric root, which is unique: no sign of an eigenvector changes the draws
         root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-        return covariance, np.random.default_rng(seed).normal(size=(DRAWS, len(root))) @ root
+        return covariance, np.random.default_rng(seed).normal(size=(resamples or DRAWS, len(root))) @ root
     units, strata = sample(measured)
-    resampled = measured.resample(seed=seed)
+    resampled = measured.resample(resamples or RESAMPLES, seed)
     resampled = resampled[np.isfinite(resampled).all(axis=1)]
     draws = (resampled - resampled.mean(axis=0)) * np.sqrt(units / (units - strata))
     return draws.T @ draws / len(draws), draws
@@ -132,9 +138,8 @@ def _lead(scores: Floats, covariance: Floats, owner: Integers) -> _Lead:
     value[owner[:, None] == owner] = 0
     error[owner[:, None] == owner] = np.inf
     with np.errstate(divide="ignore"):
-        return _Lead(
-            np.where(value == 0, 0, value / np.where(value == 0, 1, error)), np.where(error > 0, error, np.inf)
-        )
+        studentised = value / np.where(value == 0, 1, error)
+    return _Lead(studentised, np.where(error > 0, error, np.inf))
 
 
 def _strongest(worst: Floats, owner: Integers) -> Integers:

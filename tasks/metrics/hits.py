@@ -1,34 +1,19 @@
 """Intervals of shares of hits, which hold near 0 and 100 %, too."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import betaincinv, stdtrit
 
 from tasks.metrics.arrays import Floats
 from tasks.metrics.draws import members_of
 from tasks.metrics.influence import influence, sample
-from tasks.metrics.resampling import Ratios
+from tasks.metrics.resampling import Ratios, Trials
 
-PRIOR = 2.0
-"""As how many units with hits and misses both that are alike within units count, where few show whether they are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Trials:
-    """What hits and misses are behind scores.
-
-    Attributes:
-        count: [units] how many trials a unit holds.
-        hit: [scores] what a hit adds to a mean (1 or 100); NaN where values are not hits and misses.
-    """
-
-    count: Floats
-    hit: Floats
+PRIOR = 1.0
+"""How many units count for the trials of a unit being all alike, beside those that show whether they are."""
 
 
-def hit_intervals(measured: Ratios, trials: Trials, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Ends of intervals of shares of hits: [scores] each, within [0, hit]; NaN where units are too few.
+def hit_intervals(measured: Ratios, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Ends of intervals of shares of hits: [scores] each, 0 to the value of a hit; NaN where units are few.
 
     The interval is the exact one of Clopper and Pearson, with the number of independent trials that would
     give the share the variance it has among units: that of the trials themselves where every unit is one
@@ -36,13 +21,18 @@ def hit_intervals(measured: Ratios, trials: Trials, level: float = 0.95) -> tupl
     `PRIOR` units, since a few misses say little about it. Freedom is that of the units less the strata.
 
     Args:
-        measured: Scores.
-        trials: What is behind them; all scores are of hits.
+        measured: Scores, all of hits and with their trials.
         level: Nominal coverage, in (0, 1).
+
+    Raises:
+        ValueError: A score is not of hits, or the level is outside (0, 1).
 
     Source: Korn and Graubard, Confidence Intervals for Proportions With Small Expected Number of Positive
     Counts Estimated From Survey Data, Survey Methodology 24, 1998.
     """
+    trials = measured.trials
+    if trials is None or not np.isfinite(trials.hit).all() or not 0 < level < 1:
+        raise ValueError(f"expected scores of hits and a level between 0 and 1, found {level}")
     units, strata = sample(measured)
     if units <= strata:
         return (np.full(measured.scores, np.nan),) * 2
@@ -66,7 +56,7 @@ def _independent(measured: Ratios, trials: Trials, share: Floats) -> Floats:
     inverse = np.divide(variance, mixed, out=np.full_like(share, together), where=mixed > 0)
     informed = _informative(measured, trials, share)
     inverse = (informed * inverse + PRIOR * together) / (informed + PRIOR)
-    return 1 / np.maximum(inverse, alone)
+    return np.asarray(1 / np.maximum(inverse, alone), np.float64)
 
 
 def _least(measured: Ratios, trials: Trials) -> tuple[float, float]:
@@ -84,4 +74,4 @@ def _informative(measured: Ratios, trials: Trials, share: Floats) -> Floats:
     counting = measured.counts > 0
     part = measured.totals[counting] / measured.counts[counting, None] / trials.hit
     hitting, missing = (part > 0).sum(axis=0), (part < 1).sum(axis=0)
-    return np.where(share < 0.5, hitting, missing).astype(np.float64)
+    return np.asarray(np.where(share < 0.5, hitting, missing), np.float64)

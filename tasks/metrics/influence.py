@@ -28,7 +28,7 @@ def influence(measured: Ratios) -> Floats:
     if units <= strata:
         raise ValueError(f"expected more units than strata, found {units} and {strata}")
     counting = measured.counts > 0
-    group, stratum, counts = (one[counting] for one in (measured.group, measured.stratum, measured.counts))
+    group, stratum, counts = measured.group[counting], measured.stratum[counting], measured.counts[counting]
     added: Floats = measured.totals[counting].astype(np.float64)
     groups = members_of(group)
     for members in groups:
@@ -37,4 +37,4 @@ def influence(measured: Ratios) -> Floats:
         added[members] = (added[members] - counts[members, None] * ratio) / (count * len(groups))
     for members in members_of(stratum):
         added[members] -= added[members].mean(axis=0)
-    return added * np.sqrt(units / (units - strata))
+    return np.asarray(added * np.sqrt(units / (units - strata)), np.float64)

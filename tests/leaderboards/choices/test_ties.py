@@ -1,12 +1,10 @@
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 
 from leaderboards.choices.ties import Ties, column_ties
 from leaderboards.records.files import scored_path, task_key
 from tasks.base import Items
-from tasks.metrics.uncertainty import Differences
 from tests.leaderboards.builder import NAN, floor, frame, layers
 from tests.leaderboards.goldens import write_knn
 
@@ -15,14 +13,11 @@ MAE = {"backbone": "mini-mae", "family": "MAE"}
 KNN = ("knn", "mini-imagenet", "standard", "top-1")
 
 
-def near(items: Sequence[Items], metric: str) -> Differences | None:
-    """A paired test by which scores within one point are tied, and which needs two images."""
-    first, second = (one.values[metric] for one in items)
-    if items[0].keys != items[1].keys:
-        return None
-    value = np.array([0.0, second.mean() - first.mean()])
-    half = 1.0 if len(first) > 1 else NAN
-    return Differences(value, value - half, value + half, np.ones(2))
+def near(rivals: Sequence[Sequence[Items]], metric: str) -> list[bool | None]:
+    """A test by which scores within one point of the first are tied, and which needs two images."""
+    scores = [max(float(one.values[metric].mean()) for one in layers) for layers in rivals]
+    alike = [layers[0].keys == rivals[0][0].keys and len(layers[0].keys) > 1 for layers in rivals]
+    return [abs(score - scores[0]) <= 1 if same else None for score, same in zip(scores, alike, strict=True)]
 
 
 def ties(records, folder) -> Ties:
