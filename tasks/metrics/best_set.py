@@ -73,43 +73,39 @@ def best_set(
     units, strata = sample(measured)
     if units <= strata:
         return None
-    scores, freedom = measured.evaluate()[0], units - strata
     covariance, draws = _spread(measured, seed, resamples)
+    if not len(draws):
+        return None
+    # a stream of its own: the tails do not depend on how many scores there are
+    chi = np.random.default_rng((seed, 2)).chisquare(units - strata, (len(draws), 1))
+    draws = draws * np.sqrt((units - strata) / chi)
+    scores = measured.evaluate()[0]
     lead = _lead(scores, covariance, owner)
-    rivals = np.flatnonzero(lead.value[:, np.argmax(scores)] <= stdtrit(freedom, 1 - HOPELESS))
+    rivals = np.flatnonzero(lead.value[:, np.argmax(scores)] <= stdtrit(units - strata, 1 - HOPELESS))
     strongest = _strongest(lead.value[:, rivals].max(axis=1), owner)
-    tails = np.sqrt(freedom / np.random.default_rng((seed, 2)).chisquare(freedom, len(draws)))
-    possible = np.isin(strongest, rivals) | _own_rival(owner, rivals)
-    kept = np.flatnonzero(possible)
-    reach = np.stack(
-        [
-            tails * ((draws[:, rivals] - draws[:, [row]]) / lead.error[row, rivals]).max(axis=1)
-            for row in strongest[kept]
-        ],
-        axis=1,
-    )
+    inside = np.isin(np.arange(len(strongest)), owner[rivals])
+    kept = np.flatnonzero(inside)
     height = lead.value[np.ix_(strongest[kept], rivals)].max(axis=1)
-    inside = np.zeros(len(strongest), dtype=bool)
-    inside[kept[_steps(height, reach, level)]] = True
+    inside[kept] = _steps(height, _reach(draws, lead.error, strongest[kept], rivals), level)
     return inside
 
 
-def _own_rival(owner: Integers, rivals: Integers) -> NDArray[np.bool_]:
-    """Whether a candidate has a score among the rivals: [candidates]."""
-    own = np.zeros(int(owner.max(initial=-1)) + 1, dtype=bool)
-    own[owner[rivals]] = True
-    return own
+def _reach(draws: Floats, error: Floats, rows: Integers, rivals: Integers) -> Floats:
+    """How far each draw puts the furthest rival above each of these scores, in standard errors: [R rows]."""
+    others = draws[:, rivals]
+    found = [((others - draws[:, [row]]) / error[row, rivals]).max(axis=1) for row in rows]
+    return np.stack(found, axis=1)
 
 
-def _steps(height: Floats, reach: Floats, level: float) -> Integers:
-    """Rows of candidates whose height [candidates] stays below what the draws [R candidates] reach."""
-    kept = np.arange(len(height))
+def _steps(height: Floats, reach: Floats, level: float) -> NDArray[np.bool_]:
+    """Whether candidates of these heights stay below what the draws [R candidates] reach: [candidates]."""
+    inside = np.ones(len(height), dtype=bool)
     while True:
-        bound = max(0.0, float(np.quantile(reach[:, kept].max(axis=1), level)))
-        staying = height[kept] <= bound
-        if staying.all():
-            return kept
-        kept = kept[staying]
+        bound = max(0.0, float(np.quantile(reach[:, inside].max(axis=1), level)))
+        staying = inside & (height <= bound)
+        if (staying == inside).all():
+            return inside
+        inside = staying
 
 
 def _spread(measured: WeightedScores, seed: int, resamples: int | None) -> tuple[Floats, Floats]:
