@@ -35,7 +35,8 @@ class Size:
     """How much is simulated.
 
     Attributes:
-        samples: Samples of a cell of coverage and of a row.
+        samples: Samples of a cell of coverage.
+        rows: Samples of a row.
         tables: Samples of a table, and of a row of partitions.
         counts: Items of the grid of coverage.
         shares: True shares of hits there.
@@ -44,6 +45,7 @@ class Size:
     """
 
     samples: int
+    rows: int
     tables: int
     counts: tuple[int, ...]
     shares: tuple[float, ...]
@@ -53,13 +55,16 @@ class Size:
 
 FULL = Size(
     samples=2_000,
-    tables=1_000,
+    rows=1_000,
+    tables=300,
     counts=(20, 50, 100, 200, 500),
     shares=(0.02, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.97, 0.98),
     rivals=(2, 7, 12),
     items=(50, 200, 500),
 )
-QUICK = Size(samples=60, tables=8, counts=(20, 200), shares=(0.02, 0.5, 0.97), rivals=(2, 7), items=(200,))
+QUICK = Size(
+    samples=60, rows=60, tables=8, counts=(20, 200), shares=(0.02, 0.5, 0.97), rivals=(2, 7), items=(200,)
+)
 
 
 def hits(random: np.random.Generator, kind: Kind, count: int, shares: Sequence[float]) -> Ratios:
@@ -177,7 +182,7 @@ def report(size: Size) -> Iterator[str]:
     ]
     yield from table(["items", "n", *(f"p {share:g}" for share in size.shares)], rows)
     heads = [f"{rivals} equal" for rivals in size.rivals]
-    yield f"Rows that lose a layer as good as the best, in percent ({size.samples:,} samples a cell):\n"
+    yield f"Rows that lose a layer as good as the best, in percent ({size.rows:,} samples a cell):\n"
     yield from table(["items", "n", "p", *heads], list(_lost_rows(size)))
     yield f"Tables that lose a backbone as good as the best, {LAYERS} layers each ({size.tables} samples):\n"
     yield from table(["layers of a backbone", "n", *heads], list(_lost_tables(size)))
@@ -192,7 +197,7 @@ def _lost_rows(size: Size) -> Iterator[list[object]]:
                 errors = [
                     lost(
                         lambda random, n=rivals: hits(random, kind, count, [share] * n),  # type: ignore[misc]  # noqa: B023
-                        size.samples,
+                        size.rows,
                     )
                     for rivals in size.rivals
                 ]

@@ -1,4 +1,4 @@
-"""The short form of the simulation behind docs/protocols.md; limits are its aims and three standard errors."""
+"""The short form of the simulation behind docs/protocols.md; limits: its aims and three standard errors."""
 
 import importlib.util
 import re

@@ -1,11 +1,13 @@
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from leaderboards.choices.ties import Ties, column_ties
 from leaderboards.records.files import scored_path, task_key
+from leaderboards.records.items import write_items
 from tasks.base import Items
-from tests.leaderboards.builder import NAN, floor, frame, layers
+from tests.leaderboards.builder import NAN, floor, frame, layers, measured, unsure
 from tests.leaderboards.goldens import write_knn
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
@@ -68,6 +70,24 @@ def test_too_few_items_to_tell_are_untested_not_apart(three, items):
 def test_without_items_of_the_best_nothing_is_tested(three, items):
     (items / scored_path(task_key(*KNN[:3]), "mini-clip")).unlink()
     assert ties(three, items) == Ties(untested=frozenset({"mini-dino", "mini-mae"}))
+
+
+def test_a_backbone_takes_part_with_its_best_layer_and_those_tied_with_it(tmp_path):
+    records = frame(
+        unsure(layers([49.0, 51.0, 30.0, 50.0], **CLIP), tied=[1, 4]), layers([30.0, 10.0], **MAE)
+    )
+    values = {1: np.full(2, 49.0), 2: np.full(2, 51.0), 3: np.full(2, 30.0), 4: np.full(2, 50.0)}
+    path = tmp_path / scored_path(task_key(*KNN[:3]), "mini-clip")
+    write_items({(layer, "block", "cls"): measured(value) for layer, value in values.items()}, path)
+    write_knn(tmp_path, "mini-mae", [30.0, 30.0], 1)
+    seen = []
+
+    def test(rivals, metric):
+        seen.extend([float(one.values[metric].mean()) for one in layers] for layers in rivals)
+        return [True] * len(rivals)
+
+    assert column_ties(records, tmp_path, test)[KNN] == Ties(tied=frozenset({"mini-mae"}))
+    assert seen == [[51, 49, 50], [30]]
 
 
 def test_backbones_that_share_the_best_score_and_the_floor_are_not_tested(tmp_path):

@@ -101,7 +101,7 @@ def test_strata_and_clusters_count():
     base[:, 1] += 0.1 + 5.0 * (stratum - 1)
     assert best_set(ratios(base, stratum=stratum)).tolist() == [False, True]
     assert best_set(ratios(base)).all()
-    values = g.normal(size=(40, 2)) + [0.0, 0.6]
+    values = g.normal(size=(40, 2)) + np.array([0.0, 0.6])
     many = np.repeat(values, 9, axis=0)
     assert best_set(ratios(many)).tolist() == [False, True]
     together = ratios(9 * values, np.full(40, 9))
