@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import ndtr, stdtrit
 
 from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.influence import influence, sample
@@ -14,6 +14,7 @@ from tasks.metrics.resampling import Ratios, WeightedScores
 DRAWS = 5_000  # of the largest difference, where scores are means
 RESAMPLES = 1_000  # of partitions
 ALIKE = 1e-10  # share of the largest variance below which the variance of a difference is rounding
+FEWER = 1  # degrees of freedom that units of several items lose: found by simulation of about ten of them
 HOPELESS = 1e-4  # one-sided p of a difference from the highest score that no other test needs to look at
 
 
@@ -47,7 +48,7 @@ def best_set(
     Every candidate's strongest score is compared with all scores of its rivals. The largest of those
     differences, each in units of its paired standard error, is held against the distribution that it has
     where all are equal: of normal draws with the scores' covariance where scores are means, of resamples
-    where they are partitions, both with the heavier tails of Student's t. Candidates beyond it are out, and
+    where they are partitions, widened to the tails of Student's t. Candidates beyond it are out, and
     what is left is tested again, since fewer differences reach less far.
 
     Args:
@@ -76,9 +77,6 @@ def best_set(
     covariance, draws = _spread(measured, seed, resamples)
     if not len(draws):
         return None
-    # a stream of its own: the tails do not depend on how many scores there are
-    chi = np.random.default_rng((seed, 2)).chisquare(units - strata, (len(draws), 1))
-    draws = draws * np.sqrt((units - strata) / chi)
     scores = measured.evaluate()[0]
     lead = _lead(scores, covariance, owner)
     rivals = np.flatnonzero(lead.value[:, np.argmax(scores)] <= stdtrit(units - strata, 1 - HOPELESS))
@@ -86,8 +84,19 @@ def best_set(
     inside = np.isin(np.arange(len(strongest)), owner[rivals])
     kept = np.flatnonzero(inside)
     height = lead.value[np.ix_(strongest[kept], rivals)].max(axis=1)
-    inside[kept] = _steps(height, _reach(draws, lead.error, strongest[kept], rivals), level)
+    reach = _reach(draws, lead.error, strongest[kept], rivals)
+    # every error is estimated by itself: a normal bound becomes the one of Student's t of the same tail
+    inside[kept] = _steps(height, -stdtrit(_freedom(measured, strata), ndtr(-reach)), level)
     return inside
+
+
+def _freedom(measured: WeightedScores, strata: int) -> float:
+    """Degrees of freedom of a variance among units, fewer where few hold most of what counts; at least 1.
+
+    Source: Kish, Survey Sampling, 1965 (the effective number of units of unequal weight).
+    """
+    counts = measured.counts
+    return max(1.0, float(counts.sum() ** 2 / (counts**2).sum()) - strata - FEWER * (counts > 1).any())
 
 
 def _reach(draws: Floats, error: Floats, rows: Integers, rivals: Integers) -> Floats:
