@@ -14,7 +14,7 @@ from tasks.metrics.resampling import Ratios, WeightedScores
 DRAWS = 5_000  # of the largest difference, where scores are means
 RESAMPLES = 1_000  # of partitions
 ALIKE = 1e-10  # share of the largest variance below which the variance of a difference is rounding
-FEWER = 1  # degrees of freedom that units of several items lose: found by simulation of about ten of them
+FEWER = 2  # degrees of freedom that units of several items lose: found by simulation of about ten of them
 HOPELESS = 1e-4  # one-sided p of a difference from the highest score that no other test needs to look at
 
 
@@ -86,7 +86,8 @@ def best_set(
     height = lead.value[np.ix_(strongest[kept], rivals)].max(axis=1)
     reach = _reach(draws, lead.error, strongest[kept], rivals)
     # every error is estimated by itself: a normal bound becomes the one of Student's t of the same tail
-    inside[kept] = _steps(height, -stdtrit(_freedom(measured, strata), ndtr(-reach)), level)
+    bounds = np.asarray(-stdtrit(_freedom(measured, strata), ndtr(-reach)), np.float64)
+    inside[kept] = _steps(height, bounds, level)
     return inside
 
 
