@@ -8,8 +8,12 @@ import numpy as np
 
 from tasks.base import Items, Over
 from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.resampling import Index, Partitions, Ratios, WeightedScores
+from tasks.metrics.best_set import best_set
+from tasks.metrics.resampling import Index, Partitions, Ratios, Trials, WeightedScores
 from tasks.metrics.uncertainty import Differences, choose_on_halves, differences, intervals
+
+HIT = 100.0
+"""Value of a hit in the columns of items; a column of nothing else but 0 is one of hits and misses."""
 
 SHARED = 0.95
 """Share of their items that two scores must have in common to be compared."""
@@ -25,7 +29,8 @@ class Assessment:
         chosen: Share of 100 random halves of the units on which this candidate scores best; NaN where it is
             no candidate or nothing can be split.
         held_out: Its mean score on the other halves in those splits; NaN where there is none.
-        tied: Whether the paired test cannot tell this candidate from the best one; False for the best.
+        tied: Whether it may be the best candidate, as far as the data can tell: together with the one that
+            scores best, which has False, such candidates hold the true best with 95 %.
     """
 
     low: float
@@ -44,7 +49,7 @@ class Chosen(NamedTuple):
 
 
 def assess(items: Sequence[Items], metric: str) -> list[Chosen]:
-    """How layers that compete for being the best do in one metric, on random halves and by the paired test.
+    """How layers that compete in one metric do, on random halves and as the possible best.
 
     Layers whose items differ a little, such as regions that vanish in a coarser grid, are chosen among on the
     items that all have.
@@ -55,7 +60,8 @@ def assess(items: Sequence[Items], metric: str) -> list[Chosen]:
     """
     measured, scale = measure(_common(items), metric), _scale(items, metric)
     choice = choose_on_halves(measured)
-    tied = differences(measured, choice.best).tied
+    possible = best_set(measured)
+    tied = np.zeros(len(items), dtype=bool) if possible is None else possible
     return [
         Chosen(
             float(choice.chosen[row]),
@@ -97,6 +103,40 @@ def _together(items: Items) -> list[list[str]]:
         key = statistic.over, np.isnan(column).tobytes()
         groups.setdefault(key, []).append(metric)
     return list(groups.values())
+
+
+def confidence_set(rivals: Sequence[Sequence[Items]], metric: str) -> list[bool | None]:
+    """Whether each of several rivals (backbones) may be the best in one metric, at 95 %.
+
+    Args:
+        rivals: Items of the layers of each, of which its score is the best one; the first has the highest
+            score. Later ones are compared on the items that they share with all before them.
+        metric: One of their statistics.
+
+    Returns:
+        None for rivals that share fewer than 95 % of any one's items or have others statistics, and
+        where units are too few to tell.
+    """
+    joined = [0]
+    for place in range(1, len(rivals)):
+        if _comparable([one for rival in (*joined, place) for one in rivals[rival]], metric):
+            joined.append(place)
+    layers = [one for place in joined for one in rivals[place]]
+    owner = [number for number, place in enumerate(joined) for _ in rivals[place]]
+    found: list[bool | None] = [None] * len(rivals)
+    if len(joined) > 1 and (inside := best_set(measure(_common(layers), metric), owner)) is not None:
+        for place, possible in zip(joined, inside, strict=True):
+            found[place] = bool(possible)
+    return found
+
+
+def _comparable(items: Sequence[Items], metric: str) -> bool:
+    """Whether all measure the metric alike and share most of their items."""
+    first = items[0].statistics.get(metric)
+    if first is None or any(one.statistics.get(metric) != first for one in items):
+        return False
+    shared = set(items[0].keys).intersection(*(one.keys for one in items[1:]))
+    return len(shared) >= SHARED * max(len(one.keys) for one in items)
 
 
 def paired_differences(items: Sequence[Items], metric: str, reference: int = 0) -> Differences | None:
@@ -153,11 +193,12 @@ def _ratios(columns: Sequence[Floats], over: Over, unit: Integers, stratum: Inte
     np.add.at(totals, unit, np.where(there, values, 0.0))
     counts = np.zeros(len(stratum))
     np.add.at(counts, unit, there[:, 0])
+    trials = Trials(counts, np.where(((values == 0) | (values == HIT) | ~there).all(axis=0), HIT, np.nan))
     if over == "clusters":
         totals /= np.maximum(counts, 1)[:, None]
         counts = (counts > 0).astype(np.float64)
     group = stratum if over == "strata" else np.zeros_like(stratum)
-    return Ratios(totals, counts, group, stratum)
+    return Ratios(totals, counts, group, stratum, trials)
 
 
 def _partitions(

@@ -1,31 +1,35 @@
-"""Which backbones the data cannot tell from the best one of a leaderboard column."""
+"""Which backbones may be the best one of a leaderboard column, as far as the data can tell."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from leaderboards.choices.selection import Column, backbones_of, best_rows, columns_of, score_rows
+from leaderboards.choices.selection import (
+    Column,
+    backbones_of,
+    best_rows,
+    candidates,
+    columns_of,
+    score_rows,
+)
 from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.items import read_items
+from leaderboards.records.items import Place, read_items
 from tasks.base import Items
-from tasks.metrics.uncertainty import Differences
-from tasks.uncertainty import paired_differences
+from tasks.uncertainty import confidence_set
 from zoo.errors import InputError
 
-PairedTest = Callable[[Sequence[Items], str], Differences | None]
-"""Differences of a metric of some items from that of the first; None where they share too few items."""
+SetTest = Callable[[Sequence[Sequence[Items]], str], list[bool | None]]
+"""Whether each rival, given by its layers, may be the best in a metric; None where that cannot be told."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ties:
-    """What the paired tests of one column say, by names of backbones.
+    """Confidence set of the best of one column, by names of backbones.
 
     Attributes:
-        tied: Those that the data cannot tell from the column's best.
+        tied: Those that hold the true best with 95 %, together with the column's best.
         apart: Those that are worse.
         untested: Those whose measurements are not there, are of other items than the best one's, or are too
             few to tell.
@@ -37,57 +41,74 @@ class Ties:
 
 
 def column_ties(
-    records: pd.DataFrame, folder: Path, test: PairedTest = paired_differences
+    records: pd.DataFrame, folder: Path, test: SetTest = confidence_set
 ) -> dict[tuple[str, str, str, str], Ties]:
-    """For the `Column.key` of each column, which backbones are tied with the best.
+    """For the `Column.key` of each column, which backbones may be its best.
 
-    Each backbone's best layer is compared with the best layer of the column's first backbone, in the order of
+    A backbone takes part with its best layer and all that its row marks as tied with that one, since which
+    layer stands for it was chosen on the same data. The column's best is the first backbone, in the order of
     the tables, that reaches the best score; what depends on chance is fixed, and nothing depends on the order
-    of the records. The random floor takes no part.
+    of the records. Others that share its score are best, too, and take part unmarked, as the random floor
+    does not at all.
 
     Args:
         records: Columns of `Record`, in any order.
         folder: The items of a run, as `leaderboards.records.items.write_items` wrote them.
-        test: The paired test.
+        test: The test of all backbones at once.
     """
     rows = score_rows(records)
-    best = best_rows(rows[rows["primary"].astype(bool)])
+    rows = candidates(rows[rows["primary"].astype(bool)])
+    best = best_rows(rows)
     ranks = {backbone.name: rank for rank, backbone in enumerate(backbones_of(records))}
-    best = best.sort_values("backbone", key=lambda names: names.map(ranks), kind="stable")
+    best = best.assign(rank=best["backbone"].map(ranks)).sort_values(
+        ["value", "rank"], ascending=[False, True], kind="stable"
+    )
     found = {}
     for column in columns_of(records):
-        shown = column.rows(best)
-        found[column.key] = _ties(shown[shown["metric"] == column.metric], column, folder, test)
+        shown, layers = (
+            part[part["metric"] == column.metric] for part in (column.rows(best), column.rows(rows))
+        )
+        found[column.key] = _ties(shown, layers, column, folder, test)
     return found
 
 
-def _ties(rows: pd.DataFrame, column: Column, folder: Path, test: PairedTest) -> Ties:
-    """Ties of one column, whose best layers are the rows."""
-    top = rows["value"].max()
-    below = rows[rows["value"] < top].to_dict("records")
+def _ties(best: pd.DataFrame, layers: pd.DataFrame, column: Column, folder: Path, test: SetTest) -> Ties:
+    """Ties of one column from the best layer of each backbone, the highest first, and all layers."""
+    top = best["value"].max()
+    below = set(best.loc[best["value"] < top, "backbone"])
     if not below:
         return Ties()
-    best = _measured(rows[rows["value"] == top].to_dict("records")[0], folder)
-    found: dict[str, set[str]] = {"tied": set(), "apart": set(), "untested": set()}
-    for row in below:
-        other = _measured(row, folder)
-        result = test([best, other], column.metric) if best and other else None
-        found[_verdict(result)].add(row["backbone"])
-    return Ties(**{name: frozenset(names) for name, names in found.items()})
+    named = [
+        (str(row["backbone"]), _measured(row, layers[layers["backbone"] == row["backbone"]], column, folder))
+        for _, row in best.iterrows()
+    ]
+    verdicts: dict[str, bool | None] = dict.fromkeys(below)
+    if named[0][1]:
+        there = [(name, items) for name, items in named if items]
+        verdicts |= zip(
+            (name for name, _ in there),
+            test([items for _, items in there], column.metric),
+            strict=True,
+        )
+    sets = {
+        answer: frozenset(name for name in below if verdicts[name] is answer)
+        for answer in (True, False, None)
+    }
+    return Ties(tied=sets[True], apart=sets[False], untested=sets[None])
 
 
-def _verdict(result: Differences | None) -> str:
-    """Which of the sets of `Ties` the second of two backbones belongs to."""
-    if result is None or np.isnan(result.low[1]):
-        return "untested"
-    return "tied" if result.tied[1] else "apart"
-
-
-def _measured(row: Mapping[Hashable, Any], folder: Path) -> Items | None:
-    """Items behind one row; None where there are none that can be read."""
-    key = task_key(row["task"], row["dataset"], row["protocol"])
-    place = (int(row["layer"]), row["tap"], row["pooling"])
+def _measured(row: pd.Series, layers: pd.DataFrame, column: Column, folder: Path) -> list[Items]:
+    """Items of a backbone's best layer and of those tied with it; none where the best one's are missing."""
+    best: Place = (int(row["layer"]), str(row["tap"]), str(row["pooling"]))
+    tied = layers[layers["tied"].astype(bool)]
+    places = [best]
+    places += [
+        (int(layer), str(tap), str(pooling))
+        for layer, tap, pooling in zip(tied["layer"], tied["tap"], tied["pooling"], strict=True)
+    ]
+    path = folder / scored_path(task_key(column.task, column.dataset, column.protocol), str(row["backbone"]))
     try:
-        return read_items(folder / scored_path(key, row["backbone"]), [place]).get(place)
+        found = read_items(path, places)
     except InputError:  # a leaderboard is worth having without its marks; the page names what is not tested
-        return None
+        return []
+    return [found[place] for place in places if place in found] if best in found else []

@@ -22,7 +22,8 @@ Other test images of the same kind would give a somewhat different score: ± is 
 interval. """
 
 COLUMN_TIES = """\
-`≈` marks a backbone that the data cannot tell from the best of its column, by a test on the same images. """
+`≈` marks backbones that may be the best of their column, too: together with the bold one, these hold the
+true best with 95 %. """
 
 NO_ITEMS = """\
 Which backbones are tied is not marked: the measurements of single images, by which two backbones are
@@ -76,7 +77,8 @@ comparison and takes no part in the choice of the best layer. Cells beyond a bac
 `final` where it has no such norm, are empty by nature."""
 
 LAYER_TIES = """\
-`≈` marks scores of the row that a paired test cannot tell from it. """
+`≈` marks blocks that may be the best of their row, too: together with the bold one, these hold the true
+best with 95 %. """
 
 CHOICES_NOTE = """\
 A short table follows the first: the honest score, how much lower it is (optimism), and on what share of

@@ -50,8 +50,8 @@ class Record:
         chosen: Share of 100 random halves of the data on which this block is the best of its backbone's, by
             this metric and pooling; NaN where nothing was split.
         held_out: Its mean score, on the other halves, of the splits that chose it; NaN where none did.
-        tied: Whether the paired test cannot tell this block from its backbone's best one, in this metric and
-            pooling; False for the best itself.
+        tied: Whether this block may be its backbone's best one, in this metric and pooling: together with the
+            one that scores best, whose field is False, such blocks hold the true best with 95 %.
         n: Number of units that the value is taken over.
         unit: What they are.
         reason: Why there is no value; "" where there is one.

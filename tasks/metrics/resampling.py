@@ -22,6 +22,19 @@ CELLS = 4_000_000  # numbers in one block of contingency tables, 32 MB a tempora
 UNITS_PER_ROW = 500  # where a score has fewer different rows than units by this, rows are drawn, not units
 
 
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """What hits and misses are behind scores.
+
+    Attributes:
+        count: [units] how many trials a unit holds.
+        hit: [scores] the value of a hit, 1 or 100; NaN of scores whose values are not hits and misses.
+    """
+
+    count: Floats
+    hit: Floats
+
+
 @dataclass(frozen=True)
 class Ratios:
     """Several scores (layers) that are means over groups of sum(totals) / sum(counts), on the same units.
@@ -33,6 +46,7 @@ class Ratios:
         counts: [units] float64 >= 0: how many items a unit holds; 0 where it does not count.
         group: [units] int64 from 0.
         stratum: [units] int64 from 0.
+        trials: What hits and misses are behind the scores; None where nothing is known of any.
 
     Raises:
         ValueError: Shapes do not fit, a count is negative, or a value is NaN or infinite.
@@ -42,6 +56,7 @@ class Ratios:
     counts: Floats
     group: Integers
     stratum: Integers
+    trials: Trials | None = None
 
     def __post_init__(self) -> None:
         shape = self.counts.shape
@@ -53,6 +68,10 @@ class Ratios:
         if not np.isfinite(self.totals).all() or not (np.isfinite(self.counts) & (self.counts >= 0)).all():
             raise ValueError("totals must be finite, and counts finite and not negative")
         _check_ids(self.group, self.stratum)
+        trials = self.trials
+        if trials is not None and (trials.count.shape != shape or trials.hit.shape != self.totals.shape[1:]):
+            found = f"{trials.count.shape} and {trials.hit.shape}"
+            raise ValueError(f"expected trials [units] and hits [scores], found {found}")
 
     @property
     def scores(self) -> int:
@@ -102,7 +121,12 @@ class Ratios:
 
     def minus(self, reference: int) -> Self:
         """The paired differences of all scores from one of them."""
-        return replace(self, totals=self.totals - self.totals[:, [reference]])
+        return replace(self, totals=self.totals - self.totals[:, [reference]], trials=None)
+
+    def columns(self, scores: Integers) -> Self:
+        """Some of the scores."""
+        hits = None if self.trials is None else Trials(self.trials.count, self.trials.hit[scores])
+        return replace(self, totals=self.totals[:, scores], trials=hits)
 
     def _rows(self, score: int, kinds: Integers) -> tuple["Ratios", Integers]:
         """Different rows of one score, and their units; kinds: [units] number of a row without its total."""

@@ -10,9 +10,10 @@ from scipy.stats import t
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from tasks.base import Items, Statistic
+from tasks.metrics.best_set import best_set
 from tasks.metrics.draws import halves
 from tasks.metrics.uncertainty import differences, intervals
-from tasks.uncertainty import assess, intervals_of, measure, paired_differences
+from tasks.uncertainty import assess, confidence_set, intervals_of, measure, paired_differences
 from tests.tasks.test_clustering import obvious_purity
 
 Floats = NDArray[np.float64]
@@ -59,6 +60,9 @@ def make(seed: int, quality: float = 0.5, count: int = 40) -> Items:
         },
         statistics=STATISTICS,
     )
+
+
+KEYS = tuple(f"{number:02d}" for number in range(50))
 
 
 def mean(values: Sequence[float]) -> float:
@@ -219,13 +223,23 @@ def test_choices_on_halves_equal_loops(metric: str) -> None:
 
 
 @pytest.mark.parametrize("metric", STATISTICS)
-def test_ties_are_those_of_the_paired_test(metric: str) -> None:
+def test_ties_are_those_of_the_confidence_set_of_the_best(metric: str) -> None:
     best = make(1, 0.97)
     layers = [make(2, 0.02), best, best, make(3, 0.7)]
     found = [one.tied for one in assess(layers, metric)]
-    tied = differences(measure(layers, metric), 1).tied.tolist()
-    assert found == [tied[0], False, True, tied[3]]  # the best one, the first of two, ties with nobody
+    inside = best_set(measure(layers, metric))
+    assert inside is not None
+    assert found == [inside[0], False, True, inside[3]]  # the best one, the first of two, ties with nobody
     assert not found[0]
+
+
+def test_of_fifty_right_ones_none_is_sure() -> None:
+    right = Items("things", KEYS, KEYS, ("",) * 50, {"v": np.full(50, 100.0)}, {"v": Statistic("v")})
+    ((low, high),) = intervals_of([right])["v"]
+    assert high == 100
+    assert 92 < low < 94
+    (other,) = intervals_of([replace(right, values={"v": np.full(50, 99.0)})])["v"]
+    assert other == (99, 99)  # no hits: nothing is known of what else there might be
 
 
 def test_layers_are_chosen_among_on_the_items_that_all_have() -> None:
@@ -240,6 +254,31 @@ def test_nothing_is_chosen_where_nothing_is_shared() -> None:
     for found in assess([one, two], "all"):
         assert np.isnan([found.chosen, found.held_out]).all()
         assert not found.tied
+
+
+@pytest.mark.parametrize("metric", STATISTICS)
+def test_rivals_are_compared_by_all_their_layers(metric: str) -> None:
+    rivals = [[make(1, 0.9), make(2, 0.9)], [make(3, 0.01)], [make(4, 0.85), make(5, 0.1)]]
+    inside = best_set(measure([one for layers in rivals for one in layers], metric), [0, 0, 1, 2, 2])
+    assert inside is not None
+    found = confidence_set(rivals, metric)
+    assert found == inside.tolist()
+    assert found[:2] == [True, False]
+
+
+def test_rivals_of_other_items_or_kinds_are_left_out() -> None:
+    first, second, third = (make(seed, 0.5, 100) for seed in (1, 2, 3))
+    few = [without(second, range(5)), without(second, range(6))]
+    other = replace(third, statistics={**STATISTICS, "all": Statistic("value", "clusters")})
+    for rival in (few[1], other):
+        found = confidence_set([[first], [rival], [third]], "all")
+        assert found[1] is None
+        assert [found[0], found[2]] == confidence_set([[first], [third]], "all")
+    assert None not in confidence_set([[first], [few[0]], [third]], "all")
+    # what all share counts: five items each are missing, and ten of both
+    found = confidence_set([[first], [few[0]], [without(third, range(5, 10))]], "all")
+    assert [one is None for one in found] == [False, False, True]
+    assert confidence_set([[first], [few[1]]], "all") == [None, None]
 
 
 @pytest.mark.parametrize("metric", STATISTICS)

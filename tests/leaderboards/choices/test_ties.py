@@ -5,9 +5,9 @@ import pytest
 
 from leaderboards.choices.ties import Ties, column_ties
 from leaderboards.records.files import scored_path, task_key
+from leaderboards.records.items import write_items
 from tasks.base import Items
-from tasks.metrics.uncertainty import Differences
-from tests.leaderboards.builder import NAN, floor, frame, layers
+from tests.leaderboards.builder import NAN, floor, frame, layers, measured, unsure
 from tests.leaderboards.goldens import write_knn
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
@@ -15,14 +15,11 @@ MAE = {"backbone": "mini-mae", "family": "MAE"}
 KNN = ("knn", "mini-imagenet", "standard", "top-1")
 
 
-def near(items: Sequence[Items], metric: str) -> Differences | None:
-    """A paired test by which scores within one point are tied, and which needs two images."""
-    first, second = (one.values[metric] for one in items)
-    if items[0].keys != items[1].keys:
-        return None
-    value = np.array([0.0, second.mean() - first.mean()])
-    half = 1.0 if len(first) > 1 else NAN
-    return Differences(value, value - half, value + half, np.ones(2))
+def near(rivals: Sequence[Sequence[Items]], metric: str) -> list[bool | None]:
+    """A test by which scores within one point of the first are tied, and which needs two images."""
+    scores = [max(float(one.values[metric].mean()) for one in layers) for layers in rivals]
+    alike = [layers[0].keys == rivals[0][0].keys and len(layers[0].keys) > 1 for layers in rivals]
+    return [abs(score - scores[0]) <= 1 if same else None for score, same in zip(scores, alike, strict=True)]
 
 
 def ties(records, folder) -> Ties:
@@ -73,6 +70,24 @@ def test_too_few_items_to_tell_are_untested_not_apart(three, items):
 def test_without_items_of_the_best_nothing_is_tested(three, items):
     (items / scored_path(task_key(*KNN[:3]), "mini-clip")).unlink()
     assert ties(three, items) == Ties(untested=frozenset({"mini-dino", "mini-mae"}))
+
+
+def test_a_backbone_takes_part_with_its_best_layer_and_those_tied_with_it(tmp_path):
+    records = frame(
+        unsure(layers([49.0, 51.0, 30.0, 50.0], **CLIP), tied=[1, 4]), layers([30.0, 10.0], **MAE)
+    )
+    values = {1: np.full(2, 49.0), 2: np.full(2, 51.0), 3: np.full(2, 30.0), 4: np.full(2, 50.0)}
+    path = tmp_path / scored_path(task_key(*KNN[:3]), "mini-clip")
+    write_items({(layer, "block", "cls"): measured(value) for layer, value in values.items()}, path)
+    write_knn(tmp_path, "mini-mae", [30.0, 30.0], 1)
+    seen = []
+
+    def test(rivals, metric):
+        seen.extend([float(one.values[metric].mean()) for one in layers] for layers in rivals)
+        return [True] * len(rivals)
+
+    assert column_ties(records, tmp_path, test)[KNN] == Ties(tied=frozenset({"mini-mae"}))
+    assert seen == [[51, 49, 50], [30]]
 
 
 def test_backbones_that_share_the_best_score_and_the_floor_are_not_tested(tmp_path):
