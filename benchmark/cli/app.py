@@ -17,7 +17,7 @@ from benchmark.cli.run import run_command
 from benchmark.cli.score import score_app
 from benchmark.engines.base import WorkerDiedError
 from benchmark.request.parsers import require_working_folder
-from zoo.errors import InputError
+from zoo.errors import InputError, shortened
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -88,8 +88,16 @@ def main() -> None:
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}", markup=False)
         sys.exit(2 if isinstance(error, InputError) else 1)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if (sentence := _sentence_of(error)) is None:
             raise
-        text = "error: no space is left on the disk; free some and run again: what is finished is kept"
-        Console(stderr=True, highlight=False, soft_wrap=True).print(text, markup=False)
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {sentence}", markup=False)
         sys.exit(2)
+
+
+def _sentence_of(error: OSError) -> str | None:
+    """What a system's error says of what the user gave; None where it is no fault of theirs."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "no space is left on the disk; free some and run again: what is finished is kept"
+    if error.errno in (errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP, errno.ENOTDIR, errno.EROFS):
+        return f"{shortened(error.filename)} cannot be used: {error.strerror}"
+    return None

@@ -12,7 +12,7 @@ from textwrap import fill
 from types import EllipsisType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_args, get_type_hints, overload
 
-from zoo.errors import InputError
+from zoo.errors import InputError, shortened
 
 Given = TypeVar("Given")
 Kept = TypeVar("Kept")
@@ -80,7 +80,7 @@ class Option(Generic[Given, Kept]):
 
     def takes(self, expected: str, found: object) -> InputError:
         """The error of being given something else than what is expected."""
-        return InputError(f"{self.flag} takes {expected}; found {found!r}")
+        return InputError(f"{self.flag} takes {expected}; found {shortened(found)}")
 
 
 @dataclass(frozen=True)

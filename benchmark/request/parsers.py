@@ -20,6 +20,15 @@ TAPS: tuple[Tap, ...] = ("block", *SUBLAYER_TAPS)
 _LARGEST_RATE = 1000
 """Learning rate beyond which every training diverges at once."""
 
+LONGEST_NAME = 255
+"""Bytes of a file's or folder's name, by most file systems."""
+
+LONGEST_TEXT = 1000
+"""Characters of a word that anything could be called by."""
+
+LARGEST = 2**32
+"""The largest whole number that an option could mean."""
+
 POOLINGS = ("cls", "mean")
 """Vectors that can be kept of a layer."""
 
@@ -41,6 +50,8 @@ def text(value: Text, option: Of) -> Text:
     """A word, or None where that is the default."""
     if not (isinstance(value, str) and value) and not option.is_default(value):
         raise option.takes("a word", value)
+    if isinstance(value, str) and (len(value) > LONGEST_TEXT or "\0" in value):
+        raise option.takes(f"at most {LONGEST_TEXT} characters", value)
     return value
 
 
@@ -62,6 +73,9 @@ def path(value: str | Path, option: Of) -> Path:
     require_working_folder()
     if not isinstance(value, str | Path) or not str(value):
         raise option.takes("a path", value)
+    parts = Path(value).parts
+    if "\0" in str(value) or any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
+        raise option.takes(f"a path whose names have at most {LONGEST_NAME} bytes", value)
     return Path(value)
 
 
@@ -72,6 +86,8 @@ def optional_path(value: str | Path | None, option: Of) -> Path | None:
 
 def whole(value: Whole, option: Of) -> Whole:
     """A whole number that is not below the least of the option, or None where that is the default."""
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise option.takes(f"a whole number of at most {LARGEST}", value)
     enough = isinstance(value, int) and (option.least is None or value >= option.least)
     if isinstance(value, bool) or not (enough or option.is_default(value)):
         least = "" if option.least is None else f" of at least {option.least}"
@@ -115,7 +131,9 @@ def taps(value: str | Sequence[str], option: Of) -> tuple[Tap, ...]:
     """Taps, each once in the order of `TAPS`; text has commas between them."""
     chosen = _parts(value, option)
     if not chosen or not chosen <= set(TAPS):
-        raise InputError(f"taps are {', '.join(TAPS)}; found {', '.join(sorted(chosen)) or 'none'}")
+        raise InputError(
+            f"taps are {', '.join(TAPS)}; found {', '.join(sorted(chosen))[:LONGEST_NAME] or 'none'}"
+        )
     return tuple(tap for tap in TAPS if tap in chosen)
 
 
