@@ -14,6 +14,9 @@ from zoo.view.views import View
 FORMAT = 2
 """Changes when stored features, measurements or scores would for the same input."""
 
+SCORING = 2
+"""Changes when scores, intervals or ties would for the same features."""
+
 Signatures = Mapping[SourceKey, str]
 """Digest of the images of each source: keys, sizes and times of their files."""
 
@@ -69,7 +72,7 @@ def records_print(setup: Setup, task: BoundTask, passes: Sequence[Pass], images:
     measured = [one for one in passes if task in one.measured]
     prints = [vectors_print(setup, images[one.key], one.source.view) for one in vectors]
     prints += [measured_print(setup, task, images[one.key], one.source.view) for one in measured]
-    return digest(FORMAT, prints, task.fingerprint, [str(layer) for layer in setup.layers])
+    return digest(FORMAT, SCORING, prints, task.fingerprint, [str(layer) for layer in setup.layers])
 
 
 def vectors_folder(setup: Setup, one: Pass, images: Signatures) -> Path:

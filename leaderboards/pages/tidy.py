@@ -4,6 +4,7 @@ from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from leaderboards.choices.best import best_layers
@@ -40,7 +41,8 @@ def tidy_frame(records: pd.DataFrame, suite: str) -> pd.DataFrame:
     scores = score_rows(own)
     named = scores[scores["primary"].astype(bool) & (scores["metric"] != "")]
     primary = set(zip(named["task"], named["metric"], strict=True))
-    scores = scores[[key in primary for key in zip(scores["task"], scores["metric"], strict=True)]]
+    asked = [key in primary for key in zip(scores["task"], scores["metric"], strict=True)]
+    scores = scores[np.array(asked, bool)]
     rows = pd.concat([frame for frame in (scores, last_blocks(own)) if len(frame)] or [scores])
     rows = rows.assign(best=_best(own, rows)).reset_index(drop=True)
     ranks = {backbone.name: rank for rank, backbone in enumerate(backbones_of(own))}

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from benchmark.plan.location import DataLocation
-from benchmark.plan.plan import Recipe, make_plan
+from benchmark.plan.plan import PlanRecipe, make_plan
 from benchmark.plan.suites import STANDARD_SUITE
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.record import read_frame
@@ -65,7 +65,9 @@ def test_records_of_an_earlier_version_without_their_items_are_computed_again(
 def test_the_digest_of_the_data_is_that_of_content_not_of_time(own_data: Path, limit: int | None) -> None:
     def digests() -> dict[str, str]:
         location = DataLocation(STANDARD_SUITE.catalogue, own_data, None, limit)
-        return {one.key: one.data for one in make_plan(Recipe(find(["mini-fs"]), (), location)).tasks.every}
+        return {
+            one.key: one.data for one in make_plan(PlanRecipe(find(["mini-fs"]), (), location)).tasks.every
+        }
 
     found = digests()
     for path in own_data.rglob("*.*"):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.plan.location import DataLocation
-from benchmark.plan.plan import Recipe, make_plan
+from benchmark.plan.plan import PlanRecipe, make_plan
 from benchmark.plan.suites import STANDARD_SUITE
 from zoo.registry import find
 
@@ -13,7 +13,7 @@ from zoo.registry import find
 def coverage(data: Path, limit: int | None) -> dict[str, tuple[str, str]]:
     """Coverage and digest of each task's data."""
     location = DataLocation(STANDARD_SUITE.catalogue, data, None, limit)
-    tasks = make_plan(Recipe(find(["mini-fs"]), (), location)).tasks.every
+    tasks = make_plan(PlanRecipe(find(["mini-fs"]), (), location)).tasks.every
     return {task.key: (str(task.subject.coverage), task.data) for task in tasks}
 
 

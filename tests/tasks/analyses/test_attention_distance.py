@@ -13,6 +13,7 @@ from tasks.analyses.attention_distance import AttentionDistance
 from tasks.base import Measurements, Source
 from tasks.sources import Batches, ClassificationSources
 from tests.benchmark.doubles import source
+from zoo.errors import InputError
 from zoo.features import AttentionMaps
 from zoo.spec import Layer
 from zoo.view.views import ResizeCrop
@@ -79,8 +80,8 @@ def test_maps_that_are_not_finite_and_images_that_are_not_there_say_why(tmp_path
     broken[0, 5, 5] = float("nan")
     nan = task.score(measured(task, tmp_path / "nan", broken, IMAGES)[LAYERS[0]])
     assert nan.empty == "attention probabilities are not finite"
-    none = task.score(measured(task, tmp_path / "none", heads(), 0)[LAYERS[0]])
-    assert none.empty == "no image could be read"
+    with pytest.raises(InputError, match="expected images that can be decoded"):
+        task.score(measured(task, tmp_path / "none", heads(), 0)[LAYERS[0]])
 
 
 def test_a_head_that_gives_nothing_to_patches_has_no_distance(tmp_path) -> None:  # type: ignore[no-untyped-def]
