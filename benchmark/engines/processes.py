@@ -27,10 +27,11 @@ class ProcessEngine:
 
     Small backbones on a CPU gain from it: most of their time is spent between matrix products that are too
     small for several threads. Functions and jobs are pickled. Processes are spawned, not forked, and end with
-    this one, however it ends.
+    this one, however it ends. ``threads`` are those of torch in each; None for jobs that need no torch, which
+    then is not imported.
     """
 
-    def __init__(self, processes: int, threads: int) -> None:
+    def __init__(self, processes: int, threads: int | None) -> None:
         self._processes = processes
         self._threads = threads
 
@@ -48,10 +49,15 @@ class ProcessEngine:
             with ProcessPoolExecutor(self._processes, context, _start, initial) as pool:
                 try:
                     with _without_main():
-                        results = pool.map(partial(_work, function), jobs)
-                    return list(results)
+                        futures = [pool.submit(partial(_work, function), job) for job in jobs]
+                    return [future.result() for future in futures]
+                except BrokenProcessPool:
+                    raise  # the pool ends the jobs itself, and hangs where some are cancelled meanwhile
                 except KeyboardInterrupt:
                     stop.set()
+                    raise
+                except BaseException:
+                    pool.shutdown(wait=False, cancel_futures=True)
                     raise
         except BrokenProcessPool as error:
             raise WorkerDiedError(
@@ -74,12 +80,13 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _start(queue: "Queue[Message | None]", threads: int, parent: int, stop: Event) -> None:
+def _start(queue: "Queue[Message | None]", threads: int | None, parent: int, stop: Event) -> None:
     """Prepare a process: its share of the processors, its way to report, and its end with the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent tells them
-    import torch
+    if threads is not None:
+        import torch
 
-    torch.set_num_threads(threads)
+        torch.set_num_threads(threads)
     _Relayed.queue = queue
 
     def watch() -> None:

@@ -41,7 +41,7 @@ def render(root: Path, pieces: Sequence[Piece], workers: int, report: Reporter) 
         WorkerDiedError: A process was ended from outside; the other pieces are kept.
     """
     processes = min(workers, len(pieces))
-    engine: Engine = ProcessEngine(processes, threads=1) if processes > 1 else LocalEngine()
+    engine: Engine = ProcessEngine(processes, threads=None) if processes > 1 else LocalEngine()
     images = sum(piece.images for piece in pieces)
     with report.bar("rendering the mini datasets", images, "images") as advance:
         engine.map(partial(_render, root), pieces, OneBar(advance, report))

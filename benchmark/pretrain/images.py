@@ -131,7 +131,7 @@ def _render(wanted: Wanted, folder: Path, workers: int, report: Reporter) -> Non
     chunks = [_Chunk(folder, wanted, number) for number in range(-(-wanted.count // CHUNK))]
     missing = [chunk for chunk in chunks if not chunk.path.is_file()]
     done = wanted.count - sum(len(chunk.places) for chunk in missing)
-    engine = ProcessEngine(workers, threads=1) if workers > 1 and len(missing) > 1 else LocalEngine()
+    engine = ProcessEngine(workers, threads=None) if workers > 1 and len(missing) > 1 else LocalEngine()
     with report.bar("rendering", wanted.count, "images") as advance:
         advance(done)
         engine.map(render_chunk, missing, OneBar(advance, report))
