@@ -25,9 +25,6 @@ score_app = typer.Typer(
     help="Scorers on their own, for features or predictions that any code has exported.",
 )
 
-SEVERAL = (("cka", "--features"), ("knn", "--k"))
-"""Commands and those of their options that take several values."""
-
 OF_PROTOCOL = "the standard protocol's"
 """What the help says of an option whose default is a protocol's number, which only a run reads."""
 

@@ -1,6 +1,5 @@
 """Samples, what a dataset holds, and how complete it is."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -263,8 +262,3 @@ def require_directory(path: Path, what: str) -> None:
     if not path.is_dir():
         state = "is not a directory" if path.exists() else "does not exist"
         raise MissingDataError(f"expected {what} at {path}, which {state}")
-
-
-def first_missing(paths: Sequence[Path]) -> Path | None:
-    """The first path that is not a file, or None."""
-    return next((path for path in paths if not path.is_file()), None)
