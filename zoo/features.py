@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import torch
@@ -35,7 +36,7 @@ class LayerFeatures:
         return LayerFeatures(self.layer, None if self.cls is None else self.cls[rows], self.grid[rows])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AttentionMaps:
     """Attention probabilities of one block for one batch of images.
 
@@ -52,8 +53,21 @@ class AttentionMaps:
     prefix_tokens: int
     cells: tuple[int, int]
 
+    @cached_property
+    def patches(self) -> Tensor:
+        """How patches attend to patches, [batch heads patches patches], float32; must not be changed.
+
+        Prefix rows and columns are cut off, and each row is divided by its sum; a row that gives nothing to
+        patches stays zero. It is computed once for all that look at this batch.
+        """
+        inside = self.probabilities[..., self.prefix_tokens :, self.prefix_tokens :].float()
+        total = inside.sum(dim=-1, keepdim=True)
+        return inside / torch.where(total > 0, total, 1)
+
     def of(self, rows: slice) -> "AttentionMaps":
-        """The same of some images of the batch; a view."""
+        """The same of some images of the batch, a view; of all of them, itself."""
+        if rows.indices(len(self.probabilities)) == (0, len(self.probabilities), 1):
+            return self
         return AttentionMaps(self.layer, self.probabilities[rows], self.prefix_tokens, self.cells)
 
 
