@@ -139,7 +139,7 @@ def annotation_masks(r):
     """Raw annotation masks of several images of different sizes: "image_<k>" (annotations, height, width) uint8 0/1."""
     out = {}
     for k, image in enumerate(r["images"]):
-        out["image_%d" % k] = annotation_arrays([image["shapes"]], image["height"], image["width"])[0][0]
+        out[f"image_{k}"] = annotation_arrays([image["shapes"]], image["height"], image["width"])[0][0]
     return out
 
 

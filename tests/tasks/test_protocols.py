@@ -92,6 +92,7 @@ def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
     draw = PAPER.keypoints.draw
     assert draw is not None
     problems = (CkaProblem, ImageClusterProblem, KeypointProblem, KnnProblem, PropagationProblem)
+    others = (RegionClusterProblem, RetrievalProblem, AttentionMapsProblem, SaliencyProblem)
     beside = [
         f"{type(owner).__name__}.{field.name}"
         for owner in (STANDARD, *rules, draw)
@@ -100,7 +101,7 @@ def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
     ]
     beside += [
         f"{owner.__name__}.{field.name}"
-        for owner in (*problems, RegionClusterProblem, RetrievalProblem, AttentionMapsProblem, SaliencyProblem)
+        for owner in (*problems, *others)
         for field in fields(owner)
         if field.default is not MISSING
     ]

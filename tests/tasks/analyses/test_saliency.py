@@ -1,4 +1,4 @@
-"""Overlap of heads and of rollout with masks, from the maps of a pass and annotations to scores and arrays."""
+"""Overlap of heads and of rollout with masks, from the maps of a pass to scores and arrays."""
 
 from dataclasses import replace
 from pathlib import Path

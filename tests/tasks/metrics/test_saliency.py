@@ -1,4 +1,4 @@
-"""Overlaps of maps with masks: planted maps, masks by hand, and the released code's by a slow implementation."""
+"""Overlaps of maps with masks: planted maps, masks by hand, and the released rules written out."""
 
 import numpy as np
 import pytest
