@@ -5,8 +5,8 @@
 
 Average maps, distances, shares and saliency look at the same batches, as if they had the same images. Prints
 the time of all together, and with ``--each`` of each alone, over the bare forward; candidates take turns, and
-ratios are medians of the rounds' ratios. On a CPU, seconds are those of the processor, which other work on the
-machine hardly changes. Peak memory is that of fresh processes.
+ratios are medians of the rounds' ratios. On a CPU, seconds are those of the processor, which other work on
+the machine hardly changes. Peak memory is that of fresh processes.
 """
 
 import argparse

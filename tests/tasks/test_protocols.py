@@ -199,12 +199,14 @@ def test_parts_cluster_as_objects_and_the_last_object_image_is_left_out(data: Pa
 
 
 def test_saliency_looks_at_all_images_with_masks_through_the_view_of_classification(data: Path) -> None:
+    fakes.write_fake_coco(data, images=7)  # the last has no mask
+    catalogue = replace(FAKES, objects=CocoEntry(images=7, first=4))
     for protocol in PROTOCOLS:
-        at = DataLocation(FAKES, data, protocol=protocol)
+        at = DataLocation(catalogue, data, protocol=protocol)
         found = bind_tasks(at, find_tasks(("saliency", "attention-maps")), named=True)
         maps, objects, parts = found.analyses
         assert [one.subject.dataset for one in (objects, parts)] == ["coco-val2017", "partimagenet"]
-        assert [len(one.problem.source.samples) for one in (objects, parts)] == [5, 18]
+        assert [len(one.problem.source.samples) for one in (objects, parts)] == [6, 18]
         assert {one.problem.source.view for one in (maps, objects, parts)} == {protocol.images}
         for one in (objects, parts):
             assert isinstance(one.problem, SaliencyProblem)
