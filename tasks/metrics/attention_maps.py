@@ -85,8 +85,7 @@ def _inside(attention: Tensor, prefix_tokens: int) -> Tensor:
 
 
 def _deviation(values: Tensor, dim: int) -> Tensor:
-    """Unbiased standard deviation along a dimension; faster than torch's own along any but the last."""
-    count = values.shape[dim]
-    centred = values - values.mean(dim=dim, keepdim=True)
-    length = torch.linalg.vector_norm(centred, dim=dim)
-    return length / math.sqrt(count - 1) if count > 1 else torch.full_like(length, math.nan)
+    """Unbiased standard deviation along a dimension; NaN of one value."""
+    # torch's own, and its norms, are ten times as slow along any dimension but the last
+    squares = (values - values.mean(dim=dim, keepdim=True)).square_().sum(dim=dim)
+    return squares.div_(values.shape[dim] - 1).sqrt_()
