@@ -7,6 +7,7 @@ be reproduced; where that code depends on the order of a folder listing, the ord
 
 from dataclasses import dataclass
 
+from tasks.analyses.localisation import LocalisationRule
 from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule
 from tasks.keypoints import KeypointRule, PairDraw
@@ -35,6 +36,7 @@ class EvaluationProtocol:
         keypoints: Numbers of keypoint correspondence.
         clusters: Numbers of the clusterings.
         cka: Numbers of CKA.
+        localisation: Numbers of the similarity of tokens and patches.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
         parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
@@ -52,12 +54,14 @@ class EvaluationProtocol:
     keypoints: KeypointRule
     clusters: ClusterRule
     cka: CkaRule
+    localisation: LocalisationRule
     objects_left_out: int
     parts_as_objects: bool
     parts_by_partition: bool
 
 
 _TILES = Tiles(short=448, tile=224)
+_LOCALISATION = LocalisationRule(batch=256, cells=256)
 
 STANDARD = EvaluationProtocol(
     name="standard",
@@ -84,6 +88,7 @@ STANDARD = EvaluationProtocol(
     ),
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "mean", "patch"), min_max=False),
+    localisation=_LOCALISATION,
     objects_left_out=0,
     parts_as_objects=False,
     parts_by_partition=False,
@@ -114,6 +119,7 @@ PAPER = EvaluationProtocol(
     ),
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
+    localisation=_LOCALISATION,
     objects_left_out=1,
     parts_as_objects=True,
     parts_by_partition=True,

@@ -141,6 +141,18 @@ TASKS: tuple[TaskEntry, ...] = (
         analysis=True,
         default=False,
     ),
+    TaskEntry(
+        name="localisation",
+        role="classification",
+        title="whether tokens hold their places",
+        data="ImageNet-50",
+        metrics=("localisation", *(f"localisation-{name}" for name in ("top1", "distance", "contrast"))),
+        asks="Does a token in the depth of a network still tell of its own place in the image?",
+        measures="localisation: share of the other image patches that are less similar (CKA) to a token than "
+        "the patch at its own place; 0.5 by chance",
+        analysis=True,
+        default=False,
+    ),
 )
 
 

@@ -145,7 +145,9 @@ def _listeners(one: Pass, job: Job) -> list[Listener]:
     for task in one.measured:
         if task.measured_problem is not None:
             layers = measured_layers(setup, task)
-            collectors[task.subject.entry.name] = MeasuredCollector(task.measured_problem, view, layers)
+            collectors[task.subject.entry.name] = MeasuredCollector(
+                task.measured_problem, view, layers, setup.spec.patch_size
+            )
     found = []
     for name, folder in job.listeners.items():
         shards = Shards.open(folder, one.source.shards)

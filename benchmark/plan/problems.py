@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmark.plan.bound import AnalysisTask, BoundTask, Comparison, MeasuredTask, Subject, VectorTask
 from tasks.analyses.attention_distance import AttentionDistance
+from tasks.analyses.localisation import LocalisationProblem
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Coverage, Keypoints, Retrieval, Videos
@@ -76,6 +77,11 @@ def attention_distance(entry: TaskEntry, data: ProbedClasses, rules: EvaluationP
     return AnalysisTask(_on_probe(entry, data, rules), AttentionDistance(data.where))
 
 
+def localisation(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind the similarity of tokens and image patches to the probe subset."""
+    return AnalysisTask(_on_probe(entry, data, rules), LocalisationProblem(data.where, rules.localisation))
+
+
 PROBLEMS: Mapping[str, Bind] = {
     "knn": knn,
     "retrieval": retrieval,
@@ -86,6 +92,7 @@ PROBLEMS: Mapping[str, Bind] = {
     "cluster-part": cluster_part,
     "cka": cka,
     "attention-distance": attention_distance,
+    "localisation": localisation,
 }
 """By name of the task."""
 

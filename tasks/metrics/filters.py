@@ -10,7 +10,6 @@ from scipy.stats import spearmanr
 
 from tasks.metrics.arrays import ROUNDING, Floats
 
-
 TIED = 10
 """Decimals of a cosine: what differs behind them differs by rounding alone, and is a tie of ranks."""
 

@@ -137,3 +137,9 @@ def test_all_sources_share_one_view_and_leave_broken_images_out() -> None:
     assert len({source.name for source in every}) == 3
     assert VIEW.scaled(64, 16).crop == 64
     assert VIEW.scaled(64, 16).short == 73
+
+
+def test_batches_of_a_group_lose_what_could_not_be_read() -> None:
+    assert batch_slices([0, 1, 2, 3, 5, 6], 4, 1) == [slice(0, 4), slice(4, 6)]
+    assert batch_slices([0, 1, 2, 3, 5, 6], 4, 3) == [slice(0, 4)]
+    assert batch_slices([], 4, 1) == []
