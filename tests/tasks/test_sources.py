@@ -11,7 +11,7 @@ from tasks.datasets.base import Classification, ClassImages, Coverage
 from tasks.datasets.folder import read_folder
 from tasks.datasets.imagenet import probe_subset
 from tasks.protocols import STANDARD
-from tasks.sources import CHUNK, Batches, ClassificationSources, classification_sources
+from tasks.sources import CHUNK, Batches, ClassificationSources, batch_slices, classification_sources
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_imagenet
 from tests.tasks.datasets.helpers import copy_shuffled, keys
