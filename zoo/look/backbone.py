@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
 from zoo.errors import InputError
-from zoo.features import BackboneIdentity, Channels, ReceptiveField, Shown, Visitor
+from zoo.features import BackboneIdentity, Channels, ReceptiveField, Shown, Visitor, Weights
 from zoo.look.attention import attention_maps, eager, gives_probabilities, watch_attention
 from zoo.look.layers import require, unknown_layer, wanted_layers
 from zoo.look.network import Network
@@ -18,6 +18,7 @@ from zoo.look.receptive import receptive_fields
 from zoo.look.split import Cells, cells_of, map_features, token_features
 from zoo.look.sublayers import knows, unknown_sublayer
 from zoo.look.taps import after, before, watch_inside
+from zoo.look.weights import weights_of
 from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
 
 _Show = Callable[[Layer, Tensor | None], None]
@@ -119,6 +120,10 @@ class HookedBackbone:
             raise InputError(
                 f"{self.spec.name}: the network showed {len(shown)} layers, the entry has {len(wanted)}."
             )
+
+    def weights(self) -> Weights:
+        """Filters, position embeddings and position biases; see `zoo.features.Backbone`."""
+        return weights_of(self.spec, self._network)
 
     def _normalise(self, pixels: Tensor) -> Tensor:
         """The network's input, [batch 3 height width], from uint8 pixels."""
