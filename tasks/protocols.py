@@ -7,7 +7,9 @@ be reproduced; where that code depends on the order of a folder listing, the ord
 
 from dataclasses import dataclass
 
+from tasks.analyses.inspect import InspectRule
 from tasks.analyses.localisation import LocalisationRule
+from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule
 from tasks.keypoints import KeypointRule, PairDraw
@@ -37,6 +39,8 @@ class EvaluationProtocol:
         clusters: Numbers of the clusterings.
         cka: Numbers of CKA.
         localisation: Numbers of the similarity of tokens and patches.
+        fields: Numbers of receptive fields.
+        inspect: Numbers of the inspection of weights.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
         parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
@@ -55,6 +59,8 @@ class EvaluationProtocol:
     clusters: ClusterRule
     cka: CkaRule
     localisation: LocalisationRule
+    fields: ReceptiveFieldRule
+    inspect: InspectRule
     objects_left_out: int
     parts_as_objects: bool
     parts_by_partition: bool
@@ -62,6 +68,8 @@ class EvaluationProtocol:
 
 _TILES = Tiles(short=448, tile=224)
 _LOCALISATION = LocalisationRule(batch=256, cells=256)
+_FIELDS = ReceptiveFieldRule(images=32, channels=32, seed=0)
+_INSPECT = InspectRule(components=28)
 
 STANDARD = EvaluationProtocol(
     name="standard",
@@ -89,6 +97,8 @@ STANDARD = EvaluationProtocol(
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "mean", "patch"), min_max=False),
     localisation=_LOCALISATION,
+    fields=_FIELDS,
+    inspect=_INSPECT,
     objects_left_out=0,
     parts_as_objects=False,
     parts_by_partition=False,
@@ -120,6 +130,8 @@ PAPER = EvaluationProtocol(
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
     localisation=_LOCALISATION,
+    fields=_FIELDS,
+    inspect=_INSPECT,
     objects_left_out=1,
     parts_as_objects=True,
     parts_by_partition=True,

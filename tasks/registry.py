@@ -7,7 +7,8 @@ from typing import Any, Literal
 from zoo.errors import InputError, unknown
 from zoo.references import find_object, is_reference
 
-Role = Literal["classification", "retrieval", "videos", "keypoints", "objects", "parts"]
+Role = Literal["classification", "retrieval", "videos", "keypoints", "objects", "parts", "weights"]
+"""Kinds of datasets; ``weights`` stands for none, where a task looks at a backbone's weights alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +151,30 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="Does a token in the depth of a network still tell of its own place in the image?",
         measures="localisation: share of the other image patches that are less similar (CKA) to a token than "
         "the patch at its own place; 0.5 by chance",
+        analysis=True,
+        default=False,
+    ),
+    TaskEntry(
+        name="receptive-field",
+        role="classification",
+        title="which pixels move a token",
+        data="ImageNet-50",
+        metrics=("erf-half-radius", "erf-half-area", "erf-centre-share"),
+        asks="How far around the centre of an image do the pixels lie that move the token there?",
+        measures="erf-half-radius: radius around the token that holds half of the gradients by the pixels, over "
+        "the side of the image; 0.399 where all pixels count alike",
+        analysis=True,
+        default=False,
+    ),
+    TaskEntry(
+        name="inspect",
+        role="weights",
+        title="what the first weights look like",
+        data="none",
+        metrics=("filter-rank", "filter-variance-28")
+        + tuple(f"position-{name}" for name in ("distance-rho", "row", "column", "other")),
+        asks="How many kinds of filters see the pixels, and have position embeddings learned the grid?",
+        measures="filter-rank: effective number of principal components of the first filters",
         analysis=True,
         default=False,
     ),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+import torch
 from torch import Tensor
 
 from benchmark.features.loading import Batch, ShardEnd, Unreadable, batches
@@ -59,7 +60,7 @@ class Asked:
 
 
 def sum_fields(
-    source: Source, view: View, asked: Asked, backbone: Backbone, pace: Pace, told: Told = Told()
+    source: Source, view: View, asked: Asked, backbone: Backbone, pace: Pace, told: Told
 ) -> FieldSums:
     """Show every image of a source to a backbone, once, and add its receptive fields up.
 
@@ -84,9 +85,9 @@ def sum_fields(
                 waiting = [event.pixels]
                 while waiting:
                     pixels = waiting.pop(0)
-                    pieces = list(pixels.split(size))
+                    pieces = torch.split(pixels, size)
                     if len(pieces) > 1:
-                        waiting = pieces + waiting
+                        waiting = [*pieces, *waiting]
                     elif _add(sums, pixels, asked, backbone):
                         told.advance(len(pixels))
                     else:

@@ -10,11 +10,10 @@ from benchmark.features.one_pass import Pace, Told
 from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.job import ScoreJob
 from benchmark.jobs.passes import Loaded, Passed
-from benchmark.jobs.scores import keep
+from benchmark.jobs.scores import keep_findings
 from benchmark.plan.bound import BoundTask, GradientTask, InspectTask
 from benchmark.plan.plan import Plan, view_for
-from leaderboards.records.arrays import write_arrays
-from tasks.base import Fields, Findings
+from tasks.base import Fields
 from tasks.checks import nothing_read
 from zoo.features import Backbone
 from zoo.spec import Layer
@@ -23,9 +22,11 @@ from zoo.spec import Layer
 def run_questions(plan: Plan, jobs: Sequence[ScoreJob], loaded: Loaded, report: Reporter) -> Passed:
     """Ask one backbone, which is loaded when it is first needed, and write down what it answers."""
     todo = {job.task: job for job in jobs}
+    gradients = [task for task in plan.tasks.gradients if task.key in todo]
+    inspections = [task for task in plan.tasks.inspections if task.key in todo]
     steps: list[tuple[BoundTask, Callable[[Backbone], FieldSums]]] = [
-        *((task, partial(_ask_fields, task, todo[task.key], report)) for task in plan.tasks.gradients if task.key in todo),
-        *((task, partial(_ask_weights, task, todo[task.key])) for task in plan.tasks.inspections if task.key in todo),
+        *((task, partial(_ask_fields, task, todo[task.key], report)) for task in gradients),
+        *((task, partial(_ask_weights, task, todo[task.key])) for task in inspections),
     ]
     done: list[FieldSums] = []
     failures: list[Failure] = []
@@ -56,12 +57,12 @@ def _ask_fields(task: GradientTask, job: ScoreJob, report: Reporter, backbone: B
     patch = setup.spec.patch_size
     coarsest = (sums.size[0] // patch, sums.size[1] // patch)
     found = problem.findings(Fields(sums.strength, sums.cells, coarsest, sums.images, refused))
-    _write(task, job, found, len(sums.unreadable), begin)
+    keep_findings(task, job, found, len(sums.unreadable), begin)
     return sums
 
 
 def _refusals(backbone: Backbone, layers: Sequence[Layer]) -> dict[Layer, str]:
-    """Why a backbone cannot say which pixels move some layers; of one that cannot at all, one for each block."""
+    """Why a backbone cannot say which pixels move some layers; for each block if it can say it of none."""
     if reason := backbone.fields_refusal():
         return {layer: reason for layer in layers if layer.tap == "block"}
     return {layer: reason for layer in layers if (reason := backbone.refusal([layer]))}
@@ -70,12 +71,6 @@ def _refusals(backbone: Backbone, layers: Sequence[Layer]) -> dict[Layer, str]:
 def _ask_weights(task: InspectTask, job: ScoreJob, backbone: Backbone) -> FieldSums:
     """Look at the weights of a backbone."""
     begin = perf_counter()
-    _write(task, job, task.problem.findings(backbone.weights(), backbone.spec.std), 0, begin)
+    found = task.problem.findings(backbone.weights(), backbone.spec.std)
+    keep_findings(task, job, found, 0, begin)
     return FieldSums()
-
-
-def _write(task: BoundTask, job: ScoreJob, found: Findings, unreadable: int, begin: float) -> None:
-    """Write what was found."""
-    if found.arrays:
-        write_arrays(found.arrays, job.kept.beside["arrays"])
-    keep(task, job, found.outcomes, unreadable, begin)

@@ -4,9 +4,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from benchmark.plan.bound import AnalysisTask, BoundTask, Comparison, MeasuredTask, Subject, VectorTask
+from benchmark.plan.bound import (
+    AnalysisTask,
+    BoundTask,
+    Comparison,
+    GradientTask,
+    InspectTask,
+    MeasuredTask,
+    Subject,
+    VectorTask,
+)
 from tasks.analyses.attention_distance import AttentionDistance
+from tasks.analyses.inspect import InspectProblem
 from tasks.analyses.localisation import LocalisationProblem
+from tasks.analyses.receptive_field import ReceptiveFieldProblem
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Coverage, Keypoints, Retrieval, Videos
@@ -16,7 +27,7 @@ from tasks.propagation import PropagationProblem
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry
 from tasks.retrieval import RetrievalProblem
-from tasks.sources import ClusteredRegions, ProbedClasses
+from tasks.sources import ClusteredRegions, Nothing, ProbedClasses
 
 Bind = Callable[[TaskEntry, Any, EvaluationProtocol], BoundTask]
 """Joins a task with the data of its role (`benchmark.plan.datasets`) by the rules of a protocol."""
@@ -82,6 +93,17 @@ def localisation(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtoco
     return AnalysisTask(_on_probe(entry, data, rules), LocalisationProblem(data.where, rules.localisation))
 
 
+def receptive_field(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> GradientTask:
+    """Bind receptive fields to a few images of the probe subset."""
+    return GradientTask(_on_probe(entry, data, rules), ReceptiveFieldProblem(data.where, rules.fields))
+
+
+def inspect(entry: TaskEntry, data: Nothing, rules: EvaluationProtocol) -> InspectTask:
+    """Bind the inspection of weights, which needs no data."""
+    subject = Subject(entry, rules.name, data.name, "", data.coverage)
+    return InspectTask(subject, InspectProblem(rules.inspect))
+
+
 PROBLEMS: Mapping[str, Bind] = {
     "knn": knn,
     "retrieval": retrieval,
@@ -93,6 +115,8 @@ PROBLEMS: Mapping[str, Bind] = {
     "cka": cka,
     "attention-distance": attention_distance,
     "localisation": localisation,
+    "receptive-field": receptive_field,
+    "inspect": inspect,
 }
 """By name of the task."""
 

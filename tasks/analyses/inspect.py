@@ -95,7 +95,8 @@ class InspectProblem:
 
 def _positions(weights: Weights, found: PositionSimilarity | None) -> Outcome:
     if found is None or weights.positions is None:
-        return Outcome((), empty=weights.reason.get("positions", "a position is zero and has no direction"))
+        reason = weights.reason.get("positions", "a position is zero and has no direction")
+        return Outcome((), empty=reason, metric="position-distance-rho")
     values = {
         "position-distance-rho": found.distance_rho,
         "position-row": found.row,
@@ -117,4 +118,4 @@ def _scaled(filters: Tensor, std: tuple[float, float, float]) -> Floats:
 
 
 def _array(weights: Tensor) -> Floats:
-    return weights.detach().cpu().double().numpy()
+    return np.asarray(weights.detach().cpu(), np.float64)

@@ -80,11 +80,10 @@ class ReceptiveFieldProblem:
         Arrays: ``erf`` [blocks taps height width], each field with the sum 1, NaN where there is none;
         ``block`` [blocks]; ``tap`` [taps].
         """
-        outcomes = [
-            LayerOutcome(layer, "patch", self._outcome(fields, layer)) for layer in fields.strength
-        ]
+        outcomes = [LayerOutcome(layer, "patch", self._outcome(fields, layer)) for layer in fields.strength]
         outcomes += [
-            LayerOutcome(layer, "patch", Outcome((), empty=reason)) for layer, reason in fields.refused.items()
+            LayerOutcome(layer, "patch", Outcome((), empty=reason))
+            for layer, reason in fields.refused.items()
         ]
         outcomes.sort(key=lambda one: one.layer.place)
         return Findings(tuple(outcomes), _arrays(fields.strength))
