@@ -161,8 +161,8 @@ TASKS: tuple[TaskEntry, ...] = (
         data="ImageNet-50",
         metrics=("erf-half-radius", "erf-half-area", "erf-centre-share"),
         asks="How far around the centre of an image do the pixels lie that move the token there?",
-        measures="erf-half-radius: radius around the token that holds half of the gradients by the pixels, over "
-        "the side of the image; 0.399 where all pixels count alike",
+        measures="erf-half-radius: radius around the token that holds half of the gradients by the pixels, "
+        "over the side of the image; 0.399 where all pixels count alike",
         analysis=True,
         default=False,
     ),
@@ -171,8 +171,10 @@ TASKS: tuple[TaskEntry, ...] = (
         role="weights",
         title="what the first weights look like",
         data="none",
-        metrics=("filter-rank", "filter-variance-28")
-        + tuple(f"position-{name}" for name in ("distance-rho", "row", "column", "other")),
+        metrics=(
+            *("filter-rank", "filter-variance-28"),
+            *(f"position-{name}" for name in ("distance-rho", "row", "column", "other")),
+        ),
         asks="How many kinds of filters see the pixels, and have position embeddings learned the grid?",
         measures="filter-rank: effective number of principal components of the first filters",
         analysis=True,

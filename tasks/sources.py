@@ -103,19 +103,6 @@ class ClusteredRegions:
     k: int
 
 
-@dataclass(frozen=True)
-class Nothing:
-    """What tasks are joined with that look at a backbone's weights alone.
-
-    Attributes:
-        name: Stands where other tasks have the name of a dataset.
-        coverage: Complete.
-    """
-
-    name: str = "weights"
-    coverage: Coverage = Coverage(())
-
-
 def chunks(samples: Sequence[Sample], size: int) -> tuple[Group, ...]:
     """Groups of so many images in order, named by their first; the last one may be smaller."""
     starts = range(0, len(samples), size)

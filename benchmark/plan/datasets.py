@@ -21,7 +21,7 @@ from tasks.datasets.partimagenet import read_partimagenet
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.datasets.spair import read_spair
 from tasks.registry import Role, TaskEntry
-from tasks.sources import ClusteredRegions, Nothing, ProbedClasses, classification_sources
+from tasks.sources import ClusteredRegions, ProbedClasses, classification_sources
 from zoo.errors import InputError, MissingDataError
 
 Read = Callable[[], Any]
@@ -108,7 +108,7 @@ READERS: Mapping[Role, Callable[[DataLocation], list[Read]]] = {
     "keypoints": _one(keypoints),
     "objects": _one(objects),
     "parts": _one(parts),
-    "weights": lambda at: [Nothing],
+    "weights": lambda at: [lambda: None],
 }
 """For each role, what reads each of its datasets."""
 

@@ -27,7 +27,7 @@ from tasks.propagation import PropagationProblem
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry
 from tasks.retrieval import RetrievalProblem
-from tasks.sources import ClusteredRegions, Nothing, ProbedClasses
+from tasks.sources import ClusteredRegions, ProbedClasses
 
 Bind = Callable[[TaskEntry, Any, EvaluationProtocol], BoundTask]
 """Joins a task with the data of its role (`benchmark.plan.datasets`) by the rules of a protocol."""
@@ -98,10 +98,9 @@ def receptive_field(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProt
     return GradientTask(_on_probe(entry, data, rules), ReceptiveFieldProblem(data.where, rules.fields))
 
 
-def inspect(entry: TaskEntry, data: Nothing, rules: EvaluationProtocol) -> InspectTask:
+def inspect(entry: TaskEntry, data: None, rules: EvaluationProtocol) -> InspectTask:
     """Bind the inspection of weights, which needs no data."""
-    subject = Subject(entry, rules.name, data.name, "", data.coverage)
-    return InspectTask(subject, InspectProblem(rules.inspect))
+    return InspectTask(Subject(entry, rules.name, "weights", "", Coverage(())), InspectProblem(rules.inspect))
 
 
 PROBLEMS: Mapping[str, Bind] = {

@@ -114,8 +114,8 @@ def _outcome(values: Mapping[str, float], count: int, unit: str) -> Outcome:
 
 def _scaled(filters: Tensor, std: tuple[float, float, float]) -> Floats:
     """Filters as they act on RGB in [0, 1]."""
-    return _array(filters) / np.array(std)[:, None, None]
+    return _array(filters) / np.asarray(std, np.float64)[:, None, None]
 
 
 def _array(weights: Tensor) -> Floats:
-    return np.asarray(weights.detach().cpu(), np.float64)
+    return np.asarray(weights.detach().double().cpu().numpy(), np.float64)

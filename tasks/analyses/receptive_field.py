@@ -80,13 +80,11 @@ class ReceptiveFieldProblem:
         Arrays: ``erf`` [blocks taps height width], each field with the sum 1, NaN where there is none;
         ``block`` [blocks]; ``tap`` [taps].
         """
-        outcomes = [LayerOutcome(layer, "patch", self._outcome(fields, layer)) for layer in fields.strength]
-        outcomes += [
-            LayerOutcome(layer, "patch", Outcome((), empty=reason))
-            for layer, reason in fields.refused.items()
-        ]
-        outcomes.sort(key=lambda one: one.layer.place)
-        return Findings(tuple(outcomes), _arrays(fields.strength))
+        found = {layer: self._outcome(fields, layer) for layer in fields.strength}
+        found |= {layer: Outcome((), empty=reason) for layer, reason in fields.refused.items()}
+        places = sorted(found, key=lambda layer: layer.place)
+        outcomes = tuple(LayerOutcome(layer, "patch", found[layer]) for layer in places)
+        return Findings(outcomes, _arrays(fields.strength))
 
     def _outcome(self, fields: Fields, layer: Layer) -> Outcome:
         strength, cells = fields.strength[layer], fields.cells[layer]

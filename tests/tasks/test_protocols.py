@@ -16,6 +16,9 @@ from benchmark.plan.bound import BoundTask
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import REAL, Catalogue
+from tasks.analyses.inspect import InspectRule
+from tasks.analyses.localisation import LocalisationRule
+from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.cka import CkaProblem, CkaRule
 from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Videos
@@ -61,6 +64,9 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     ),
     "clusters": (ClusterRule(10, 0, Tiles(448, 224)), ClusterRule(10, 0, Tiles(448, 224))),
     "cka": (CkaRule(("cls", "mean", "patch"), False), CkaRule(("cls", "patch", "all"), True)),
+    "localisation": (LocalisationRule(256, 256), LocalisationRule(256, 256)),
+    "fields": (ReceptiveFieldRule(32, 32, 0), ReceptiveFieldRule(32, 32, 0)),
+    "inspect": (InspectRule(28), InspectRule(28)),
     "objects_left_out": (0, 1),
     "parts_as_objects": (False, True),
     "parts_by_partition": (False, True),
