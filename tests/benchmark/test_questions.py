@@ -34,8 +34,10 @@ def test_questions_are_answered_once_and_not_again(data: Path, new_place: Callab
     fields = records[records["task"] == "receptive-field"]
     taps = {name: set(rows["tap"]) for name, rows in fields.groupby("backbone")}
     assert taps == {"mini-fs": {"attention", "mid", "mlp", "block"}, "mini-resnet": {"branch", "block"}}
-    assert fields["value"].between(0, 1).all()
-    assert set(fields["n"]) == {12}
+    assert fields["value"].dropna().between(0, 1).all()
+    # one channel may be silenced by the activation in all images
+    assert set(fields.loc[fields["value"].isna(), "reason"]) <= {"no pixel moves it: all gradients are zero"}
+    assert set(fields.loc[fields["value"].notna(), "n"]) == {12}
     whole = records[records["task"] == "inspect"]
     assert set(whole["layer"]) == {-1}
     lacking = whole[whole["value"].isna()]
