@@ -74,7 +74,7 @@ def test_fields_of_mini_backbones(name: str, taps: tuple[str, ...], loader: Load
     """The sum of fields of single images and channels, of layers in order; a cell sees itself most."""
     backbone = loader(find([name])[0])
     images = pixels(2, 64, 64)
-    layers = [Layer(2, tap) for tap in taps]  # type: ignore[arg-type]
+    layers = [Layer(1), *(Layer(2, tap) for tap in taps)]  # type: ignore[arg-type]
     together = backbone.receptive_fields(images, layers[::-1], lambda width: [0, width - 1])
     assert [one.layer for one in together] == layers
     for one in together:
@@ -90,6 +90,20 @@ def test_fields_of_mini_backbones(name: str, taps: tuple[str, ...], loader: Load
         stride = 64 // one.cells[0]
         strongest = divmod(int(one.strength.argmax()), 64)
         assert max(abs(at - 32 - stride / 2) for at in strongest) <= 2 * stride
+
+
+def test_a_stream_that_is_no_sum_gets_its_own_gradient() -> None:
+    """Places are named like parts of a residual block, but only the first sum holds."""
+
+    def forward(images: Tensor, visitor: Visitor) -> None:
+        part = images.permute(0, 2, 3, 1)
+        shown = {"attention": part, "mid": 3 * part, "mlp": part, "block": 5 * part}
+        visitor(LayerFeatures(Layer(1), None, 2 * part))
+        for tap, grid in shown.items():
+            visitor(LayerFeatures(Layer(2, tap), None, grid))  # type: ignore[arg-type]
+
+    found = receptive_fields(forward, IMAGES, range)
+    assert [float(one.strength.sum()) for one in found] == [4, 2, 6, 2, 10]
 
 
 def test_the_first_layer_of_a_patch_network_sees_its_own_patch(loader: Loader) -> None:
