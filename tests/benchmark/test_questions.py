@@ -62,5 +62,5 @@ def test_gradients_in_less_than_float32_and_images_that_are_gone_say_why(
         path.write_bytes(b"no image")
     _, records = ask(new_place(), own_data)
     failures = records.attrs["failures"]
-    assert {failure.task for failure in failures} == {"receptive-field"}
-    assert all("expected images that can be decoded" in failure.message for failure in failures)
+    assert len(failures) == len(BACKBONES)
+    assert all("receptive-field" in line and "images that can be decoded" in line for line in failures)
