@@ -13,7 +13,7 @@ from benchmark.jobs.passes import Loaded, Passed
 from benchmark.jobs.scores import keep_findings
 from benchmark.plan.bound import BoundTask, GradientTask, InspectTask
 from benchmark.plan.plan import Plan, view_for
-from tasks.base import Fields
+from tasks.analyses.base import Fields
 from tasks.checks import nothing_read
 from zoo.features import Backbone
 from zoo.spec import Layer

@@ -7,15 +7,8 @@ from typing import Any
 
 from benchmark.plan.identity import ground_truth, identity, short_digest
 from leaderboards.records.files import task_key
-from tasks.base import (
-    AnalysisProblem,
-    GradientProblem,
-    MeasuredProblem,
-    ScoredProblem,
-    Source,
-    VectorProblem,
-    WeightsProblem,
-)
+from tasks.analyses.base import GradientProblem, WeightsProblem
+from tasks.base import AnalysisProblem, MeasuredProblem, ScoredProblem, Source, VectorProblem
 from tasks.cka import CkaProblem
 from tasks.datasets.base import Coverage
 from tasks.registry import TaskEntry

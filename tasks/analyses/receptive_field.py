@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Fields, Findings, Group, LayerOutcome, Outcome, Score, Source, digest
+from tasks.analyses.base import Fields
+from tasks.base import Findings, Group, LayerOutcome, Outcome, Score, Source, digest
 from tasks.metrics.arrays import Floats
 from tasks.metrics.receptive import half_area, half_radius, share_inside
 from tasks.sources import ClassificationSources

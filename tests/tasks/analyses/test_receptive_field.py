@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tasks.analyses.base import Fields
 from tasks.analyses.receptive_field import ReceptiveFieldProblem, ReceptiveFieldRule
-from tasks.base import Fields, Outcome
+from tasks.base import Outcome
 from tasks.sources import Batches, ClassificationSources
 from tests.benchmark.doubles import source
 from zoo.spec import Layer
