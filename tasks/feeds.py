@@ -122,6 +122,44 @@ class BlockFeed:
         return {one.layer.tap: one.of(part.rows) for one in _features(shown)}
 
 
+@dataclass(frozen=True, slots=True)
+class GridsOfPixels:
+    """Grids of a layer and the pixels that they are of.
+
+    Attributes:
+        grids: [images height width dim]; may be a view of the live activation.
+        pixels: uint8 RGB, [images 3 height width], on any device.
+        coarsest: Rows and columns of the backbone's coarsest grid for such pixels.
+    """
+
+    grids: Tensor
+    pixels: Tensor
+    coarsest: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PixelFeed:
+    """Grids of every block, each with the pixels that it is of; views of one tile an image only."""
+
+    whole: bool = False
+
+    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
+        """Layers that are measured: every block of which something is scored, what enters the first, too."""
+        return tuple(Layer(index) for index in sorted({layer.index for layer in scored}))
+
+    def shown(self, layer: Layer) -> tuple[Layer, ...]:
+        """What must be shown: the layer itself."""
+        return (layer,)
+
+    def portion(self, shown: Sequence[Shown], part: Part) -> GridsOfPixels:
+        """The grids of a group's images and their pixels."""
+        (features,) = _features(shown)
+        grids = features.grid[part.rows]
+        size = part.patch_size
+        height, width = (side // size for side in part.pixels.shape[2:]) if size else grids.shape[1:3]
+        return GridsOfPixels(grids, part.pixels, (height, width))
+
+
 GRIDS = GridFeed()
 WHOLE_GRIDS = GridFeed(whole=True)
 ATTENTION = AttentionFeed()

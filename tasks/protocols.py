@@ -8,6 +8,9 @@ be reproduced; where that code depends on the order of a folder listing, the ord
 from dataclasses import dataclass
 
 from tasks.analyses.attention_maps import MapRule
+from tasks.analyses.inspect import InspectRule
+from tasks.analyses.localisation import LocalisationRule
+from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyRule
 from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule
@@ -40,6 +43,9 @@ class EvaluationProtocol:
         cka: Numbers of CKA.
         maps: Numbers of the average attention maps.
         saliency: Numbers of saliency.
+        localisation: Numbers of the similarity of tokens and patches.
+        fields: Numbers of receptive fields.
+        inspect: Numbers of the inspection of weights.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
         parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
@@ -59,6 +65,9 @@ class EvaluationProtocol:
     cka: CkaRule
     maps: MapRule
     saliency: SaliencyRule
+    localisation: LocalisationRule
+    fields: ReceptiveFieldRule
+    inspect: InspectRule
     objects_left_out: int
     parts_as_objects: bool
     parts_by_partition: bool
@@ -67,6 +76,9 @@ class EvaluationProtocol:
 _TILES = Tiles(short=448, tile=224)
 _IMAGES = ResizeCrop(short=256, crop=224)
 _PAPER_IMAGES = ResizeCrop(short=224, crop=224)
+_LOCALISATION = LocalisationRule(batch=256, cells=256)
+_FIELDS = ReceptiveFieldRule(images=32, channels=32, seed=0)
+_INSPECT = InspectRule(components=28)
 
 STANDARD = EvaluationProtocol(
     name="standard",
@@ -103,6 +115,9 @@ STANDARD = EvaluationProtocol(
         discard=0.9,
         images_per_supercategory=500,
     ),
+    localisation=_LOCALISATION,
+    fields=_FIELDS,
+    inspect=_INSPECT,
     objects_left_out=0,
     parts_as_objects=False,
     parts_by_partition=False,
@@ -143,6 +158,9 @@ PAPER = EvaluationProtocol(
         discard=0.9,
         images_per_supercategory=500,
     ),
+    localisation=_LOCALISATION,
+    fields=_FIELDS,
+    inspect=_INSPECT,
     objects_left_out=1,
     parts_as_objects=True,
     parts_by_partition=True,

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from zoo.errors import InputError, unknown
 from zoo.references import find_object, is_reference
 
-Role = Literal["classification", "retrieval", "videos", "keypoints", "objects", "parts", "masks"]
+Role = Literal["classification", "retrieval", "videos", "keypoints", "objects", "parts", "masks", "weights"]
+"""Kinds of datasets; ``weights`` stands for none, where a task looks at a backbone's weights alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +176,18 @@ TASKS: tuple[TaskEntry, ...] = (
         default=False,
     ),
     TaskEntry(
+        name="localisation",
+        role="classification",
+        title="whether tokens hold their places",
+        data="ImageNet-50",
+        metrics=("localisation", *(f"localisation-{name}" for name in ("top1", "distance", "contrast"))),
+        asks="Does a token in the depth of a network still tell of its own place in the image?",
+        measures="localisation: share of the other image patches that are less similar (CKA) to a token than "
+        "the patch at its own place; 0.5 by chance",
+        analysis=True,
+        default=False,
+    ),
+    TaskEntry(
         name="saliency",
         role="masks",
         title="whether attention marks objects",
@@ -182,6 +195,32 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=_OVERLAPS,
         asks="Do attention heads, and attention through all layers, mark the objects of an image?",
         measures="saliency-iou-best: intersection over union with the objects' masks, of a layer's best head",
+        analysis=True,
+        default=False,
+    ),
+    TaskEntry(
+        name="receptive-field",
+        role="classification",
+        title="which pixels move a token",
+        data="ImageNet-50",
+        metrics=("erf-half-radius", "erf-half-area", "erf-centre-share"),
+        asks="How far around the centre of an image do the pixels lie that move the token there?",
+        measures="erf-half-radius: radius around the token that holds half of the gradients by the pixels, "
+        "over the side of the image; 0.399 where all pixels count alike",
+        analysis=True,
+        default=False,
+    ),
+    TaskEntry(
+        name="inspect",
+        role="weights",
+        title="what the first weights look like",
+        data="none",
+        metrics=(
+            *("filter-rank", "filter-variance-28"),
+            *(f"position-{name}" for name in ("distance-rho", "row", "column", "other")),
+        ),
+        asks="How many kinds of filters see the pixels, and have position embeddings learned the grid?",
+        measures="filter-rank: effective number of principal components of the first filters",
         analysis=True,
         default=False,
     ),

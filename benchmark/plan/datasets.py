@@ -131,6 +131,7 @@ READERS: Mapping[Role, Callable[[DataLocation], list[Read]]] = {
     "objects": _one(objects),
     "parts": _one(parts),
     "masks": _masks,
+    "weights": lambda at: [lambda: None],
 }
 """For each role, what reads each of its datasets."""
 

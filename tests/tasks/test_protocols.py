@@ -17,6 +17,9 @@ from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import REAL, Catalogue
 from tasks.analyses.attention_maps import AttentionMapsProblem, MapRule
+from tasks.analyses.inspect import InspectRule
+from tasks.analyses.localisation import LocalisationRule
+from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyProblem, SaliencyRule
 from tasks.cka import CkaProblem, CkaRule
 from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem
@@ -69,6 +72,9 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
         SaliencyRule(ResizeCrop(256, 224), Threshold(0.6, 1e-6, True), False, 100, 0, 0.9, 500),
         SaliencyRule(ResizeCrop(224, 224), Threshold(0.6, 0.0, False), True, 100, 0, 0.9, 500),
     ),
+    "localisation": (LocalisationRule(256, 256), LocalisationRule(256, 256)),
+    "fields": (ReceptiveFieldRule(32, 32, 0), ReceptiveFieldRule(32, 32, 0)),
+    "inspect": (InspectRule(28), InspectRule(28)),
     "objects_left_out": (0, 1),
     "parts_as_objects": (False, True),
     "parts_by_partition": (False, True),
