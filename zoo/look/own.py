@@ -8,7 +8,7 @@ from torch import Tensor
 from zoo.errors import InputError
 from zoo.features import AttentionMaps, LayerFeatures, Shown, Visitable, Visitor
 from zoo.look.layers import require, unknown_layer, wanted_layers
-from zoo.look.split import Cells, cells_of, finer
+from zoo.look.split import Cells, cells_of, shapes_of
 from zoo.spec import BackboneSpec, Layer
 
 ROW_TOLERANCE = 0.01
@@ -90,13 +90,15 @@ def shows_attention(backbone: Visitable) -> bool:
 
 
 def _check_features(spec: BackboneSpec, features: LayerFeatures, batch: int, cells: Cells) -> None:
-    stage = spec.stage_of(features.layer)
+    shapes = shapes_of(spec, features.layer, cells, features.grid.shape[-1])
+    found = tuple(features.grid.shape)
+    *size, width = next((shape for shape in shapes if found == (batch, *shape)), shapes[0])
     expected: dict[str, tuple[int, ...] | None] = {
-        "grid [batch height width dim]": (batch, *finer(spec, stage.stride, cells), stage.width),
-        "cls [batch dim]": (batch, stage.width) if spec.has_cls else None,
+        "grid [batch height width dim]": (batch, *size, width),
+        "cls [batch dim]": (batch, width) if spec.has_cls else None,
     }
-    found = (features.grid, features.cls)
-    for (what, shape), tensor in zip(expected.items(), found, strict=True):
+    tensors = (features.grid, features.cls)
+    for (what, shape), tensor in zip(expected.items(), tensors, strict=True):
         has = None if tensor is None else tuple(tensor.shape)
         if has != shape:
             raise InputError(f"{spec.name}: {what} of layer {features.layer} should be {shape}; it is {has}.")
