@@ -62,13 +62,17 @@ class CkaProblem:
         found = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
         return [rows for rows in found if len(rows) >= SMALLEST_BATCH]
 
-    def gram(self, features: Tensor) -> Tensor:
+    def gram(self, features: Tensor, *, checked: bool = True) -> Tensor:
         """Gram matrix [n n] of a batch's features [n dim], as `centred` takes it; float32 at least.
+
+        Args:
+            features: Of the images of one batch.
+            checked: Refuse features that are not finite; otherwise the matrix says so by NaN.
 
         Raises:
             ValueError: A value is NaN or infinite.
         """
-        return gram_matrix(features, centred=not self.rule.min_max)
+        return gram_matrix(features, centred=not self.rule.min_max, checked=checked)
 
     def centred(self, gram: Tensor) -> Tensor:
         """U-centred Gram matrix in float32, all zeros where the features do not vary."""

@@ -35,6 +35,7 @@ class EvaluationProtocol:
         keypoints: Numbers of keypoint correspondence.
         clusters: Numbers of the clusterings.
         cka: Numbers of CKA.
+        residual_cka: Numbers of CKA of skips, branches and outputs.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
         parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
@@ -52,6 +53,7 @@ class EvaluationProtocol:
     keypoints: KeypointRule
     clusters: ClusterRule
     cka: CkaRule
+    residual_cka: CkaRule
     objects_left_out: int
     parts_as_objects: bool
     parts_by_partition: bool
@@ -84,6 +86,7 @@ STANDARD = EvaluationProtocol(
     ),
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "mean", "patch"), min_max=False),
+    residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=False),
     objects_left_out=0,
     parts_as_objects=False,
     parts_by_partition=False,
@@ -114,6 +117,7 @@ PAPER = EvaluationProtocol(
     ),
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
+    residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
     objects_left_out=1,
     parts_as_objects=True,
     parts_by_partition=True,

@@ -150,6 +150,8 @@ def phase_transitions(found: Blocks) -> list[LayerOutcome]:
             outcome = Outcome((score,))
         elif both:
             outcome = Outcome((), empty="in no block is the ratio of the patches above the class token's")
+        elif all(len(one.poolings) == 1 for one in found.blocks):
+            outcome = Outcome((), empty="there is no class token")
         else:
             outcome = Outcome((), empty="no block has ratios of both class token and patches")
         layer = replace(WHOLE_BACKBONE, tap=tap)

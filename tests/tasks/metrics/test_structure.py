@@ -9,7 +9,7 @@ LAYERS = np.arange(7)
 
 
 def two_parts(block: int) -> np.ndarray:  # type: ignore[type-arg]
-    side = LAYERS < block
+    side = block > LAYERS
     return (side[:, None] == side[None, :]).astype(np.float64)
 
 
