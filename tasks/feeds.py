@@ -105,6 +105,36 @@ class ResidualFeed:
         return {one.layer.tap: one.of(part.rows) for one in _features(shown)}
 
 
+@dataclass(frozen=True, slots=True)
+class HeadsOrBlocksFeed:
+    """Of a transformer the heads of one block, of a ConvNet its first blocks; whole groups at once.
+
+    Attributes:
+        block: The block of a transformer: its probabilities and the outputs of its heads are shown.
+        blocks: How many blocks of a ConvNet are shown; fewer where it has fewer.
+    """
+
+    block: int
+    blocks: int
+    whole: bool = True
+
+    def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
+        """Layers that are measured, whichever are scored."""
+        if spec.heads is not None:
+            return (Layer(self.block, "heads"),)
+        return tuple(Layer(index) for index in range(1, min(self.blocks, spec.depth) + 1))
+
+    def shown(self, layer: Layer) -> tuple[Layer, ...]:
+        """What must be shown: the layer itself, and for heads their probabilities."""
+        return (Layer(layer.index, "probabilities"), layer) if layer.tap == "heads" else (layer,)
+
+    def portion(self, shown: Sequence[Shown], part: Part) -> tuple[AttentionMaps | None, LayerFeatures]:
+        """The maps, if there are any, and the features of a group's images."""
+        (features,) = _features(shown)
+        maps = [one.of(part.rows) for one in shown if isinstance(one, AttentionMaps)]
+        return maps[0] if maps else None, features.of(part.rows)
+
+
 Sum = tuple[Tap, Tap, Tap]
 """Taps of a skip, of the branch that is added to it, and of what the two give."""
 

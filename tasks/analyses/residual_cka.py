@@ -59,9 +59,9 @@ class ResidualCka:
         Metrics ``cka-skip-branch``, ``cka-skip-output`` and ``cka-branch-output`` are those within a block,
         at the tap of the branch; ``CKA`` compares every block's tap with every other's.
 
-        Arrays: ``cka`` [poolings halves pairs blocks blocks], of the pair ``skip-branch`` the skip of the first
-        block with the branch of the second, and so on; NaN where there is none. ``pooling``, ``half``,
-        ``pair`` and ``block`` name the axes.
+        Arrays: ``cka`` [poolings halves pairs blocks blocks], of the pair ``skip-branch`` the skip of the
+        first block with the branch of the second, and so on; NaN where there is none. ``pooling``,
+        ``half``, ``pair`` and ``block`` name the axes.
         """
         found = SumsOfHsic.read(self.rule.poolings, measured)
         if found is None:
