@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
 from zoo.errors import InputError
-from zoo.features import BackboneIdentity, Shown, Visitor
+from zoo.features import BackboneIdentity, Shown, Visitor, Weights
 from zoo.look.attention import attention_maps, eager, gives_probabilities, watch_attention
 from zoo.look.layers import require, unknown_layer, wanted_layers
 from zoo.look.network import Network
@@ -17,6 +17,7 @@ from zoo.look.precision import exact_float32
 from zoo.look.split import Cells, cells_of, map_features, token_features
 from zoo.look.sublayers import knows, unknown_sublayer
 from zoo.look.taps import after, before, watch_inside
+from zoo.look.weights import weights_of
 from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
 
 _Show = Callable[[Layer, Tensor | None], None]
@@ -88,6 +89,10 @@ class HookedBackbone:
             raise InputError(
                 f"{self.spec.name}: the network showed {len(shown)} layers, the entry has {len(wanted)}."
             )
+
+    def weights(self) -> Weights:
+        """Filters, position embeddings and position biases; see `zoo.features.Backbone`."""
+        return weights_of(self.spec, self._network)
 
     def _forward(self, pixels: Tensor) -> None:
         options = {"interpolate_pos_encoding": True} if self._network.interpolates else {}
