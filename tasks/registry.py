@@ -167,6 +167,17 @@ TASKS: tuple[TaskEntry, ...] = (
         analysis=True,
         default=False,
     ),
+    TaskEntry(
+        name="locality",
+        role="classification",
+        title="likeness of local heads to a ConvNet",
+        data="ImageNet-50",
+        metrics=("locality-rho",),
+        asks="Are the heads that look near those that are like the first blocks of a ConvNet?",
+        measures="locality-rho: rank correlation of how far heads look and their CKA with a ConvNet",
+        analysis=True,
+        default=False,
+    ),
 )
 
 

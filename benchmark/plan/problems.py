@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmark.plan.bound import AnalysisTask, BoundTask, Comparison, MeasuredTask, Subject, VectorTask
 from tasks.analyses.attention_distance import AttentionDistance
+from tasks.analyses.locality import Locality
 from tasks.analyses.residual_cka import ResidualCka
 from tasks.analyses.residuals import Residuals
 from tasks.cka import CkaProblem
@@ -88,6 +89,11 @@ def residual_cka(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtoco
     return AnalysisTask(_on_probe(entry, data, rules), ResidualCka(data.where, rules.residual_cka))
 
 
+def locality(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> Comparison:
+    """Bind the comparison of heads with ConvNets to the probe subset."""
+    return Comparison(_on_probe(entry, data, rules), Locality(data.where, rules.locality))
+
+
 PROBLEMS: Mapping[str, Bind] = {
     "knn": knn,
     "retrieval": retrieval,
@@ -100,6 +106,7 @@ PROBLEMS: Mapping[str, Bind] = {
     "attention-distance": attention_distance,
     "residuals": residuals,
     "residual-cka": residual_cka,
+    "locality": locality,
 }
 """By name of the task."""
 

@@ -19,7 +19,7 @@ from tasks.base import Group, Measurer, Source, digest
 from tasks.cka import CkaProblem, CkaRule, stored_grams
 from tasks.comparing import PairFindings, StoredBackbone
 from tasks.feeds import HeadsOrBlocksFeed
-from tasks.metrics.attention import attention_distance, cell_distances, patch_attention
+from tasks.metrics.attention import attention_distance, cell_distances
 from tasks.metrics.locality import FEWEST, HeadSubsets, subsets_of
 from tasks.metrics.similarity import gather
 from tasks.sources import ClassificationSources
@@ -121,9 +121,7 @@ class Locality:
         arrays = {"head_cka": found.cka.astype(np.float32), "distance": found.distance, "heads": found.heads}
         for others, value in (((WHOLE_BACKBONE,), found.rho.mean(keepdims=True)), (blocks, found.rho)):
             errors = np.full((1, len(value)), np.nan)
-            yield PairFindings(
-                first, second, METRIC, heads, others, value[None], errors, reason, arrays
-            )
+            yield PairFindings(first, second, METRIC, heads, others, value[None], errors, reason, arrays)
 
     def _subsets(
         self, transformer: StoredBackbone, convnet: StoredBackbone, device: torch.device
@@ -161,7 +159,7 @@ class Locality:
 
 
 class _Measurer:
-    """Keeps the Gram matrices of each batch, one a head or one of a block, and a distance an image and head."""
+    """Keeps Gram matrices of each batch, one a head or one of a block, and distances of images and heads."""
 
     def __init__(self, problem: CkaProblem, side: int) -> None:
         self._problem = problem
@@ -191,9 +189,8 @@ class _Measurer:
 
 def _pixel_distances(maps: AttentionMaps, side: int) -> Tensor:
     """Mean distance in pixels over which each head attends, [images heads]."""
-    attention = patch_attention(maps.probabilities, maps.prefix_tokens)
-    cells = cell_distances(maps.cells, unit=False, device=attention.device)
-    return attention_distance(attention, cells) * (side // maps.cells[1])
+    cells = cell_distances(maps.cells, unit=False, device=maps.probabilities.device)
+    return attention_distance(maps.patches, cells) * (side // maps.cells[1])
 
 
 def _head_grams(flat: NDArray[np.generic], sizes: Sequence[int]) -> list[NDArray[np.float32]]:
