@@ -118,7 +118,11 @@ class Locality:
             yield PairFindings.none(first, second, METRIC, (heads, (WHOLE_BACKBONE,)), reason)
             return
         reason = _undefined(found)
-        arrays = {"head_cka": found.cka.astype(np.float32), "distance": found.distance, "heads": found.heads}
+        arrays: dict[str, NDArray[np.generic]] = {
+            "head_cka": found.cka.astype(np.float32),
+            "distance": found.distance,
+            "heads": found.heads,
+        }
         for others, value in (((WHOLE_BACKBONE,), found.rho.mean(keepdims=True)), (blocks, found.rho)):
             errors = np.full((1, len(value)), np.nan)
             yield PairFindings(first, second, METRIC, heads, others, value[None], errors, reason, arrays)
@@ -176,8 +180,9 @@ class _Measurer:
             kept["distance"] = _pixel_distances(maps, self._side)
         count = 1 if maps is None else maps.probabilities.shape[1]
         if batches:
-            heads = grid.flatten(1, 2).unflatten(-1, (count, -1)).permute(2, 0, 1, 3)
-            grams = [self._problem.gram(heads[:, rows].flatten(2), checked=False) for rows in batches]
+            images, rows, columns, width = grid.shape
+            heads = grid.reshape(images, rows * columns, count, width // count).permute(2, 0, 1, 3)
+            grams = [self._problem.gram(heads[:, batch].flatten(2), checked=False) for batch in batches]
             kept["gram"] = torch.cat([gram.float().flatten(1) for gram in grams], dim=1)
             if maps is None:
                 kept["gram"] = kept["gram"][0]

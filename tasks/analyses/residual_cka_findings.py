@@ -150,15 +150,16 @@ def _similarities(
     found: Sequence[Sequence[Measurements]], layers: Sequence[Layer], name: str
 ) -> Similarities:
     """CKA from the rows that each layer's groups left behind; layers that failed elsewhere are left out."""
-    indices, total = [layer.index for layer in layers], 0.0
+    indices, parts = [layer.index for layer in layers], []
     for groups in zip(*found, strict=True):
         if name not in groups[0]:
             continue
         blocks = np.asarray(groups[0]["blocks"]).tolist()
         taps = groups[0][name].shape[1]
         columns = [taps * blocks.index(index) + tap for index in indices for tap in range(taps)]
-        total = total + np.concatenate([np.asarray(one[name])[..., columns] for one in groups], axis=1)
-    sums = torch.as_tensor(total)
+        rows = [np.asarray(one[name], np.float64)[..., columns] for one in groups]
+        parts.append(np.concatenate(rows, axis=1))
+    sums = torch.from_numpy(np.sum(parts, axis=0))
     shape = (len(layers), sums.shape[1] // len(layers)) * 2
     cka = CkaAccumulator.of(sums)
     value, error = cka.matrix().value.numpy(), cka.standard_error().numpy()

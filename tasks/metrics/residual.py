@@ -58,7 +58,8 @@ def sum_gap(summed: Tensor, output: Tensor) -> Tensor:
 
 
 def _length(vectors: Tensor) -> Tensor:
-    return torch.linalg.vector_norm(vectors.float(), dim=-1)
+    length: Tensor = torch.linalg.vector_norm(vectors.float(), dim=-1)
+    return length
 
 
 def _ratio(above: Tensor, below: Tensor) -> Tensor:

@@ -18,10 +18,11 @@ TASKS = ("residuals", "residual-cka", "locality")
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Two backbones of somebody's own that show nothing inside their blocks but the attention of one."""
     monkeypatch.chdir(tmp_path)
-    both = [writers(examples()[0], "Mixer"), writers(examples()[1], "Attender")]
-    yield [next(writer)(f"own_inside_{place}") for place, writer in enumerate(both)]  # type: ignore[operator]
-    for place in range(len(both)):
-        sys.modules.pop(f"own_inside_{place}", None)
+    mixer, attender = next(writers(examples()[0], "Mixer")), next(writers(examples()[1], "Attender"))
+    names = ["own_inside_mixer", "own_inside_attender"]
+    yield [mixer(names[0]), attender(names[1], 'taps=("heads",),', "")]  # type: ignore[operator]
+    for name in names:
+        sys.modules.pop(name, None)
 
 
 def of(records: pd.DataFrame, task: str, backbone: str) -> pd.DataFrame:
@@ -79,9 +80,9 @@ def test_networks_that_do_not_show_their_inside_say_so(
         for backbone, tap in (("own-mixer", "skip"), ("own-attender", "input")):
             rows = of(records, task, backbone)
             assert rows["value"].isna().all()
-            assert rows["reason"].str.startswith(f"{backbone} has no layer 1.{tap}").all()
+            assert rows["reason"].str.contains(f"{backbone} has no .*{tap}").all(), set(rows["reason"])
     heads = of(records, "locality", "own-attender")
     assert set(heads["other"]) == {"own-mixer", "mini-resnet"}  # what has no heads stands for a ConvNet
     assert heads["value"].isna().all()
-    assert heads["reason"].str.startswith("own-attender has no layer 1.heads").all()
+    assert heads["reason"].str.contains("own-attender has no .*heads").all(), set(heads["reason"])
     assert of(records, "residuals", "mini-resnet")["value"].notna().any()
