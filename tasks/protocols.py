@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tasks.analyses.attention_maps import MapRule
 from tasks.analyses.inspect import InspectRule
 from tasks.analyses.localisation import LocalisationRule
+from tasks.analyses.locality import LocalityRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyRule
 from tasks.cka import CkaRule
@@ -46,6 +47,8 @@ class EvaluationProtocol:
         localisation: Numbers of the similarity of tokens and patches.
         fields: Numbers of receptive fields.
         inspect: Numbers of the inspection of weights.
+        residual_cka: Numbers of CKA of skips, branches and outputs.
+        locality: Numbers of the comparison of heads with ConvNets.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
         parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
@@ -68,6 +71,8 @@ class EvaluationProtocol:
     localisation: LocalisationRule
     fields: ReceptiveFieldRule
     inspect: InspectRule
+    residual_cka: CkaRule
+    locality: LocalityRule
     objects_left_out: int
     parts_as_objects: bool
     parts_by_partition: bool
@@ -118,6 +123,8 @@ STANDARD = EvaluationProtocol(
     localisation=_LOCALISATION,
     fields=_FIELDS,
     inspect=_INSPECT,
+    residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=False),
+    locality=LocalityRule(block=1, blocks=5),
     objects_left_out=0,
     parts_as_objects=False,
     parts_by_partition=False,
@@ -161,6 +168,8 @@ PAPER = EvaluationProtocol(
     localisation=_LOCALISATION,
     fields=_FIELDS,
     inspect=_INSPECT,
+    residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
+    locality=LocalityRule(block=1, blocks=5),
     objects_left_out=1,
     parts_as_objects=True,
     parts_by_partition=True,

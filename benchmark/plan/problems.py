@@ -19,7 +19,10 @@ from tasks.analyses.attention_maps import AttentionMapsProblem
 from tasks.analyses.attention_shares import AttentionShares
 from tasks.analyses.inspect import InspectProblem
 from tasks.analyses.localisation import LocalisationProblem
+from tasks.analyses.locality import Locality
 from tasks.analyses.receptive_field import ReceptiveFieldProblem
+from tasks.analyses.residual_cka import ResidualCka
+from tasks.analyses.residuals import Residuals
 from tasks.analyses.saliency import SaliencyProblem
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
@@ -122,6 +125,21 @@ def inspect(entry: TaskEntry, data: None, rules: EvaluationProtocol) -> InspectT
     return InspectTask(Subject(entry, rules.name, "weights", "", Coverage(())), InspectProblem(rules.inspect))
 
 
+def residuals(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind norm ratios and cosines of residual sums to the probe subset."""
+    return AnalysisTask(_on_probe(entry, data, rules), Residuals(data.where))
+
+
+def residual_cka(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind CKA of skips, branches and outputs to the probe subset."""
+    return AnalysisTask(_on_probe(entry, data, rules), ResidualCka(data.where, rules.residual_cka))
+
+
+def locality(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> Comparison:
+    """Bind the comparison of heads with ConvNets to the probe subset."""
+    return Comparison(_on_probe(entry, data, rules), Locality(data.where, rules.locality))
+
+
 PROBLEMS: Mapping[str, Bind] = {
     "knn": knn,
     "retrieval": retrieval,
@@ -138,6 +156,9 @@ PROBLEMS: Mapping[str, Bind] = {
     "localisation": localisation,
     "receptive-field": receptive_field,
     "inspect": inspect,
+    "residuals": residuals,
+    "residual-cka": residual_cka,
+    "locality": locality,
 }
 """By name of the task."""
 

@@ -19,6 +19,7 @@ from benchmark.plan.suites import REAL, Catalogue
 from tasks.analyses.attention_maps import AttentionMapsProblem, MapRule
 from tasks.analyses.inspect import InspectRule
 from tasks.analyses.localisation import LocalisationRule
+from tasks.analyses.locality import LocalityRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyProblem, SaliencyRule
 from tasks.cka import CkaProblem, CkaRule
@@ -75,6 +76,8 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "localisation": (LocalisationRule(256, 256), LocalisationRule(256, 256)),
     "fields": (ReceptiveFieldRule(32, 32, 0), ReceptiveFieldRule(32, 32, 0)),
     "inspect": (InspectRule(28), InspectRule(28)),
+    "residual_cka": (CkaRule(("cls", "patch", "all"), False), CkaRule(("cls", "patch", "all"), True)),
+    "locality": (LocalityRule(1, 5), LocalityRule(1, 5)),
     "objects_left_out": (0, 1),
     "parts_as_objects": (False, True),
     "parts_by_partition": (False, True),
