@@ -156,11 +156,19 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Scores of one layer; none, and a reason, where its features cannot be scored."""
+    """Scores of one layer; none, and a reason, where its features cannot be scored.
+
+    Attributes:
+        scores: The scores.
+        items: What they are taken over.
+        empty: Why there are none, or none of the primary metric.
+        missing: For metrics beside those of the scores, why they have no value.
+    """
 
     scores: tuple[Score, ...]
     items: Items | None = None
     empty: str = ""
+    missing: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,14 @@ from typing import Any
 
 from benchmark.plan.bound import AnalysisTask, BoundTask, Comparison, MeasuredTask, Subject, VectorTask
 from tasks.analyses.attention_distance import AttentionDistance
+from tasks.analyses.token_probes import TokenProbes
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Coverage, Keypoints, Retrieval, Videos
+from tasks.fewshot import FewShotProblem
 from tasks.keypoints import KeypointProblem
 from tasks.knn import KnnProblem
+from tasks.linear import LinearProblem
 from tasks.propagation import PropagationProblem
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry
@@ -26,6 +29,20 @@ def knn(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> Vec
     images = data.images
     subject = Subject(entry, rules.name, images.name, "train, val", images.coverage)
     return VectorTask(subject, KnnProblem(images, data.where, rules.knn))
+
+
+def fewshot(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
+    """Bind few-shot classification to validation and training images."""
+    images = data.images
+    subject = Subject(entry, rules.name, images.name, "train, val", images.coverage)
+    return VectorTask(subject, FewShotProblem(images, data.where, rules.fewshot), all_tokens=True)
+
+
+def linear(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
+    """Bind the trained linear probe to validation and training images."""
+    images = data.images
+    subject = Subject(entry, rules.name, images.name, "train, val", images.coverage)
+    return VectorTask(subject, LinearProblem(images, data.where, rules.linear), all_tokens=True)
 
 
 def retrieval(entry: TaskEntry, data: Retrieval, rules: EvaluationProtocol) -> VectorTask:
@@ -76,8 +93,16 @@ def attention_distance(entry: TaskEntry, data: ProbedClasses, rules: EvaluationP
     return AnalysisTask(_on_probe(entry, data, rules), AttentionDistance(data.where))
 
 
+def token_probes(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind probes of single tokens to the probe subset."""
+    problem = TokenProbes(data.where, data.labels, rules.fewshot)
+    return AnalysisTask(_on_probe(entry, data, rules), problem, "token")
+
+
 PROBLEMS: Mapping[str, Bind] = {
     "knn": knn,
+    "fewshot": fewshot,
+    "linear": linear,
     "retrieval": retrieval,
     "davis": davis,
     "spair": spair,
@@ -86,6 +111,7 @@ PROBLEMS: Mapping[str, Bind] = {
     "cluster-part": cluster_part,
     "cka": cka,
     "attention-distance": attention_distance,
+    "token-probes": token_probes,
 }
 """By name of the task."""
 

@@ -23,7 +23,7 @@ from leaderboards.records.record import (
 )
 from leaderboards.records.seal import companions_of, file_digest, is_older, read_sealed
 from leaderboards.records.version import VERSION
-from tasks.base import LayerOutcome
+from tasks.base import LayerOutcome, Outcome
 from zoo.spec import BackboneSpec
 
 
@@ -188,11 +188,18 @@ def to_records(
                     "tied": found.tied,
                 }
             records.append(Record(**shared, **where, **fields))  # type: ignore[arg-type]
-        if not any(score.metric == entry.metric for score in one.outcome.scores):
-            reason = one.outcome.empty or f"no {entry.metric} could be computed"
-            fields = {"metric": entry.metric, "primary": shown, "value": float("nan"), "n": 0, "unit": ""}
+        for metric, reason in _missing(one.outcome, entry.metric).items():
+            primary = shown and metric == entry.metric
+            fields = {"metric": metric, "primary": primary, "value": float("nan"), "n": 0, "unit": ""}
             records.append(Record(**shared, **where, **fields, reason=reason))  # type: ignore[arg-type]
     return records
+
+
+def _missing(outcome: Outcome, primary: str) -> Mapping[str, str]:
+    """Metrics without a score, the primary one always among them where it has none, and why."""
+    if primary in outcome.missing or any(score.metric == primary for score in outcome.scores):
+        return outcome.missing
+    return {primary: outcome.empty or f"no {primary} could be computed", **outcome.missing}
 
 
 def _number(value: float) -> dict[str, object]:
