@@ -7,11 +7,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import threshold
 
 from tasks.metrics.arrays import ROUNDING, Integers
 
 RATED_BATCH = 256
 """Images of a batch that learning rates are stated for; they grow with the batch."""
+
+NOTHING = 1e-30
+"""Probabilities below it count as 0: products of numbers near the smallest ones are slow on many processors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,7 @@ def _train(
         for step, rows in enumerate(order.tensor_split(steps), start=epoch * steps):
             shown = train[rows]
             wrong = torch.addmm(bias, shown, weights).unflatten(1, (tried, classes)).softmax(2)
+            wrong = threshold(wrong, NOTHING, 0.0)
             wrong[torch.arange(len(rows), device=device), :, labels[rows]] -= 1
             wrong = wrong.flatten(1) / len(rows)
             moved.mul_(rule.momentum).addmm_(shown.T, wrong)
