@@ -15,7 +15,7 @@ RATED_BATCH = 256
 """Images of a batch that learning rates are stated for; they grow with the batch."""
 
 NOTHING = 1e-30
-"""Probabilities below it count as 0: products of numbers near the smallest ones are slow on many processors."""
+"""Probabilities below it count as 0: products of numbers near the smallest ones are slow on processors."""
 
 
 @dataclass(frozen=True, slots=True)
