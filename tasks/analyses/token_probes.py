@@ -97,7 +97,7 @@ class TokenProbes:
             outcome, shares = self._probe(tokens)
             outcomes.append(LayerOutcome(layer, "token", outcome))
             if shares is not None:
-                found[layer] = 100 * np.nanmean(shares, axis=0), tokens
+                found[layer] = 100 * np.nanmean(shares, axis=0), tokens.grid
         return Findings(tuple(outcomes), _arrays(found) if found else {})
 
     def _probe(self, tokens: "_Tokens") -> tuple[Outcome, Floats | None]:
@@ -195,17 +195,17 @@ class _Tokens:
         return Outcome(tuple(scores), Items("images", keys, keys, ("",) * len(keys), values, statistics))
 
 
-def _arrays(found: Mapping[Layer, tuple[Floats, _Tokens]]) -> dict[str, NDArray[np.generic]]:
+def _arrays(found: Mapping[Layer, tuple[Floats, tuple[int, int]]]) -> dict[str, NDArray[np.generic]]:
     """The arrays of `TokenProbes.findings`."""
     most = max(len(accuracy) for accuracy, _ in found.values())
     accuracies = np.full((len(found), most), np.nan, np.float32)
     cells = np.full((len(found), most, 2), -1, np.int64)
-    for row, (accuracy, tokens) in enumerate(found.values()):
+    for row, (accuracy, grid) in enumerate(found.values()):
         accuracies[row, : len(accuracy)] = accuracy
-        cells[row, : len(accuracy)] = kept_cells(*tokens.grid)
+        cells[row, : len(accuracy)] = kept_cells(*grid)
     return {
         "token_accuracy": accuracies,
         "token": cells,
-        "grid": np.array([tokens.grid for _, tokens in found.values()], np.int64),
+        "grid": np.array([grid for _, grid in found.values()], np.int64),
         "layer": np.array([str(layer) for layer in found]),
     }
