@@ -87,7 +87,7 @@ class RidgeProbe:
     def predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:
         """The class of the highest score, the lower one of equal ones: [penalties m]."""
         rows = max(1, CHUNK_FLOATS // max(self.basis.shape[1], self.targets.shape[1]))
-        found = [self._predict(part, penalties) for part in features.split(rows)]
+        found = [self._predict(part, penalties) for part in torch.split(features, rows)]
         return torch.cat(found, dim=1)
 
     def _predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:

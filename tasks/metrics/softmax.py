@@ -89,7 +89,7 @@ def fit_softmax(train: Tensor, labels: Tensor, held: Tensor, classes: int, rule:
     """
     chosen, kept = torch.nonzero(held).flatten(), torch.nonzero(~held).flatten()
     weights, bias = _train(train, labels, kept, classes, rule)
-    logits = torch.addmm(bias, train[chosen], weights).unflatten(1, (len(rule.rates), classes))
+    logits = torch.addmm(bias, train[chosen], weights).view(-1, len(rule.rates), classes)
     right = (logits.argmax(2) == labels[chosen, None]) & logits.isfinite().all(2)
     best = right.sum(0).tolist()
     place = best.index(max(best))
@@ -114,7 +114,7 @@ def _train(
         order = kept[torch.from_numpy(generator.permutation(len(kept))).to(device)]
         for step, rows in enumerate(order.tensor_split(steps), start=epoch * steps):
             shown = train[rows]
-            wrong = torch.addmm(bias, shown, weights).unflatten(1, (tried, classes)).softmax(2)
+            wrong = torch.addmm(bias, shown, weights).view(-1, tried, classes).softmax(2)
             wrong = threshold(wrong, NOTHING, 0.0)
             wrong[torch.arange(len(rows), device=device), :, labels[rows]] -= 1
             wrong = wrong.flatten(1) / len(rows)
