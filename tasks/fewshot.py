@@ -48,7 +48,7 @@ class FewShotProblem(LabelledProblem):
         for seed in self.rule.seeds:
             drawn = found.train[draw_shots(found.labels, classes, shots, seed)]
             right.append(fit_few_shot(as_tensor(drawn, device), self.rule).correct(test, truth))
-        return np.mean(right, axis=0, dtype=np.float64)
+        return np.asarray(np.mean(right, axis=0), np.float64)
 
 
 def metric_of(shots: int) -> str:
