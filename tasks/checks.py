@@ -1,5 +1,7 @@
 """Features that cannot be scored, and why."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -28,7 +30,7 @@ def unusable(features: NDArray[np.float32], constant: bool = True) -> str:
     return ""
 
 
-def unlearnable(features: NDArray[np.float32], labels: NDArray[np.int64] | None = None) -> str:
+def unlearnable(features: NDArray[np.floating[Any]], labels: NDArray[np.int64] | None = None) -> str:
     """Why a probe cannot be trained or tested on features [items dim]; "" if it can.
 
     Features that are the same for all items can be: their probe is right by chance.

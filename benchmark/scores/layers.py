@@ -50,8 +50,9 @@ def score_vectors(
     shown = {name: reader.shown for name, reader in needed.items()}
 
     def read(reader: VectorReader, layer: Layer, pooling: str) -> NDArray[np.float32]:
-        whole = patches is not None and pooling == ALL
-        return reader.read_all(layer, patches[layer]) if whole else reader.read(layer, pooling)
+        if patches is None or pooling != ALL:
+            return reader.read(layer, pooling)
+        return reader.read_all(layer, patches[layer])
 
     def score(job: tuple[Layer, str]) -> LayerOutcome:
         vectors = {name: read(reader, *job) for name, reader in needed.items()}

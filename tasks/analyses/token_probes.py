@@ -108,13 +108,13 @@ class TokenProbes:
         fewest = int(np.bincount(labels).min())
         if fewest <= SHOTS:
             return Outcome((), empty=too_few(SHOTS + 1, fewest)), None
-        right, times = np.zeros(tokens.vectors.shape[:2]), np.zeros(len(labels))
+        right, times = np.zeros((len(labels), tokens.vectors.shape[1])), np.zeros(len(labels))
         for seed in self.rule.seeds:
             drawn = draw_shots(labels, len(classes), SHOTS, seed)
             tested = np.setdiff1d(np.arange(len(labels)), drawn)
             times[tested] += 1
             truth = as_tensor(labels[tested])
-            for token in range(right.shape[1]):
+            for token in range(tokens.vectors.shape[1]):
                 vectors = as_tensor(tokens.vectors[:, token].astype(np.float32))
                 fitted = fit_few_shot(vectors[drawn], self.rule)
                 right[tested, token] += fitted.correct(vectors[tested], truth)
