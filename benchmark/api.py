@@ -22,7 +22,7 @@ from benchmark.plan.backbones import find_backbones
 from benchmark.plan.folders import require_writable
 from benchmark.plan.location import find_data
 from benchmark.plan.plan import Plan, PlanRecipe, make_plan
-from benchmark.plan.suites import choose_suite
+from benchmark.plan.suites import choose_suite, images_suite
 from benchmark.request import Request
 from leaderboards.pages.build import write_pages
 from leaderboards.records.record import suite_records
@@ -66,7 +66,7 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
     location = find_data(request, suite, protocol, report)
     plan = make_plan(PlanRecipe(backbones, request.tasks, location))
 
-    name = suite.name if request.images is None else f"images-{plan.tasks.every[0].subject.dataset}"
+    name = images_suite([task.subject.dataset for task in plan.tasks.every]) if request.images else suite.name
     prepared = prepare(plan, request, name, device)
 
     begin = perf_counter()

@@ -165,14 +165,14 @@ class Outcome:
     Attributes:
         scores: The scores.
         items: What was measured of each item behind them; None where they are of no items.
-        empty: Why there are none.
-        metric: The metric that is missing where there are none; "" for the primary one of the task.
+        empty: Why there are none, or none of the primary metric.
+        missing: For metrics beside those of the scores, why they have no value.
     """
 
     scores: tuple[Score, ...]
     items: Items | None = None
     empty: str = ""
-    metric: str = ""
+    missing: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

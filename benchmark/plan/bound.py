@@ -131,9 +131,16 @@ class BoundTask(ABC):
 
 @dataclass(frozen=True, eq=False)
 class VectorTask(BoundTask):
-    """A task that scores stored vectors."""
+    """A task that scores stored vectors.
+
+    Attributes:
+        problem: The task on its data.
+        all_tokens: Whether the average of all tokens, the class token among them, is scored, too (pooling
+            ``all``), where a backbone has a class token.
+    """
 
     problem: VectorProblem
+    all_tokens: bool = False
 
     @property
     def fingerprint(self) -> str:

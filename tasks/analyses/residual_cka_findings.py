@@ -113,7 +113,7 @@ class SumsOfHsic:
                 score = self._score("CKA", pooling, (row, terms[a]), (column, terms[b]))
                 reason = self.unsound[one] or self.unsound[other] or UNDEFINED
                 whole = np.isfinite(score.value)
-                outcome = Outcome((score,)) if whole else Outcome((), empty=reason, metric="CKA")
+                outcome = Outcome((score,)) if whole else Outcome((), missing={"CKA": reason})
                 first, second = Layer(one.index, terms[a]), Layer(other.index, terms[b])
                 yield LayerOutcome(first, pooling, outcome, second)
 
