@@ -7,11 +7,14 @@ be reproduced; where that code depends on the order of a folder listing, the ord
 
 from dataclasses import dataclass
 
+from tasks.analyses.attention_maps import MapRule
 from tasks.analyses.locality import LocalityRule
+from tasks.analyses.saliency import SaliencyRule
 from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule
 from tasks.keypoints import KeypointRule, PairDraw
 from tasks.knn import KnnRule
+from tasks.metrics.saliency import Threshold
 from tasks.propagation import PropagationRule
 from tasks.retrieval import RetrievalRule
 from tasks.sources import Batches
@@ -36,6 +39,8 @@ class EvaluationProtocol:
         keypoints: Numbers of keypoint correspondence.
         clusters: Numbers of the clusterings.
         cka: Numbers of CKA.
+        maps: Numbers of the average attention maps.
+        saliency: Numbers of saliency.
         residual_cka: Numbers of CKA of skips, branches and outputs.
         locality: Numbers of the comparison of heads with ConvNets.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
@@ -55,6 +60,8 @@ class EvaluationProtocol:
     keypoints: KeypointRule
     clusters: ClusterRule
     cka: CkaRule
+    maps: MapRule
+    saliency: SaliencyRule
     residual_cka: CkaRule
     locality: LocalityRule
     objects_left_out: int
@@ -63,11 +70,13 @@ class EvaluationProtocol:
 
 
 _TILES = Tiles(short=448, tile=224)
+_IMAGES = ResizeCrop(short=256, crop=224)
+_PAPER_IMAGES = ResizeCrop(short=224, crop=224)
 
 STANDARD = EvaluationProtocol(
     name="standard",
     title="the clean practice; the default",
-    images=ResizeCrop(short=256, crop=224),
+    images=_IMAGES,
     batches=Batches(size=256, seed=0),
     own_probe=100,
     knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
@@ -89,6 +98,16 @@ STANDARD = EvaluationProtocol(
     ),
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "mean", "patch"), min_max=False),
+    maps=MapRule(normalised=False, samples=6),
+    saliency=SaliencyRule(
+        view=_IMAGES,
+        threshold=Threshold(mass=0.6, margin=1e-6, ties=True),
+        separate_masks=False,
+        splits=100,
+        seed=0,
+        discard=0.9,
+        images_per_supercategory=500,
+    ),
     residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=False),
     locality=LocalityRule(block=1, blocks=5),
     objects_left_out=0,
@@ -99,7 +118,7 @@ STANDARD = EvaluationProtocol(
 PAPER = EvaluationProtocol(
     name="paper",
     title="the released code of Teaching Matters (Walmer et al., CVPR 2023), quirks included",
-    images=ResizeCrop(short=224, crop=224),
+    images=_PAPER_IMAGES,
     batches=Batches(size=8, seed=None),
     own_probe=100,
     knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
@@ -121,6 +140,16 @@ PAPER = EvaluationProtocol(
     ),
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
+    maps=MapRule(normalised=True, samples=6),
+    saliency=SaliencyRule(
+        view=_PAPER_IMAGES,
+        threshold=Threshold(mass=0.6, margin=0.0, ties=False),
+        separate_masks=True,
+        splits=100,
+        seed=0,
+        discard=0.9,
+        images_per_supercategory=500,
+    ),
     residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
     locality=LocalityRule(block=1, blocks=5),
     objects_left_out=1,

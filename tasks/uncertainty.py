@@ -75,8 +75,8 @@ def assess(items: Sequence[Items], metric: str) -> list[Chosen]:
 def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]:
     """For every metric the ends of the 95 % interval of each layer; NaN where units are too few to vary.
 
-    Layers with the same items, and metrics that are taken over the same things, share their resamples. NaN,
-    too, where a layer lacks the metric.
+    It is NaN, too, of a layer without that metric. Layers with the same items and metrics, and metrics that
+    are taken over the same things, share their resamples.
     """
     alike: dict[object, list[int]] = {}
     for place, one in enumerate(items):

@@ -6,12 +6,15 @@ from typing import Any
 
 from benchmark.plan.bound import AnalysisTask, BoundTask, Comparison, MeasuredTask, Subject, VectorTask
 from tasks.analyses.attention_distance import AttentionDistance
+from tasks.analyses.attention_maps import AttentionMapsProblem
+from tasks.analyses.attention_shares import AttentionShares
 from tasks.analyses.locality import Locality
 from tasks.analyses.residual_cka import ResidualCka
 from tasks.analyses.residuals import Residuals
+from tasks.analyses.saliency import SaliencyProblem
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
-from tasks.datasets.base import Coverage, Keypoints, Retrieval, Videos
+from tasks.datasets.base import Coverage, Keypoints, Regions, Retrieval, Videos
 from tasks.keypoints import KeypointProblem
 from tasks.knn import KnnProblem
 from tasks.propagation import PropagationProblem
@@ -79,6 +82,22 @@ def attention_distance(entry: TaskEntry, data: ProbedClasses, rules: EvaluationP
     return AnalysisTask(_on_probe(entry, data, rules), AttentionDistance(data.where))
 
 
+def attention_maps(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind average attention maps to the probe subset."""
+    return AnalysisTask(_on_probe(entry, data, rules), AttentionMapsProblem(data.where, rules.maps))
+
+
+def attention_shares(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind the shares of special tokens to the probe subset."""
+    return AnalysisTask(_on_probe(entry, data, rules), AttentionShares(data.where))
+
+
+def saliency(entry: TaskEntry, data: Regions, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind saliency to the images of a dataset with masks."""
+    subject = Subject(entry, rules.name, data.name, "masks", data.coverage)
+    return AnalysisTask(subject, SaliencyProblem(data, rules.saliency))
+
+
 def residuals(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
     """Bind norm ratios and cosines of residual sums to the probe subset."""
     return AnalysisTask(_on_probe(entry, data, rules), Residuals(data.where))
@@ -103,7 +122,10 @@ PROBLEMS: Mapping[str, Bind] = {
     "cluster-object": cluster_object,
     "cluster-part": cluster_part,
     "cka": cka,
+    "attention-maps": attention_maps,
     "attention-distance": attention_distance,
+    "attention-shares": attention_shares,
+    "saliency": saliency,
     "residuals": residuals,
     "residual-cka": residual_cka,
     "locality": locality,
