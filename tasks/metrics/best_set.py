@@ -1,5 +1,6 @@
 """Which candidates may be the best one: a set that holds all that are as good as the best, at a level."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -110,8 +111,12 @@ def _reach(draws: Floats, error: Floats, rows: Integers, rivals: Integers) -> Fl
 def _steps(height: Floats, reach: Floats, level: float) -> NDArray[np.bool_]:
     """Whether candidates of these heights stay below what the draws [R candidates] reach: [candidates]."""
     inside = np.ones(len(height), dtype=bool)
+    # the place where what was measured would be among the draws, itself one of them: no finite number of
+    # draws makes the error larger (Davison and Hinkley, Bootstrap Methods, 1997, section 4.2)
+    place = math.ceil((len(reach) + 1) * level) - 1
     while True:
-        bound = max(0.0, float(np.quantile(reach[:, inside].max(axis=1), level)))
+        furthest = np.sort(reach[:, inside].max(axis=1))
+        bound = max(0.0, float(furthest[place])) if place < len(furthest) else math.inf
         staying = inside & (height <= bound)
         if (staying == inside).all():
             return inside
