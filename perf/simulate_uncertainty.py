@@ -12,7 +12,7 @@ item by 0.8.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -176,7 +176,7 @@ def power(size: Size, rivals: int, count: int, points: int) -> float:
     return apart / size.few
 
 
-def table(head: Sequence[object], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     """Lines of a Markdown table, shares as percent."""
     yield "| " + " | ".join(map(str, head)) + " |"
     yield "|---" * len(head) + "|"
@@ -205,17 +205,17 @@ def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
             "Rows that lose a layer as good as the best, in percent "
             f"({_listed(size.rows)} samples a cell; purity {size.few}):\n"
         )
-        yield from table(["items", "n", "p", *heads], list(_lost_rows(size)))
+        yield from table(["items", "n", "p", *heads], _lost_rows(size))
     if "tables" in parts:
         yield (
             f"Tables that lose a backbone as good as the best, {LAYERS} layers each "
             f"({_listed(size.tables)} samples a cell):\n"
         )
-        yield from table(["layers of a backbone", "n", *heads], list(_lost_tables(size)))
+        yield from table(["layers of a backbone", "n", *heads], _lost_tables(size))
     if "powers" in parts:
         yield "Layers told apart that are worse by 2, 5 and 10 points (of 70 %), in percent:\n"
         points = (f"{points} points" for points in (2, 5, 10))
-        yield from table(["candidates", "n", *points], list(_powers(size)))
+        yield from table(["candidates", "n", *points], _powers(size))
 
 
 def _listed(counts: Sequence[int]) -> str:

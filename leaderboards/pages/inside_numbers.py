@@ -15,8 +15,8 @@ INSIDE = [
     *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
     *("layer", "tap", "head", "value", "ci_low", "ci_high", "n", "partial", "data", "reason"),
 ]
-"""Columns of the CSV. ``head`` is -1 for all heads together; ``data`` tells datasets of one name apart; ``reason``
-says why a ``value`` is empty."""
+"""Columns of the CSV. ``head`` is -1 for all heads together; ``data`` tells datasets of one name apart;
+``reason`` says why a ``value`` is empty."""
 
 
 def inside_frame(records: pd.DataFrame, suite: str) -> pd.DataFrame:
