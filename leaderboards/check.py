@@ -148,7 +148,7 @@ def _of_one_data(old: Mapping[str, Rows], new: Mapping[str, Rows]) -> list[tuple
     are rendered on two machines may differ in theirs.
     """
     if len(old) < 2 and len(new) < 2:
-        return [("", *(dict(next(iter(sets.values()), {})) for sets in (old, new)))]
+        return [("", next(iter(old.values()), {}), next(iter(new.values()), {}))]
     return [
         (f", data {data or 'unknown'}", old.get(data, {}), new.get(data, {})) for data in sorted({*old, *new})
     ]
