@@ -41,7 +41,7 @@ class Size:
     Attributes:
         samples: Samples of a cell of coverage.
         rivals: How many candidates are equally good.
-        rows: Samples of a row of so many; two are cheap, and nearest to the level.
+        rows: Samples of a row of so many.
         tables: Samples of a table of so many.
         few: Samples of a row of partitions, and of a cell of power.
         counts: Items of the grid of coverage.
@@ -62,7 +62,7 @@ class Size:
 FULL = Size(
     samples=2_000,
     rivals=(2, 7, 12),
-    rows=(4_000, 2_000, 2_000),
+    rows=(4_000, 4_000, 4_000),
     tables=(2_000, 600, 600),
     few=300,
     counts=(20, 50, 100, 200, 500),
