@@ -14,7 +14,7 @@ from zoo.view.views import View
 FORMAT = 2
 """Changes when stored features, measurements or scores would for the same input."""
 
-SCORING = 2
+SCORING = 3
 """Changes when scores, intervals or ties would for the same features."""
 
 Signatures = Mapping[SourceKey, str]

@@ -13,10 +13,10 @@ from zoo.spec import Layer
 DECIMALS = 6
 INSIDE = [
     *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
-    *("layer", "tap", "head", "other", "value", "ci_low", "ci_high", "n", "partial", "reason"),
+    *("layer", "tap", "head", "other", "value", "ci_low", "ci_high", "n", "partial", "data", "reason"),
 ]
 """Columns of the CSV. ``head`` is -1 for all heads together; ``other`` is the backbone that it is compared
-with; ``reason`` says why a ``value`` is empty."""
+with; ``data`` tells datasets of one name apart; ``reason`` says why a ``value`` is empty."""
 
 
 def inside_frame(records: pd.DataFrame, suite: str) -> pd.DataFrame:
