@@ -8,11 +8,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from itertools import count
+from multiprocessing.connection import Connection
 from multiprocessing.queues import Queue
-from multiprocessing.synchronize import Event
 from types import ModuleType
 
 from benchmark.engines.base import Result, Work, WorkerDiedError
@@ -43,8 +43,9 @@ class ProcessEngine:
         queue: Queue[Message | None] = context.Queue()
         relay = threading.Thread(target=_relay, args=(queue, report), daemon=True)
         relay.start()
-        stop = context.Event()
-        initial = (queue, self._threads, os.getpid(), stop)
+        queue.cancel_join_thread()  # a process that was killed while it wrote leaves the queue locked
+        life, hold = context.Pipe(duplex=False)
+        initial = (queue, self._threads, life)
         try:
             with ProcessPoolExecutor(self._processes, context, _start, initial) as pool:
                 try:
@@ -54,7 +55,7 @@ class ProcessEngine:
                 except BrokenProcessPool:
                     raise  # the pool ends the jobs itself, and hangs where some are cancelled meanwhile
                 except KeyboardInterrupt:
-                    stop.set()
+                    hold.close()
                     raise
                 except BaseException:
                     pool.shutdown(wait=False, cancel_futures=True)
@@ -65,6 +66,8 @@ class ProcessEngine:
                 "--workers 1 or a smaller --batch-size; what is finished is kept"
             ) from error
         finally:
+            hold.close()
+            life.close()
             queue.put(None)
             relay.join(timeout=5)
 
@@ -80,8 +83,12 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _start(queue: "Queue[Message | None]", threads: int | None, parent: int, stop: Event) -> None:
-    """Prepare a process: its share of the processors, its way to report, and its end with the parent."""
+def _start(queue: "Queue[Message | None]", threads: int | None, life: Connection) -> None:
+    """Prepare a process: its share of the processors, its way to report, and its end with the parent.
+
+    The parent alone holds the other end of ``life``: that is closed when it stops, and by the system when it
+    is killed. (An event would not do: setting it waits for all who wait for it, also for those killed.)
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent tells them
     if threads is not None:
         import torch
@@ -90,8 +97,8 @@ def _start(queue: "Queue[Message | None]", threads: int | None, parent: int, sto
     _Relayed.queue = queue
 
     def watch() -> None:
-        while os.getppid() == parent and not stop.wait(0.5):
-            pass
+        with suppress(EOFError, OSError):
+            life.recv_bytes()
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -62,6 +64,12 @@ def test_processes_give_what_one_process_gives_also_to_a_script_without_a_guard(
     assert all("is not a readable safetensors file" in sentence for sentence in sentences)
 
 
+def _number(seconds: float, report: Reporter) -> None:
+    """Say the number of this process, and wait."""
+    report.say(str(os.getpid()))
+    time.sleep(seconds)
+
+
 def _double(job: int, report: Reporter) -> int:
     with report.bar(f"job {job}", 1, "jobs") as advance:
         advance(1)
@@ -88,6 +96,21 @@ def test_a_process_reports_and_its_death_is_a_sentence() -> None:
     with pytest.raises(WorkerDiedError, match="a process of the run was ended from outside"):
         engine.map(_double, [1, 3], heard)
     assert "said 1" in heard.lines
+
+
+class Impatient(Heard):
+    """Kills the process that says its number, and interrupts this one, as Ctrl-C would."""
+
+    def say(self, line: str) -> None:
+        os.kill(int(line), signal.SIGKILL)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
+def test_an_interrupt_ends_a_run_whose_process_was_killed() -> None:
+    begin = time.monotonic()
+    with pytest.raises((KeyboardInterrupt, WorkerDiedError)):
+        ProcessEngine(1, threads=None).map(_number, [60.0], Impatient())
+    assert time.monotonic() - begin < 30
 
 
 def test_only_small_backbones_on_a_processor_run_side_by_side() -> None:
