@@ -4,8 +4,11 @@ from xml.etree import ElementTree as ET
 import pandas as pd
 import pytest
 
-from leaderboards.pages.blocks import Figure
-from leaderboards.pages.figures import PALETTE, SHAPES, draw, round_ticks
+from leaderboards.pages.pictures import Figure
+from leaderboards.pages.svg.colours import SERIES as PALETTE
+from leaderboards.pages.svg.draw import draw
+from leaderboards.pages.svg.frame import SHAPES
+from leaderboards.pages.svg.scales import round_ticks
 
 NAN = float("nan")
 SVG = "{http://www.w3.org/2000/svg}"

@@ -11,12 +11,13 @@ from leaderboards.choices.honest import choices
 from leaderboards.choices.selection import columns_of, is_analysis, score_rows
 from leaderboards.choices.ties import column_ties
 from leaderboards.display import number_text
-from leaderboards.pages.blocks import Figure
 from leaderboards.pages.build import write_pages
 from leaderboards.pages.html import html_page
-from leaderboards.pages.inside import inside_page, layers_table, ranges_table
-from leaderboards.pages.inside_numbers import INSIDE, inside_frame
+from leaderboards.pages.inside.numbers import INSIDE, inside_frame
+from leaderboards.pages.inside.page import inside_page
+from leaderboards.pages.inside.tables import layers_table, ranges_table
 from leaderboards.pages.markdown import markdown_page
+from leaderboards.pages.pictures import Figure
 from leaderboards.pages.tidy import tidy_frame
 from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure

@@ -1,0 +1,95 @@
+"""Maps and images as embedded PNG data, small and the same for the same numbers."""
+
+import base64
+import io
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from leaderboards.pages.pictures import Numbers2D, Rgb
+from leaderboards.pages.svg.colours import LEVELS, steps
+
+MOST_CELLS = 64
+"""Cells along a side of a map that is drawn; larger ones are averaged."""
+
+MOST_PIXELS = 96
+"""Pixels along a side of an image that is drawn; larger ones are made smaller."""
+
+_DARKEST = 225
+"""How much of an image the lowest number of a map hides, of 255."""
+
+Span = tuple[float, float]
+
+
+def map_png(values: Numbers2D, span: Span | None = None, most: int = MOST_CELLS) -> str:
+    """A map in colours as a data address; holes where a number is NaN or infinite.
+
+    Args:
+        values: Numbers [height width].
+        span: Numbers of the first and the last colour; None for the map's own. Equal ones give the middle.
+        most: Cells along a side; a larger map is averaged.
+    """
+    return _indexed(levels(smaller(values, most), span), steps(), opacity=[255] * LEVELS)
+
+
+def veil_png(values: Numbers2D) -> str:
+    """A map as a black veil, thick where it is low and none where it is high, as a data address."""
+    opacity = np.rint(np.linspace(_DARKEST, 0, LEVELS)).astype(int).tolist()
+    return _indexed(levels(smaller(values, MOST_CELLS), None), np.zeros((LEVELS, 3), np.uint8), opacity)
+
+
+def image_png(pixels: Rgb) -> str:
+    """An image [height width 3] as a data address, made smaller where it is large."""
+    image = Image.fromarray(np.ascontiguousarray(pixels))
+    image.thumbnail((MOST_PIXELS, MOST_PIXELS), Image.Resampling.BOX)
+    return _address(image.quantize(LEVELS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE))
+
+
+def levels(values: Numbers2D, span: Span | None) -> NDArray[np.uint8]:
+    """Numbers as steps from 1 to `LEVELS`; 0 is a hole."""
+    there = np.isfinite(values)
+    low, high = span or own_span([values]) or (0.0, 0.0)
+    share = np.full(values.shape, 0.5)
+    if high > low:
+        share[there] = np.clip((values[there] - low) / (high - low), 0, 1)
+    return np.where(there, np.minimum(share * LEVELS, LEVELS - 1).astype(np.uint8) + 1, 0).astype(np.uint8)
+
+
+def own_span(maps: Iterable[Numbers2D]) -> Span | None:
+    """The lowest and the highest number of some maps; None where they have none."""
+    found = [values[np.isfinite(values)] for values in maps]
+    there = [values for values in found if values.size]
+    if not there:
+        return None
+    return float(min(values.min() for values in there)), float(max(values.max() for values in there))
+
+
+def smaller(values: Numbers2D, most: int = MOST_CELLS) -> Numbers2D:
+    """A map of at most so many cells a side, each the mean of whole ones; the last may be of fewer."""
+    factors = [-(-side // most) for side in values.shape]
+    if max(factors) == 1:
+        return values
+    height, width = (-(-side // factor) * factor for side, factor in zip(values.shape, factors, strict=True))
+    padded = np.full((height, width), np.nan)
+    padded[: values.shape[0], : values.shape[1]] = values
+    blocks = padded.reshape(height // factors[0], factors[0], width // factors[1], factors[1])
+    count = np.isfinite(blocks).sum(axis=(1, 3))
+    total = np.where(np.isfinite(blocks), blocks, 0.0).sum(axis=(1, 3))
+    return np.where(count, total / np.maximum(count, 1), np.nan)
+
+
+def _indexed(indexes: NDArray[np.uint8], colours: NDArray[np.uint8], opacity: list[int]) -> str:
+    """A picture of steps; step 0 cannot be seen."""
+    image = Image.fromarray(indexes)
+    image.putpalette([0, 0, 0, *colours.flatten().tolist()])
+    return _address(image, bytes([0, *opacity]) if min(opacity) < 255 else 0)
+
+
+def _address(image: Image.Image, transparency: bytes | int | None = None) -> str:
+    """A picture as a data address."""
+    file = io.BytesIO()
+    clear = {} if transparency is None else {"transparency": transparency}
+    image.save(file, "PNG", optimize=True, **clear)
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
