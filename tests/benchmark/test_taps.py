@@ -49,7 +49,7 @@ def test_wrong_options_are_one_sentence(capsys: pytest.CaptureFixture[str], tmp_
     def error(*arguments: object) -> str:
         return command(capsys, "run", "-b", "mini-dino", "mini-resnet", "-o", tmp_path, *arguments).error
 
-    assert "taps are block, norm1, attention, norm2, mlp; found head" in error("--taps", "head")
+    assert "mlp_hidden, mlp, skip, branch; found head" in error("--taps", "head")
     assert "--interpolation takes auto, huggingface, dino or timm; found 'bicubic'" in error(
         "--interpolation", "bicubic"
     )
