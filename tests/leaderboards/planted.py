@@ -26,9 +26,7 @@ def metrics() -> dict[str, list[tuple[str, dict[str, str], bool]]]:
     cosines = ("cosine-skip-output", "cosine-skip-branch", "cosine-branch-output")
     ious = [f"saliency-iou{end}" for end in ("-best", "", "-oracle", "-merged", "-uniform")]
     return {
-        "attention-distance": [
-            (f"attention-distance{end}", PATCHES, True) for end in ("", "-px", "-ratio")
-        ],
+        "attention-distance": [(f"attention-distance{end}", PATCHES, True) for end in ("", "-px", "-ratio")],
         "attention-maps": [
             ("map-centre-distance", PATCHES, True),
             ("map-centre-distance", CLASS, True),
@@ -115,7 +113,10 @@ def arrays(task: str, depth: int = 12, heads: int = 3, grid: int = 8, seed: int 
         }
     if task == "saliency":
         middle = np.hypot(row - grid / 2, column - grid / 2)
-        return block | {"rollout_map": np.exp(-middle / wide[:, None]), "rollout_iou": random.random((9, depth))}
+        return block | {
+            "rollout_map": np.exp(-middle / wide[:, None]),
+            "rollout_iou": random.random((9, depth)),
+        }
     if task == "residuals":
         ratio = random.random((depth, 2, tokens)) * np.linspace(1, 14, depth)[:, None, None]
         ratio[:, :, 0] = np.linspace(12, 1, depth)[:, None]
@@ -134,7 +135,10 @@ def arrays(task: str, depth: int = 12, heads: int = 3, grid: int = 8, seed: int 
             "token": np.broadcast_to(place, (depth, cells, 2)),
         }
     if task == "locality":
-        return {"head_cka": np.linspace(0.6, 0.3, 10).reshape(2, 5).T, "distance": np.array([9.0, 2, 3, 4, 5])}
+        return {
+            "head_cka": np.linspace(0.6, 0.3, 10).reshape(2, 5).T,
+            "distance": np.array([9.0, 2, 3, 4, 5]),
+        }
     if task == "inspect":
         return {
             "filters": random.random((28, 8, 8, 3)),

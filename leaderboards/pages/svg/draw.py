@@ -22,20 +22,20 @@ def draw(picture: Picture, place: int = 0) -> str:
         picture: What is shown.
         place: Its number on its page.
     """
-    return _element(picture, _parts(picture, f"p{place}", tips=True), "")
+    return _element(picture, _parts(picture, f"p{place}-", tips=True), "")
 
 
 def svg_file(picture: Picture) -> str:
     """The picture as the text of a file: the same for the same numbers, and small."""
-    return _element(picture, _parts(picture, "p", tips=False), _LOOK) + "\n"
+    return _element(picture, _parts(picture, "p-", tips=False), _LOOK) + "\n"
 
 
 def _parts(picture: Picture, prefix: str, *, tips: bool) -> Drawn:
     """What stands inside of a picture."""
     if isinstance(picture, Figure):
-        return figure_parts(picture, tips=tips)
+        return figure_parts(picture, prefix, tips=tips)
     if isinstance(picture, Facets):
-        return facets_parts(picture)
+        return facets_parts(picture, prefix)
     if isinstance(picture, HeatMap):
         return heat_parts(picture)
     if isinstance(picture, Maps):

@@ -51,12 +51,11 @@ def fitting(text: str, width: float) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def image(x: float, y: float, size: tuple[float, float], address: str, tip: str = "") -> str:
+def image(x: float, y: float, size: tuple[float, float], address: str, more: str = "") -> str:
     """An embedded picture of that width and height whose pixels stay squares."""
-    title = f"<title>{escape(tip)}</title>" if tip else ""
     return (
-        f'<image x="{x:.1f}" y="{y:.1f}" width="{size[0]:.1f}" height="{size[1]:.1f}" '
-        f'preserveAspectRatio="none" image-rendering="pixelated" href="{address}">{title}</image>'
+        f'<image{more} x="{x:.1f}" y="{y:.1f}" width="{size[0]:.1f}" height="{size[1]:.1f}" '
+        f'preserveAspectRatio="none" image-rendering="pixelated" href="{address}"/>'
     )
 
 

@@ -20,7 +20,10 @@ LEFT, TOP, PLOT_HEIGHT, BOTTOM = 62, 12, 250, 46
 MOST_TIPS = 300
 """Markers of a figure that say their number to who points at them; of more, none does."""
 
-PANEL_HEIGHT, PANEL_GAP, PANEL_HEAD = 120, 16, 18
+SMALL = 0.8
+"""Size of markers that do not tell their numbers."""
+
+PANEL_HEIGHT, PANEL_HEAD = 120, 18
 MOST_PANELS = 3
 """Panels in a line."""
 
@@ -49,19 +52,20 @@ class _Area:
         return self.up.stop
 
 
-def figure_parts(figure: Figure, *, tips: bool = True) -> Drawn:
-    """A figure with its axes and its legend; tips name each marker's numbers."""
+def figure_parts(figure: Figure, prefix: str, *, tips: bool) -> Drawn:
+    """A figure with its axes and its legend; with tips, few markers tell their numbers."""
     points = figure.frame.dropna(subset=["x", "y"])
     names = _names(figure.frame)
     area = _Area(
         across(points["x"].tolist(), LEFT, WIDTH - MARGIN),
         upward([*points["y"].tolist(), *figure.span], TOP + PLOT_HEIGHT, TOP),
     )
-    axes = (figure.x, figure.y) if tips and len(points) <= MOST_TIPS else None
-    drawn = _all_series(figure.frame, figure.kind, names, area, axes)
+    told = tips and len(points) <= MOST_TIPS
+    drawn = _all_series(figure.frame, figure.kind, names, area, (figure.x, figure.y) if told else prefix)
     below, height = legend(names, LEFT, area.bottom + BOTTOM)
     middle = (area.left + area.right) / 2
     parts = [
+        *([] if told else [_shapes(names, prefix)]),
         *_grid(area),
         words(middle, area.bottom + 36, figure.x, "middle"),
         upright(14, (area.top + area.bottom) / 2, figure.y),
@@ -71,7 +75,7 @@ def figure_parts(figure: Figure, *, tips: bool = True) -> Drawn:
     return Drawn(parts, height)
 
 
-def facets_parts(facets: Facets) -> Drawn:
+def facets_parts(facets: Facets, prefix: str) -> Drawn:
     """Small panels in lines of three, each with its name above and its axes, and one legend below all."""
     frame = facets.frame
     panels = [str(name) for name in dict.fromkeys(frame["panel"])]
@@ -79,7 +83,7 @@ def facets_parts(facets: Facets) -> Drawn:
     there = frame.dropna(subset=["x", "y"])
     columns = min(MOST_PANELS, max(1, len(panels)))
     width = (WIDTH - MARGIN - columns * (LEFT - 8)) / columns
-    parts = []
+    parts = [_shapes(names, prefix)]
     for place, panel in enumerate(panels):
         own = frame[frame["panel"].astype(str) == panel]
         left = (place % columns) * (width + LEFT - 8) + LEFT - 8
@@ -92,7 +96,7 @@ def facets_parts(facets: Facets) -> Drawn:
         parts += [
             words(left, top - 7, fitting(panel, width), more=' font-weight="600"'),
             *_grid(area),
-            *_all_series(own, facets.kind, names, area, None),
+            *_all_series(own, facets.kind, names, area, prefix),
             words(left + width / 2, area.bottom + 33, facets.x, "middle", ' font-size="11"'),
         ]
     bottom = -(-len(panels) // columns) * (PANEL_HEIGHT + BOTTOM + PANEL_HEAD)
@@ -126,24 +130,50 @@ def _grid(area: _Area) -> list[str]:
 
 
 def _all_series(
-    frame: pd.DataFrame, kind: Kind, names: Sequence[str], area: _Area, axes: tuple[str, str] | None
+    frame: pd.DataFrame, kind: Kind, names: Sequence[str], area: _Area, markers: str | tuple[str, str]
 ) -> list[str]:
-    """Every series; its markers say their numbers where the axes' names are given."""
+    """Every series.
+
+    Args:
+        frame: Columns series, x and y.
+        kind: Lines with markers, or markers alone.
+        names: Series in the order of their colours.
+        area: Where they are drawn.
+        markers: What the shapes are called that stand for all numbers (`_shapes`), or the names of both axes,
+            with which each number has a shape that tells it.
+    """
     drawn = []
     for place, name in enumerate(names):
         own = frame[frame["series"].astype(str) == name]
         points = [(float(x), float(y)) for x, y in own[["x", "y"]].itertuples(index=False, name=None)]
+        path = _path(points, area)
+        if not path:
+            continue
         colour = SERIES[place % len(SERIES)]
         dash = ' stroke-dasharray="5 3"' if place >= len(SERIES) else ""
-        path = _line(points, area) if kind == "lines" else ""
-        line = f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.8"{dash}/>' if path else ""
-        seen = [(x, y) for x, y in points if not (math.isnan(x) or math.isnan(y))]
-        markers = _markers(seen, SHAPES[place % len(SHAPES)], area, name, axes)
-        drawn.append(f'<g fill="{colour}">{line}{markers}</g>')
+        stroke = f'stroke="{colour}" stroke-width="1.8"{dash}' if kind == "lines" else 'stroke="none"'
+        if isinstance(markers, str):
+            at = "".join(f' marker-{end}="url(#{markers}{place})"' for end in ("start", "mid", "end"))
+            drawn.append(f'<path d="{path}" fill="none" {stroke}{at}/>')
+        else:
+            line = f'<path d="{path}" fill="none" {stroke}/>' if kind == "lines" else ""
+            told = _told(points, SHAPES[place % len(SHAPES)], area, name, markers)
+            drawn.append(f'<g fill="{colour}">{line}{told}</g>')
     return drawn
 
 
-def _line(points: Sequence[tuple[float, float]], area: _Area) -> str:
+def _shapes(names: Sequence[str], prefix: str) -> str:
+    """The shape of each series, to be called by a name that begins with a prefix."""
+    shapes = "".join(
+        f'<marker id="{prefix}{place}" overflow="visible" markerUnits="userSpaceOnUse">'
+        f'<path d="{SHAPES[place % len(SHAPES)]}" fill="{SERIES[place % len(SERIES)]}" '
+        f'transform="scale({SMALL})"/></marker>'
+        for place in range(len(names))
+    )
+    return f"<defs>{shapes}</defs>"
+
+
+def _path(points: Sequence[tuple[float, float]], area: _Area) -> str:
     """A path through points, broken where a number is missing."""
     path, pen = "", "M"
     for x, y in points:
@@ -155,26 +185,14 @@ def _line(points: Sequence[tuple[float, float]], area: _Area) -> str:
     return path
 
 
-def _markers(
-    points: Sequence[tuple[float, float]], shape: str, area: _Area, name: str, axes: tuple[str, str] | None
+def _told(
+    points: Sequence[tuple[float, float]], shape: str, area: _Area, name: str, axes: tuple[str, str]
 ) -> str:
-    """A marker a point: with its numbers where axes have names, else all as one path."""
-    if axes is None:
-        start, rest = _start(shape)
-        path = "".join(
-            f"M{area.across(x) + start[0]:.1f} {area.up(y) + start[1]:.1f}{rest}" for x, y in points
-        )
-        return f'<path d="{path}"/>' if path else ""
-    markers = ""
+    """A shape a point that tells its numbers to who points at it."""
+    told = ""
     for x, y in points:
-        spot = f"{area.across(x):.1f} {area.up(y):.1f}"
-        tip = escape(f"{name}: {axes[0]} {x:g}, {axes[1]} {y:.4g}")
-        markers += f'<path d="{shape}" transform="translate({spot})"><title>{tip}</title></path>'
-    return markers
-
-
-def _start(shape: str) -> tuple[tuple[float, float], str]:
-    """Where a marker's path begins, and the rest of it, which goes on from there."""
-    end = min(shape.index(letter) for letter in "ahl" if letter in shape)
-    x, y = shape[1:end].replace("-", " -").split()
-    return (float(x), float(y)), shape[end:]
+        if not (math.isnan(x) or math.isnan(y)):
+            spot = f"{area.across(x):.1f} {area.up(y):.1f}"
+            tip = escape(f"{name}: {axes[0]} {x:g}, {axes[1]} {y:.4g}")
+            told += f'<path d="{shape}" transform="translate({spot})"><title>{tip}</title></path>'
+    return told

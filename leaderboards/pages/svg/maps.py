@@ -7,11 +7,14 @@ import numpy as np
 
 from leaderboards.pages.pictures import Gallery, Maps, SmallMap
 from leaderboards.pages.svg.frame import LETTER, MARGIN, WIDTH, Drawn, colour_bar, fitting, image, words
-from leaderboards.pages.svg.raster import image_png, map_png, veil_png
+from leaderboards.pages.svg.raster import GAP, MOST_CELLS, Sheet, colours_png, image_png, sheet_png
 
-GAP, HEAD, PANEL_GAP = 3, 16, 18
+HEAD, PANEL_GAP = 16, 18
 SMALLEST, LARGEST = 30.0, 64.0
 """Sides of a map, in pixels."""
+
+CELL = 48
+"""Pixels of a map's width on its sheet, at least."""
 
 WIDEST_LABEL = 170.0
 MOST_PANELS = 4
@@ -19,24 +22,30 @@ MOST_PANELS = 4
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where maps stand: sizes of a map, of the names of rows, and panels in a line."""
+    """Where maps stand: ``side`` is a map's width, ``label`` that of the names of rows."""
 
     panels: tuple[str, ...]
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    cell: tuple[float, float]
+    cell: tuple[int, int]
+    side: float
     label: float
     in_line: int
 
     @property
+    def scale(self) -> float:
+        """Size of a pixel of a sheet."""
+        return self.side / self.cell[1]
+
+    @property
     def width(self) -> float:
         """Of a panel."""
-        return self.label + len(self.columns) * (self.cell[0] + GAP)
+        return self.label + self.sheet.shape[1] * self.scale
 
     @property
     def height(self) -> float:
         """Of a panel with its head."""
-        return self.head + len(self.rows) * (self.cell[1] + GAP) + PANEL_GAP
+        return self.head + self.sheet.shape[0] * self.scale + PANEL_GAP
 
     @property
     def head(self) -> float:
@@ -48,79 +57,97 @@ class _Layout:
         """Where the last line of panels ends."""
         return -(-len(self.panels) // self.in_line) * self.height
 
+    @property
+    def sheet(self) -> Sheet:
+        """The maps of a panel."""
+        return Sheet(len(self.rows), len(self.columns), self.cell)
+
     def corner(self, panel: str) -> tuple[float, float]:
         """Where a panel begins."""
-        place = self.panels.index(panel)
-        return MARGIN / 2 + (place % self.in_line) * (self.width + PANEL_GAP), (
-            place // self.in_line
-        ) * self.height
+        line, place = divmod(self.panels.index(panel), self.in_line)
+        return MARGIN / 2 + place * (self.width + PANEL_GAP), line * self.height
 
-    def spot(self, panel: str, row: str, column: str) -> tuple[float, float]:
-        """Where a map begins."""
+    def spot(self, one: SmallMap) -> tuple[int, int]:
+        """Row and column of a map."""
+        return self.rows.index(one.row), self.columns.index(one.column)
+
+    def place(self, panel: str, row: int, column: int) -> tuple[float, float]:
+        """Where a map begins, across and down."""
         left, top = self.corner(panel)
-        return (
-            left + self.label + self.columns.index(column) * (self.cell[0] + GAP),
-            top + self.head + self.rows.index(row) * (self.cell[1] + GAP),
-        )
+        down, right = ((size + GAP) * self.scale for size in self.cell)
+        return left + self.label + column * right, top + self.head + row * down
+
+    def over(self, panel: str, address: str) -> str:
+        """A sheet over the maps of a panel."""
+        height, width = (side * self.scale for side in self.sheet.shape)
+        return image(*self.place(panel, 0, 0), (width, height), address)
 
 
 def maps_parts(maps: Maps) -> Drawn:
     """Maps with the names of their rows, columns and groups, and what their colours say."""
     layout = _layout(maps.maps)
     parts = _names(layout)
-    for one in maps.maps:
-        address = image_png(one.values) if one.values.ndim == 3 else map_png(one.values, maps.span)
-        tip = ", ".join(name for name in (one.panel, one.row, one.column) if name)
-        parts.append(image(*layout.spot(one.panel, one.row, one.column), layout.cell, address, tip))
-    if any(one.values.ndim == 2 for one in maps.maps):
-        ends = ("lowest", "highest") if maps.span is None else (f"{maps.span[0]:.3g}", f"{maps.span[1]:.3g}")
-        each = f"{maps.unit}, each map by itself" if maps.span is None else maps.unit
-        parts += colour_bar(layout.bottom + 4, ends, each)
-    return Drawn(parts, layout.bottom + 24)
+    for panel in layout.panels:
+        own = {layout.spot(one): one.values for one in maps.maps if one.panel == panel}
+        numbers = {spot: values for spot, values in own.items() if values.ndim == 2}
+        colours = {spot: values for spot, values in own.items() if values.ndim == 3}
+        if numbers:
+            parts.append(layout.over(panel, sheet_png(numbers, layout.sheet, maps.span)))
+        if colours:
+            parts.append(layout.over(panel, colours_png(colours, layout.sheet)))
+    if not any(one.values.ndim == 2 for one in maps.maps):
+        return Drawn(parts, layout.bottom)
+    ends = ("lowest", "highest") if maps.span is None else (f"{maps.span[0]:.3g}", f"{maps.span[1]:.3g}")
+    each = f"{maps.unit}, each map by itself" if maps.span is None else maps.unit
+    return Drawn([*parts, *colour_bar(layout.bottom + 4, ends, each)], layout.bottom + 24)
 
 
 def gallery_parts(gallery: Gallery, prefix: str) -> Drawn:
-    """Images under veils; a ``prefix`` that no other picture of the page has tells its images apart."""
+    """Images under veils, each image also bare; a prefix tells its images from those of other pictures."""
+    firsts = {one.panel: one for one in reversed(gallery.maps)}
     bare = [
-        SmallMap(panel, row, "image", np.zeros(pixels.shape[:2]))
+        SmallMap(panel, firsts[panel].row, "image", np.zeros(pixels.shape[:2]))
         for panel, pixels in gallery.images.items()
-        for row in [next((one.row for one in gallery.maps if one.panel == panel), "")]
+        if panel in firsts
     ]
     layout = _layout([*bare, *gallery.maps])
-    parts = ["<defs>"]
-    for place, pixels in enumerate(gallery.images.values()):
-        drawn = image(0, 0, layout.cell, image_png(pixels)).replace(
-            "<image ", f'<image id="{prefix}-{place}" ', 1
-        )
-        parts.append(drawn)
-    parts += ["</defs>", *_names(layout)]
-    ids = {panel: f"{prefix}-{place}" for place, panel in enumerate(gallery.images)}
-    for one in [*bare, *gallery.maps]:
-        x, y = layout.spot(one.panel, one.row, one.column)
-        parts.append(f'<use href="#{ids[one.panel]}" x="{x:.1f}" y="{y:.1f}"/>')
-    for one in gallery.maps:
-        spot = layout.spot(one.panel, one.row, one.column)
-        tip = f"{one.panel}, {one.row}, {one.column}"
-        parts.append(image(*spot, layout.cell, veil_png(one.values), tip))
+    size = (layout.side, layout.cell[0] * layout.scale)
+    parts = _names(layout)
+    for place, panel in enumerate(layout.panels):
+        name = f"{prefix}{place}"
+        drawn = image(0, 0, size, image_png(gallery.images[panel]), f' id="{name}"')
+        parts.append(f"<defs>{drawn}</defs>")
+        own = {layout.spot(one): one.values for one in gallery.maps if one.panel == panel}
+        for row, column in [*(layout.spot(one) for one in bare if one.panel == panel), *own]:
+            x, y = layout.place(panel, row, column)
+            parts.append(f'<use href="#{name}" x="{x:.1f}" y="{y:.1f}"/>')
+        parts.append(layout.over(panel, sheet_png(own, layout.sheet, None, veil=True)))
     parts.append(words(MARGIN / 2, layout.bottom + 8, f"Bright: high; dark: low. {gallery.unit}"))
     return Drawn(parts, layout.bottom + 20)
 
 
 def _layout(maps: Sequence[SmallMap]) -> _Layout:
-    """Names in their order, and the largest cells that let several panels stand in a line."""
+    """Names in their order, and the largest maps that let several panels stand in a line."""
     panels, rows, columns = (
         tuple(dict.fromkeys(getattr(one, side) for one in maps)) for side in ("panel", "row", "column")
     )
     label = min(max((LETTER * len(row) for row in rows), default=0.0) + 8, WIDEST_LABEL)
     shapes = [one.values.shape for one in maps]
     tall = max((shape[0] / max(shape[1], 1) for shape in shapes), default=1.0)
-    most = min(MOST_PANELS, max(1, len(panels)))
-    for in_line in range(most, 0, -1):
+    most = min(MOST_CELLS, max((max(shape[:2]) for shape in shapes), default=1))
+    width = max(CELL, most)
+    side, in_line = _side(label, len(columns), len(panels))
+    return _Layout(panels, rows, columns, (max(1, round(width * tall)), width), side, label, in_line)
+
+
+def _side(label: float, columns: int, panels: int) -> tuple[float, int]:
+    """Width of a map, and how many panels stand in a line."""
+    for in_line in range(min(MOST_PANELS, max(1, panels)), 0, -1):
         room = (WIDTH - MARGIN - (in_line - 1) * PANEL_GAP) / in_line - label
-        side = min(room / max(1, len(columns)) - GAP, LARGEST)
-        if side >= SMALLEST or in_line == 1:
-            break
-    return _Layout(panels, rows, columns, (side, side * tall), label, in_line)
+        side = min(room / max(1, columns) / (1 + GAP / CELL), LARGEST)
+        if side >= SMALLEST:
+            return side, in_line
+    return side, 1
 
 
 def _names(layout: _Layout) -> list[str]:
@@ -131,12 +158,12 @@ def _names(layout: _Layout) -> list[str]:
         left, top = layout.corner(panel)
         if panel:
             parts.append(words(left, top + HEAD - 4, fitting(panel, layout.width), more=' font-weight="600"'))
-        for column in layout.columns:
-            x, _ = layout.spot(panel, layout.rows[0], column)
-            name = fitting(column, layout.cell[0] + 6)
-            parts.append(words(x + layout.cell[0] / 2, top + layout.head - 4, name, "middle", small))
-        for row in layout.rows:
-            _, y = layout.spot(panel, row, layout.columns[0])
-            name = fitting(row, layout.label)
-            parts.append(words(left + layout.label - 5, y + layout.cell[1] / 2 + 4, name, "end"))
+        for place, column in enumerate(layout.columns):
+            x, _ = layout.place(panel, 0, place)
+            name = fitting(column, layout.side + 6)
+            parts.append(words(x + layout.side / 2, top + layout.head - 4, name, "middle", small))
+        for place, row in enumerate(layout.rows):
+            _, y = layout.place(panel, place, 0)
+            middle = y + layout.cell[0] * layout.scale / 2 + 4
+            parts.append(words(left + layout.label - 5, middle, fitting(row, layout.label), "end"))
     return parts

@@ -2,7 +2,8 @@
 
 import base64
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,40 @@ MOST_CELLS = 64
 MOST_PIXELS = 96
 """Pixels along a side of an image that is drawn; larger ones are made smaller."""
 
+GAP = 4
+"""Pixels between the cells of a sheet."""
+
 _DARKEST = 225
 """How much of an image the lowest number of a map hides, of 255."""
 
 Span = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Cells in rows and columns that one picture holds, with holes between them.
+
+    Attributes:
+        rows: How many rows of cells.
+        columns: How many columns.
+        cell: Height and width of a cell in pixels of the picture.
+    """
+
+    rows: int
+    columns: int
+    cell: tuple[int, int]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the picture."""
+        height, width = self.cell
+        return self.rows * (height + GAP) - GAP, self.columns * (width + GAP) - GAP
+
+    def place(self, row: int, column: int) -> tuple[slice, slice]:
+        """The pixels of a cell."""
+        (height, width), step = self.cell, GAP
+        top, left = row * (height + step), column * (width + step)
+        return slice(top, top + height), slice(left, left + width)
 
 
 def map_png(values: Numbers2D, span: Span | None = None, most: int = MOST_CELLS) -> str:
@@ -34,10 +65,33 @@ def map_png(values: Numbers2D, span: Span | None = None, most: int = MOST_CELLS)
     return _indexed(levels(smaller(values, most), span), steps(), opacity=[255] * LEVELS)
 
 
-def veil_png(values: Numbers2D) -> str:
-    """A map as a black veil, thick where it is low and none where it is high, as a data address."""
+def sheet_png(
+    maps: Mapping[tuple[int, int], Numbers2D], sheet: Sheet, span: Span | None, *, veil: bool = False
+) -> str:
+    """Maps by row and column on one sheet as a data address, in colours or as black veils.
+
+    A veil is thick where a map is low, and none where it is high or has a hole. Maps of any shape fill their
+    cells.
+    """
+    indexes = np.zeros(sheet.shape, np.uint8)
+    for spot, values in maps.items():
+        indexes[sheet.place(*spot)] = _stretched(levels(smaller(values), span), sheet.cell)
+    if not veil:
+        return _indexed(indexes, steps(), opacity=[255] * LEVELS)
     opacity = np.rint(np.linspace(_DARKEST, 0, LEVELS)).astype(int).tolist()
-    return _indexed(levels(smaller(values, MOST_CELLS), None), np.zeros((LEVELS, 3), np.uint8), opacity)
+    return _indexed(indexes, np.zeros((LEVELS, 3), np.uint8), opacity)
+
+
+def colours_png(images: Mapping[tuple[int, int], Rgb], sheet: Sheet) -> str:
+    """Small images [height width 3] by row and column on one sheet as a data address."""
+    pixels = np.zeros((*sheet.shape, 3), np.uint8)
+    seen = np.zeros(sheet.shape, bool)
+    for spot, values in images.items():
+        pixels[sheet.place(*spot)] = _stretched(values, sheet.cell)
+        seen[sheet.place(*spot)] = True
+    few = Image.fromarray(pixels).quantize(LEVELS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    colours = np.array(few.getpalette(), np.uint8).reshape(-1, 3)
+    return _indexed(np.where(seen, np.asarray(few) + 1, 0).astype(np.uint8), colours, [255] * len(colours))
 
 
 def image_png(pixels: Rgb) -> str:
@@ -78,6 +132,12 @@ def smaller(values: Numbers2D, most: int = MOST_CELLS) -> Numbers2D:
     count = np.isfinite(blocks).sum(axis=(1, 3))
     total = np.where(np.isfinite(blocks), blocks, 0.0).sum(axis=(1, 3))
     return np.where(count, total / np.maximum(count, 1), np.nan)
+
+
+def _stretched(values: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+    """An image [height width ...] at another size, each pixel that of the nearest."""
+    rows, columns = (np.arange(new) * old // new for new, old in zip(size, values.shape, strict=False))
+    return values[rows[:, None], columns]
 
 
 def _indexed(indexes: NDArray[np.uint8], colours: NDArray[np.uint8], opacity: list[int]) -> str:
