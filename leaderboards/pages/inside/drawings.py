@@ -9,7 +9,7 @@ from leaderboards.pages.inside.heads import draw_distance
 from leaderboards.pages.inside.looks import draw_maps
 from leaderboards.pages.inside.objects import draw_saliency
 from leaderboards.pages.inside.places import draw_localisation, draw_tokens
-from leaderboards.pages.inside.residual import draw_residuals
+from leaderboards.pages.inside.residual import draw_residuals, draw_similarity
 from leaderboards.pages.inside.shares import draw_shares
 from leaderboards.pages.inside.weights import draw_weights
 
@@ -21,6 +21,7 @@ DRAWINGS: dict[str, Callable[[Evidence], list[Block]]] = {
     "locality": draw_locality,
     "localisation": draw_localisation,
     "receptive-field": draw_fields,
+    "residual-cka": draw_similarity,
     "residuals": draw_residuals,
     "saliency": draw_saliency,
     "token-probes": draw_tokens,

@@ -30,18 +30,21 @@ class Evidence:
 
     Attributes:
         one: Which.
-        rows: Its records that have a number, of all metrics, layers, taps, poolings and heads.
+        rows: Its records of one backbone each that have a number, of all metrics, layers, taps, poolings and
+            heads.
+        pairs: Those that compare two backbones.
         folder: Folder of arrays of the records' run; None where it is not known.
     """
 
     one: Analysis
     rows: pd.DataFrame
+    pairs: pd.DataFrame
     folder: Path | None
 
     @property
     def backbones(self) -> tuple[BoardBackbone, ...]:
         """The backbones that some number is of, in the order of the tables."""
-        return shown(self.rows)
+        return shown(self.rows if len(self.rows) else self.pairs)
 
     @property
     def place(self) -> str:
@@ -73,11 +76,15 @@ class Evidence:
 
     def array(self, backbone: BoardBackbone, name: str, axes: int) -> Array | None:
         """An array of a backbone with so many axes; None where there is none, or none that can be read."""
+        return self.array_of((backbone.name,), name, axes)
+
+    def array_of(self, backbones: tuple[str, ...], name: str, axes: int) -> Array | None:
+        """The same of a comparison of two backbones, by their names in order."""
         if self.folder is None:
             return None
         key = task_key(self.one.task, self.one.dataset, self.one.protocol)
         try:
-            with np.load(self.folder / scored_path(key, backbone.name, ending="npz")) as archive:
+            with np.load(self.folder / scored_path(key, *backbones, ending="npz")) as archive:
                 found: Array = archive[name]
         except (OSError, ValueError, KeyError, BadZipFile):
             return None

@@ -10,11 +10,11 @@ import pandas as pd
 
 from leaderboards.choices.selection import BoardBackbone
 from leaderboards.pages.blocks import Block
-from leaderboards.pages.inside.depth import depth_facets, views
+from leaderboards.pages.inside.depth import PANELS, depth_facets, views
 from leaderboards.pages.inside.evidence import Evidence, Floats, deep
 from leaderboards.pages.inside.wording import DEPTHS
 from leaderboards.pages.notation import said
-from leaderboards.pages.pictures import Figure, Maps, SmallMap
+from leaderboards.pages.pictures import Facets, Maps, SmallMap
 
 FIELDS = """\
 Which pixels move the middle token's features, by the size of their gradients (after Raghu et al., NeurIPS
@@ -23,7 +23,9 @@ Which pixels move the middle token's features, by the size of their gradients (a
 
 WINDOWS = """\
 Groups of the first block's heads, from those that look near to those that look far: how alike what they
-give is to the first blocks of {other} (after Raghu et al., NeurIPS 2021, figure 5). """
+give is to the first blocks of a ConvNet (after Raghu et al., NeurIPS 2021, figure 5)."""
+
+LACKING = "Groups of heads of {names} cannot be drawn: their arrays are not beside the records."
 
 
 def draw_fields(evidence: Evidence) -> list[Block]:
@@ -60,28 +62,38 @@ def field_maps(evidence: Evidence, fields: Mapping[BoardBackbone, Floats]) -> li
 
 
 def draw_locality(evidence: Evidence) -> list[Block]:
-    """CKA with a ConvNet's first blocks over how far heads look, for each backbone that has it."""
+    """CKA with a ConvNet's first blocks over how far heads look, a panel for each two backbones."""
+    points, lacking = [], []
+    for pair in dict.fromkeys(zip(evidence.pairs["backbone"], evidence.pairs["other"], strict=True)):
+        cka, distance = _of_pair(evidence, pair, "head_cka", 2), _of_pair(evidence, pair, "distance", 1)
+        if cka is None or distance is None or len(cka) != len(distance):
+            lacking.append(" and ".join(pair))
+        else:
+            points += _windows(", ".join(pair), distance, cka)
     blocks: list[Block] = []
-    found = evidence.numbers("head_cka", 2)
-    drawn = [one for one in found if evidence.array(one, "distance", 1) is not None]
-    for one in drawn:
-        distance = np.asarray(evidence.array(one, "distance", 1), np.float64)
-        if len(distance) == len(found[one]):
-            blocks.append(windows_figure(evidence, one, distance, found[one]))
-    if blocks:
-        blocks = [said(WINDOWS, other="a ConvNet"), *blocks]
-    return [*blocks, evidence.lacking("Groups of heads", drawn)]
+    if points:
+        frame = pd.DataFrame(points, columns=PANELS)
+        title = evidence.title("Heads that look near, and a ConvNet's blocks")
+        axes = ("attention distance, pixels", "CKA")
+        blocks = [said(WINDOWS), Facets(frame, "lines", title, *axes, name=evidence.name("windows"))]
+    if lacking:
+        blocks.append(said(LACKING, names="; ".join(lacking)))
+    return blocks
 
 
-def windows_figure(evidence: Evidence, one: BoardBackbone, distance: Floats, cka: Floats) -> Figure:
-    """CKA [groups blocks] of groups of heads with a ConvNet's blocks over their distance [groups], px."""
+def _of_pair(evidence: Evidence, pair: tuple[str, str], name: str, axes: int) -> Floats | None:
+    """An array of two backbones, whichever of them its file names first."""
+    for names in (pair, pair[::-1]):
+        if (found := evidence.array_of(names, name, axes)) is not None:
+            return np.asarray(found, np.float64)
+    return None
+
+
+def _windows(panel: str, distance: Floats, cka: Floats) -> list[tuple[str, str, float, float]]:
+    """Points of CKA [groups blocks] over the distance [groups] of groups of heads, from near to far."""
     order = np.argsort(distance, kind="stable")
-    points = [
-        (f"block {block + 1} of the ConvNet", float(distance[group]), float(cka[group, block]))
+    return [
+        (panel, f"block {block + 1} of the ConvNet", float(distance[group]), float(cka[group, block]))
         for block in range(cka.shape[1])
         for group in order
     ]
-    frame = pd.DataFrame(points, columns=["series", "x", "y"])
-    title = f"{one.label}: {evidence.title('heads that look near and a ConvNet')}"
-    name = evidence.name(f"windows-{one.name}")
-    return Figure(frame, "lines", title, "attention distance, pixels", "CKA", name=name)

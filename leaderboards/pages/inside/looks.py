@@ -88,7 +88,8 @@ def gallery(evidence: Evidence) -> Gallery | None:
         return None
     rollout = evidence.numbers("sample_rollout", 4)
     first = next(iter(attended))
-    shown = {f"image {place + 1}": place for place in evenly(len(seen[first]), MOST_IMAGES)}
+    chosen = evenly(len(seen[first]), MOST_IMAGES)
+    shown = {f"image {number}": place for number, place in enumerate(chosen, 1)}
     maps = []
     for panel, place in shown.items():
         for one, values in attended.items():

@@ -14,11 +14,11 @@ from leaderboards.pages.inside.depth import depth_lines, head_facets
 from leaderboards.pages.inside.drawings import DRAWINGS
 from leaderboards.pages.inside.evidence import Evidence
 from leaderboards.pages.inside.numbers import inside_frame
-from leaderboards.pages.inside.tables import layers_table, ranges_table, whole_table
+from leaderboards.pages.inside.tables import layers_table, pairs_table, ranges_table, whole_table
 from leaderboards.pages.notation import said
 from leaderboards.pages.page import gap_blocks
 from leaderboards.pages.provenance import partial_line, provenance_blocks, units_text
-from leaderboards.pages.wording import ASKED, HEADS, INSIDE_NOTE, MEASURED, RANGES, WHOLE
+from leaderboards.pages.wording import ASKED, COMPARED, HEADS, INSIDE_NOTE, MEASURED, RANGES, WHOLE
 from leaderboards.records.record import of_suite
 
 TOKENS = {
@@ -45,7 +45,10 @@ def inside_page(records: pd.DataFrame, suite: str, arrays: Path | None = None) -
     blocks: list[Block] = [said(INSIDE_NOTE)]
     for one in analyses_of(own):
         rows = one.rows(own)
-        blocks += _analysis_blocks(rows, Evidence(one, measured(rows), arrays))
+        there = measured(rows)
+        alone = there[there["other"] == ""]
+        pairs = there[(there["other"] != "") & (there["other"] != there["backbone"])]
+        blocks += _analysis_blocks(rows, Evidence(one, alone, pairs, arrays))
     blocks += probe_blocks(ranked, own)
     name = inside_name(suite)
     blocks += provenance_blocks(own, Numbers(inside_frame(own, suite), name))
@@ -62,7 +65,7 @@ def _analysis_blocks(rows: pd.DataFrame, evidence: Evidence) -> list[Block]:
         said(ASKED, asks=entry.asks) if entry.asks else Text(()),
         said(MEASURED, measures=entry.measures) if entry.measures else Text(()),
     ]
-    if evidence.rows.empty:
+    if evidence.rows.empty and evidence.pairs.empty:
         return [*blocks, said("Nothing could be measured; the last section says why."), partial_line(rows)]
     drawn = DRAWINGS[one.task](evidence) if one.task in DRAWINGS else None
     blocks += drawn or []
@@ -75,6 +78,10 @@ def _analysis_blocks(rows: pd.DataFrame, evidence: Evidence) -> list[Block]:
     if len(whole):
         title = f"{one.task} on {one.place} ({one.protocol}): each backbone as a whole"
         blocks += [said(WHOLE), Table(whole, caption=title)]
+    pairs = pairs_table(evidence.pairs, one.metrics)
+    if len(pairs):
+        title = f"{one.task} on {one.place} ({one.protocol}): backbones compared"
+        blocks += [said(COMPARED), Table(pairs, left=2, caption=title)]
     return [*blocks, partial_line(rows)]
 
 

@@ -3,7 +3,7 @@
 Sources: Raghu et al., NeurIPS 2021, figures 7 and E.2; Walmer et al., CVPR 2023, figure 23.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -19,8 +19,16 @@ RATIO = "norm-ratio"
 HIGHEST = 10.0
 """Ratio above which all look alike, as on the source's axis."""
 
-COSINES = ("cosine-skip-output", "cosine-skip-branch", "cosine-branch-output")
+COSINE = "cosine-skip-output"
 TOKENS = {"cls": "class token", "patch": "patches"}
+
+PAIR = "skip-branch"
+SIDES = ("block of what is added", "block of what skips")
+WITHIN = ("cka-skip-branch",)
+
+SIMILAR = """\
+How alike what skips a half of a block (rows) and what a half adds (columns) are, of each block with each, by
+patch tokens (after Walmer et al., CVPR 2023, figure 23)."""
 
 TERMS = """\
 How many times longer what skips a half of a block is than what the half adds, for each token: light columns
@@ -32,13 +40,13 @@ def draw_residuals(evidence: Evidence) -> list[Block]:
     """Norm ratios by token and block, the same over depth, and cosines over depth."""
     ratios = evidence.numbers("ratio", 3)
     blocks: list[Block] = [said(TERMS), ratio_maps(evidence, ratios)] if ratios else []
-    panels = _panels(evidence, (RATIO,))
+    panels = _panels(evidence, RATIO)
     if panels:
         title = "What skips a half of a block against what the half adds"
         blocks.append(depth_facets(evidence, panels, title, RATIO, "ratio-depth"))
-    cosines = _panels(evidence, COSINES)
+    cosines = _panels(evidence, COSINE)
     if cosines:
-        blocks.append(depth_facets(evidence, cosines, "How far a half turns the stream", "cosine", "cosines"))
+        blocks.append(depth_facets(evidence, cosines, "How far a half turns the stream", COSINE, "cosines"))
     return [*blocks, evidence.lacking("Ratios of single tokens", ratios)]
 
 
@@ -63,14 +71,47 @@ def ratio_maps(evidence: Evidence, ratios: Mapping[BoardBackbone, Floats]) -> He
     )
 
 
-def _panels(evidence: Evidence, metrics: tuple[str, ...]) -> dict[str, pd.DataFrame]:
-    """Rows of each metric, half and kind of token that has some."""
-    taps = dict.fromkeys(str(tap) for tap in evidence.rows["tap"])
+def _panels(evidence: Evidence, metric: str) -> dict[str, pd.DataFrame]:
+    """Rows of a metric by half of a block and kind of token, where there are some."""
     found: dict[str, pd.DataFrame] = {}
-    for metric in metrics:
+    for tap in dict.fromkeys(str(tap) for tap in evidence.rows["tap"]):
         for pooling, tokens in TOKENS.items():
-            for tap in taps:
-                rows = evidence.select(metric, pooling=pooling, tap=tap)
-                name = f"{tap}, {tokens}" if len(metrics) == 1 else f"{metric}: {tap}, {tokens}"
-                found |= {name: rows} if len(rows) else {}
+            rows = evidence.select(metric, pooling=pooling, tap=tap)
+            found |= {f"{tap}, {tokens}": rows} if len(rows) else {}
     return found
+
+
+def draw_similarity(evidence: Evidence) -> list[Block]:
+    """CKA of what skips and what is added, of all blocks with all, a panel a backbone and half."""
+    found = evidence.numbers("cka", 5)
+    panels = []
+    for one, values in found.items():
+        named = {axis: _axis(evidence, one, axis) for axis in ("pooling", "half", "pair")}
+        pooling, pair = (_place(named[axis], name) for axis, name in (("pooling", "patch"), ("pair", PAIR)))
+        block = evidence.blocks(one, values.shape[3])[0]
+        for place, half in enumerate(named["half"][: values.shape[1]]):
+            panels.append(Matrix(f"{one.label}, {half}", values[pooling, place, pair], (block, block)))
+    blocks: list[Block] = []
+    if panels:
+        title = evidence.title("How alike what skips and what is added are")
+        blocks = [
+            said(SIMILAR),
+            HeatMap(tuple(panels), title, *SIDES, "CKA", (0.0, 1.0), evidence.name("cka")),
+        ]
+    within = {name: rows for name in WITHIN if len(rows := evidence.select(name, pooling="patch"))}
+    for name, rows in within.items():
+        taps = {str(tap): rows[rows["tap"] == tap] for tap in dict.fromkeys(rows["tap"])}
+        title = f"{name} within each block, patches"
+        blocks.append(depth_facets(evidence, taps, title, "CKA", name))
+    return [*blocks, evidence.lacking("CKA of all blocks", found)]
+
+
+def _axis(evidence: Evidence, one: BoardBackbone, name: str) -> list[str]:
+    """The names along an axis."""
+    found = evidence.array(one, name, 1)
+    return [] if found is None else [str(each) for each in found]
+
+
+def _place(names: Sequence[str], name: str) -> int:
+    """Where a name is; the first place where it is not."""
+    return names.index(name) if name in names else 0

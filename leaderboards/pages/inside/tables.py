@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from leaderboards.choices.selection import half_widths
+from leaderboards.choices.selection import backbones_of, half_widths
 from leaderboards.display import number_text, pooling_rank
 from leaderboards.pages.inside.evidence import shown
 from zoo.spec import WHOLE_BACKBONE
@@ -58,6 +58,39 @@ def whole_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
         for one in shown(rows)
     ]
     return pd.DataFrame(body)
+
+
+def pairs_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
+    """Numbers of two backbones, a row a pair; of several layers the range; no columns without any.
+
+    Args:
+        rows: Of one analysis, all of which compare two backbones.
+        metrics: In order; what compares with no single layer stands apart from what does.
+    """
+    labels = {one.name: one.label for one in backbones_of(rows)} if len(rows) else {}
+    order = list(labels)
+    pairs = sorted(
+        set(zip(rows["backbone"], rows["other"], strict=True)),
+        key=lambda pair: (order.index(pair[0]), pair[1]),
+    )
+    body = []
+    for first, second in pairs:
+        own = rows[(rows["backbone"] == first) & (rows["other"] == second)]
+        cells = {"backbone": labels[first], "other": labels.get(second, second)}
+        for metric in metrics:
+            of_metric = own[own["metric"] == metric]
+            for pooling in dict.fromkeys(of_metric["pooling"]):
+                view = of_metric[of_metric["pooling"] == pooling]
+                whole = view["other_layer"] == WHOLE_BACKBONE.index
+                cells |= {f"{metric}, {pooling}": _range(view[~whole])} if (~whole).any() else {}
+                cells |= {f"{metric}, {pooling}, all": _number(view[whole])} if whole.any() else {}
+        body.append(cells)
+    return pd.DataFrame(body).fillna("")
+
+
+def _number(rows: pd.DataFrame) -> str:
+    """The number of the first of some rows, with half its interval."""
+    return number_text(float(rows["value"].iloc[0]), float(half_widths(rows).iloc[0]))
 
 
 def _cell(rows: pd.DataFrame, backbone: str) -> str:

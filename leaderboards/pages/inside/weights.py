@@ -13,7 +13,7 @@ from leaderboards.pages.inside.evidence import Evidence, Floats, evenly
 from leaderboards.pages.notation import said
 from leaderboards.pages.pictures import Maps, Rgb, SmallMap
 
-MOST_FILTERS, IN_ROW, MOST_POSITIONS = 28, 7, 6
+MOST_FILTERS, IN_ROW, MOST_POSITIONS = 28, 7, 5
 
 FILTERS = """\
 The principal components of the filters that turn patches of pixels into tokens, the strongest first, row by

@@ -10,7 +10,7 @@ from leaderboards.pages.svg.frame import LETTER, MARGIN, WIDTH, Drawn, colour_ba
 from leaderboards.pages.svg.raster import GAP, MOST_CELLS, Sheet, colours_png, image_png, sheet_png
 
 HEAD, PANEL_GAP = 16, 18
-SMALLEST, LARGEST = 30.0, 64.0
+SMALLEST, LARGEST = 30.0, 60.0
 """Sides of a map, in pixels."""
 
 CELL = 48
@@ -160,7 +160,7 @@ def _names(layout: _Layout) -> list[str]:
             parts.append(words(left, top + HEAD - 4, fitting(panel, layout.width), more=' font-weight="600"'))
         for place, column in enumerate(layout.columns):
             x, _ = layout.place(panel, 0, place)
-            name = fitting(column, layout.side + 6)
+            name = fitting(column, 1.2 * (layout.side + 4))
             parts.append(words(x + layout.side / 2, top + layout.head - 4, name, "middle", small))
         for place, row in enumerate(layout.rows):
             _, y = layout.place(panel, place, 0)

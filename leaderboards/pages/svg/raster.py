@@ -137,7 +137,8 @@ def smaller(values: Numbers2D, most: int = MOST_CELLS) -> Numbers2D:
 def _stretched(values: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
     """An image [height width ...] at another size, each pixel that of the nearest."""
     rows, columns = (np.arange(new) * old // new for new, old in zip(size, values.shape, strict=False))
-    return values[rows[:, None], columns]
+    stretched: NDArray[np.uint8] = values[rows[:, None], columns]
+    return stretched
 
 
 def _indexed(indexes: NDArray[np.uint8], colours: NDArray[np.uint8], opacity: list[int]) -> str:

@@ -57,6 +57,11 @@ def across(values: Sequence[float], start: float, stop: float, most: int = MOST_
 
 
 def whole_ticks(low: int, high: int, most: int) -> list[int]:
-    """At most about so many whole numbers between two, evenly, the last one among them."""
-    step = max(1, -(-(high - low + 1) // most))
-    return list(range(high, low - 1, -step))[::-1]
+    """At most so many whole numbers between two, evenly: each, or multiples of a round step."""
+    step = next(
+        factor * 10**power
+        for power in range(10)
+        for factor in (1, 2, 5)
+        if high // (factor * 10**power) - (low - 1) // (factor * 10**power) <= most
+    )
+    return list(range(-(-low // step) * step, high + 1, step))
