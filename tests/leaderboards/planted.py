@@ -52,13 +52,17 @@ def metrics() -> dict[str, list[tuple[str, dict[str, str], bool]]]:
             (f"localisation{end}", BLOCK, False) for end in ("", "-top1", "-distance", "-contrast")
         ],
         "token-probes": [("fewshot-10", {"tap": "block", "pooling": "token"}, False)],
+        "residual-cka": [
+            (f"cka-{pair}", {"tap": tap, "pooling": "patch"}, False)
+            for pair in ("skip-branch", "skip-output")
+            for tap in halves
+        ],
         "locality": [],
         "inspect": [],
     }
 
 
 WHOLE = {
-    "locality": ["locality-rho"],
     "inspect": ["filter-rank", "position-distance-rho"],
     "residuals": ["phase-transition"],
 }
@@ -113,10 +117,7 @@ def arrays(task: str, depth: int = 12, heads: int = 3, grid: int = 8, seed: int 
         }
     if task == "saliency":
         middle = np.hypot(row - grid / 2, column - grid / 2)
-        return block | {
-            "rollout_map": np.exp(-middle / wide[:, None]),
-            "rollout_iou": random.random((9, depth)),
-        }
+        return block | {"rollout_map": np.exp(-middle / wide[:, None])}
     if task == "residuals":
         ratio = random.random((depth, 2, tokens)) * np.linspace(1, 14, depth)[:, None, None]
         ratio[:, :, 0] = np.linspace(12, 1, depth)[:, None]
@@ -134,11 +135,15 @@ def arrays(task: str, depth: int = 12, heads: int = 3, grid: int = 8, seed: int 
             "token_accuracy": 10 * wide[:, None] + random.random((depth, cells)),
             "token": np.broadcast_to(place, (depth, cells, 2)),
         }
+    if task == "residual-cka":
+        far = np.abs(np.subtract.outer(block["block"], block["block"]))
+        cka = np.exp(-far / 4) * np.array([1, 0.8])[:, None, None]
+        names = {"pooling": ["cls", "patch"], "half": ["attention", "mlp"], "pair": ["skip-branch"]}
+        axes = {name: np.array(values) for name, values in names.items()}
+        return block | axes | {"cka": np.broadcast_to(cka[:, None], (2, 2, 1, depth, depth))}
     if task == "locality":
-        return {
-            "head_cka": np.linspace(0.6, 0.3, 10).reshape(2, 5).T,
-            "distance": np.array([9.0, 2, 3, 4, 5]),
-        }
+        cka = np.linspace(0.6, 0.3, 10).reshape(2, 5).T
+        return {"head_cka": cka, "distance": np.array([9.0, 2, 3, 4, 5])}
     if task == "inspect":
         return {
             "filters": random.random((28, 8, 8, 3)),
@@ -147,10 +152,25 @@ def arrays(task: str, depth: int = 12, heads: int = 3, grid: int = 8, seed: int 
     return {}
 
 
+def compared(first: str = "mini-dino", second: str = "mini-resnet") -> list[Record]:
+    """Locality of a transformer against a ConvNet: of its blocks together, and of each of two."""
+    facts = {
+        "task": "locality",
+        "dataset": DATASET,
+        "split": "val",
+        "analysis": True,
+        "metric": "locality-rho",
+    }
+    facts |= {"backbone": first, "other": second, "other_tap": "block", "tap": "heads", "pooling": "patch"}
+    values = {-1: -0.7, 1: -0.9, 2: -0.5}
+    return [record(**facts, layer=1, other_layer=layer, value=value) for layer, value in values.items()]
+
+
 def plant(folder: Path, task: str, backbones: Mapping[str, str], **sizes: int) -> None:
     """Write the arrays of an analysis of some backbones into a folder of arrays."""
     for seed, name in enumerate(backbones):
+        pair = (name, "mini-resnet") if task == "locality" else (name,)
         found = arrays(task, seed=seed, **sizes)
+        path = scored_path(task_key(task, DATASET, "standard"), *pair, ending="npz")
         if found:
-            path = scored_path(task_key(task, DATASET, "standard"), name, ending="npz")
             write_arrays(found, folder / path)
