@@ -93,7 +93,7 @@ def _view_blocks(rows: pd.DataFrame, evidence: Evidence, view: View, *, lines: b
     main = whole[whole["metric"] == primary]
     words = f"{TOKENS.get(view.pooling, view.pooling)}, {view.tap}"
     title = f"{one.task} on {one.place} ({one.protocol}), {words}"
-    units = units_text(rows)
+    units = units_text(main)
     blocks: list[Block] = [Heading(3, f"{primary}: {words}" if len(main) else f"Other metrics: {words}")]
     if len(main):
         drawn = depth_lines(evidence, main, f"{primary}, {words}", primary, f"{view.pooling}-{view.tap}")

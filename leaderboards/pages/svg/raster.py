@@ -21,7 +21,7 @@ MOST_PIXELS = 96
 GAP = 4
 """Pixels between the cells of a sheet."""
 
-_DARKEST = 225
+_DARKEST = 205
 """How much of an image the lowest number of a map hides, of 255."""
 
 Span = tuple[float, float]
@@ -70,15 +70,15 @@ def sheet_png(
 ) -> str:
     """Maps by row and column on one sheet as a data address, in colours or as black veils.
 
-    A veil is thick where a map is low, and none where it is high or has a hole. Maps of any shape fill their
-    cells.
+    A veil is thick where a map is low, by the root of its numbers, and none where it has a hole. Maps of any
+    shape fill their cells.
     """
     indexes = np.zeros(sheet.shape, np.uint8)
     for spot, values in maps.items():
         indexes[sheet.place(*spot)] = _stretched(levels(smaller(values), span), sheet.cell)
     if not veil:
         return _indexed(indexes, steps(), opacity=[255] * LEVELS)
-    opacity = np.rint(np.linspace(_DARKEST, 0, LEVELS)).astype(int).tolist()
+    opacity = np.rint(_DARKEST * (1 - np.sqrt(np.linspace(0, 1, LEVELS)))).astype(int).tolist()
     return _indexed(indexes, np.zeros((LEVELS, 3), np.uint8), opacity)
 
 

@@ -38,8 +38,9 @@ def round_ticks(low: float, high: float, count: int = 6) -> tuple[float, ...]:
 
 
 def upward(values: Sequence[float], start: float, stop: float, count: int = 6) -> Scale:
-    """A scale whose ends are round numbers around all values; 0 to 1 where there are none."""
-    ticks = round_ticks(min(values, default=0.0), max(values, default=1.0), count)
+    """A scale whose ends are round numbers around all values; 0 to 1 where there are none, or only zeros."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    ticks = round_ticks(low, high if low or high else 1.0, count)
     return Scale(ticks, ticks[0], ticks[-1], start, stop)
 
 

@@ -91,6 +91,8 @@ def test_a_veil_is_thick_where_a_map_is_low():
     assert not pixels[..., :3].any()
     assert pixels[0, 0, 3] > 200
     assert pixels[0, 1, 3] == 0
+    middle = opened(sheet_png({(0, 0): np.array([[0.0, 0.25, 1.0]])}, Sheet(1, 1, (1, 3)), None, veil=True))
+    assert middle[0, 1, 3] == pytest.approx(middle[0, 0, 3] / 2, abs=4)  # the root of a quarter
 
 
 def test_colours_stay_what_they_are():
