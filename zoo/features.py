@@ -19,7 +19,8 @@ class LayerFeatures:
         layer: Where they were read.
         cls: Class token, [batch dim]; None where the backbone has none.
         grid: Patch tokens or the feature map, [batch height width dim], row 0 at the top; prefix tokens are
-            gone. It may be a view of the live activation: copy what must outlive the visit.
+            gone. It may be a view of the live activation, which stays as it is until its block ends: copy
+            what must outlive that.
     """
 
     layer: Layer
@@ -109,7 +110,7 @@ Shown = LayerFeatures | AttentionMaps
 """What a forward shows of a layer: attention of ``probabilities``, features of every other tap."""
 
 Visitor = Callable[[Shown], None]
-"""Is called once for each layer; must not change what it is shown, and copy what outlives the call."""
+"""Is called once for each layer; must not change what it is shown, which it may hold until the block ends."""
 
 
 class Visitable(Protocol):

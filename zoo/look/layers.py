@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from zoo.errors import InputError
-from zoo.spec import BackboneSpec, Layer, Tap
+from zoo.spec import BackboneSpec, Layer
 
 
 def wanted_layers(spec: BackboneSpec, layers: Collection[Layer] | None) -> tuple[Layer, ...]:
@@ -29,7 +29,7 @@ def unknown_layer(spec: BackboneSpec, layers: Collection[Layer]) -> str:
     return f"{spec.name} has no layer {missing}; its layers are {names}{inside}."
 
 
-def in_words(taps: Sequence[Tap]) -> str:
+def in_words(taps: Sequence[str]) -> str:
     """Taps as a sentence lists them."""
     return " and ".join([", ".join(taps[:-1]), taps[-1]] if len(taps) > 1 else taps)
 

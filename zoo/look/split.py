@@ -48,15 +48,18 @@ def token_features(
         InputError: The tokens are not those that the entry promises.
     """
     shapes = shapes_of(spec, layer, cells, tokens.shape[-1])
-    expected = [(batch, spec.prefix_tokens + rows * columns, width) for rows, columns, width in shapes]
-    if tuple(tokens.shape) not in expected:
+    found = tuple(tokens.shape)
+    expected: list[tuple[int, ...]] = [
+        (batch, spec.prefix_tokens + rows * columns, width) for rows, columns, width in shapes
+    ]
+    if found not in expected:
         rows, columns, width = shapes[0]
         raise InputError(
             f"{spec.name}: layer {layer} should be {spec.prefix_tokens} prefix tokens and {rows} x {columns} "
             f"patch tokens of width {width}, [batch tokens width] {list(expected[0])}; the network gives "
-            f"{list(tokens.shape)}."
+            f"{list(found)}."
         )
-    rows, columns, _ = shapes[expected.index(tuple(tokens.shape))]
+    rows, columns, _ = shapes[expected.index(found)]
     grid = grid_of(tokens, spec.prefix_tokens, (rows, columns))
     return LayerFeatures(layer, tokens[:, 0] if spec.has_cls else None, grid)
 

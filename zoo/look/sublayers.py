@@ -101,7 +101,9 @@ _DATA2VEC = replace(
     _BEIT,
     mlp="output",
     projections=Projections(
-        *(f"attention.attention.{name}" for name in ("query", "key", "value")),
+        "attention.attention.query",
+        "attention.attention.key",
+        "attention.attention.value",
         "attention.output.dense",
         ("output.dense",),
     ),
@@ -176,4 +178,4 @@ def unknown_sublayer(spec: BackboneSpec, layer: Layer) -> str:
 def submodule(block: nn.Module, names: tuple[str, ...]) -> nn.Module:
     """The first of these modules that a block has."""
     there = dict(block.named_modules())
-    return next(there[name] for name in names if name in there)
+    return block.get_submodule(next(name for name in names if name in there))

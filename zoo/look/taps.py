@@ -85,7 +85,7 @@ def _watch_residual(parts: Residual, tap: Tap, block: nn.Module, show: Show) -> 
     skip = getattr(block, parts.skip) if parts.skip else None
     if tap == "skip":
         yield before(block, show) if skip is None else after(skip, show)
-    elif parts.overwrites:
+    elif parts.overwrites and skip is not None:
         kept = _Kept(torch.clone, show)
         yield after(block.get_submodule(parts.branch), kept.keep)
         yield after(skip, kept.show)
@@ -122,7 +122,7 @@ class _Rotation:
 
         Su et al., RoFormer, arXiv:2104.09864, section 3.4.2, with the halves of a head as pairs.
         """
-        heads = projected.unflatten(-1, (-1, self.cosine.shape[-1])).float()
+        heads = projected.reshape(*projected.shape[:2], -1, self.cosine.shape[-1]).float()
         first = heads.shape[1] - len(self.cosine)
         there = heads[:, first:]
         left, right = there.chunk(2, dim=-1)

@@ -59,7 +59,8 @@ def _filters(body: nn.Module) -> Tensor | None:
         return weight
     # BiT convolves with its weights standardised, Kolesnikov et al., arXiv:1912.11370, section 3.2
     variance, mean = torch.var_mean(weight, dim=(1, 2, 3), keepdim=True, correction=0)
-    return (weight - mean) / (variance + getattr(first, "eps")).sqrt()  # noqa: B009  # not of every Conv2d
+    constant: float = vars(first)["eps"]
+    return (weight - mean) / (variance + constant).sqrt()
 
 
 def _positions(spec: BackboneSpec, body: nn.Module) -> Tensor | None:

@@ -186,7 +186,9 @@ def test_one_forward_shows_features_and_probabilities(loader: Loader) -> None:
         assert [str(layer) for layer in order[-2:]] == ["12", "final"]
 
 
-@pytest.mark.parametrize("layers", [None, [Layer(1), Layer(2, "attention")]])
+@pytest.mark.parametrize(
+    "layers", [None, [Layer(1), Layer(2, "attention")], [Layer(2, tap) for tap in TRANSFORMER_TAPS]]
+)
 def test_a_forward_that_nobody_asks_stays_fused(layers: list[Layer] | None, loader: Loader) -> None:
     backbone = hooked(find(["mini-dino"])[0], loader)
     found: list[str] = []
@@ -210,5 +212,6 @@ def test_the_meta_device_sees_no_other_and_waits_for_nothing(tmp_path: Path) -> 
             assert tensor.is_meta
             seen.append(shown.layer)
 
-        backbone.visit(pixels(2, 64, 64), check, [*spec.layers, *probabilities(spec)])
-        assert len(seen) == 14 + 12
+        inside = [Layer(2, tap) for tap in TRANSFORMER_TAPS]
+        backbone.visit(pixels(2, 64, 64), check, [*spec.layers, *probabilities(spec), *inside])
+        assert len(seen) == 14 + 12 + 11
