@@ -1,7 +1,7 @@
 """A run, from the request to the pages: the whole line in one place."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -30,11 +30,19 @@ from tasks.protocols import find_protocol
 
 @dataclass(frozen=True)
 class Done:
-    """What was done: images through backbones, why images were left out, and what went wrong."""
+    """What was done.
+
+    Attributes:
+        images: Images that went through backbones.
+        unreadable: Why images were left out.
+        failures: What went wrong.
+        refusals: By backbone and key of a task, why the one cannot show what the other is fed.
+    """
 
     images: int
     unreadable: tuple[str, ...]
     failures: tuple[Failure, ...]
+    refusals: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,7 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
     done = _together(engine.map(partial(passes_and_scores, plan), prepared.backbones, report))
     seconds = perf_counter() - begin
     failures = (*prepared.failures, *done.failures)
-    failures += compare_all(plan, prepared.comparisons, failures, report)
+    failures += compare_all(plan, prepared.comparisons, failures, done.refusals, report)
 
     records = suite_records(request.output / "records", name)
     pages = _pages(records, request.output) if len(records) else []
@@ -81,11 +89,14 @@ def passes_and_scores(plan: Plan, jobs: BackboneJobs, report: Reporter) -> Done:
     """What one backbone has to do, in whichever process: each image once, then every layer's scores."""
     passed = run_passes(plan, jobs.passes, report)
     failures = run_scores(plan, jobs.scores, passed, report)
-    return Done(passed.images, passed.unreadable, (*passed.failures, *failures))
+    name = jobs.setup.spec.name
+    refusals = {(name, key): reason for key, reason in passed.refusals.items()}
+    return Done(passed.images, passed.unreadable, (*passed.failures, *failures), refusals)
 
 
 def _together(every: Sequence[Done]) -> Done:
     """What all backbones did; an image that none could read is named once."""
     unreadable = dict.fromkeys(line for one in every for line in one.unreadable)
     failures = tuple(each for one in every for each in one.failures)
-    return Done(sum(one.images for one in every), tuple(unreadable), failures)
+    refusals = {key: reason for one in every for key, reason in one.refusals.items()}
+    return Done(sum(one.images for one in every), tuple(unreadable), failures, refusals)

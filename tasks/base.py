@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tasks.datasets.base import Sample
 from zoo.features import Shown
-from zoo.spec import Layer
+from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View
 
 Device = torch.device | None
@@ -82,6 +82,7 @@ class Score:
         n: How many units it is taken over.
         unit: What they are.
         head: The attention head that it belongs to, from 0; -1 for all heads, or where there are none.
+        error: Its standard error, of a score that follows from no items; NaN where none is known.
     """
 
     metric: str
@@ -89,6 +90,7 @@ class Score:
     n: int
     unit: str
     head: int = -1
+    error: float = float("nan")
 
     @property
     def statistic(self) -> str:
@@ -171,11 +173,15 @@ class LayerOutcome:
         layer: Where in the backbone; `zoo.spec.WHOLE_BACKBONE` where the scores are of no single layer.
         pooling: The vector, ``grid``, or the tokens that an analysis looks at or from.
         outcome: The scores, or why there are none.
+        other: The layer that it is compared with, where the scores are of two layers of one backbone.
+        metric: What an outcome without scores is no score of; the task's primary metric if empty.
     """
 
     layer: Layer
     pooling: str
     outcome: Outcome
+    other: Layer | None = None
+    metric: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,8 +266,8 @@ class Feed(Protocol[Portion_co]):
         """Whether a measurer needs all images of its group at once: see `Source.joint`."""
         ...
 
-    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
-        """Layers that are measured where those layers are scored, in order."""
+    def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
+        """Layers of a backbone that are measured where those layers are scored, in order."""
         ...
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:

@@ -7,6 +7,7 @@ be reproduced; where that code depends on the order of a folder listing, the ord
 
 from dataclasses import dataclass
 
+from tasks.analyses.locality import LocalityRule
 from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule
 from tasks.keypoints import KeypointRule, PairDraw
@@ -35,6 +36,8 @@ class EvaluationProtocol:
         keypoints: Numbers of keypoint correspondence.
         clusters: Numbers of the clusterings.
         cka: Numbers of CKA.
+        residual_cka: Numbers of CKA of skips, branches and outputs.
+        locality: Numbers of the comparison of heads with ConvNets.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
         parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
@@ -52,6 +55,8 @@ class EvaluationProtocol:
     keypoints: KeypointRule
     clusters: ClusterRule
     cka: CkaRule
+    residual_cka: CkaRule
+    locality: LocalityRule
     objects_left_out: int
     parts_as_objects: bool
     parts_by_partition: bool
@@ -84,6 +89,8 @@ STANDARD = EvaluationProtocol(
     ),
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "mean", "patch"), min_max=False),
+    residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=False),
+    locality=LocalityRule(block=1, blocks=5),
     objects_left_out=0,
     parts_as_objects=False,
     parts_by_partition=False,
@@ -114,6 +121,8 @@ PAPER = EvaluationProtocol(
     ),
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
+    residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
+    locality=LocalityRule(block=1, blocks=5),
     objects_left_out=1,
     parts_as_objects=True,
     parts_by_partition=True,

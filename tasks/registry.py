@@ -141,6 +141,43 @@ TASKS: tuple[TaskEntry, ...] = (
         analysis=True,
         default=False,
     ),
+    TaskEntry(
+        name="residuals",
+        role="classification",
+        title="what blocks add to what skips them",
+        data="ImageNet-50",
+        metrics=(
+            *("norm-ratio", "norm-ratio-frobenius"),
+            *("cosine-skip-output", "cosine-skip-branch", "cosine-branch-output"),
+            *("zero-branches", "phase-transition"),
+        ),
+        asks="Does a block change the stream of features much, or let it pass?",
+        measures="norm-ratio: length of what skips half a block, over the length of what that half adds",
+        analysis=True,
+        default=False,
+    ),
+    TaskEntry(
+        name="residual-cka",
+        role="classification",
+        title="similarity of skips, branches and outputs",
+        data="ImageNet-50",
+        metrics=("cka-skip-branch", "cka-skip-output", "cka-branch-output", "CKA"),
+        asks="Does what a block adds find the same images alike as what skips it?",
+        measures="cka-skip-branch: CKA of what skips half a block with what that half adds",
+        analysis=True,
+        default=False,
+    ),
+    TaskEntry(
+        name="locality",
+        role="classification",
+        title="likeness of local heads to a ConvNet",
+        data="ImageNet-50",
+        metrics=("locality-rho",),
+        asks="Are the heads that look near those that are like the first blocks of a ConvNet?",
+        measures="locality-rho: rank correlation of how far heads look and their CKA with a ConvNet",
+        analysis=True,
+        default=False,
+    ),
 )
 
 

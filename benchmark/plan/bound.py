@@ -8,7 +8,7 @@ from typing import Any
 from benchmark.plan.identity import ground_truth, identity, short_digest
 from leaderboards.records.files import task_key
 from tasks.base import AnalysisProblem, MeasuredProblem, ScoredProblem, Source, VectorProblem
-from tasks.cka import CkaProblem
+from tasks.comparing import ComparisonProblem
 from tasks.datasets.base import Coverage
 from tasks.registry import TaskEntry
 from zoo.spec import BackboneSpec
@@ -196,7 +196,7 @@ class AnalysisTask(BoundTask):
 class Comparison(BoundTask):
     """A task that compares the layers of several backbones, by stored vectors and by what was measured."""
 
-    problem: CkaProblem
+    problem: ComparisonProblem[Any]
 
     @property
     def fingerprint(self) -> str:
@@ -216,3 +216,8 @@ class Comparison(BoundTask):
     def join(self, tasks: BoundTasks) -> None:
         """Put it where tasks of its kind are."""
         tasks.comparisons.append(self)
+
+    def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
+        """Whether it has something to say of two backbones."""
+        both = self.concerns(first) and self.concerns(second)
+        return both and self.problem.compares(first, second)

@@ -6,6 +6,9 @@ from typing import Any
 
 from benchmark.plan.bound import AnalysisTask, BoundTask, Comparison, MeasuredTask, Subject, VectorTask
 from tasks.analyses.attention_distance import AttentionDistance
+from tasks.analyses.locality import Locality
+from tasks.analyses.residual_cka import ResidualCka
+from tasks.analyses.residuals import Residuals
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Coverage, Keypoints, Retrieval, Videos
@@ -76,6 +79,21 @@ def attention_distance(entry: TaskEntry, data: ProbedClasses, rules: EvaluationP
     return AnalysisTask(_on_probe(entry, data, rules), AttentionDistance(data.where))
 
 
+def residuals(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind norm ratios and cosines of residual sums to the probe subset."""
+    return AnalysisTask(_on_probe(entry, data, rules), Residuals(data.where))
+
+
+def residual_cka(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind CKA of skips, branches and outputs to the probe subset."""
+    return AnalysisTask(_on_probe(entry, data, rules), ResidualCka(data.where, rules.residual_cka))
+
+
+def locality(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> Comparison:
+    """Bind the comparison of heads with ConvNets to the probe subset."""
+    return Comparison(_on_probe(entry, data, rules), Locality(data.where, rules.locality))
+
+
 PROBLEMS: Mapping[str, Bind] = {
     "knn": knn,
     "retrieval": retrieval,
@@ -86,6 +104,9 @@ PROBLEMS: Mapping[str, Bind] = {
     "cluster-part": cluster_part,
     "cka": cka,
     "attention-distance": attention_distance,
+    "residuals": residuals,
+    "residual-cka": residual_cka,
+    "locality": locality,
 }
 """By name of the task."""
 

@@ -105,7 +105,7 @@ RANGES = "The other metrics, each from its lowest layer to its highest, layers i
 
 HEADS = "The numbers of single attention heads are in the table of all numbers and in figures."
 
-COMPARED = "Numbers of two backbones; of single layers from the lowest to the highest, layers in brackets:"
+COMPARED = "Numbers of two backbones, each as a whole:"
 
 WHOLE = "Numbers of each backbone as a whole:"
 

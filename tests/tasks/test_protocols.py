@@ -16,6 +16,7 @@ from benchmark.plan.bound import BoundTask
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import REAL, Catalogue
+from tasks.analyses.locality import LocalityRule
 from tasks.cka import CkaProblem, CkaRule
 from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Videos
@@ -61,6 +62,8 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     ),
     "clusters": (ClusterRule(10, 0, Tiles(448, 224)), ClusterRule(10, 0, Tiles(448, 224))),
     "cka": (CkaRule(("cls", "mean", "patch"), False), CkaRule(("cls", "patch", "all"), True)),
+    "residual_cka": (CkaRule(("cls", "patch", "all"), False), CkaRule(("cls", "patch", "all"), True)),
+    "locality": (LocalityRule(1, 5), LocalityRule(1, 5)),
     "objects_left_out": (0, 1),
     "parts_as_objects": (False, True),
     "parts_by_partition": (False, True),

@@ -19,7 +19,8 @@ PROBES = ("fewshot", "linear")
 READ = """\
 How well a probe reads the class in each block, by what it reads: the class token, the mean of the patch
 tokens, the mean of both, or one patch token (after Raghu et al., NeurIPS 2021, figure 11). These are scores
-of the leaderboard, which has their table."""
+of the leaderboard, which has their table; one patch token is tested on other images than the rest, so compare
+how the lines go, not how high they are."""
 
 TOKEN = ("token-probes", "fewshot-10", "token")
 """Task, metric and pooling of the analysis whose line stands beside the few-shot probes'."""

@@ -32,7 +32,7 @@ class Evidence:
         one: Which.
         rows: Its records of one backbone each that have a number, of all metrics, layers, taps, poolings and
             heads.
-        pairs: Those that compare two backbones.
+        pairs: Those that compare two backbones, each as a whole.
         folder: Folder of arrays of the records' run; None where it is not known.
     """
 

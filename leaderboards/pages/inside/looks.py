@@ -101,7 +101,9 @@ def gallery(evidence: Evidence) -> Gallery | None:
                 maps.append(SmallMap(panel, one.label, "rollout", rollout[one][place, -1]))
     pixels = {panel: np.asarray(seen[first][place], np.uint8) for panel, place in shown.items()}
     title = evidence.title("What is looked at in single images")
-    return Gallery(pixels, tuple(maps), title, "Brightness follows the root of attention.", evidence.name("gallery"))
+    return Gallery(
+        pixels, tuple(maps), title, "Brightness follows the root of attention.", evidence.name("gallery")
+    )
 
 
 def _heads_by_depth(maps: Mapping[BoardBackbone, Floats]) -> tuple[SmallMap, ...]:

@@ -13,28 +13,25 @@ from zoo.spec import Layer
 DECIMALS = 6
 INSIDE = [
     *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
-    *("layer", "tap", "head", "other", "other_layer", "other_tap"),
-    *("value", "ci_low", "ci_high", "n", "partial", "reason"),
+    *("layer", "tap", "head", "other", "value", "ci_low", "ci_high", "n", "partial", "reason"),
 ]
-"""Columns of the CSV. ``layer`` is -1 for a backbone as a whole, ``head`` is -1 for all heads together; the
-``other`` ones are empty where nothing is compared; ``reason`` says why a ``value`` is empty."""
+"""Columns of the CSV. ``layer`` is -1 for a backbone as a whole, ``head`` for all heads together; ``other`` is the backbone that it is compared
+with; ``reason`` says why a ``value`` is empty."""
 
 
 def inside_frame(records: pd.DataFrame, suite: str) -> pd.DataFrame:
     """The analyses of one suite as text, columns `INSIDE`, in the order of the page.
 
-    What compares each layer of a backbone with each other of its own is left out: it grows with the square of
-    the depth, and is in the records and in arrays.
+    Numbers of two layers, which are many, are in the records and arrays alone.
     """
     own = newest(of_suite(records, suite))
-    own = own[is_analysis(own) & (own["other"] != own["backbone"])].reset_index(drop=True)
+    own = own[is_analysis(own) & (own["other_layer"] < 0)].reset_index(drop=True)
     ranks = {backbone.name: rank for rank, backbone in enumerate(backbones_of(own))}
     keys = [_rank(row, ranks) for row in own.to_dict("records")]
     rows = own.iloc[sorted(range(len(own)), key=keys.__getitem__)].reset_index(drop=True)
     text = pd.DataFrame({column: rows[column].astype(str) for column in INSIDE})
     for column in ("value", "ci_low", "ci_high"):
         text[column] = [fixed(float(value), DECIMALS) for value in rows[column]]
-    text["other_layer"] = text["other_layer"].where(rows["other"] != "", "")
     return text
 
 
@@ -45,5 +42,5 @@ def _rank(row: Mapping[Hashable, Any], ranks: dict[str, int]) -> tuple[object, .
         (task_rank(task), row["dataset"], row["protocol"] != "standard", row["protocol"]),
         (metric_rank(task, str(row["metric"])), ranks[str(row["backbone"])]),
         (pooling_rank(str(row["pooling"])), Layer(int(row["layer"]), row["tap"]).place, int(row["head"])),
-        (str(row["other"]), int(row["other_layer"]), str(row["other_tap"])),
+        str(row["other"]),
     )

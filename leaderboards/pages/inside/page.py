@@ -46,8 +46,7 @@ def inside_page(records: pd.DataFrame, suite: str, arrays: Path | None = None) -
     for one in analyses_of(own):
         rows = one.rows(own)
         there = measured(rows)
-        alone = there[there["other"] == ""]
-        pairs = there[(there["other"] != "") & (there["other"] != there["backbone"])]
+        alone, pairs = there[there["other"] == ""], there[there["other"] != ""]
         blocks += _analysis_blocks(rows, Evidence(one, alone, pairs, arrays))
     blocks += probe_blocks(ranked, own)
     name = inside_name(suite)

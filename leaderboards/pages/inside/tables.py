@@ -61,43 +61,28 @@ def whole_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
 
 
 def pairs_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
-    """Numbers of two backbones, a row a pair; of several layers the range; no columns without any.
+    """Numbers of two backbones, a row a pair and a column a metric; no columns without any.
 
     Args:
-        rows: Of one analysis, all of which compare two backbones.
-        metrics: In order; what compares with no single layer stands apart from what does.
+        rows: Of one analysis, all of which compare two backbones, each as a whole.
+        metrics: In order.
     """
     labels = {one.name: one.label for one in backbones_of(rows)} if len(rows) else {}
-    order = list(labels)
-    pairs = sorted(
-        set(zip(rows["backbone"], rows["other"], strict=True)),
-        key=lambda pair: (order.index(pair[0]), pair[1]),
-    )
+    places = list(labels)
+    pairs = set(zip(rows["backbone"], rows["other"], strict=True))
     body = []
-    for first, second in pairs:
-        own = rows[(rows["backbone"] == first) & (rows["other"] == second)]
-        cells = {"backbone": labels[first], "other": labels.get(second, second)}
-        for metric in metrics:
-            of_metric = own[own["metric"] == metric]
-            for pooling in dict.fromkeys(of_metric["pooling"]):
-                view = of_metric[of_metric["pooling"] == pooling]
-                whole = view["other_layer"] == WHOLE_BACKBONE.index
-                cells |= {f"{metric}, {pooling}": _range(view[~whole])} if (~whole).any() else {}
-                cells |= {f"{metric}, {pooling}, all": _number(view[whole])} if whole.any() else {}
-        body.append(cells)
-    return pd.DataFrame(body).fillna("")
+    for first, second in sorted(pairs, key=lambda pair: (places.index(pair[0]), pair[1])):
+        own = rows[(rows["backbone"] == first) & (rows["other"] == second)].set_index("metric")
+        cells = {metric: _cell(own.assign(spread=half_widths(own)), metric) for metric in metrics}
+        body.append({"backbone": labels[first], "other": labels.get(second, second)} | cells)
+    return pd.DataFrame(body)
 
 
-def _number(rows: pd.DataFrame) -> str:
-    """The number of the first of some rows, with half its interval."""
-    return number_text(float(rows["value"].iloc[0]), float(half_widths(rows).iloc[0]))
-
-
-def _cell(rows: pd.DataFrame, backbone: str) -> str:
-    """The number of one backbone in rows by backbone; "" where it has none."""
-    if backbone not in rows.index:
+def _cell(rows: pd.DataFrame, name: str) -> str:
+    """The number of what is called so in the index of some rows; "" where it has none."""
+    if name not in rows.index:
         return ""
-    own = rows.loc[[backbone]]
+    own = rows.loc[[name]]
     return number_text(float(own["value"].iloc[0]), float(own["spread"].iloc[0]))
 
 

@@ -122,7 +122,9 @@ def gallery_parts(gallery: Gallery, prefix: str) -> Drawn:
             x, y = layout.place(panel, row, column)
             parts.append(f'<use href="#{name}" x="{x:.1f}" y="{y:.1f}"/>')
         parts.append(layout.over(panel, sheet_png(own, layout.sheet, None, veil=True)))
-    parts.append(words(MARGIN / 2, layout.bottom + 8, f"Bright: high; dark: low; each map by itself. {gallery.unit}"))
+    parts.append(
+        words(MARGIN / 2, layout.bottom + 8, f"Bright: high; dark: low; each map by itself. {gallery.unit}")
+    )
     return Drawn(parts, layout.bottom + 20)
 
 

@@ -112,7 +112,7 @@ def test_a_failed_comparison_blames_the_comparison(
 
     place = new_place()
     with monkeypatch.context() as patch:
-        patch.setattr("benchmark.jobs.comparisons.compare", bug)
+        patch.setattr("tasks.cka.cka_matrix", bug)
         records = run(place, ["mini-random"], "knn", "cka", data=data, layers="1")
     assert records.attrs["failures"] == ["cka: ZeroDivisionError: division by zero"]
     assert set(records["task"]) == {"knn"}
