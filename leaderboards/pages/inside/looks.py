@@ -73,8 +73,9 @@ def class_maps(
             rows, columns = ((side + 1) // 2 for side in aligned[one].shape[2:])
         else:
             rows = columns = int(np.sqrt(values.shape[2]))
-        patches = values[:, :, values.shape[2] - rows * columns :]
-        grids[one] = patches.reshape(*values.shape[:2], rows, columns)
+        if rows * columns <= values.shape[2]:
+            patches = values[:, :, values.shape[2] - rows * columns :]
+            grids[one] = patches.reshape(*values.shape[:2], rows, columns)
     title = evidence.title("Where the class token looks")
     return Maps(_heads_by_depth(grids), title, "attention", name=evidence.name("cls")) if grids else None
 

@@ -7,14 +7,14 @@ import numpy as np
 
 from leaderboards.pages.pictures import Gallery, Maps, SmallMap
 from leaderboards.pages.svg.frame import LETTER, MARGIN, WIDTH, Drawn, colour_bar, fitting, image, words
-from leaderboards.pages.svg.raster import GAP, MOST_CELLS, Sheet, colours_png, image_png, sheet_png
+from leaderboards.pages.svg.raster import GAP, Sheet, colours_png, image_png, merged, sheet_png
 
 HEAD, PANEL_GAP = 16, 18
 SMALLEST, LARGEST = 30.0, 60.0
 """Sides of a map, in pixels."""
 
-CELL = 48
-"""Pixels of a map's width on its sheet, at least."""
+CELL = 32
+"""Pixels of a map's width on its sheet, at least; a multiple of its cells, so that they are equally wide."""
 
 WIDEST_LABEL = 170.0
 MOST_PANELS = 4
@@ -136,8 +136,8 @@ def _layout(maps: Sequence[SmallMap]) -> _Layout:
     label = min(max((LETTER * len(row) for row in rows), default=0.0) + 8, WIDEST_LABEL)
     shapes = [one.values.shape for one in maps]
     tall = max((shape[0] / max(shape[1], 1) for shape in shapes), default=1.0)
-    most = min(MOST_CELLS, max((max(shape[:2]) for shape in shapes), default=1))
-    width = max(CELL, most)
+    cells = max((-(-shape[1] // merged(max(shape[:2]))) for shape in shapes), default=1)
+    width = cells * -(-CELL // cells)
     side, in_line = _side(label, len(columns), len(panels))
     return _Layout(panels, rows, columns, (max(1, round(width * tall)), width), side, label, in_line)
 

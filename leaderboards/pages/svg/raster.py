@@ -12,7 +12,7 @@ from PIL import Image
 from leaderboards.pages.pictures import Numbers2D, Rgb
 from leaderboards.pages.svg.colours import LEVELS, steps
 
-MOST_CELLS = 64
+MOST_CELLS = 32
 """Cells along a side of a map that is drawn; larger ones are averaged."""
 
 MOST_PIXELS = 96
@@ -120,9 +120,14 @@ def own_span(maps: Iterable[Numbers2D]) -> Span | None:
     return float(min(values.min() for values in there)), float(max(values.max() for values in there))
 
 
+def merged(side: int, most: int = MOST_CELLS) -> int:
+    """How many cells along a side become one where at most so many are drawn."""
+    return max(1, -(-side // most))
+
+
 def smaller(values: Numbers2D, most: int = MOST_CELLS) -> Numbers2D:
     """A map of at most so many cells a side, each the mean of whole ones; the last may be of fewer."""
-    factors = [-(-side // most) for side in values.shape]
+    factors = [merged(side, most) for side in values.shape]
     if max(factors) == 1:
         return values
     height, width = (-(-side // factor) * factor for side, factor in zip(values.shape, factors, strict=True))

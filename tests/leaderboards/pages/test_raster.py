@@ -73,7 +73,7 @@ def test_large_maps_are_averaged_without_their_holes():
     assert smaller(values, 4) is values
     assert smaller(values, 2).tolist() == [[pytest.approx(10 / 3), 4.5], [8.5, 10.5]]
     assert smaller(np.full((4, 4), NAN), 2).tolist() == [[pytest.approx(NAN, nan_ok=True)] * 2] * 2
-    assert opened(map_png(np.zeros((100, 3)))).shape[:2] == (50, 3)
+    assert opened(map_png(np.zeros((100, 3)))).shape[:2] == (25, 3)
 
 
 def test_a_sheet_stretches_maps_into_their_cells():
