@@ -14,14 +14,15 @@ from benchmark.engines.progress import Reporter
 from benchmark.jobs.comparisons import compare_all
 from benchmark.jobs.failures import Failure
 from benchmark.jobs.job import BackboneJobs
-from benchmark.jobs.passes import run_passes
+from benchmark.jobs.passes import Loaded, run_passes
 from benchmark.jobs.prepare import prepare
+from benchmark.jobs.questions import run_questions
 from benchmark.jobs.scores import run_scores
 from benchmark.plan.backbones import find_backbones
 from benchmark.plan.folders import require_writable
 from benchmark.plan.location import find_data
 from benchmark.plan.plan import Plan, PlanRecipe, make_plan
-from benchmark.plan.suites import choose_suite
+from benchmark.plan.suites import choose_suite, images_suite
 from benchmark.request import Request
 from leaderboards.pages.build import write_pages
 from leaderboards.records.record import suite_records
@@ -65,7 +66,7 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
     location = find_data(request, suite, protocol, report)
     plan = make_plan(PlanRecipe(backbones, request.tasks, location))
 
-    name = suite.name if request.images is None else f"images-{plan.tasks.every[0].subject.dataset}"
+    name = images_suite([task.subject.dataset for task in plan.tasks.every]) if request.images else suite.name
     prepared = prepare(plan, request, name, device)
 
     begin = perf_counter()
@@ -87,11 +88,13 @@ def _pages(records: pd.DataFrame, output: Path) -> list[Path]:
 
 def passes_and_scores(plan: Plan, jobs: BackboneJobs, report: Reporter) -> Done:
     """What one backbone has to do, in whichever process: each image once, then every layer's scores."""
-    passed = run_passes(plan, jobs.passes, report)
-    failures = run_scores(plan, jobs.scores, passed, report)
-    name = jobs.setup.spec.name
-    refusals = {(name, key): reason for key, reason in passed.refusals.items()}
-    return Done(passed.images, passed.unreadable, (*passed.failures, *failures), refusals)
+    loaded = Loaded(jobs.setup)
+    passed = run_passes(plan, jobs.passes, loaded, report)
+    asked = run_questions(plan, jobs.questions, loaded, report)
+    failures = (*passed.failures, *asked.failures, *run_scores(plan, jobs.scores, passed, report))
+    refusals = {(jobs.setup.spec.name, key): reason for key, reason in passed.refusals.items()}
+    unreadable = (*passed.unreadable, *asked.unreadable)
+    return Done(passed.images + asked.images, unreadable, failures, refusals)
 
 
 def _together(every: Sequence[Done]) -> Done:

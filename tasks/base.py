@@ -148,21 +148,31 @@ class Part:
         view: How they are shown, scaled to the backbone.
         size: Width and height in pixels of the view of the first of them, of which tiles are parts.
         pixels: What the backbone is shown of them, uint8 RGB [rows 3 height width], on any device.
+        patch_size: Pixels a side of one cell of the backbone's coarsest grid; 0 where that is not told.
     """
 
     rows: slice
     view: View
     size: tuple[int, int]
     pixels: Tensor
+    patch_size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Scores of one layer; none, and a reason, where its features cannot be scored."""
+    """Scores of one layer; none, and a reason, where its features cannot be scored.
+
+    Attributes:
+        scores: The scores.
+        items: What was measured of each item behind them; None where they are of no items.
+        empty: Why there are none, or none of the primary metric.
+        missing: For metrics beside those of the scores, why they have no value.
+    """
 
     scores: tuple[Score, ...]
     items: Items | None = None
     empty: str = ""
+    missing: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +184,12 @@ class LayerOutcome:
         pooling: The vector, ``grid``, or the tokens that an analysis looks at or from.
         outcome: The scores, or why there are none.
         other: The layer that it is compared with, where the scores are of two layers of one backbone.
-        metric: What an outcome without scores is no score of; the task's primary metric if empty.
     """
 
     layer: Layer
     pooling: str
     outcome: Outcome
     other: Layer | None = None
-    metric: str = ""
 
 
 @dataclass(frozen=True, slots=True)

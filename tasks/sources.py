@@ -15,6 +15,9 @@ from tasks.base import Group, Source
 from tasks.datasets.base import Classification, ClassImages, Coverage, Regions, Sample
 from zoo.view.views import View
 
+ANY_SIZE = (256, 256)
+"""Stands for the size of any image: views of a classification dataset show all at one size."""
+
 CHUNK = 512
 """Images of a classification dataset whose vectors are stored together."""
 
@@ -40,6 +43,21 @@ class Batches:
         if self.seed is None:
             return np.arange(count, dtype=np.int64)
         return np.random.Generator(np.random.PCG64(self.seed)).permutation(count)
+
+
+def batch_slices(positions: Sequence[int], size: int, least: int) -> list[slice]:
+    """Batches of a group whose images at those positions could be read, as slices of ``positions``.
+
+    Args:
+        positions: Places of the images in their group, rising.
+        size: Images of a batch; images that could not be read leave theirs smaller.
+        least: Batches of fewer readable images are left out.
+    """
+    numbers = np.asarray(positions, np.int64) // size
+    stops = [*np.flatnonzero(np.diff(numbers)) + 1, len(numbers)]
+    starts = [0, *stops[:-1]]
+    batches = (slice(int(start), int(stop)) for start, stop in zip(starts, stops, strict=True))
+    return [batch for batch in batches if batch.stop - batch.start >= least]
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,10 @@ class VectorReader:
             start = stop
         return vectors
 
+    def read_all(self, layer: Layer, patches: int) -> NDArray[np.float32]:
+        """Average of all tokens, the class token and so many patches, from the vectors of both: as `read`."""
+        return (self.read(layer, "cls") + patches * self.read(layer, "mean")) / np.float32(patches + 1)
+
     def bytes(self, layer: Layer, pooling: str) -> int:
         """Size of what `read` gives, estimated from the first shard."""
         first = self._store.read(self._shards[0], f"{pooling}.{layer}")

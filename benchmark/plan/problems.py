@@ -4,16 +4,34 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from benchmark.plan.bound import AnalysisTask, BoundTask, Comparison, MeasuredTask, Subject, VectorTask
+from benchmark.plan.bound import (
+    AnalysisTask,
+    BoundTask,
+    Comparison,
+    GradientTask,
+    InspectTask,
+    MeasuredTask,
+    Subject,
+    VectorTask,
+)
 from tasks.analyses.attention_distance import AttentionDistance
+from tasks.analyses.attention_maps import AttentionMapsProblem
+from tasks.analyses.attention_shares import AttentionShares
+from tasks.analyses.inspect import InspectProblem
+from tasks.analyses.localisation import LocalisationProblem
 from tasks.analyses.locality import Locality
+from tasks.analyses.receptive_field import ReceptiveFieldProblem
 from tasks.analyses.residual_cka import ResidualCka
 from tasks.analyses.residuals import Residuals
+from tasks.analyses.saliency import SaliencyProblem
+from tasks.analyses.token_probes import TokenProbes
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
-from tasks.datasets.base import Coverage, Keypoints, Retrieval, Videos
+from tasks.datasets.base import Coverage, Keypoints, Regions, Retrieval, Videos
+from tasks.fewshot import FewShotProblem
 from tasks.keypoints import KeypointProblem
 from tasks.knn import KnnProblem
+from tasks.linear import LinearProblem
 from tasks.propagation import PropagationProblem
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry
@@ -29,6 +47,20 @@ def knn(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> Vec
     images = data.images
     subject = Subject(entry, rules.name, images.name, "train, val", images.coverage)
     return VectorTask(subject, KnnProblem(images, data.where, rules.knn))
+
+
+def fewshot(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
+    """Bind few-shot classification to validation and training images."""
+    images = data.images
+    subject = Subject(entry, rules.name, images.name, "train, val", images.coverage)
+    return VectorTask(subject, FewShotProblem(images, data.where, rules.fewshot), all_tokens=True)
+
+
+def linear(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
+    """Bind the trained linear probe to validation and training images."""
+    images = data.images
+    subject = Subject(entry, rules.name, images.name, "train, val", images.coverage)
+    return VectorTask(subject, LinearProblem(images, data.where, rules.linear), all_tokens=True)
 
 
 def retrieval(entry: TaskEntry, data: Retrieval, rules: EvaluationProtocol) -> VectorTask:
@@ -79,6 +111,37 @@ def attention_distance(entry: TaskEntry, data: ProbedClasses, rules: EvaluationP
     return AnalysisTask(_on_probe(entry, data, rules), AttentionDistance(data.where))
 
 
+def attention_maps(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind average attention maps to the probe subset."""
+    return AnalysisTask(_on_probe(entry, data, rules), AttentionMapsProblem(data.where, rules.maps))
+
+
+def attention_shares(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind the shares of special tokens to the probe subset."""
+    return AnalysisTask(_on_probe(entry, data, rules), AttentionShares(data.where))
+
+
+def saliency(entry: TaskEntry, data: Regions, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind saliency to the images of a dataset with masks."""
+    subject = Subject(entry, rules.name, data.name, "masks", data.coverage)
+    return AnalysisTask(subject, SaliencyProblem(data, rules.saliency))
+
+
+def localisation(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind the similarity of tokens and image patches to the probe subset."""
+    return AnalysisTask(_on_probe(entry, data, rules), LocalisationProblem(data.where, rules.localisation))
+
+
+def receptive_field(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> GradientTask:
+    """Bind receptive fields to a few images of the probe subset."""
+    return GradientTask(_on_probe(entry, data, rules), ReceptiveFieldProblem(data.where, rules.fields))
+
+
+def inspect(entry: TaskEntry, data: None, rules: EvaluationProtocol) -> InspectTask:
+    """Bind the inspection of weights, which needs no data."""
+    return InspectTask(Subject(entry, rules.name, "weights", "", Coverage(())), InspectProblem(rules.inspect))
+
+
 def residuals(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
     """Bind norm ratios and cosines of residual sums to the probe subset."""
     return AnalysisTask(_on_probe(entry, data, rules), Residuals(data.where))
@@ -94,8 +157,16 @@ def locality(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -
     return Comparison(_on_probe(entry, data, rules), Locality(data.where, rules.locality))
 
 
+def token_probes(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind probes of single tokens to the probe subset."""
+    problem = TokenProbes(data.where, data.labels, rules.fewshot)
+    return AnalysisTask(_on_probe(entry, data, rules), problem, "token")
+
+
 PROBLEMS: Mapping[str, Bind] = {
     "knn": knn,
+    "fewshot": fewshot,
+    "linear": linear,
     "retrieval": retrieval,
     "davis": davis,
     "spair": spair,
@@ -103,10 +174,17 @@ PROBLEMS: Mapping[str, Bind] = {
     "cluster-object": cluster_object,
     "cluster-part": cluster_part,
     "cka": cka,
+    "attention-maps": attention_maps,
     "attention-distance": attention_distance,
+    "attention-shares": attention_shares,
+    "saliency": saliency,
+    "localisation": localisation,
+    "receptive-field": receptive_field,
+    "inspect": inspect,
     "residuals": residuals,
     "residual-cka": residual_cka,
     "locality": locality,
+    "token-probes": token_probes,
 }
 """By name of the task."""
 

@@ -23,7 +23,7 @@ from leaderboards.records.record import (
 )
 from leaderboards.records.seal import companions_of, file_digest, is_older, read_sealed
 from leaderboards.records.version import VERSION
-from tasks.base import LayerOutcome, Score
+from tasks.base import LayerOutcome, Outcome, Score
 from tasks.registry import TaskEntry
 from zoo.spec import BackboneSpec
 
@@ -192,11 +192,9 @@ def to_records(
                     "tied": found.tied,
                 }
             records.append(Record(**shared, **where, **fields))  # type: ignore[arg-type]
-        if _lacks(one, entry):
-            metric = one.metric or entry.metric
-            reason = one.outcome.empty or f"no {metric} could be computed"
-            fields = {"metric": metric, "primary": shown and metric == entry.metric}
-            fields |= {"value": float("nan"), "n": 0, "unit": ""}
+        for metric, reason in _missing(one.outcome, entry).items():
+            primary = shown and metric == entry.metric
+            fields = {"metric": metric, "primary": primary, "value": float("nan"), "n": 0, "unit": ""}
             records.append(Record(**shared, **where, **fields, reason=reason))  # type: ignore[arg-type]
     return records
 
@@ -209,11 +207,17 @@ def _where(one: LayerOutcome, spec: BackboneSpec) -> dict[str, object]:
     return where
 
 
-def _lacks(one: LayerOutcome, entry: TaskEntry) -> bool:
-    """Whether an outcome lacks the score that it should have: of an analysis only where it says so."""
-    if entry.analysis and one.outcome.scores:
-        return bool(one.outcome.empty)
-    return not any(score.metric == (one.metric or entry.metric) for score in one.outcome.scores)
+def _missing(outcome: Outcome, entry: TaskEntry) -> Mapping[str, str]:
+    """Metrics without a score, and why.
+
+    The primary one is always among them where it has none; of an analysis only where nothing else is said.
+    """
+    primary = entry.metric
+    if primary in outcome.missing or any(score.metric == primary for score in outcome.scores):
+        return outcome.missing
+    if entry.analysis and not outcome.empty and (outcome.scores or outcome.missing):
+        return outcome.missing
+    return {primary: outcome.empty or f"no {primary} could be computed", **outcome.missing}
 
 
 def _number(score: Score) -> dict[str, object]:

@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.analyses.attention_distance import ANY_SIZE
 from tasks.base import Group, Measurer, Source, digest
 from tasks.cka import CkaProblem, CkaRule, stored_grams
 from tasks.comparing import PairFindings, StoredBackbone
@@ -22,7 +21,7 @@ from tasks.feeds import HeadsOrBlocksFeed
 from tasks.metrics.attention import attention_distance, cell_distances
 from tasks.metrics.locality import FEWEST, HeadSubsets, subsets_of
 from tasks.metrics.similarity import gather
-from tasks.sources import ClassificationSources
+from tasks.sources import ANY_SIZE, ClassificationSources
 from zoo.features import AttentionMaps, LayerFeatures
 from zoo.spec import WHOLE_BACKBONE, BackboneSpec, Layer
 from zoo.view.views import View

@@ -112,9 +112,10 @@ class SumsOfHsic:
             for (row, one), (column, other) in product(enumerate(self.layers), repeat=2):
                 score = self._score("CKA", pooling, (row, terms[a]), (column, terms[b]))
                 reason = self.unsound[one] or self.unsound[other] or UNDEFINED
-                outcome = Outcome((score,)) if np.isfinite(score.value) else Outcome((), empty=reason)
+                whole = np.isfinite(score.value)
+                outcome = Outcome((score,)) if whole else Outcome((), missing={"CKA": reason})
                 first, second = Layer(one.index, terms[a]), Layer(other.index, terms[b])
-                yield LayerOutcome(first, pooling, outcome, second, "CKA")
+                yield LayerOutcome(first, pooling, outcome, second)
 
     def _score(self, metric: str, pooling: str, first: tuple[int, Tap], second: tuple[int, Tap]) -> Score:
         """CKA of two taps of two blocks, NaN where one of them is no sum."""

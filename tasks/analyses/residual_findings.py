@@ -149,11 +149,16 @@ def phase_transitions(found: Blocks) -> list[LayerOutcome]:
             score = Score(TRANSITION, float(later[0]), len(found.blocks[0].keys), "images")
             outcome = Outcome((score,))
         elif both:
-            outcome = Outcome((), empty="in no block is the ratio of the patches above the class token's")
+            outcome = _never("in no block is the ratio of the patches above the class token's")
         elif all(len(one.poolings) == 1 for one in found.blocks):
-            outcome = Outcome((), empty="there is no class token")
+            outcome = _never("there is no class token")
         else:
-            outcome = Outcome((), empty="no block has ratios of both class token and patches")
+            outcome = _never("no block has ratios of both class token and patches")
         layer = replace(WHOLE_BACKBONE, tap=tap)
-        outcomes.append(LayerOutcome(layer, "patch", outcome, metric=TRANSITION))
+        outcomes.append(LayerOutcome(layer, "patch", outcome))
     return outcomes
+
+
+def _never(reason: str) -> Outcome:
+    """No transition, and why."""
+    return Outcome((), missing={TRANSITION: reason})

@@ -16,7 +16,12 @@ from benchmark.plan.bound import BoundTask
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import REAL, Catalogue
+from tasks.analyses.attention_maps import AttentionMapsProblem, MapRule
+from tasks.analyses.inspect import InspectRule
+from tasks.analyses.localisation import LocalisationRule
 from tasks.analyses.locality import LocalityRule
+from tasks.analyses.receptive_field import ReceptiveFieldRule
+from tasks.analyses.saliency import SaliencyProblem, SaliencyRule
 from tasks.cka import CkaProblem, CkaRule
 from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Videos
@@ -26,11 +31,16 @@ from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.datasets.spair import SpairEntry
+from tasks.fewshot import FewShotProblem
 from tasks.keypoints import KeypointProblem, KeypointRule, PairDraw
 from tasks.knn import KnnProblem, KnnRule
+from tasks.linear import LinearProblem
 from tasks.metrics.clustering import kmeans, kmeans_starts
+from tasks.metrics.few_shot import FewShotRule
 from tasks.metrics.neighbours import vote
 from tasks.metrics.propagation import Propagator, seed_labels
+from tasks.metrics.saliency import Threshold, held_out_best, marked
+from tasks.metrics.softmax import SoftmaxRule
 from tasks.propagation import PropagationProblem, PropagationRule
 from tasks.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
 from tasks.registry import find_tasks
@@ -46,6 +56,9 @@ from zoo.errors import InputError
 from zoo.spec import Layer
 from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Tiles, WholeFrame
 
+PENALTIES = tuple(4.0**power for power in range(-3, 11))
+RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
 NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the published code
     "images": (ResizeCrop(short=256, crop=224), ResizeCrop(short=224, crop=224)),
     "batches": (Batches(size=256, seed=0), Batches(size=8, seed=None)),
@@ -60,8 +73,21 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
         KeypointRule((0.1, 0.05, 0.01), Letterbox(224, False), None, False),
         KeypointRule((0.1, 0.05, 0.01), Letterbox(224, True), PairDraw(20, 42), True),
     ),
+    "fewshot": (
+        FewShotRule((10, 1, 5, 25), (0, 1, 2), PENALTIES, 5, 1024.0),
+        FewShotRule((10, 1, 5, 25), (0, 1, 2), (), 5, 1024.0),
+    ),
+    "linear": (SoftmaxRule(20, 1024, 0.9, RATES, 100, 0), SoftmaxRule(20, 1024, 0.9, RATES, 100, 0)),
     "clusters": (ClusterRule(10, 0, Tiles(448, 224)), ClusterRule(10, 0, Tiles(448, 224))),
     "cka": (CkaRule(("cls", "mean", "patch"), False), CkaRule(("cls", "patch", "all"), True)),
+    "maps": (MapRule(False, 6), MapRule(True, 6)),
+    "saliency": (
+        SaliencyRule(ResizeCrop(256, 224), Threshold(0.6, 1e-6, True), False, 100, 0, 0.9, 500),
+        SaliencyRule(ResizeCrop(224, 224), Threshold(0.6, 0.0, False), True, 100, 0, 0.9, 500),
+    ),
+    "localisation": (LocalisationRule(256, 256), LocalisationRule(256, 256)),
+    "fields": (ReceptiveFieldRule(32, 32, 0), ReceptiveFieldRule(32, 32, 0)),
+    "inspect": (InspectRule(28), InspectRule(28)),
     "residual_cka": (CkaRule(("cls", "patch", "all"), False), CkaRule(("cls", "patch", "all"), True)),
     "locality": (LocalityRule(1, 5), LocalityRule(1, 5)),
     "objects_left_out": (0, 1),
@@ -87,6 +113,16 @@ def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
     draw = PAPER.keypoints.draw
     assert draw is not None
     problems = (CkaProblem, ImageClusterProblem, KeypointProblem, KnnProblem, PropagationProblem)
+    others = (RegionClusterProblem, RetrievalProblem, AttentionMapsProblem, SaliencyProblem)
+    problems = (
+        CkaProblem,
+        FewShotProblem,
+        LinearProblem,
+        ImageClusterProblem,
+        KeypointProblem,
+        KnnProblem,
+        PropagationProblem,
+    )
     beside = [
         f"{type(owner).__name__}.{field.name}"
         for owner in (STANDARD, *rules, draw)
@@ -95,14 +131,17 @@ def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
     ]
     beside += [
         f"{owner.__name__}.{field.name}"
-        for owner in (*problems, RegionClusterProblem, RetrievalProblem)
+        for owner in (*problems, *others)
         for field in fields(owner)
         if field.default is not MISSING
     ]
     assert not beside
 
 
-@pytest.mark.parametrize("metric", [vote, kmeans, kmeans_starts, Propagator, seed_labels])
+METRICS = [vote, kmeans, kmeans_starts, Propagator, seed_labels, held_out_best, marked]
+
+
+@pytest.mark.parametrize("metric", METRICS)
 def test_metrics_have_no_default_for_a_number_of_the_protocol(metric: Callable[..., object]) -> None:
     with_default = {
         name for name, one in signature(metric).parameters.items() if one.default is not one.empty
@@ -187,6 +226,24 @@ def test_parts_cluster_as_objects_and_the_last_object_image_is_left_out(data: Pa
             f"{number + 1:012d}.jpg" for number in range(images)
         ]
         assert len(pieces.data.images) == 18
+
+
+def test_saliency_looks_at_all_images_with_masks_through_the_view_of_classification(data: Path) -> None:
+    fakes.write_fake_coco(data, images=7)  # the last has no mask
+    catalogue = replace(FAKES, objects=CocoEntry(images=7, first=4))
+    for protocol in PROTOCOLS:
+        at = DataLocation(catalogue, data, protocol=protocol)
+        found = bind_tasks(at, find_tasks(("saliency", "attention-maps")), named=True)
+        maps, objects, parts = found.analyses
+        assert [one.subject.dataset for one in (objects, parts)] == ["coco-val2017", "partimagenet"]
+        assert [len(one.problem.source.samples) for one in (objects, parts)] == [6, 18]
+        assert {one.problem.source.view for one in (maps, objects, parts)} == {protocol.images}
+        for one in (objects, parts):
+            assert isinstance(one.problem, SaliencyProblem)
+            assert one.problem.rule == protocol.saliency
+            assert not one.subject.coverage.partial
+        assert isinstance(maps.problem, AttentionMapsProblem)
+        assert maps.problem.rule == protocol.maps
 
 
 def test_pairs_drawn_from_a_part_of_the_data_are_said_to_be_others(data: Path) -> None:

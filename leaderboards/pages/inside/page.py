@@ -27,6 +27,10 @@ TOKENS = {
     "mean": "mean of the patch tokens",
     "all": "all tokens",
     "token": "single tokens",
+    "interior": "patch tokens off the border",
+    "border": "patch tokens on the border",
+    "filters": "first filters",
+    "positions": "position embeddings",
 }
 """What an analysis looks from, in words."""
 
