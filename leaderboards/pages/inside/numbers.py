@@ -15,9 +15,9 @@ INSIDE = [
     *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
     *("layer", "tap", "head", "other", "value", "ci_low", "ci_high", "n", "partial", "data", "reason"),
 ]
-"""Columns of the CSV. ``layer`` is -1 for a backbone as a whole, ``head`` for all heads together; ``other`` is
-the backbone that it is compared with; ``data`` tells datasets of one name apart; ``reason`` says why a
-``value`` is empty."""
+"""Columns of the CSV. ``layer`` is -1 for a backbone as a whole, ``head`` for all heads together;
+``other`` is the backbone that it is compared with; ``data`` tells datasets of one name apart; ``reason`` says
+why a ``value`` is empty."""
 
 
 def inside_frame(records: pd.DataFrame, suite: str) -> pd.DataFrame:
