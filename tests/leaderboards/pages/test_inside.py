@@ -183,11 +183,11 @@ def test_the_csv_has_one_row_a_number_with_its_head():
     first = f"mini-clip,CLIP,True,{TASK},mini-imagenet,standard,patch,{TASK},1,attention,"
     lines = rows.to_csv(index=False).splitlines()
     assert lines[1:4] == [
-        first + "-1,,0.500000,0.488000,0.512000,400,False,",
-        first + "0,,0.400000,,,400,False,",
-        first + "1,,0.600000,,,400,False,",
+        first + "-1,,0.500000,0.488000,0.512000,400,False,,",
+        first + "0,,0.400000,,,400,False,,",
+        first + "1,,0.600000,,,400,False,,",
     ]
-    gap = f"mini-resnet,ResNet,True,{TASK},mini-imagenet,standard,patch,{TASK},2,attention,-1,,,,,0,False,"
+    gap = f"mini-resnet,ResNet,True,{TASK},mini-imagenet,standard,patch,{TASK},2,attention,-1,,,,,0,False,,"
     assert gap + NO_ATTENTION in lines
 
 
