@@ -77,8 +77,13 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
     failures += compare_all(plan, prepared.comparisons, failures, done.refusals, report)
 
     records = suite_records(request.output / "records", name)
-    pages = write_pages(records, request.output / "tables", request.output / "items") if len(records) else []
+    pages = _pages(records, request.output) if len(records) else []
     return RunSummary(plan, Done(done.images, done.unreadable, failures), seconds, records, tuple(pages))
+
+
+def _pages(records: pd.DataFrame, output: Path) -> list[Path]:
+    """The pages of a run, from its records and what is kept beside them."""
+    return write_pages(records, output / "tables", output / "items", arrays=output / "arrays")
 
 
 def passes_and_scores(plan: Plan, jobs: BackboneJobs, report: Reporter) -> Done:

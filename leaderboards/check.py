@@ -8,8 +8,9 @@ import pandas as pd
 
 from leaderboards.choices.selection import is_analysis
 from leaderboards.display import COMPARISON_TASK, inside_name, page_name
+from leaderboards.pages.beside import figure_differences
 from leaderboards.pages.csv import file_digest, read_numbers
-from leaderboards.pages.inside_numbers import INSIDE, inside_frame
+from leaderboards.pages.inside.numbers import INSIDE, inside_frame
 from leaderboards.pages.tidy import DECIMALS, TIDY, tidy_frame
 from leaderboards.records.record import of_suite, suites_of
 from zoo.errors import InputError
@@ -102,8 +103,10 @@ def _check_page(
         return [*sentences, str(error)]
     if page not in absent:
         digest = file_digest(numbers.read_text(encoding="utf-8"))
-        if digest not in page.read_text(encoding="utf-8"):
+        text = page.read_text(encoding="utf-8")
+        if digest not in text:
             sentences.append(f"{page.name} was not written with {numbers.name}; write the leaderboard again")
+        sentences += figure_differences(text, folder, name)
     return sentences + [
         f"{numbers.name}: {sentence}" for sentence in differences(committed, fresh, tolerance)
     ]
@@ -113,7 +116,7 @@ def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Toleran
     """One sentence for each backbone and task, and kind of difference, in sorted order.
 
     Args:
-        committed: Columns `leaderboards.pages.tidy.TIDY`, or `leaderboards.pages.inside_numbers.INSIDE` of
+        committed: Columns `leaderboards.pages.tidy.TIDY`, or `leaderboards.pages.inside.numbers.INSIDE` of
             analyses, as text.
         fresh: The same from the records of today.
         tolerance: How far values may differ.

@@ -28,7 +28,8 @@ def leaderboard_command(
     records = read_records([output / "records"])
     if not check:
         endings = [part.strip() for part in formats.split(",")]
-        for path in write_pages(records, tables or output / "tables", output / "items", endings):
+        folder = tables or output / "tables"
+        for path in write_pages(records, folder, output / "items", endings, output / "arrays"):
             typer.echo(path)
         return
     differences = check_pages(records, tables or tables_folder())

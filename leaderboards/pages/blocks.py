@@ -8,11 +8,12 @@ from typing import Literal
 
 import pandas as pd
 
+from leaderboards.pages.pictures import Picture
+
 TIED = "≈"
 """Mark of a score that the data cannot tell from the best one."""
 
 Mark = Literal["best", "tied", "none"]
-Kind = Literal["lines", "points"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,27 +99,6 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A picture of numbers.
-
-    Attributes:
-        frame: Columns series (text), x and y (numbers; NaN leaves a gap), in the order of drawing.
-        kind: Lines with markers, or markers alone.
-        title: What it shows.
-        x: Name of the horizontal axis.
-        y: Name of the vertical axis.
-        span: Numbers that the vertical axis reaches at least, so that figures side by side share it.
-    """
-
-    frame: pd.DataFrame
-    kind: Kind
-    title: str
-    x: str
-    y: str
-    span: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Numbers:
     """The numbers that a page offers for download.
 
@@ -131,7 +111,7 @@ class Numbers:
     name: str
 
 
-Block = Heading | Text | Bullets | Table | Figure | Numbers
+Block = Heading | Text | Bullets | Table | Picture | Numbers
 
 
 @dataclass(frozen=True, slots=True)

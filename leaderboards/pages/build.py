@@ -6,10 +6,11 @@ from pathlib import Path
 import pandas as pd
 
 from leaderboards.choices.selection import is_analysis
+from leaderboards.pages.beside import write_figures
 from leaderboards.pages.blocks import Page
 from leaderboards.pages.csv import csv_page
 from leaderboards.pages.html import html_page
-from leaderboards.pages.inside import inside_page
+from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.page import leaderboard_page
 from leaderboards.records.record import of_suite, suites_of
@@ -23,6 +24,9 @@ WRITERS: dict[str, Callable[[Page], str]] = {
 }
 """For each ending of a file, what writes a page so."""
 
+BESIDE: dict[str, Callable[[Page, Path], None]] = {"md": write_figures}
+"""For each ending, what writes the files beside a page; an ending without one needs none."""
+
 ENDINGS = ("csv", "md")
 """What is written where nothing else is asked for."""
 
@@ -33,7 +37,11 @@ def tables_folder() -> Path:
 
 
 def write_pages(
-    records: pd.DataFrame, folder: Path, items: Path | None = None, endings: Sequence[str] = ENDINGS
+    records: pd.DataFrame,
+    folder: Path,
+    items: Path | None = None,
+    endings: Sequence[str] = ENDINGS,
+    arrays: Path | None = None,
 ) -> list[Path]:
     """Write the pages of each suite; a reader sees all of a file or none.
 
@@ -45,9 +53,10 @@ def write_pages(
         folder: Made where it does not exist.
         items: The per-item measurements of the records' run, by which backbones are compared.
         endings: Formats, names of `WRITERS`.
+        arrays: What the analyses of the records' run kept beside them, of which pictures are drawn.
 
     Returns:
-        The files written, in order.
+        The pages written, in order, without the pictures beside them.
 
     Raises:
         InputError: There is no format of a name.
@@ -57,20 +66,24 @@ def write_pages(
             raise unknown("format", ending, WRITERS)
     written = []
     for suite in suites_of(records):
-        for page in pages_of(records, suite, items):
+        for page in pages_of(records, suite, items, arrays):
             for ending in dict.fromkeys(endings):
                 path = folder / f"{page.name}.{ending}"
+                if ending in BESIDE:
+                    BESIDE[ending](page, folder)
                 _write_text(WRITERS[ending](page), path)
                 written.append(path)
     return sorted(written)
 
 
-def pages_of(records: pd.DataFrame, suite: str, items: Path | None = None) -> list[Page]:
+def pages_of(
+    records: pd.DataFrame, suite: str, items: Path | None = None, arrays: Path | None = None
+) -> list[Page]:
     """The pages of one suite: its leaderboard, and its analyses where there are any."""
     own = of_suite(records, suite)
     inside = is_analysis(own)
     pages = [] if inside.all() else [leaderboard_page(own, suite, items)]
-    return [*pages, inside_page(own, suite)] if inside.any() else pages
+    return [*pages, inside_page(own, suite, arrays)] if inside.any() else pages
 
 
 def _write_text(text: str, path: Path) -> None:

@@ -11,7 +11,6 @@ from leaderboards.pages.blocks import (
     Bullets,
     Cell,
     Code,
-    Figure,
     Heading,
     Link,
     Numbers,
@@ -22,16 +21,17 @@ from leaderboards.pages.blocks import (
     Text,
 )
 from leaderboards.pages.csv import csv_text
-from leaderboards.pages.figures import draw
+from leaderboards.pages.pictures import Picture
 from leaderboards.pages.style import STYLE
+from leaderboards.pages.svg.draw import draw
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""What the page may load: nothing; its style is in it."""
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""What the page may load: nothing; its style and its images are in it."""
 
 
 def html_page(page: Page) -> str:
     """A page as HTML."""
-    body = [_block(block, page.numbers) for block in page.blocks]
+    body = [_block(block, page.numbers, place) for place, block in enumerate(page.blocks)]
     title = escape(page.title)
     return "\n".join(
         [
@@ -56,8 +56,8 @@ def html_page(page: Page) -> str:
     )
 
 
-def _block(block: Block, numbers: Numbers | None) -> str:
-    """A block; "" for one that is shown elsewhere or has no words."""
+def _block(block: Block, numbers: Numbers | None, place: int) -> str:
+    """The block with that place on its page; "" for one that is shown elsewhere or has no words."""
     if isinstance(block, Heading):
         return f"<h{block.level}>{escape(block.text)}</h{block.level}>"
     if isinstance(block, Text):
@@ -67,9 +67,9 @@ def _block(block: Block, numbers: Numbers | None) -> str:
         return "\n".join(["<ul>", *(f"<li>{escape(item)}</li>" for item in block.items), "</ul>"])
     if isinstance(block, Table):
         return _table(block)
-    if isinstance(block, Figure):
+    if isinstance(block, Picture):
         caption = f"<figcaption>{escape(block.title)}</figcaption>"
-        return f"<figure>\n{caption}\n{draw(block)}\n</figure>"
+        return f"<figure>\n{caption}\n{draw(block, place)}\n</figure>"
     return ""
 
 

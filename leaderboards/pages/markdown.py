@@ -1,4 +1,4 @@
-"""Blocks to Markdown. Figures are left out: the tables beside them say the same."""
+"""Blocks to Markdown. Pictures are files beside the page where they have a name; others are left out."""
 
 import re
 from urllib.parse import quote
@@ -6,6 +6,7 @@ from urllib.parse import quote
 import pandas as pd
 from tabulate import tabulate
 
+from leaderboards.pages.beside import figure_path
 from leaderboards.pages.blocks import (
     TIED,
     Block,
@@ -21,6 +22,7 @@ from leaderboards.pages.blocks import (
     Table,
     Text,
 )
+from leaderboards.pages.pictures import Picture, alternative
 
 _SPECIAL = re.compile(r"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)")
 _ADDRESS = "/:?#&=%-._~"
@@ -32,7 +34,7 @@ _STARTS_BLOCK = re.compile(r"^([#>+=-])|^(\d+)([.)]\s)")
 
 def markdown_page(page: Page) -> str:
     """A page as Markdown that ends with a line break."""
-    texts = [f"# {plain(page.title)}", *(_block(block) for block in page.blocks)]
+    texts = [f"# {plain(page.title)}", *(_block(block, page) for block in page.blocks)]
     return "\n\n".join(text for text in texts if text) + "\n"
 
 
@@ -62,15 +64,23 @@ def plain(text: str) -> str:
     return _SPECIAL.sub(lambda found: f"\\{found[0]}", text).replace("<", "&lt;")
 
 
-def _block(block: Block) -> str:
-    """A block's text; "" for one that Markdown does not show."""
+def _block(block: Block, page: Page) -> str:
+    """The text of a block of a page; "" for one that Markdown does not show."""
     if isinstance(block, Heading):
         return f"{'#' * block.level} {plain(block.text)}"
     if isinstance(block, Text):
         return _line("".join(_piece(piece) for piece in block.pieces).strip())
     if isinstance(block, Bullets):
         return "\n".join(f"- {_line(plain(item))}" for item in block.items)
+    if isinstance(block, Picture):
+        return _picture(block, page) if block.name else ""
     return table(block.frame, block.left) if isinstance(block, Table) else ""
+
+
+def _picture(picture: Picture, page: Page) -> str:
+    """What a picture shows, and the picture, whose words stand in for it where it is not seen."""
+    address = quote(figure_path(page.name, picture.name), safe=_ADDRESS)
+    return f"**{plain(picture.title)}**\n\n![{plain(alternative(picture))}]({address})"
 
 
 def _line(text: str) -> str:

@@ -5,8 +5,10 @@ import pandas as pd
 from leaderboards.choices.selection import newest
 from leaderboards.choices.twins import RECIPES, LayerMatch, Recipe, matches, parting
 from leaderboards.display import COMPARISON_TASK, pooling_name, similarity_text
-from leaderboards.pages.blocks import Block, Figure, Heading, Table
+from leaderboards.pages.blocks import Block, Heading, Table
+from leaderboards.pages.inside.evidence import slug
 from leaderboards.pages.notation import said
+from leaderboards.pages.pictures import Figure
 from leaderboards.pages.provenance import partial_line
 from leaderboards.pages.similarity import CkaTable, cka_tables
 
@@ -56,7 +58,8 @@ def _recipe_blocks(rows: pd.DataFrame, recipe: Recipe, one: CkaTable) -> list[Bl
     if one.pooling == PRIMARY:
         points = [(label, each.layer, each.same) for label, every in found.items() for each in every]
         frame = pd.DataFrame(points, columns=["series", "x", "y"])
-        blocks.append(Figure(frame, "lines", title, "block", "CKA"))
+        name = slug(f"{recipe.reference}.{one.place}.{one.protocol}.same-blocks")
+        blocks.append(Figure(frame, "lines", title, "block", "CKA", name=name))
     blocks += [Table(_same_table(found), caption=title), partial_line(rows)]
     parted = parting(rows, recipe) if one.pooling == PRIMARY else []
     if parted:

@@ -111,6 +111,10 @@ RANGES = "The other metrics, each from its lowest layer to its highest, layers i
 
 HEADS = "The numbers of single attention heads are in the table of all numbers and in figures."
 
+COMPARED = "Numbers of two backbones, each as a whole:"
+
+WHOLE = "Numbers of each backbone as a whole:"
+
 ELSEWHERE = "What the backbones do inside, which ranks none of them, is on a page of its own: `{name}`."
 
 

@@ -4,8 +4,11 @@ from xml.etree import ElementTree as ET
 import pandas as pd
 import pytest
 
-from leaderboards.pages.blocks import Figure
-from leaderboards.pages.figures import PALETTE, SHAPES, draw, round_ticks
+from leaderboards.pages.pictures import Figure
+from leaderboards.pages.svg.colours import SERIES as PALETTE
+from leaderboards.pages.svg.draw import draw
+from leaderboards.pages.svg.frame import SHAPES
+from leaderboards.pages.svg.scales import round_ticks, whole_ticks
 
 NAN = float("nan")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -65,6 +68,25 @@ def test_series_differ_by_colour_and_shape_and_later_ones_by_dashes():
 def test_figures_side_by_side_share_the_vertical_axis():
     svg = drawn([("a", 1, 0.4)], "points", span=(0.1, 0.6))
     assert words(svg)[:6] == ["0.1", "0.2", "0.3", "0.4", "0.5", "0.6"]
+
+
+def test_zeros_lie_on_the_axis():
+    assert words(drawn([("a", 1, 0.0), ("a", 2, 0.0)]))[:6] == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "most", "ticks"),
+    [
+        (1, 3, 8, [1, 2, 3]),
+        (1, 12, 8, [2, 4, 6, 8, 10, 12]),
+        (1, 24, 8, [5, 10, 15, 20]),
+        (0, 64, 7, [0, 10, 20, 30, 40, 50, 60]),
+        (0, 196, 7, [0, 50, 100, 150]),
+        (7, 7, 1, [7]),
+    ],
+)
+def test_few_whole_numbers_are_written_at_round_steps(low, high, most, ticks):
+    assert whole_ticks(low, high, most) == ticks
 
 
 @pytest.mark.parametrize("points", [[], [("a", 1, NAN)], [("a", 1, 5.0)], [("a", 1, 0.0), ("a", 40, 0.0)]])

@@ -9,7 +9,6 @@ from leaderboards.pages.blocks import (
     Bullets,
     Cell,
     Code,
-    Figure,
     Heading,
     Link,
     Numbers,
@@ -21,6 +20,7 @@ from leaderboards.pages.blocks import (
 from leaderboards.pages.csv import csv_text
 from leaderboards.pages.html import html_page
 from leaderboards.pages.page import leaderboard_page
+from leaderboards.pages.pictures import Figure
 from tests.leaderboards.builder import floor, frame, full_suite, layers, record, unsure
 
 HOSTILE = "<script>alert(1)</script>|*a*`b`\"'&lt;"

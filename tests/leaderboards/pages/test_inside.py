@@ -11,12 +11,13 @@ from leaderboards.choices.honest import choices
 from leaderboards.choices.selection import columns_of, is_analysis, score_rows
 from leaderboards.choices.ties import column_ties
 from leaderboards.display import number_text
-from leaderboards.pages.blocks import Figure
 from leaderboards.pages.build import write_pages
 from leaderboards.pages.html import html_page
-from leaderboards.pages.inside import inside_page, layers_table, ranges_table
-from leaderboards.pages.inside_numbers import INSIDE, inside_frame
+from leaderboards.pages.inside.numbers import INSIDE, inside_frame
+from leaderboards.pages.inside.page import inside_page
+from leaderboards.pages.inside.tables import layers_table, ranges_table
 from leaderboards.pages.markdown import markdown_page
+from leaderboards.pages.pictures import Facets, Figure
 from leaderboards.pages.tidy import tidy_frame
 from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
@@ -134,19 +135,19 @@ def test_the_page_says_what_it_is_and_names_what_is_missing_once():
     assert "nan" not in text.lower()
 
 
-def test_heads_are_points_on_one_scale():
-    page = inside_page(both(), "mini")
-    lines, *heads = [block for block in page.blocks if isinstance(block, Figure)]
+def test_an_analysis_that_nothing_draws_has_lines_and_points():
+    records = both().replace({"task": {TASK: "own"}, "metric": {TASK: "own"}})
+    page = inside_page(records, "mini")
+    lines, heads = [block for block in page.blocks if isinstance(block, Figure | Facets)]
     assert lines.kind == "lines"
     assert lines.frame["series"].unique().tolist() == ["mini-clip", "mini-dino"]
     assert lines.x == "block / depth"
-    assert [one.title.split(":")[0] for one in heads] == ["mini-clip", "mini-dino"]
-    assert {(one.kind, one.span) for one in heads} == {("points", (0.1, 0.6))}
-    assert heads[1].frame.to_numpy().tolist() == [
+    assert (heads.kind, heads.shared) == ("points", True)
+    assert heads.frame[heads.frame["panel"] == "mini-dino"].iloc[:, 1:].to_numpy().tolist() == [
         *(["one head", 1, 0.1], ["one head", 1, 0.3], ["one head", 2, 0.5], ["one head", 2, 0.5]),
         *(["mean over heads", 1, 0.2], ["mean over heads", 2, 0.5]),
     ]
-    assert html_page(page).count("<svg") == 3
+    assert html_page(page).count("<svg") == 2
 
 
 def test_an_analysis_of_nothing_says_so():
@@ -182,11 +183,11 @@ def test_the_csv_has_one_row_a_number_with_its_head():
     first = f"mini-clip,CLIP,True,{TASK},mini-imagenet,standard,patch,{TASK},1,attention,"
     lines = rows.to_csv(index=False).splitlines()
     assert lines[1:4] == [
-        first + "-1,,0.500000,0.488000,0.512000,400,False,",
-        first + "0,,0.400000,,,400,False,",
-        first + "1,,0.600000,,,400,False,",
+        first + "-1,,0.500000,0.488000,0.512000,400,False,,",
+        first + "0,,0.400000,,,400,False,,",
+        first + "1,,0.600000,,,400,False,,",
     ]
-    gap = f"mini-resnet,ResNet,True,{TASK},mini-imagenet,standard,patch,{TASK},2,attention,-1,,,,,0,False,"
+    gap = f"mini-resnet,ResNet,True,{TASK},mini-imagenet,standard,patch,{TASK},2,attention,-1,,,,,0,False,,"
     assert gap + NO_ATTENTION in lines
 
 

@@ -6,7 +6,6 @@ from leaderboards.pages.blocks import (
     Bullets,
     Cell,
     Code,
-    Figure,
     Heading,
     Link,
     Numbers,
@@ -16,6 +15,7 @@ from leaderboards.pages.blocks import (
     Text,
 )
 from leaderboards.pages.markdown import markdown_page, plain
+from leaderboards.pages.pictures import Figure
 
 FRAME = pd.DataFrame({"series": ["a"], "x": [1.0], "y": [2.0]})
 

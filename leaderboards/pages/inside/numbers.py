@@ -15,8 +15,9 @@ INSIDE = [
     *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
     *("layer", "tap", "head", "other", "value", "ci_low", "ci_high", "n", "partial", "data", "reason"),
 ]
-"""Columns of the CSV. ``head`` is -1 for all heads together; ``other`` is the backbone that it is compared
-with; ``data`` tells datasets of one name apart; ``reason`` says why a ``value`` is empty."""
+"""Columns of the CSV. ``layer`` is -1 for a backbone as a whole, ``head`` for all heads together;
+``other`` is the backbone that it is compared with; ``data`` tells datasets of one name apart; ``reason`` says
+why a ``value`` is empty."""
 
 
 def inside_frame(records: pd.DataFrame, suite: str) -> pd.DataFrame:
@@ -42,4 +43,5 @@ def _rank(row: Mapping[Hashable, Any], ranks: dict[str, int]) -> tuple[object, .
         (task_rank(task), row["dataset"], row["protocol"] != "standard", row["protocol"]),
         (metric_rank(task, str(row["metric"])), ranks[str(row["backbone"])]),
         (pooling_rank(str(row["pooling"])), Layer(int(row["layer"]), row["tap"]).place, int(row["head"])),
+        str(row["other"]),
     )

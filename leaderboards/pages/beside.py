@@ -1,0 +1,47 @@
+"""The pictures of a page as files beside it: ``<page>/<picture>.svg``."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+from leaderboards.pages.blocks import Page
+from leaderboards.pages.pictures import Picture
+from leaderboards.pages.svg.draw import svg_file
+from zoo.atomic import whole_file
+
+_SHOWN = re.compile(r"\]\(([^)\s]+\.svg)\)")
+
+
+def figure_path(page: str, name: str) -> str:
+    """Where a picture of a page is, seen from the page."""
+    return f"{page}/{name}.svg"
+
+
+def write_figures(page: Page, folder: Path) -> None:
+    """Write the pictures of a page that have names into ``folder/<page>``.
+
+    Those that the page there shows so far and this one does not are removed; other files are left alone.
+    """
+    pictures = [block for block in page.blocks if isinstance(block, Picture) and block.name]
+    for picture in pictures:
+        with whole_file(folder / figure_path(page.name, picture.name)) as temporary:
+            temporary.write_text(svg_file(picture), encoding="utf-8", newline="\n")
+    former = folder / f"{page.name}.md"
+    shown = _shown(former.read_text(encoding="utf-8"), page.name) if former.is_file() else set()
+    for path in shown - {figure_path(page.name, picture.name) for picture in pictures}:
+        (folder / path).unlink(missing_ok=True)
+
+
+def figure_differences(markdown: str, folder: Path, page: str) -> list[str]:
+    """What differs between the pictures that a page's Markdown shows and those beside it, in sentences."""
+    shown = _shown(markdown, page)
+    there = {figure_path(page, path.stem) for path in (folder / page).glob("*.svg")} if shown else set()
+    again = "write the leaderboard again"
+    lost = [f"{path}, which {page}.md shows, is not in {folder}; {again}" for path in sorted(shown - there)]
+    return lost + [f"{path} is not shown on {page}.md; {again}" for path in sorted(there - shown)]
+
+
+def _shown(markdown: str, page: str) -> set[str]:
+    """The pictures beside it that a page's Markdown shows."""
+    found = {unquote(address) for address in _SHOWN.findall(markdown)}
+    return {path for path in found if path == figure_path(page, Path(path).stem)}

@@ -1,0 +1,96 @@
+"""Tables of analyses: every layer, ranges over layers, and numbers of a backbone as a whole; all as text."""
+
+import pandas as pd
+
+from leaderboards.choices.selection import backbones_of, half_widths
+from leaderboards.display import number_text, pooling_rank
+from leaderboards.pages.inside.evidence import shown
+from zoo.spec import WHOLE_BACKBONE
+
+
+def layers_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Numbers of one metric and view in every layer, with half their intervals, as text; a row a backbone."""
+    layers = sorted({int(layer) for layer in rows["layer"]})
+    spreads = half_widths(rows)
+    cells = {
+        (str(name), int(layer)): number_text(float(value), float(spread))
+        for name, layer, value, spread in zip(
+            rows["backbone"], rows["layer"], rows["value"], spreads, strict=True
+        )
+    }
+    body = [
+        {"backbone": one.label} | {str(layer): cells.get((one.name, layer), "") for layer in layers}
+        for one in shown(rows)
+    ]
+    return pd.DataFrame(body)
+
+
+def ranges_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
+    """For each backbone and metric its lowest and highest layer: ``0.112 (3) to 0.530 (12)``, as text."""
+    body = []
+    for one in shown(rows):
+        own = rows[rows["backbone"] == one.name]
+        texts = {metric: _range(own[own["metric"] == metric]) for metric in metrics}
+        body.append({"backbone": one.label} | texts)
+    return pd.DataFrame(body)
+
+
+def whole_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
+    """Numbers of backbones as wholes, with half their intervals; a row a backbone, no columns without any.
+
+    Args:
+        rows: Of one analysis; those of layers and of single heads are left out.
+        metrics: In order; one that is measured on several kinds of tokens or taps has a column for each.
+    """
+    rows = rows[(rows["layer"] == WHOLE_BACKBONE.index) & (rows["head"] == -1)]
+    rows = rows.assign(spread=half_widths(rows))
+    columns: dict[str, pd.DataFrame] = {}
+    for metric in metrics:
+        own = rows[rows["metric"] == metric]
+        views = sorted(
+            set(zip(own["pooling"], own["tap"], strict=True)), key=lambda key: (pooling_rank(key[0]), key[1])
+        )
+        for pooling, tap in views:
+            name = metric if len(views) == 1 else f"{metric}, {pooling}, {tap}"
+            columns[name] = own[(own["pooling"] == pooling) & (own["tap"] == tap)].set_index("backbone")
+    body = [
+        {"backbone": one.label} | {name: _cell(own, one.name) for name, own in columns.items()}
+        for one in shown(rows)
+    ]
+    return pd.DataFrame(body)
+
+
+def pairs_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
+    """Numbers of two backbones, a row a pair and a column a metric; no columns without any.
+
+    Args:
+        rows: Of one analysis, all of which compare two backbones, each as a whole.
+        metrics: In order.
+    """
+    labels = {one.name: one.label for one in backbones_of(rows)} if len(rows) else {}
+    places = list(labels)
+    pairs = set(zip(rows["backbone"], rows["other"], strict=True))
+    body = []
+    for first, second in sorted(pairs, key=lambda pair: (places.index(pair[0]), pair[1])):
+        own = rows[(rows["backbone"] == first) & (rows["other"] == second)].set_index("metric")
+        cells = {metric: _cell(own.assign(spread=half_widths(own)), metric) for metric in metrics}
+        body.append({"backbone": labels[first], "other": labels.get(second, second)} | cells)
+    return pd.DataFrame(body)
+
+
+def _cell(rows: pd.DataFrame, name: str) -> str:
+    """The number of what is called so in the index of some rows; "" where it has none."""
+    if name not in rows.index:
+        return ""
+    own = rows.loc[[name]]
+    return number_text(float(own["value"].iloc[0]), float(own["spread"].iloc[0]))
+
+
+def _range(rows: pd.DataFrame) -> str:
+    """The lowest and the highest number with their layers; the lower layer of equal ones; "" without any."""
+    if rows.empty:
+        return ""
+    rows = rows.sort_values("layer", kind="stable")
+    low, high = (rows.iloc[int(place)] for place in (rows["value"].argmin(), rows["value"].argmax()))
+    ends = [f"{number_text(float(end['value']))} ({end['layer']})" for end in (low, high)]
+    return " to ".join(dict.fromkeys(ends))

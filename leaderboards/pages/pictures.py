@@ -1,0 +1,181 @@
+"""What pictures show: numbers and names, in no format.
+
+A picture with a ``name`` may be written into a file of its own, ``name`` without an ending; one without it
+is shown only where pictures stand on the page itself, and the tables beside it say the same.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+Kind = Literal["lines", "points"]
+Numbers2D = NDArray[np.floating[Any]]
+Rgb = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture of numbers over one axis.
+
+    Attributes:
+        frame: Columns series (text), x and y (numbers; NaN leaves a gap), in the order of drawing.
+        kind: Lines with markers, or markers alone.
+        title: What it shows.
+        x: Name of the horizontal axis.
+        y: Name of the vertical axis.
+        span: Numbers that the vertical axis reaches at least, so that figures side by side share it.
+        name: Name of its file.
+    """
+
+    frame: pd.DataFrame
+    kind: Kind
+    title: str
+    x: str
+    y: str
+    span: tuple[float, ...] = ()
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """Small figures side by side, with one legend and one horizontal scale.
+
+    Attributes:
+        frame: Columns panel and series (text), x and y (numbers; NaN leaves a gap), in the order of drawing.
+        kind: Lines with markers, or markers alone.
+        title: What it shows.
+        x: Name of the horizontal axes.
+        y: Name of the vertical axes.
+        shared: Whether all panels have one vertical scale.
+        name: Name of its file.
+        order: Series in the order of their colours, also some without numbers; empty for the frame's order.
+    """
+
+    frame: pd.DataFrame
+    kind: Kind
+    title: str
+    x: str
+    y: str
+    shared: bool = True
+    name: str = ""
+    order: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A panel of a heat map.
+
+    Attributes:
+        title: What it is of.
+        values: Numbers [rows columns], the first row at the top; NaN leaves a hole.
+        first: Number of the first row and of the first column.
+    """
+
+    title: str
+    values: Numbers2D
+    first: tuple[int, int] = (1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Matrices with numbered axes and one bar of colours.
+
+    Attributes:
+        panels: The matrices.
+        title: What they show.
+        x: Name of the horizontal axes, the columns.
+        y: Name of the vertical axes, the rows.
+        unit: What the colours say.
+        span: Numbers at the ends of the bar, beyond which a cell looks like the end; None for the numbers'
+            own ends.
+        name: Name of its file.
+    """
+
+    panels: tuple[Matrix, ...]
+    title: str
+    x: str
+    y: str
+    unit: str
+    span: tuple[float, float] | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SmallMap:
+    """One of many maps.
+
+    Attributes:
+        panel: The group in which it stands.
+        row: Its row there.
+        column: Its column there.
+        values: Numbers [height width], or colours [height width 3] from 0 to 255; NaN leaves a hole.
+    """
+
+    panel: str
+    row: str
+    column: str
+    values: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Maps:
+    """Small maps in rows and columns, in groups side by side; all in the order of their first map.
+
+    Attributes:
+        maps: The maps.
+        title: What they show.
+        unit: What the colours say.
+        span: Numbers at the ends of the colours; None where each map has its own, lowest to highest.
+        name: Name of its file.
+    """
+
+    maps: tuple[SmallMap, ...]
+    title: str
+    unit: str
+    span: tuple[float, float] | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gallery:
+    """Images, and what is looked at in each: bright where its map is high, dark where it is low.
+
+    Attributes:
+        images: For each group of maps the image [height width 3] that they lie over.
+        maps: The maps; a map lies over all of its image.
+        title: What they show.
+        unit: What brightness says.
+        name: Name of its file.
+    """
+
+    images: Mapping[str, Rgb]
+    maps: tuple[SmallMap, ...]
+    title: str
+    unit: str
+    name: str = ""
+
+
+Picture = Figure | Facets | HeatMap | Maps | Gallery
+
+
+def alternative(picture: Picture) -> str:
+    """A picture in words, for those who cannot see it."""
+    if isinstance(picture, Figure):
+        return f"{picture.title}. {picture.y} over {picture.x}: {_listed(picture.frame['series'])}"
+    if isinstance(picture, Facets):
+        panels, series = _listed(picture.frame["panel"]), _listed(picture.frame["series"])
+        return f"{picture.title}. {picture.y} over {picture.x}: {series}; side by side: {panels}"
+    if isinstance(picture, HeatMap):
+        panels = _listed(one.title for one in picture.panels)
+        return f"{picture.title}. {picture.unit} by {picture.y} and {picture.x}: {panels}"
+    rows, columns = (_listed(getattr(one, side) for one in picture.maps) for side in ("row", "column"))
+    return f"{picture.title}. Maps; rows: {rows}; columns: {columns}"
+
+
+def _listed(names: Iterable[object]) -> str:
+    """Different names in their order."""
+    return ", ".join(dict.fromkeys(str(name) for name in names))

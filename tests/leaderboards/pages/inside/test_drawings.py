@@ -1,0 +1,238 @@
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from leaderboards.pages.blocks import Text
+from leaderboards.pages.html import html_page
+from leaderboards.pages.inside.drawings import DRAWINGS
+from leaderboards.pages.inside.page import inside_page
+from leaderboards.pages.markdown import markdown_page
+from leaderboards.pages.pictures import Facets, Figure, Gallery, HeatMap, Maps, Picture
+from leaderboards.pages.svg.draw import svg_file
+from leaderboards.records.arrays import write_arrays
+from leaderboards.records.files import scored_path
+from tests.leaderboards.builder import frame, layers
+from tests.leaderboards.planted import DATASET, arrays, compared, metrics, plant, records
+
+TWO = {"mini-dino": "DINO", "mini-mae": "MAE"}
+SIZES = {"depth": 5, "heads": 3, "grid": 4}
+PICTURES = {
+    "attention-distance": [Figure, Facets, Facets],
+    "attention-maps": [Maps, Maps, Figure, Gallery],
+    "attention-shares": [Facets, Facets],
+    "saliency": [Facets, Facets, Maps],
+    "residuals": [HeatMap, Facets, Facets],
+    "residual-cka": [HeatMap, Facets],
+    "receptive-field": [Maps, Maps, Facets],
+    "localisation": [Maps, Facets],
+    "token-probes": [Maps, Figure],
+    "locality": [Facets],
+    "inspect": [Maps, Maps],
+}
+OF_RECORDS = {
+    "attention-distance": 3,
+    "attention-maps": 1,
+    "attention-shares": 2,
+    "saliency": 2,
+    "residuals": 2,
+    "residual-cka": 1,
+    "receptive-field": 1,
+    "localisation": 1,
+    "token-probes": 1,
+    "locality": 0,
+    "inspect": 0,
+}
+"""How many figures need no arrays."""
+
+
+def found(task, backbones=TWO, depth=5, heads=3):
+    rows = records(task, backbones, depth=depth, heads=heads)
+    return frame(rows, compared("mini-dino") if task == "locality" else [])
+
+
+def page(task, folder: Path | None, backbones=TWO, **sizes):
+    return inside_page(found(task, backbones, **sizes), "mini", folder)
+
+
+def pictures(page):
+    return [block for block in page.blocks if isinstance(block, Picture)]
+
+
+def words(page):
+    return " ".join(
+        "".join(piece for piece in block.pieces if isinstance(piece, str))
+        for block in page.blocks
+        if isinstance(block, Text)
+    )
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("arrays")
+    for task in metrics():
+        plant(folder, task, TWO, **SIZES)
+    return folder
+
+
+def test_every_drawing_is_tested():
+    assert DRAWINGS.keys() == PICTURES.keys() == metrics().keys()
+
+
+@pytest.mark.parametrize("task", PICTURES)
+def test_an_analysis_is_drawn_from_its_records_and_arrays(task, planted):
+    drawn = pictures(page(task, planted))
+    assert [type(one) for one in drawn] == PICTURES[task]
+    names = [one.name for one in drawn]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(rf"{task}\.{DATASET}\.standard\.[\w.-]+", name) for name in names)
+    for one in drawn:
+        text = svg_file(one)
+        assert ET.fromstring(text) is not None
+        assert len(text) < 60_000
+
+
+@pytest.mark.parametrize("task", PICTURES)
+def test_without_arrays_the_page_says_what_it_leaves_out(task):
+    without = page(task, None)
+    assert len(pictures(without)) == OF_RECORDS[task]
+    says = "cannot be drawn: their arrays are not beside the records."
+    assert (says in words(without)) == (OF_RECORDS[task] < len(PICTURES[task]))
+    assert markdown_page(without)
+
+
+@pytest.mark.parametrize("task", PICTURES)
+def test_one_head_of_one_layer_of_one_backbone_is_drawn(task, tmp_path):
+    one = {"mini-dino": "DINO"}
+    plant(tmp_path, task, one, depth=1, heads=1, grid=2)
+    drawn = pictures(page(task, tmp_path, one, depth=1, heads=1))
+    assert [type(one) for one in drawn] == PICTURES[task]
+    assert all(ET.fromstring(svg_file(one)) is not None for one in drawn)
+
+
+@pytest.mark.parametrize("task", PICTURES)
+def test_arrays_of_holes_and_of_other_shapes_break_nothing(task, tmp_path):
+    def key(name):
+        pair = (name, "mini-resnet") if task == "locality" else (name,)
+        return tmp_path / scored_path(f"{task}.{DATASET}.standard", *pair, ending="npz")
+
+    holes = {
+        name: np.full_like(one, np.nan) if one.dtype.kind == "f" else one
+        for name, one in arrays(task, **SIZES).items()
+    }
+    if holes:
+        write_arrays(holes, key("mini-dino"))
+        write_arrays({name: one.flatten()[:1] for name, one in holes.items()}, key("mini-mae"))
+    drawn = page(task, tmp_path)
+    text = html_page(drawn)
+    assert "nan" not in re.sub(r'href="[^"]*"', "", text).lower()
+
+
+def test_a_file_that_is_no_archive_counts_as_missing(tmp_path):
+    path = tmp_path / scored_path(f"localisation.{DATASET}.standard", "mini-dino", ending="npz")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"no archive")
+    plant(tmp_path, "localisation", {"mini-mae": "MAE"}, **SIZES)
+    drawn = page("localisation", tmp_path)
+    assert "Maps of tokens of mini-dino cannot be drawn" in words(drawn)
+    assert {one.row for one in pictures(drawn)[0].maps} == {"mini-mae"}
+
+
+def test_sorted_heads_are_of_the_two_lowest_and_highest_blocks():
+    _, ordered, _ = pictures(page("attention-distance", None))
+    of_one = ordered.frame[ordered.frame["panel"] == "mini-dino"]
+    assert list(dict.fromkeys(of_one["series"])) == [
+        *("lowest block", "second lowest", "second highest", "highest block")
+    ]
+    assert of_one["x"].tolist() == [1, 2, 3] * 4
+    assert all(np.diff(rows["y"]).min() > 0 for _, rows in of_one.groupby("series"))
+
+
+def test_maps_of_heads_stand_by_depth(planted):
+    cls, aligned, _, gallery = pictures(page("attention-maps", planted))
+    kept = arrays("attention-maps", seed=0, **SIZES)
+    first = cls.maps[0]
+    assert (first.panel, first.row, first.column) == ("mini-dino", "head 1", "first")
+    assert np.array_equal(first.values, kept["cls_map"][0, 0, 1:].reshape(4, 4))
+    assert list(dict.fromkeys(one.column for one in cls.maps)) == ["first", "1/4", "1/2", "3/4", "last"]
+    assert aligned.maps[0].values.shape == (7, 7)
+    assert [one.column for one in gallery.maps[:6]][-2:] == ["last", "rollout"]
+    assert np.array_equal(gallery.maps[4].values, kept["sample_cls"][0, 4])
+    assert np.array_equal(gallery.maps[5].values, kept["sample_rollout"][0, 4])
+    assert list(gallery.images) == ["image 1", "image 2", "image 3", "image 4"]
+
+
+def test_ratios_are_tokens_by_blocks_with_the_class_token_on_top(planted):
+    heat = pictures(page("residuals", planted))[0]
+    kept = arrays("residuals", seed=0, **SIZES)["ratio"]
+    assert [one.title for one in heat.panels] == [
+        f"{name}, {half}" for name in TWO for half in ("attention", "mlp")
+    ]
+    assert np.allclose(heat.panels[1].values, kept[:, 1].T)
+    assert heat.panels[0].first == (0, 1)
+    assert heat.span == (0.0, 10.0)
+
+
+def test_cka_of_residuals_is_that_of_patches(planted):
+    heat = pictures(page("residual-cka", planted))[0]
+    assert np.allclose(heat.panels[1].values, arrays("residual-cka", **SIZES)["cka"][1, 1, 0])
+    assert (heat.x, heat.y) == ("block of what is added", "block of what skips")
+
+
+def test_tokens_are_maps_of_their_patches(planted):
+    tokens = pictures(page("localisation", planted))[0]
+    assert list(dict.fromkeys(one.panel for one in tokens.maps)) == [
+        *("token in the corner", "token at the upper edge", "token in the middle")
+    ]
+    middle = next(one for one in tokens.maps if one.panel == "token in the middle")
+    assert np.unravel_index(middle.values.argmax(), middle.values.shape) == (2, 2)
+
+
+def test_accuracies_stand_in_the_places_of_their_tokens(planted, tmp_path):
+    kept = arrays("token-probes", seed=0, **SIZES)
+    maps = pictures(page("token-probes", planted))[0].maps
+    assert np.array_equal(maps[0].values, kept["token_accuracy"][0].reshape(4, 4))
+    some = {
+        "token_accuracy": np.array([[1.0, 2, 3, np.nan]]),
+        "token": np.array([[[0, 0], [0, 6], [6, 0], [-1, -1]]]),
+    }
+    write_arrays(some, tmp_path / scored_path(f"token-probes.{DATASET}.standard", "mini-dino", ending="npz"))
+    one = pictures(page("token-probes", tmp_path))[0].maps[0].values
+    assert one[0].tolist() == [1, 2]
+    assert one[1, 0] == 3
+    assert np.isnan(one[1, 1])
+
+
+def test_heads_and_a_convnet_are_drawn_from_near_to_far_and_told(planted):
+    drawn = page("locality", planted)
+    (windows,) = pictures(drawn)
+    first = windows.frame[windows.frame["series"] == "block 1 of the ConvNet"]
+    assert first["x"].tolist() == [2, 3, 4, 5, 9]
+    assert set(windows.frame["panel"]) == {"mini-dino, mini-resnet"}
+    text = markdown_page(drawn)
+    assert "| mini-dino  | mini-resnet" in text
+    assert "-0.700" in text
+    assert "-0.900" not in text  # of single layers, which are in the records
+
+
+def test_numbers_of_whole_backbones_have_a_table_of_their_own(planted):
+    text = markdown_page(page("inspect", planted))
+    assert "Numbers of each backbone as a whole:" in text
+    assert "|   filter-rank |   position-distance-rho |" in text
+    assert "| mini-dino  |         0.500 |                   0.500 |" in text
+    assert "Every layer" not in text
+
+
+def test_probes_are_drawn_beside_the_analyses(planted):
+    scores = {"task": "fewshot", "metric": "top1-10shot", "backbone": "mini-dino"}
+    ranked = [*layers([10.0, 20.0], **scores), *layers([15.0, 30.0], **scores, pooling="mean")]
+    drawn = inside_page(frame(records("token-probes", TWO, depth=2), ranked), "mini", planted)
+    probes = pictures(drawn)[-1]
+    assert probes.name == f"fewshot.{DATASET}.standard.poolings"
+    assert list(dict.fromkeys(probes.frame["series"])) == [
+        *("class token", "mean of the patch tokens", "one patch token")
+    ]
+    assert probes.frame["y"].tolist()[:4] == [10, 20, 15, 30]
+    assert set(probes.frame["panel"]) == {"mini-dino"}

@@ -1,0 +1,57 @@
+import pytest
+
+from leaderboards.check import check_pages
+from leaderboards.pages.build import write_pages
+from tests.leaderboards.builder import frame, layers
+from tests.leaderboards.planted import plant, records
+
+DINO = {"mini-dino": "DINO"}
+NAME = "localisation.mini-imagenet.standard"
+
+
+def localised():
+    return frame(records("localisation", DINO, depth=3), layers([1.0, 2.0, 3.0]))
+
+
+@pytest.fixture
+def written(tmp_path):
+    plant(tmp_path / "arrays", "localisation", DINO, depth=3, grid=2)
+    write_pages(localised(), tmp_path, arrays=tmp_path / "arrays")
+    return tmp_path
+
+
+def figures(folder):
+    return sorted(path.name for path in (folder / "mini.inside").iterdir())
+
+
+def test_pictures_are_files_beside_the_page_and_current(written):
+    assert figures(written) == [f"{NAME}.depth.svg", f"{NAME}.tokens.svg"]
+    assert f"](mini.inside/{NAME}.tokens.svg)" in (written / "mini.inside.md").read_text()
+    assert check_pages(localised(), written) == []
+    before = [path.read_bytes() for path in sorted((written / "mini.inside").iterdir())]
+    write_pages(localised(), written, arrays=written / "arrays")
+    assert before == [path.read_bytes() for path in sorted((written / "mini.inside").iterdir())]
+
+
+def test_pictures_of_a_former_page_go_and_other_files_stay(written):
+    (written / "mini.inside" / "mine.txt").write_text("mine")
+    (written / "mini").mkdir()
+    (written / "mini" / "mine.svg").write_text("mine")
+    write_pages(localised(), written)
+    assert figures(written) == [f"{NAME}.depth.svg", "mine.txt"]
+    assert (written / "mini" / "mine.svg").exists()
+    assert check_pages(localised(), written) == []
+
+
+def test_the_check_names_pictures_that_are_missing_or_on_no_page(written):
+    (written / "mini.inside" / f"{NAME}.depth.svg").rename(written / "mini.inside" / "other.svg")
+    again = "write the leaderboard again"
+    assert check_pages(localised(), written) == [
+        f"mini.inside/{NAME}.depth.svg, which mini.inside.md shows, is not in {written}; {again}",
+        f"mini.inside/other.svg is not shown on mini.inside.md; {again}",
+    ]
+
+
+def test_pages_that_hold_their_pictures_have_no_files_beside_them(tmp_path):
+    write_pages(localised(), tmp_path, endings=["html"])
+    assert not (tmp_path / "mini.inside").exists()

@@ -1,0 +1,168 @@
+import re
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leaderboards.pages.blocks import Page
+from leaderboards.pages.csv import csv_page
+from leaderboards.pages.html import html_page
+from leaderboards.pages.markdown import markdown_page
+from leaderboards.pages.pictures import Facets, Figure, Gallery, HeatMap, Maps, Matrix, SmallMap, alternative
+from leaderboards.pages.svg.draw import draw, svg_file
+
+NAN = float("nan")
+HOSTILE = "<script>alert(1)</script>|\"'&lt;"
+SVG = "{http://www.w3.org/2000/svg}"
+GRID = np.arange(6.0).reshape(2, 3)
+IMAGE = np.arange(4 * 4 * 3, dtype=np.uint8).reshape(4, 4, 3)
+
+
+def frame(name="a", value=1.0):
+    return pd.DataFrame({"panel": [name], "series": [name], "x": [1.0], "y": [value]})
+
+
+def pictures(name="a", values=GRID, image=IMAGE):
+    """One picture of each kind with that name wherever a name stands."""
+    small = SmallMap(name, name, name, values)
+    return (
+        Figure(frame(name), "lines", name, name, name, name="figure"),
+        Facets(frame(name), "points", name, name, name, name="facets"),
+        HeatMap((Matrix(name, values),), name, name, name, name, name="heat"),
+        Maps((small,), name, name, name="maps"),
+        Gallery({name: image}, (small,), name, name, name="gallery"),
+    )
+
+
+def texts(picture):
+    return [element.text for element in ET.fromstring(svg_file(picture)).iter(f"{SVG}text")]
+
+
+def images(text):
+    return re.findall(r'href="(data:image/png;base64,[^"]+)"', text)
+
+
+@pytest.mark.parametrize("picture", pictures(), ids=lambda one: one.name)
+def test_every_kind_is_well_formed_deterministic_and_needs_nothing_else(picture):
+    text = svg_file(picture)
+    svg = ET.fromstring(text)
+    assert (svg.get("role"), svg[0].text) == ("img", "a")
+    assert int(svg.get("height")) > 0
+    assert text == svg_file(picture)
+    assert all(found.startswith(("data:image/png", "#")) for found in re.findall(r'href="([^"]*)', text))
+    assert not re.search(r"<script|https?://(?!www\.w3\.org/2000/svg)", text)
+    assert "prefers-color-scheme:dark" in text
+    assert "<style>" not in draw(picture)
+
+
+@pytest.mark.parametrize("picture", pictures(HOSTILE), ids=lambda one: one.name)
+def test_names_are_escaped_in_every_writer(picture):
+    page = Page("p", "T", (picture,))
+    for text in (svg_file(picture), html_page(page), markdown_page(page)):
+        assert "<script" not in text
+    assert ET.fromstring(svg_file(picture)).get("aria-label").startswith(HOSTILE)
+    assert csv_page(page) == ""
+
+
+@pytest.mark.parametrize("picture", pictures(), ids=lambda one: one.name)
+def test_markdown_links_a_picture_with_a_name_and_says_it_in_words(picture):
+    text = markdown_page(Page("mini.inside", "T", (picture,)))
+    assert text == f"# T\n\n**a**\n\n![{alternative(picture)}](mini.inside/{picture.name}.svg)\n"
+
+
+def test_a_picture_without_a_name_is_only_on_pages_that_hold_pictures():
+    page = Page("p", "T", (Figure(frame(), "lines", "a", "x", "y"),))
+    assert markdown_page(page) == "# T\n"
+    assert "<svg" in html_page(page)
+
+
+def test_alternatives_say_what_is_shown():
+    assert [alternative(one) for one in pictures()] == [
+        "a. a over a: a",
+        "a. a over a: a; side by side: a",
+        "a. a by a and a: a",
+        "a. Maps; rows: a; columns: a",
+        "a. Maps; rows: a; columns: a",
+    ]
+
+
+@pytest.mark.parametrize(
+    "values", [np.full((2, 2), NAN), np.full((2, 2), np.inf), np.ones((1, 1)), np.zeros((3, 1)), GRID * NAN]
+)
+def test_holes_and_equal_numbers_can_be_drawn(values):
+    for picture in pictures(values=values):
+        text = svg_file(picture)
+        assert ET.fromstring(text) is not None
+        assert "nan" not in re.sub(r'href="[^"]*"', "", text).lower()
+
+
+def test_nothing_can_be_drawn():
+    empty = frame()[:0]
+    for picture in (
+        Facets(empty, "lines", "T", "x", "y"),
+        HeatMap((), "T", "x", "y", "u"),
+        Maps((), "T", "u"),
+        Gallery({}, (), "T", "u"),
+    ):
+        assert ET.fromstring(svg_file(picture)) is not None
+
+
+def test_facets_share_the_horizontal_axis_and_the_legend():
+    points = [("p", "a", 1.0, 2.0), ("p", "b", 2.0, 3.0), ("q", "b", 4.0, 30.0), ("q", "a", 3.0, NAN)]
+    points = pd.DataFrame(points, columns=["panel", "series", "x", "y"])
+    shared = texts(Facets(points, "lines", "T", "block", "y"))
+    assert shared.count("1") == shared.count("4") == 2
+    assert shared.count("40") == 2 or shared.count("30") == 2
+    assert [text for text in shared if text in ("a", "b", "p", "q")] == ["p", "q", "a", "b"]
+    apart = texts(Facets(points, "lines", "T", "block", "y", shared=False))
+    assert max(apart.count("30"), apart.count("40")) == 1
+
+
+def test_colours_of_series_follow_the_order_that_is_given():
+    points = pd.DataFrame({"panel": ["p"], "series": ["b"], "x": [1.0], "y": [2.0]})
+    text = svg_file(Facets(points, "lines", "T", "x", "y", order=("a", "b")))
+    assert "a" not in texts(Facets(points, "lines", "T", "x", "y", order=("a", "b")))
+    assert 'stroke="#d55e00"' in text
+    assert 'stroke="#0072b2"' not in text
+
+
+def test_a_heat_map_numbers_its_axes_and_says_what_lies_beyond_its_colours():
+    heat = HeatMap((Matrix("m", GRID, (0, 1)),), "T", "block", "token", "ratio", (0.0, 4.0))
+    words = texts(heat)
+    assert words[:8] == ["m", "block", "token", "1", "2", "3", "0", "1"]
+    assert words[8:] == ["0", "≥ 4", "ratio"]
+    assert texts(HeatMap((Matrix("m", GRID),), "T", "x", "y", "u"))[-3:] == ["0", "5", "u"]
+
+
+def test_small_maps_name_rows_and_columns_and_state_their_scale():
+    maps = tuple(SmallMap("p", row, column, GRID) for row in ("r", "s") for column in ("c", "d", "e"))
+    assert texts(Maps(maps, "T", "u")) == [
+        *("p", "c", "d", "e", "r", "s"),
+        *("lowest", "highest", "u, each map by itself"),
+    ]
+    assert texts(Maps(maps, "T", "u", (0.0, 5.0)))[-3:] == ["0", "5", "u"]
+    assert len(images(svg_file(Maps(maps, "T", "u")))) == 2  # one sheet and the bar of colours
+
+
+def test_colours_need_no_scale():
+    text = svg_file(Maps((SmallMap("", "1", "1", IMAGE),), "T", ""))
+    assert len(images(text)) == 1
+
+
+def test_a_gallery_holds_each_image_once():
+    maps = tuple(SmallMap(panel, row, "last", GRID) for panel in ("i", "j") for row in ("a", "b"))
+    text = svg_file(Gallery({"i": IMAGE, "j": IMAGE[::-1]}, maps, "T", "u"))
+    assert len(images(text)) == 2 + 2  # an image and a sheet of veils for each panel
+    assert text.count("<use ") == 2 * (1 + 2)
+
+
+def test_ids_differ_between_the_pictures_of_a_page():
+    kinds = pictures()
+    text = html_page(Page("p", "T", (*kinds, *kinds)))
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert ids
+    assert len(ids) == len(set(ids))
+    assert {name[1:] for name in re.findall(r'href="(#[^"]+)"', text)} <= set(ids)
+    assert set(re.findall(r"url\(#([^)]+)\)", text)) <= set(ids)
+    assert "img-src data:" in text

@@ -1,0 +1,108 @@
+import base64
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from leaderboards.pages.svg.colours import LEVELS, steps, to_lab
+from leaderboards.pages.svg.raster import (
+    GAP,
+    MOST_PIXELS,
+    Sheet,
+    colours_png,
+    image_png,
+    levels,
+    map_png,
+    own_span,
+    sheet_png,
+    smaller,
+)
+
+NAN = float("nan")
+DEUTERANOPIA = np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]])
+"""What is seen of linear red, green and blue without cones for green (Machado et al., 2009)."""
+
+
+def opened(address):
+    data = base64.b64decode(address.removeprefix("data:image/png;base64,"))
+    return np.asarray(Image.open(io.BytesIO(data)).convert("RGBA"))
+
+
+def test_colours_go_up_in_equal_steps_of_lightness():
+    lightness = to_lab(steps().astype(np.float64))[:, 0]
+    assert np.diff(lightness).min() > 0
+    assert np.diff(lightness) == pytest.approx(np.diff(lightness).mean(), rel=0.35)
+    assert lightness[-1] - lightness[0] > 0.6
+
+
+def test_colours_go_up_without_cones_for_green():
+    linear = (steps() / 255.0) ** 2.2
+    seen = np.clip(linear @ DEUTERANOPIA.T, 0, 1) ** (1 / 2.2) * 255
+    assert np.diff(to_lab(seen)[:, 0]).min() > 0
+
+
+def test_white_and_black_are_the_ends_of_lightness():
+    assert to_lab(np.array([[0.0, 0, 0], [255, 255, 255]]))[:, 0] == pytest.approx([0, 1], abs=1e-6)
+
+
+def test_levels_span_the_colours_and_leave_holes():
+    values = np.array([[0.0, 0.5, 1.0, NAN, np.inf]])
+    assert levels(values, None).tolist() == [[1, LEVELS // 2 + 1, LEVELS, 0, 0]]
+    assert levels(values, (0.5, 0.75)).tolist() == [[1, 1, LEVELS, 0, 0]]
+    assert set(levels(np.full((2, 2), 7.0), None).flatten()) == {LEVELS // 2 + 1}
+    assert not levels(np.full((2, 2), NAN), None).any()
+
+
+def test_the_span_of_several_maps():
+    assert own_span([np.array([1.0, NAN]), np.array([-2.0, 3.0]), np.array([NAN])]) == (-2.0, 3.0)
+    assert own_span([np.array([NAN])]) is None
+
+
+def test_a_map_has_a_pixel_a_cell_in_its_colour():
+    pixels = opened(map_png(np.array([[0.0, 1.0], [NAN, 0.5]])))
+    assert pixels.shape == (2, 2, 4)
+    assert pixels[0, 0, :3].tolist() == steps()[0].tolist()
+    assert pixels[0, 1, :3].tolist() == steps()[-1].tolist()
+    assert pixels[..., 3].tolist() == [[255, 255], [0, 255]]
+
+
+def test_large_maps_are_averaged_without_their_holes():
+    values = np.arange(12.0).reshape(3, 4)
+    values[0, 0] = NAN
+    assert smaller(values, 4) is values
+    assert smaller(values, 2).tolist() == [[pytest.approx(10 / 3), 4.5], [8.5, 10.5]]
+    assert smaller(np.full((4, 4), NAN), 2).tolist() == [[pytest.approx(NAN, nan_ok=True)] * 2] * 2
+    assert opened(map_png(np.zeros((100, 3)))).shape[:2] == (25, 3)
+
+
+def test_a_sheet_stretches_maps_into_their_cells():
+    sheet = Sheet(1, 2, (4, 4))
+    pixels = opened(sheet_png({(0, 0): np.eye(2), (0, 1): np.array([[NAN]])}, sheet, None))
+    assert pixels.shape[:2] == sheet.shape == (4, 8 + GAP)
+    low, high = steps()[0].tolist(), steps()[-1].tolist()
+    assert pixels[:2, :2, :3].tolist() == [[high] * 2] * 2
+    assert pixels[:2, 2:4, :3].tolist() == [[low] * 2] * 2
+    assert not pixels[:, 4:, 3].any()
+
+
+def test_a_veil_is_thick_where_a_map_is_low():
+    pixels = opened(sheet_png({(0, 0): np.array([[0.0, 1.0]])}, Sheet(1, 1, (1, 2)), None, veil=True))
+    assert not pixels[..., :3].any()
+    assert pixels[0, 0, 3] > 200
+    assert pixels[0, 1, 3] == 0
+    middle = opened(sheet_png({(0, 0): np.array([[0.0, 0.25, 1.0]])}, Sheet(1, 1, (1, 3)), None, veil=True))
+    assert middle[0, 1, 3] == pytest.approx(middle[0, 0, 3] / 2, abs=4)  # the root of a quarter
+
+
+def test_colours_stay_what_they_are():
+    image = np.zeros((2, 2, 3), np.uint8)
+    image[0] = (255, 0, 0)
+    pixels = opened(colours_png({(0, 0): image}, Sheet(1, 2, (2, 2))))
+    assert pixels[:2, :2, :3].tolist() == image.tolist()
+    assert not pixels[:, 2:, 3].any()
+
+
+def test_images_are_made_small_and_keep_their_shape():
+    pixels = opened(image_png(np.zeros((4 * MOST_PIXELS, 2 * MOST_PIXELS, 3), np.uint8)))
+    assert pixels.shape[:2] == (MOST_PIXELS, MOST_PIXELS // 2)
