@@ -12,7 +12,9 @@ OPTIMISTIC = (
     "Each backbone stands at the layer that scores best on the very items that are compared, which is "
     "optimistic"
 )
-HELD_OUT = "; beside it is the difference when layers are chosen on one half of the items and scored on the other"
+HELD_OUT = (
+    "; beside it is the difference when layers are chosen on one half of the items and scored on the other"
+)
 
 _COLUMNS = (
     *("task", "dataset", "data", "protocol", "metric", "partial"),
@@ -98,7 +100,9 @@ def _where(found: Match, rows: Sequence[Versus]) -> str:
     if found.which == "best":
         return ", ".join(headings)
     total = {heading: _count(found.rows, heading) for heading in headings}
-    return ", ".join(f"{heading} at {_count(rows, heading)} of {total[heading]} depths" for heading in headings)
+    return ", ".join(
+        f"{heading} at {_count(rows, heading)} of {total[heading]} depths" for heading in headings
+    )
 
 
 def _count(rows: Sequence[Versus], heading: str) -> int:

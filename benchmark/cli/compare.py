@@ -17,7 +17,7 @@ def compare_command(request: CompareRequest) -> None:
 
     Example: `python -m benchmark compare dino-b16 clip-b16 --tasks knn spair`
     """
-    from benchmark.exchange import matched
+    from benchmark.exchange.comparison import matched
     from leaderboards.pages.markdown import table
     from leaderboards.versus import conclusion, match_frame, match_table
 

@@ -152,7 +152,7 @@ def _require(rows: pd.DataFrame, names: tuple[str, str], tasks: Sequence[str]) -
         if name not in known:
             raise unknown("backbone", name, known)
         if FLOOR in set(rows.loc[rows["backbone"] == name, "family"]):
-            raise InputError(f"the layers of {name} are random draws, which have no layer to be compared with")
+            raise InputError(f"the layers of {name} are random draws, which compare with nothing")
     if names[0] == names[1]:
         raise InputError(f"expected two different backbones, found {names[0]} twice")
     for task in tasks:
@@ -216,7 +216,7 @@ def equal_shares(first: Sequence[Side], second: Sequence[Side]) -> list[tuple[Si
 def _require_same_data(
     records: pd.DataFrame, column: Column, names: tuple[str, str], sides: Sequence[Sequence[Side]]
 ) -> None:
-    """Raise InputError unless both backbones have scores in a column, of data that are known to be the same."""
+    """Raise InputError unless both have scores in a column, of data that are known to be the same."""
     if not all(sides):
         lacking = names[0] if not sides[0] else names[1]
         same = records[(records["task"] == column.task) & (records["dataset"] == column.dataset)]

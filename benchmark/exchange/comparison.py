@@ -1,4 +1,4 @@
-"""What runs have written, compared and handed on: the work of commands that need no backbone."""
+"""Two backbones of an output folder, compared."""
 
 from pathlib import Path
 
