@@ -29,8 +29,8 @@ def features_command(request: Request) -> None:
     report.say(f"{found.images or 'no'} {'image' if found.images == 1 else 'images'} went through a backbone")
     for line in found.left_out:
         report.say(f"left out: {line}")
-    for line in found.failures:
-        report.say(f"failed: {line}")
+    for each in found.failures:
+        report.say(f"failed: {each}")
     _say_files(found.files, report)
     failed = [each.bad_input for each in found.failures]
     raise typer.Exit((2 if all(failed) else 1) if failed else 0)

@@ -80,7 +80,8 @@ class Option(Generic[Given, Kept]):
 
     def takes(self, expected: str, found: object) -> InputError:
         """The error of being given something else than what is expected."""
-        return InputError(f"{self.flag} takes {expected}; found {shortened(found)}")
+        name = self.name if self.default is ... else self.flag
+        return InputError(f"{name} takes {expected}; found {shortened(found)}")
 
 
 @dataclass(frozen=True)
