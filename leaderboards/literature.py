@@ -141,28 +141,29 @@ def published_for(
     )
 
 
-def read_published(path: Path) -> tuple[Published, ...]:
+def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
     """The numbers of one source.
 
     Args:
         path: A CSV file with the columns `COLUMNS`, called after its source.
+        own: Whether the source is the user's and need not be one of `SOURCES`.
 
     Raises:
         InputError: It cannot be read, or a row says something that cannot be.
     """
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
-            rows = list(reader)
+            rows = [(reader.line_num, row) for row in reader]
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"cannot read the published numbers in {path}: {error}") from error
     if tuple(reader.fieldnames or ()) != COLUMNS:
-        raise InputError(f"expected the columns {', '.join(COLUMNS)} in {path}")
+        raise InputError(f"{path}, line 1: expected the columns {', '.join(COLUMNS)}")
     found: list[Published] = []
     lines: dict[tuple[object, ...], int] = {}
-    for line, row in enumerate(rows, start=2):
+    for line, row in rows:
         where = f"{path}, line {line}"
-        one = _parse(row, where)
+        one = _parse(row, where, (path.stem,) if own else tuple(source.key for source in SOURCES))
         if one.source != path.stem:
             raise InputError(f"{where}: expected the source {path.stem} of the file's name, not {one.source}")
         first = lines.setdefault(tuple(getattr(one, column) for column in UNIQUE), line)
@@ -172,8 +173,8 @@ def read_published(path: Path) -> tuple[Published, ...]:
     return tuple(found)
 
 
-def _parse(row: Mapping[str, str], where: str) -> Published:
-    """One row, checked."""
+def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Published:
+    """One row, checked; its source is one of some."""
     if any(not isinstance(text, str) for text in row.values()) or set(row) != set(COLUMNS):
         raise InputError(f"{where}: expected {len(COLUMNS)} cells")
     empty = [name for name in (*UNIQUE, "value") if not row[name].strip()]
@@ -181,7 +182,7 @@ def _parse(row: Mapping[str, str], where: str) -> Published:
         raise InputError(f"{where}: {', '.join(empty)} may not be empty")
     decimals = _whole(row, "decimals", where)
     one = Published(
-        source=_one_of(row, "source", tuple(source.key for source in SOURCES), where),
+        source=_one_of(row, "source", sources, where),
         table=row["table"],
         backbone=row["backbone"],
         task=row["task"],

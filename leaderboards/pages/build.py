@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from leaderboards.choices.selection import is_analysis
+from leaderboards.literature import Published
 from leaderboards.pages.blocks import Page
 from leaderboards.pages.csv import csv_page
 from leaderboards.pages.html import html_page
@@ -33,7 +34,11 @@ def tables_folder() -> Path:
 
 
 def write_pages(
-    records: pd.DataFrame, folder: Path, items: Path | None = None, endings: Sequence[str] = ENDINGS
+    records: pd.DataFrame,
+    folder: Path,
+    items: Path | None = None,
+    endings: Sequence[str] = ENDINGS,
+    published: Sequence[Published] = (),
 ) -> list[Path]:
     """Write the pages of each suite; a reader sees all of a file or none.
 
@@ -45,6 +50,7 @@ def write_pages(
         folder: Made where it does not exist.
         items: The per-item measurements of the records' run, by which backbones are compared.
         endings: Formats, names of `WRITERS`.
+        published: Numbers of others, for a section of the leaderboards.
 
     Returns:
         The files written, in order.
@@ -57,7 +63,7 @@ def write_pages(
             raise unknown("format", ending, WRITERS)
     written = []
     for suite in suites_of(records):
-        for page in pages_of(records, suite, items):
+        for page in pages_of(records, suite, items, published):
             for ending in dict.fromkeys(endings):
                 path = folder / f"{page.name}.{ending}"
                 _write_text(WRITERS[ending](page), path)
@@ -65,11 +71,13 @@ def write_pages(
     return sorted(written)
 
 
-def pages_of(records: pd.DataFrame, suite: str, items: Path | None = None) -> list[Page]:
+def pages_of(
+    records: pd.DataFrame, suite: str, items: Path | None = None, published: Sequence[Published] = ()
+) -> list[Page]:
     """The pages of one suite: its leaderboard, and its analyses where there are any."""
     own = of_suite(records, suite)
     inside = is_analysis(own)
-    pages = [] if inside.all() else [leaderboard_page(own, suite, items)]
+    pages = [] if inside.all() else [leaderboard_page(own, suite, items, published)]
     return [*pages, inside_page(own, suite)] if inside.any() else pages
 
 
