@@ -18,7 +18,10 @@ Rule = Literal["best", "layer", "last", "final", "draws"]
 Printed = Literal["percent", "fraction"]
 
 INPUT_SIZE = 224
-"""Side in pixels of the backbones' input in every source, as records tell it (views scale with it)."""
+"""Side in pixels of the backbones' input in every source of ours, as records tell it (views scale with it)."""
+
+SIZE = "input_size"
+"""Column that a file may have after the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class Published:
         second_hand: Whether it was read from a third party's transcription.
         not_comparable: Why no run of ours can be compared with it; "" where one can.
         conditions: How it was measured, as far as the protocol does not say so, or differs.
+        input_size: Side in pixels of the backbone's input, as records tell it.
     """
 
     source: str
@@ -97,6 +101,7 @@ class Published:
     second_hand: bool
     not_comparable: str
     conditions: str
+    input_size: int = INPUT_SIZE
 
     @property
     def comparable(self) -> bool:
@@ -109,8 +114,8 @@ class Published:
         return 0.5 * 10.0**-self.decimals
 
 
-COLUMNS = tuple(field.name for field in fields(Published))
-"""Columns of a file, in order."""
+COLUMNS = tuple(field.name for field in fields(Published) if field.name != SIZE)
+"""Columns of a file, in order; `SIZE` may follow."""
 
 UNIQUE = ("table", "backbone", "task", "dataset", "protocol", "metric", "pooling", "rule", "conditions")
 """What no two numbers of a source have in common."""
@@ -145,7 +150,7 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
     """The numbers of one source.
 
     Args:
-        path: A CSV file with the columns `COLUMNS`, called after its source.
+        path: A CSV file with the columns `COLUMNS`, called after its source; ``input_size`` may follow them.
         own: Whether the source is the user's and need not be one of `SOURCES`.
 
     Raises:
@@ -157,7 +162,7 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
             rows = [(reader.line_num, row) for row in reader]
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"cannot read the published numbers in {path}: {error}") from error
-    if tuple(reader.fieldnames or ()) != COLUMNS:
+    if tuple(reader.fieldnames or ()) not in (COLUMNS, (*COLUMNS, SIZE)):
         raise InputError(f"{path}, line 1: expected the columns {', '.join(COLUMNS)}")
     found: list[Published] = []
     lines: dict[tuple[object, ...], int] = {}
@@ -175,7 +180,7 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
 
 def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Published:
     """One row, checked; its source is one of some."""
-    if any(not isinstance(text, str) for text in row.values()) or set(row) != set(COLUMNS):
+    if any(not isinstance(text, str) for text in row.values()) or set(row) - {SIZE} != set(COLUMNS):
         raise InputError(f"{where}: expected {len(COLUMNS)} cells")
     empty = [name for name in (*UNIQUE, "value") if not row[name].strip()]
     if empty:
@@ -200,6 +205,7 @@ def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Publ
         second_hand=_one_of(row, "second_hand", ("yes", "no"), where) == "yes",
         not_comparable=row["not_comparable"],
         conditions=row["conditions"],
+        input_size=_whole(row, SIZE, where) or INPUT_SIZE if SIZE in row else INPUT_SIZE,
     )
     _require_comparable(one, where)
     _require_layer(one, where)
@@ -243,7 +249,7 @@ def _whole(row: Mapping[str, str], column: str, where: str) -> int | None:
     text = row[column]
     if not text:
         return None
-    if not re.fullmatch(r"[0-9]{1,3}", text):
+    if not re.fullmatch(r"[0-9]{1,4}", text):
         raise InputError(f"{where}: {column} must be a whole number or empty, not {text!r}")
     return int(text)
 

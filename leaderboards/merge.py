@@ -114,10 +114,10 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
     if numbers[0].keys() != numbers[1].keys():
         return "they are of different layers, poolings or metrics"
     for place, value in numbers[0].items():
-        other = numbers[1][place]
-        if not _alike(value, other, str(first["task"].iloc[0]), bool(first["analysis"].iloc[0])):
+        second_value = numbers[1][place]
+        if not _alike(value, second_value, str(first["task"].iloc[0]), bool(first["analysis"].iloc[0])):
             where = f"{place[4]} of layer {place[0]} ({place[2]})"
-            return f"{where} is {_said(value)} in the one and {_said(other)} in the other"
+            return f"{where} is {_said(value)} in the one and {_said(second_value)} in the other"
     return ""
 
 
