@@ -85,4 +85,6 @@ def _described(function: Callable[..., object]) -> str:
     return f"{call}\n\n{indent(inspect.getdoc(function) or '', ' ' * 4)}"
 
 
-__doc__ = "\n\n".join([(__doc__ or "").rstrip(), *map(_described, (run, compare))])
+_PUBLIC: tuple[Callable[..., object], ...] = (run, compare)
+
+__doc__ = "\n\n".join([(__doc__ or "").rstrip(), *map(_described, _PUBLIC)])

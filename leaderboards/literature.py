@@ -18,7 +18,7 @@ Rule = Literal["best", "layer", "last", "final", "draws"]
 Printed = Literal["percent", "fraction"]
 
 INPUT_SIZE = 224
-"""Side in pixels of the backbones' input in every source of ours, as records tell it (views scale with it)."""
+"""Side in pixels of the backbones' input in every source of ours; views scale with it."""
 
 SIZE = "input_size"
 """Column that a file may have after the others."""
