@@ -126,7 +126,7 @@ def test_only_scores_of_the_same_data_are_compared(two, tmp_path):
     found = match(mixed, tmp_path, NAMES, "best")
     assert [one.column.task for one in found.rows] == ["spair"]
     assert all("scored on different images or ground truth" in line for line in found.left_out)
-    with pytest.raises(InputError, match="cannot be compared: .*different images or ground truth"):
+    with pytest.raises(InputError, match=r"cannot be compared: .*different images or ground truth"):
         match(mixed, tmp_path, NAMES, "best", ["knn"])
 
 
