@@ -111,6 +111,8 @@ def called_with(
     def decorate(function: Callable[[Form], Result]) -> Callable[P, Result]:
         @wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> Result:
+            for name in kwargs.keys() & set(without):
+                raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}")
             return function(form(*args, **kwargs))
 
         returns = inspect.signature(function).return_annotation
