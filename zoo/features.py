@@ -1,7 +1,8 @@
 """Features of one layer, and what every backbone offers."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import torch
@@ -18,7 +19,8 @@ class LayerFeatures:
         layer: Where they were read.
         cls: Class token, [batch dim]; None where the backbone has none.
         grid: Patch tokens or the feature map, [batch height width dim], row 0 at the top; prefix tokens are
-            gone. It may be a view of the live activation: copy what must outlive the visit.
+            gone. It may be a view of the live activation, which stays as it is until its block ends: copy
+            what must outlive that.
     """
 
     layer: Layer
@@ -35,7 +37,7 @@ class LayerFeatures:
         return LayerFeatures(self.layer, None if self.cls is None else self.cls[rows], self.grid[rows])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AttentionMaps:
     """Attention probabilities of one block for one batch of images.
 
@@ -52,8 +54,21 @@ class AttentionMaps:
     prefix_tokens: int
     cells: tuple[int, int]
 
+    @cached_property
+    def patches(self) -> Tensor:
+        """How patches attend to patches, [batch heads patches patches], float32; must not be changed.
+
+        Prefix rows and columns are cut off, and each row is divided by its sum; a row that gives nothing to
+        patches stays zero. It is computed once for all that look at this batch.
+        """
+        inside = self.probabilities[..., self.prefix_tokens :, self.prefix_tokens :].float()
+        total = inside.sum(dim=-1, keepdim=True)
+        return inside / torch.where(total > 0, total, 1)
+
     def of(self, rows: slice) -> "AttentionMaps":
-        """The same of some images of the batch; a view."""
+        """The same of some images of the batch, a view; of all of them, itself."""
+        if rows.indices(len(self.probabilities)) == (0, len(self.probabilities), 1):
+            return self
         return AttentionMaps(self.layer, self.probabilities[rows], self.prefix_tokens, self.cells)
 
 
@@ -70,11 +85,32 @@ class BackboneIdentity:
     fingerprint: str
 
 
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights that say something without an image; they must not be changed.
+
+    Attributes:
+        filters: First convolution, of the patch embedding or the stem, [dim 3 height width]: it acts on the
+            normalised input. BiT's are standardised, as it convolves with them.
+        positions: Trained embeddings of the patches' positions, without those of prefix tokens, on the square
+            grid of the training, [rows columns dim].
+        position_bias: What BEiT and data2vec add to the scores of attention, [blocks heads 2g-1 2g-1] for a
+            grid of g x g patches, one block if all share it: entry ``[dy + g - 1, dx + g - 1]`` where the
+            query is dy rows below and dx columns right of the key.
+        reason: By the name of what is None, why, in a sentence.
+    """
+
+    filters: Tensor | None
+    positions: Tensor | None
+    position_bias: Tensor | None
+    reason: Mapping[str, str]
+
+
 Shown = LayerFeatures | AttentionMaps
 """What a forward shows of a layer: attention of ``probabilities``, features of every other tap."""
 
 Visitor = Callable[[Shown], None]
-"""Is called once for each layer; must not change what it is shown, and copy what outlives the call."""
+"""Is called once for each layer; must not change what it is shown, which it may hold until the block ends."""
 
 
 class Visitable(Protocol):
@@ -129,7 +165,7 @@ class Visitable(Protocol):
 
 
 class Backbone(Visitable, Protocol):
-    """A visitable network that says beforehand which layers it cannot show."""
+    """A visitable network that says beforehand which layers it cannot show, and shows some weights."""
 
     def refusal(self, layers: Collection[Layer]) -> str:
         """Why it cannot show one of these layers, in a sentence; "" if it can show them all.
@@ -137,4 +173,8 @@ class Backbone(Visitable, Protocol):
         `visit` raises InputError with the same sentence for such layers, so that a pass that asks first can
         leave out only who asked for them.
         """
+        ...
+
+    def weights(self) -> Weights:
+        """Filters, position embeddings and position biases, float32 on its device."""
         ...

@@ -1,7 +1,7 @@
 """The frozen description of a backbone and the names of its layers. Imports nothing heavy."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 FAMILIES: tuple[str, ...] = (
     "FS",
@@ -26,12 +26,38 @@ FAMILIES: tuple[str, ...] = (
 )
 """Families of the registry in the order of the tables; own backbones may be of others."""
 
-Tap = Literal["block", "final", "norm1", "probabilities", "attention", "norm2", "mlp"]
+Tap = Literal[
+    "input",
+    "norm1",
+    "query",
+    "key",
+    "value",
+    "probabilities",
+    "heads",
+    "attention",
+    "mid",
+    "norm2",
+    "mlp_hidden",
+    "mlp",
+    "skip",
+    "branch",
+    "block",
+    "final",
+]
 
-SUBLAYER_TAPS: tuple[Tap, ...] = ("norm1", "attention", "norm2", "mlp")
-"""Taps inside a block that have features, in the order in which a forward reaches them."""
+TRANSFORMER_TAPS: tuple[Tap, ...] = (
+    *("input", "norm1", "query", "key", "value", "heads"),
+    *("attention", "mid", "norm2", "mlp_hidden", "mlp"),
+)
+"""Taps inside a block of a transformer that have features, in the order of a forward."""
 
-_ORDER: tuple[Tap, ...] = ("norm1", "probabilities", "attention", "norm2", "mlp", "block", "final")
+CONVNET_TAPS: tuple[Tap, ...] = ("input", "skip", "branch")
+"""Taps inside a residual block of a ConvNet, in the order in which they are shown."""
+
+SUBLAYER_TAPS: tuple[Tap, ...] = (*TRANSFORMER_TAPS, *CONVNET_TAPS[1:])
+"""All taps inside a block that have features."""
+
+_ORDER: tuple[Tap, ...] = get_args(Tap)
 
 Interpolation = Literal["huggingface", "dino", "timm"]
 """How absolute position embeddings are fitted to another grid: `zoo.load.positions`."""
@@ -47,10 +73,19 @@ class Layer:
     what enters block 1. ``tap="final"``: the last block's output after the family's final norm; its index is
     the depth. For a ResNet, blocks are its residual blocks and index 0 is the stem.
 
-    Inside a block of a transformer, 1..depth: ``norm1`` and ``norm2`` are the outputs of its two norms, which
-    are what its attention and its MLP see; ``attention`` and ``mlp`` are what these two add to the residual
-    stream, after LayerScale where there is one. ``probabilities`` are what its attention weighs with:
-    not features but `zoo.features.AttentionMaps`, computed only where they are asked for.
+    Inside a block, 1..depth, ``input`` is what enters it. In a transformer, ``norm1`` and ``norm2`` are the
+    outputs of its two norms, which are what its attention and its MLP see. ``query``, ``key`` and ``value``
+    are those of all heads side by side, as they attend: after a rotary embedding where there is one, before
+    the scale and any position bias. ``heads`` are the outputs of all heads side by side, before they are
+    projected. ``attention`` and ``mlp`` are what these two add to the residual stream, after LayerScale where
+    there is one. ``mid`` is the stream between them: ``input`` + ``attention``, and ``block`` is ``mid`` +
+    ``mlp``; in a block that was trained without skips, ``mid`` is ``attention`` alone and ``block`` is
+    ``mlp``. ``mlp_hidden`` is what the MLP projects back, after its activation and its gate.
+    ``probabilities`` are what its attention weighs with: not features but `zoo.features.AttentionMaps`,
+    computed only where they are asked for.
+
+    In a residual block of a ConvNet, ``skip`` is what goes past the convolutions, after the projection where
+    there is one, and ``branch`` is what is added to it, before any activation of the sum.
     """
 
     index: int
@@ -105,6 +140,9 @@ class BackboneSpec:
         stages: Blocks with their widths and strides; a plain ViT has one stage.
         model_types: What ``model_type`` in ``config.json`` may be, and what `zoo.load.convert` may make of a
             state dict under original names; anything if empty.
+        taps: What a backbone of somebody's own shows inside its blocks, beside probabilities; None where it
+            shows nothing, and for all that is no Python object: a transformer is taken to have all
+            `TRANSFORMER_TAPS`, a ConvNet all `CONVNET_TAPS`.
         mlp_width: Channels inside the MLP of a plain Vision Transformer; None where they are 4 x the width.
         heads: Attention heads, of the last stage where stages differ; None for a ConvNet.
         prefix_tokens: Tokens before the patch tokens (class and registers); 0 for a ConvNet.
@@ -132,6 +170,7 @@ class BackboneSpec:
     checkpoint: CheckpointFormat = "transformers"
     model_types: tuple[str, ...] = ()
     stages: tuple[Stage, ...]
+    taps: tuple[Tap, ...] | None = None
     mlp_width: int | None = None
     heads: int | None
     prefix_tokens: int
@@ -177,13 +216,23 @@ class BackboneSpec:
         blocks = tuple(Layer(index) for index in range(self.depth + 1))
         return (*blocks, Layer(self.depth, "final")) if self.has_final else blocks
 
+    @property
+    def inside(self) -> tuple[Tap, ...]:
+        """Taps of every block that have features, in the order of a forward; see ``taps``."""
+        if self.taps is not None:
+            return tuple(tap for tap in SUBLAYER_TAPS if tap in self.taps)
+        if self.is_floor or self.checkpoint == "object":
+            return ()
+        return CONVNET_TAPS if self.heads is None else TRANSFORMER_TAPS
+
     def has(self, layer: Layer) -> bool:
-        """Whether there is such a layer; a transformer is taken to have all that is inside blocks."""
+        """Whether there is such a layer; a network is taken to have all that its kind has inside blocks."""
         if layer.tap == "block":
             return 0 <= layer.index <= self.depth
         if layer.tap == "final":
             return self.has_final and layer.index == self.depth
-        return self.heads is not None and 1 <= layer.index <= self.depth
+        there = self.heads is not None if layer.tap == "probabilities" else layer.tap in self.inside
+        return there and 1 <= layer.index <= self.depth
 
     def stage_of(self, layer: Layer) -> Stage:
         """Stage that a layer belongs to; layer 0 has the first stage's stride and its own width."""

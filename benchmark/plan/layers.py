@@ -19,8 +19,8 @@ def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block
     inside = [tap for tap in taps if tap in SUBLAYER_TAPS]
     if spec.is_floor or not inside:
         return blocks
-    if spec.heads is None:
-        raise InputError(f"{spec.name} has no {inside[0]} in its blocks: leave it or --taps out")
+    if missing := [tap for tap in inside if tap not in spec.inside]:
+        raise InputError(f"{spec.name} has no {missing[0]} in its blocks: leave it or --taps out")
     indices = {layer.index for layer in blocks if layer.tap == "block"} - {0}
     layers = {Layer(index, tap) for index in indices for tap in inside}
     if not layers:

@@ -77,7 +77,10 @@ class Request:
         "all", "all, or a list such as 4,8-12,final (0: the input).", parsers.text
     )
     taps: Option[Texts, tuple[Tap, ...]] = Option(
-        "block", "What to read of them, one or several: block,norm1,attention,norm2,mlp.", parsers.taps
+        "block",
+        "What to read of them, one or several: block,input,norm1,query,key,value,heads,attention,mid,norm2,"
+        "mlp_hidden,mlp; of ResNets block,input,skip,branch.",
+        parsers.taps,
     )
     input_size: Option[int | None, int | None] = Option(
         None, "Side of the images in pixels.", parsers.whole, least=1, shown="each backbone's own"

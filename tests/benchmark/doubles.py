@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tasks.base import Group, Source
 from tasks.datasets.base import UnreadableImageError
-from zoo.features import LayerFeatures, Visitor
+from zoo.features import LayerFeatures, Visitor, Weights
 from zoo.spec import BackboneSpec, Layer, Stage
 from zoo.view.views import ResizeCrop, View
 
@@ -59,6 +59,9 @@ class CountingBackbone:
 
     def refusal(self, layers: Collection[Layer]) -> str:
         return ""
+
+    def weights(self) -> Weights:
+        return Weights(None, None, None, {})
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
         self.batches.append(len(pixels))

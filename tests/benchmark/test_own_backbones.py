@@ -22,7 +22,7 @@ from tests.benchmark.runs import command, run
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import reduce
 from zoo.errors import InputError
-from zoo.features import AttentionMaps, Shown
+from zoo.features import AttentionMaps, LayerFeatures, Shown, Weights
 from zoo.load.own import own_backbone
 from zoo.registry import find
 from zoo.spec import Layer
@@ -123,6 +123,64 @@ def test_an_own_backbone_is_not_asked_for_attention(write_attender: Callable[...
         assert backbone.refusal(spec.layers) == ""
         with pytest.raises(InputError, match=sentence):
             backbone.visit(torch.zeros(1, 3, 64, 64).byte(), lambda _: None, [Layer(2, "probabilities")])
+
+
+def test_the_inside_of_an_own_backbone(
+    write_attender: Callable[..., str], tmp_path: Path, data: Path
+) -> None:
+    (spec,) = find([write_attender("own_inside")])
+    backbone = own_backbone(spec, torch.device("cpu"), torch.float32)
+    seen: list[Shown] = []
+    pixels = torch.randint(0, 256, (2, 3, 64, 96), dtype=torch.uint8)
+    backbone.visit(pixels, seen.append, [Layer(1), Layer(1, "heads"), Layer(0)])
+    assert [str(shown.layer) for shown in seen] == ["0", "1.heads", "1"]
+    before, heads, after = (shown.grid for shown in seen if isinstance(shown, LayerFeatures))
+    assert torch.equal(before + heads, after)
+    assert backbone.refusal([Layer(2, "mid")]) == (
+        "own-attender has no layer 2.mid; its layers are 0, 1, 2, and heads of every block."
+    )
+    records = run(tmp_path, [spec.repository], "knn", data=data, layers="2", taps="heads")
+    assert records.attrs["failures"] == []
+    assert set(records["tap"]) == {"heads"}
+    assert records["value"].notna().all()
+
+
+def test_what_an_own_backbone_may_not_show(write_attender: Callable[..., str]) -> None:
+    with pytest.raises(
+        InputError, match=r"has the tap 'final'; taps inside blocks are input, norm1, .*, branch"
+    ):
+        find([write_attender("own_tap", 'taps=("heads",)', 'taps=("heads", "final")')])
+    (spec,) = find([write_attender("own_untold", '        taps=("heads",),\n', "")])
+    backbone = own_backbone(spec, torch.device("cpu"), torch.float32)
+    assert backbone.refusal([Layer(1, "heads")]).endswith("its layers are 0, 1, 2.")
+    (spec,) = find([write_attender("own_wide", 'heads"), None, heads)', 'heads"), None, heads[:, 1:])')])
+    with pytest.raises(
+        InputError, match=r"grid .* of layer 1.heads should be \(1, 4, 4, 32\); it is \(1, 3, 4"
+    ):
+        own_backbone(spec, torch.device("cpu"), torch.float32).visit(
+            torch.zeros(1, 3, 64, 64).byte(), lambda _: None, [Layer(1, "heads")]
+        )
+
+
+def test_weights_of_an_own_backbone(write_attender: Callable[..., str]) -> None:
+    def weights(name: str, method: str = "") -> Weights:
+        (spec,) = find([write_attender(name, "    def visit(", f"{method}    def visit(")])
+        return own_backbone(spec, torch.device("cpu"), torch.float32).weights()
+
+    reason = "own-attender shows no weights; one that does has a method weights."
+    names = ("filters", "positions", "position_bias")
+    assert weights("own_mute") == Weights(None, None, None, dict.fromkeys(names, reason))
+    shows = """    def weights(self):
+        from zoo.features import Weights
+
+        return Weights(self.patches, None, None, {"positions": "none", "position_bias": "none"})
+
+"""
+    filters = weights("own_shows", shows).filters
+    assert filters is not None
+    assert filters.shape == (32, 3, 16, 16)
+    with pytest.raises(InputError, match=r"own-attender: weights\(\) gives dict; it should be Weights"):
+        weights("own_dict", "    def weights(self):\n        return {}\n\n")
 
 
 @pytest.mark.parametrize(

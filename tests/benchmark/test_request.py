@@ -40,6 +40,8 @@ FORMS = pytest.mark.parametrize(
     ],
 )
 
+TAPS = "block, input, norm1, query, key, value, heads, attention, mid, norm2, mlp_hidden, mlp, skip, branch"
+
 EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("backbones", ("a", "b/c"), ["a", Path("b/c")], ("a", "b/c")),
     ("backbones", ("a",), "a", ("a",)),
@@ -84,8 +86,8 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     ("workers", -1, "--workers takes a whole number of at least 1; found -1"),
     ("limit", 1.5, "--limit takes a whole number of at least 1; found 1.5"),
     ("limit", True, "--limit takes a whole number of at least 1; found True"),
-    ("taps", "block,head", "taps are block, norm1, attention, norm2, mlp; found block, head"),
-    ("taps", (), "taps are block, norm1, attention, norm2, mlp; found none"),
+    ("taps", "block,head", f"taps are {TAPS}; found block, head"),
+    ("taps", (), f"taps are {TAPS}; found none"),
     ("poolings", "max", "--poolings takes cls, mean or cls,mean; found 'max'"),
     ("poolings", [], "--poolings takes cls, mean or cls,mean; found []"),
     ("interpolation", "none", "--interpolation takes auto, huggingface, dino or timm; found 'none'"),

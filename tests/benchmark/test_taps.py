@@ -36,7 +36,19 @@ def test_taps_of_layers(layers: str, taps: tuple[str, ...], expected: str) -> No
     assert " ".join(map(str, chosen)) == expected
 
 
+def test_taps_of_convnets() -> None:
+    chosen = select_layers("1-2", SPEC, ("block", "skip", "branch"))
+    assert " ".join(map(str, chosen)) == "1.skip 1.branch 1 2.skip 2.branch 2"
+    assert select_layers("3", SPEC, ("input",)) == (Layer(3, "input"),)
+
+
 def test_wrong_taps_are_one_sentence() -> None:
+    with pytest.raises(InputError, match="double has no skip in its blocks: leave it or --taps out"):
+        select_layers("all", TOKENS, ("norm1", "skip"))
+    own = replace(TOKENS, checkpoint="object")
+    with pytest.raises(InputError, match="double has no norm1 in its blocks"):
+        select_layers("all", own, ("norm1",))
+    assert select_layers("1", replace(own, taps=("mlp", "norm1")), ("norm1",)) == (Layer(1, "norm1"),)
     with pytest.raises(InputError, match="double has no norm1 in its blocks"):
         select_layers("all", SPEC, ("norm1",))
     with pytest.raises(InputError, match="layers '0,final' have no mlp"):
@@ -49,7 +61,9 @@ def test_wrong_options_are_one_sentence(capsys: pytest.CaptureFixture[str], tmp_
     def error(*arguments: object) -> str:
         return command(capsys, "run", "-b", "mini-dino", "mini-resnet", "-o", tmp_path, *arguments).error
 
-    assert "taps are block, norm1, attention, norm2, mlp; found head" in error("--taps", "head")
+    assert "mlp_hidden, mlp, skip, branch; found head" in error("--taps", "head")
+    assert "mini-resnet has no norm1 in its blocks: leave it or --taps out" in error("--taps", "norm1")
+    assert "mini-dino has no branch in its blocks: leave it or --taps out" in error("--taps", "branch")
     assert "--interpolation takes auto, huggingface, dino or timm; found 'bicubic'" in error(
         "--interpolation", "bicubic"
     )
@@ -65,6 +79,28 @@ def test_depth_wise_cka(new_place: Callable[[], Path], data: Path) -> None:
     assert places == [(*first, *second) for first in order for second in order]
     page = (place / "out" / "tables" / "standard.md").read_text()
     assert "The last blocks were not compared" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "taps"),
+    [
+        ("mini-fs", "norm1,query,key,value,heads,attention,mid,norm2,mlp_hidden,mlp"),
+        ("mini-resnet", "skip,branch"),
+    ],
+)
+def test_tasks_on_vectors_and_grids_read_the_inside(
+    name: str, taps: str, new_place: Callable[[], Path], data: Path
+) -> None:
+    records = run(new_place(), [name], "knn", "davis", data=data, layers="2", taps=taps)
+    assert records.attrs["failures"] == []
+    assert (records["reason"] == "").all()
+    main = records[records["primary"] & (records["backbone"] == name)]
+    for task in ("knn", "davis"):
+        own = main[main["task"] == task]
+        assert set(own["layer"]) == {2}
+        assert set(own["tap"]) == set(taps.split(","))
+        assert own["value"].notna().all()
+    assert main[main["task"] == "davis"]["value"].nunique() > 1  # taps are not one and the same
 
 
 def test_leaderboards_choose_among_blocks_only(again: Path, data: Path, whole: Whole) -> None:

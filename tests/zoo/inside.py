@@ -38,9 +38,9 @@ def inside(reduced: Reduced, x: Tensor, index: int, cells: tuple[int, int]) -> I
     epsilon = 1e-5 if is_clip else 1e-6
     width = x.shape[-1]
     norm1 = functional.layer_norm(x, (width,), block["norm1.weight"], block["norm1.bias"], epsilon)
+    projected = functional.linear(norm1, block["attn.qkv.weight"], block["attn.qkv.bias"]).chunk(3, -1)
     query, key, value = (
-        part.view(*part.shape[:2], heads, width // heads).transpose(1, 2)
-        for part in functional.linear(norm1, block["attn.qkv.weight"], block["attn.qkv.bias"]).chunk(3, -1)
+        part.view(*part.shape[:2], heads, width // heads).transpose(1, 2) for part in projected
     )
     scores = query @ key.transpose(-1, -2) / math.sqrt(width // heads)
     if reduced.spec.family == "BEiT":
@@ -56,7 +56,9 @@ def inside(reduced: Reduced, x: Tensor, index: int, cells: tuple[int, int]) -> I
     hidden = hidden * torch.sigmoid(1.702 * hidden) if is_clip else functional.gelu(hidden)
     mlp = functional.linear(hidden, block["mlp.fc2.weight"], block["mlp.fc2.bias"])
     mlp = mlp * block.get("gamma_2", torch.ones(()))
-    taps = {"norm1": norm1, "attention": attention, "norm2": norm2, "mlp": mlp, "block": y + mlp}
+    taps = {"input": x, "norm1": norm1, **dict(zip(("query", "key", "value"), projected, strict=True))}
+    taps |= {"heads": mixed, "attention": attention, "mid": y, "norm2": norm2}
+    taps |= {"mlp_hidden": hidden, "mlp": mlp, "block": y + mlp}
     return Inside(taps, probabilities)
 
 

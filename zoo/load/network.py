@@ -18,7 +18,7 @@ from zoo.load.convert import convert, has_names_of_transformers, kind_of, told_h
 from zoo.load.facts import read_facts, read_network
 from zoo.load.quiet import quiet
 from zoo.look.network import Network
-from zoo.look.sublayers import SUBLAYERS
+from zoo.look.sublayers import RESIDUALS, SUBLAYERS
 from zoo.spec import BackboneSpec
 
 
@@ -38,7 +38,7 @@ def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
         final_norm=_final_norm(model, architecture) if spec.has_final else None,
         interpolates=architecture.interpolates,
         convolutional=architecture.convolutional,
-        sublayers=SUBLAYERS.get(architecture.model_type),
+        parts=SUBLAYERS.get(architecture.model_type) or RESIDUALS.get(architecture.model_type),
     )
 
 

@@ -13,7 +13,7 @@ from zoo.errors import InputError
 from zoo.features import Visitable
 from zoo.look.own import OwnBackbone, shows_attention
 from zoo.references import current_directory, find_object
-from zoo.spec import BackboneSpec
+from zoo.spec import SUBLAYER_TAPS, BackboneSpec
 
 _ATTRIBUTES: dict[str, type] = {
     "spec": BackboneSpec,
@@ -100,6 +100,12 @@ def _wrong(spec: BackboneSpec) -> Iterator[str]:
         yield f"has the family {spec.family!r}; take a word of letters, digits and .-_@/+"
     if spec.is_floor:
         yield f"has the family {spec.family!r}, which is that of the random floor; take another word"
+    if wrong := [tap for tap in spec.taps or () if tap not in SUBLAYER_TAPS]:
+        yield f"has the tap {wrong[0]!r}; taps inside blocks are {', '.join(SUBLAYER_TAPS)}"
+    yield from _wrong_numbers(spec)
+
+
+def _wrong_numbers(spec: BackboneSpec) -> Iterator[str]:
     numbers = [number for stage in spec.stages for number in (stage.blocks, stage.width, stage.stride)]
     if not numbers or min(numbers) < 1:
         yield "needs stages with blocks, widths and strides from 1 on"

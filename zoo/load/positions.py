@@ -15,6 +15,7 @@ from math import isqrt
 import torch
 from torch import Tensor, nn
 
+from zoo.look.weights import position_table
 from zoo.spec import Interpolation
 
 OFFSET = 0.1
@@ -55,17 +56,8 @@ def use_rule(body: nn.Module, patch: int, rule: Interpolation) -> None:
         rule: The rule.
     """
     embeddings = getattr(body, "embeddings", None)
-    if rule != "huggingface" and embeddings is not None and _table(embeddings) is not None:
+    if rule != "huggingface" and embeddings is not None and position_table(embeddings) is not None:
         embeddings.interpolate_pos_encoding = partial(_fitted, embeddings, patch, rule)
-
-
-def _table(embeddings: nn.Module) -> nn.Parameter | None:
-    """Position embeddings of the training, [1 tokens dim] or [tokens dim]."""
-    found = getattr(embeddings, "position_embeddings", None)
-    holder = getattr(embeddings, "position_embedding", None)
-    if isinstance(holder, nn.Embedding):
-        found = holder.weight
-    return found if isinstance(found, nn.Parameter) else None
 
 
 def _fitted(
@@ -73,6 +65,6 @@ def _fitted(
 ) -> Tensor:
     """Stands in for the method of transformers, which is told the tokens and the image's sides in pixels."""
     del tokens
-    table = _table(embeddings)
+    table = position_table(embeddings)
     assert table is not None
     return fitted_positions(table.view(1, -1, table.shape[-1]), (height // patch, width // patch), rule)

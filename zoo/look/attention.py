@@ -11,6 +11,7 @@ from zoo.errors import InputError
 from zoo.features import AttentionMaps
 from zoo.look.network import Network
 from zoo.look.split import Cells
+from zoo.look.sublayers import Sublayers
 from zoo.spec import BackboneSpec, Layer
 
 EAGER = "eager"
@@ -19,8 +20,12 @@ EAGER = "eager"
 
 def gives_probabilities(network: Network) -> bool:
     """Whether the network can be made to compute its attention probabilities as tensors."""
-    known = network.sublayers is not None and network.sublayers.probabilities is not None
-    return known and isinstance(network.body, PreTrainedModel)
+    parts = network.parts
+    return (
+        isinstance(parts, Sublayers)
+        and parts.gives_probabilities
+        and isinstance(network.body, PreTrainedModel)
+    )
 
 
 @contextmanager
@@ -47,8 +52,7 @@ def watch_attention(
     It must be there before any hook that reads what the attention adds to the stream, and shown is None where
     the network computed none.
     """
-    assert network.sublayers is not None
-    assert network.sublayers.probabilities is not None
+    assert isinstance(network.parts, Sublayers)
     block = network.blocks[layer.index - 1]
 
     def after(
@@ -57,7 +61,7 @@ def watch_attention(
         show(layer, output[1])
         return output[0], None
 
-    return block.get_submodule(network.sublayers.probabilities).register_forward_hook(after)
+    return block.get_submodule(network.parts.attends).register_forward_hook(after)
 
 
 def attention_maps(

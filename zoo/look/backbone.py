@@ -1,24 +1,26 @@
 """A network of transformers that shows every layer of one forward pass to a visitor."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
+from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
 from zoo.errors import InputError
-from zoo.features import BackboneIdentity, Shown, Visitor
+from zoo.features import BackboneIdentity, Shown, Visitor, Weights
 from zoo.look.attention import attention_maps, eager, gives_probabilities, watch_attention
 from zoo.look.layers import require, unknown_layer, wanted_layers
 from zoo.look.network import Network
 from zoo.look.precision import exact_float32
 from zoo.look.split import Cells, cells_of, map_features, token_features
-from zoo.look.sublayers import tap_module, unknown_sublayer
+from zoo.look.sublayers import knows, unknown_sublayer
+from zoo.look.taps import after, before, watch_inside
+from zoo.look.weights import weights_of
 from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
 
 _Show = Callable[[Layer, Tensor | None], None]
-_Output = Tensor | tuple[Tensor, ...]
 
 
 class HookedBackbone:
@@ -55,7 +57,7 @@ class HookedBackbone:
         if unknown := unknown_layer(self.spec, layers):
             return unknown
         for layer in wanted_layers(self.spec, layers):
-            if layer.tap in SUBLAYER_TAPS and self._network.sublayers is None:
+            if layer.tap in SUBLAYER_TAPS and not knows(self._network.parts, layer.tap):
                 return unknown_sublayer(self.spec, layer)
             if layer.tap == "probabilities" and not gives_probabilities(self._network):
                 return f"{self.spec.name} is a network whose attention probabilities cannot be read."
@@ -80,12 +82,17 @@ class HookedBackbone:
             if any(layer.tap == "probabilities" for layer in wanted):
                 hooks.enter_context(eager(self._network))
             for layer in wanted:
-                hooks.callback(self._watch(layer, show).remove)
+                for hook in self._watch(layer, show):
+                    hooks.callback(hook.remove)
             self._forward(pixels)
         if tuple(shown) != wanted:
             raise InputError(
                 f"{self.spec.name}: the network showed {len(shown)} layers, the entry has {len(wanted)}."
             )
+
+    def weights(self) -> Weights:
+        """Filters, position embeddings and position biases; see `zoo.features.Backbone`."""
+        return weights_of(self.spec, self._network)
 
     def _forward(self, pixels: Tensor) -> None:
         options = {"interpolate_pos_encoding": True} if self._network.interpolates else {}
@@ -104,38 +111,18 @@ class HookedBackbone:
         split = map_features if self._network.convolutional else token_features
         return split(self.spec, layer, activation, batch, cells)
 
-    def _watch(self, layer: Layer, show: _Show) -> RemovableHandle:
-        """Hook that shows a layer when the forward reaches it."""
+    def _watch(self, layer: Layer, show: _Show) -> Iterator[RemovableHandle]:
+        """Hooks that show a layer when the forward reaches it."""
         blocks, norm = self._network.blocks, self._network.final_norm
         if layer.tap == "probabilities":
-            return watch_attention(self._network, layer, show)
-        if layer.tap in SUBLAYER_TAPS:
-            return self._watch_inside(layer, show)
-        if layer.index == 0:
-
-            def before(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-                show(layer, inputs[0])
-
-            return blocks[0].register_forward_pre_hook(before)
-
-        def after(_: nn.Module, __: tuple[Tensor, ...], output: _Output) -> None:
-            activation = _first(output)
-            final = layer.tap == "final" and norm is not None
-            show(layer, norm(activation) if final and norm is not None else activation)
-
-        return blocks[layer.index - 1].register_forward_hook(after)
-
-    def _watch_inside(self, layer: Layer, show: _Show) -> RemovableHandle:
-        """Hook that shows what a sublayer of a block gives."""
-        block = self._network.blocks[layer.index - 1]
-        assert self._network.sublayers is not None
-        module, finish = tap_module(self._network.sublayers, layer, block)
-
-        def after(_: nn.Module, __: tuple[Tensor, ...], output: _Output) -> None:
-            show(layer, finish(_first(output)))
-
-        return module.register_forward_hook(after)
-
-
-def _first(output: _Output) -> Tensor:
-    return output if isinstance(output, Tensor) else output[0]
+            yield watch_attention(self._network, layer, show)
+        elif layer.tap in SUBLAYER_TAPS:
+            yield from watch_inside(
+                self._network.parts, layer.tap, blocks[layer.index - 1], partial(show, layer)
+            )
+        elif layer.index == 0:
+            yield before(blocks[0], partial(show, layer))
+        elif layer.tap == "final" and norm is not None:
+            yield after(blocks[-1], lambda stream: show(layer, norm(stream)))
+        else:
+            yield after(blocks[layer.index - 1], partial(show, layer))

@@ -1,9 +1,9 @@
 """Which layers a visitor asked for, in the order of the forward, and why a spec has not got one."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from zoo.errors import InputError
-from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
+from zoo.spec import BackboneSpec, Layer
 
 
 def wanted_layers(spec: BackboneSpec, layers: Collection[Layer] | None) -> tuple[Layer, ...]:
@@ -25,8 +25,13 @@ def unknown_layer(spec: BackboneSpec, layers: Collection[Layer]) -> str:
     if missing.tap == "probabilities":
         return _no_probabilities(spec, missing)
     names = ", ".join(str(layer) for layer in spec.layers)
-    inside = f", and {', '.join(SUBLAYER_TAPS[:-1])} and {SUBLAYER_TAPS[-1]} of every block"
-    return f"{spec.name} has no layer {missing}; its layers are {names}{inside if spec.heads else ''}."
+    inside = f", and {in_words(spec.inside)} of every block" if spec.inside else ""
+    return f"{spec.name} has no layer {missing}; its layers are {names}{inside}."
+
+
+def in_words(taps: Sequence[str]) -> str:
+    """Taps as a sentence lists them."""
+    return " and ".join([", ".join(taps[:-1]), taps[-1]] if len(taps) > 1 else taps)
 
 
 def _no_probabilities(spec: BackboneSpec, layer: Layer) -> str:

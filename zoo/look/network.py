@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from zoo.look.sublayers import Sublayers
+from zoo.look.sublayers import Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Network:
         final_norm: Norm after the last block; None where there is none.
         interpolates: Whether the forward must be asked to fit position embeddings to the image.
         convolutional: Whether blocks give feature maps instead of tokens.
-        sublayers: Where the parts of a block are; None where it has none, or they are not known.
+        parts: Where the parts of a block are; None where they are not known.
     """
 
     body: nn.Module
@@ -25,4 +25,4 @@ class Network:
     final_norm: nn.Module | None
     interpolates: bool
     convolutional: bool
-    sublayers: Sublayers | None
+    parts: Parts

@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from zoo.errors import InputError
-from zoo.features import AttentionMaps, LayerFeatures, Shown, Visitable, Visitor
+from zoo.features import AttentionMaps, LayerFeatures, Shown, Visitable, Visitor, Weights
 from zoo.look.layers import require, unknown_layer, wanted_layers
-from zoo.look.split import Cells, cells_of, finer
+from zoo.look.split import Cells, cells_of, shapes_of
+from zoo.look.weights import without_weights
 from zoo.spec import BackboneSpec, Layer
 
 ROW_TOLERANCE = 0.01
@@ -18,7 +19,8 @@ ROW_TOLERANCE = 0.01
 class OwnBackbone:
     """A backbone of somebody else, whose features are compared with what its spec says.
 
-    It is asked for attention probabilities only if it has an attribute ``attention`` that is true.
+    It is asked for attention probabilities only if it has an attribute ``attention`` that is true, and for
+    what is inside blocks only if its spec names it in ``taps``.
     """
 
     def __init__(self, spec: BackboneSpec, backbone: Visitable) -> None:
@@ -67,6 +69,22 @@ class OwnBackbone:
                 f"{self.spec.name} does not show layer {wanted[len(shown)]}, which it was asked for."
             )
 
+    def weights(self) -> Weights:
+        """Filters, position embeddings and position biases of an object that has a method ``weights``.
+
+        Raises:
+            InputError: They are no `zoo.features.Weights`.
+        """
+        give = getattr(self._backbone, "weights", None)
+        if not callable(give):
+            return without_weights(f"{self.spec.name} shows no weights; one that does has a method weights.")
+        found = give()
+        if not isinstance(found, Weights):
+            raise InputError(
+                f"{self.spec.name}: weights() gives {type(found).__name__}; it should be Weights."
+            )
+        return found
+
     def _check(self, found: Shown, batch: int, cells: Cells) -> None:
         """Shapes in every batch; numbers, for which a GPU must be waited for, in the first of each layer."""
         expected = AttentionMaps if found.layer.tap == "probabilities" else LayerFeatures
@@ -90,13 +108,15 @@ def shows_attention(backbone: Visitable) -> bool:
 
 
 def _check_features(spec: BackboneSpec, features: LayerFeatures, batch: int, cells: Cells) -> None:
-    stage = spec.stage_of(features.layer)
+    shapes = shapes_of(spec, features.layer, cells, features.grid.shape[-1])
+    found = tuple(features.grid.shape)
+    *size, width = next((shape for shape in shapes if found == (batch, *shape)), shapes[0])
     expected: dict[str, tuple[int, ...] | None] = {
-        "grid [batch height width dim]": (batch, *finer(spec, stage.stride, cells), stage.width),
-        "cls [batch dim]": (batch, stage.width) if spec.has_cls else None,
+        "grid [batch height width dim]": (batch, *size, width),
+        "cls [batch dim]": (batch, width) if spec.has_cls else None,
     }
-    found = (features.grid, features.cls)
-    for (what, shape), tensor in zip(expected.items(), found, strict=True):
+    tensors = (features.grid, features.cls)
+    for (what, shape), tensor in zip(expected.items(), tensors, strict=True):
         has = None if tensor is None else tuple(tensor.shape)
         if has != shape:
             raise InputError(f"{spec.name}: {what} of layer {features.layer} should be {shape}; it is {has}.")

@@ -8,9 +8,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from zoo.features import LayerFeatures, Visitor
+from zoo.features import LayerFeatures, Visitor, Weights
 from zoo.look.layers import require, unknown_layer, wanted_layers
 from zoo.look.split import cells_of, grid_of
+from zoo.look.weights import without_weights
 from zoo.spec import BackboneSpec, Layer, Stage
 
 SEED = 0
@@ -48,6 +49,10 @@ class RandomFloor:
             tokens = tokens.to(self.device, self.dtype)
             grid = grid_of(tokens, self.spec.prefix_tokens, (rows, columns))
             visitor(LayerFeatures(layer, tokens[:, 0] if self.spec.has_cls else None, grid))
+
+    def weights(self) -> Weights:
+        """None: its features are draws."""
+        return without_weights(f"{self.spec.name} has no weights.")
 
 
 def _digest(image: NDArray[np.uint8]) -> int:

@@ -5,10 +5,13 @@ from torch import Tensor
 
 from zoo.errors import InputError
 from zoo.features import LayerFeatures
-from zoo.spec import BackboneSpec, Layer
+from zoo.spec import BackboneSpec, Layer, Tap
 
 Cells = tuple[int, int]
 """Rows and columns of a grid."""
+
+UNPROMISED: tuple[Tap, ...] = ("query", "key", "value", "heads", "mlp_hidden")
+"""Taps whose number of channels no entry promises."""
 
 
 def cells_of(spec: BackboneSpec, pixels: Tensor) -> Cells:
@@ -44,18 +47,40 @@ def token_features(
     Raises:
         InputError: The tokens are not those that the entry promises.
     """
-    stage = spec.stage_of(layer)
-    rows, columns = cells = finer(spec, stage.stride, cells)
-    width = stage.width
-    expected = (batch, spec.prefix_tokens + rows * columns, width)
-    if tuple(tokens.shape) != expected:
+    shapes = shapes_of(spec, layer, cells, tokens.shape[-1])
+    found = tuple(tokens.shape)
+    expected: list[tuple[int, ...]] = [
+        (batch, spec.prefix_tokens + rows * columns, width) for rows, columns, width in shapes
+    ]
+    if found not in expected:
+        rows, columns, width = shapes[0]
         raise InputError(
             f"{spec.name}: layer {layer} should be {spec.prefix_tokens} prefix tokens and {rows} x {columns} "
-            f"patch tokens of width {width}, [batch tokens width] {list(expected)}; the network gives "
-            f"{list(tokens.shape)}."
+            f"patch tokens of width {width}, [batch tokens width] {list(expected[0])}; the network gives "
+            f"{list(found)}."
         )
-    grid = grid_of(tokens, spec.prefix_tokens, cells)
+    rows, columns, _ = shapes[expected.index(found)]
+    grid = grid_of(tokens, spec.prefix_tokens, (rows, columns))
     return LayerFeatures(layer, tokens[:, 0] if spec.has_cls else None, grid)
+
+
+def shapes_of(spec: BackboneSpec, layer: Layer, cells: Cells, width: int) -> list[tuple[int, int, int]]:
+    """Rows, columns and channels that a layer may have, the likeliest first.
+
+    What enters the first block of a stage is that stage's in some networks, and in others still the last
+    one's. Channels inside attention and MLP are promised by no entry: they are what the network gives.
+
+    Args:
+        spec: The backbone.
+        layer: The layer.
+        cells: Rows and columns of the coarsest grid.
+        width: Channels that the network gives.
+    """
+    stages = [spec.stage_of(layer)]
+    if layer.tap == "input":
+        stages.append(spec.stage_of(Layer(layer.index - 1)))
+    free = layer.tap in UNPROMISED
+    return [(*finer(spec, stage.stride, cells), width if free else stage.width) for stage in stages]
 
 
 def finer(spec: BackboneSpec, stride: int, cells: Cells) -> Cells:
@@ -75,11 +100,11 @@ def map_features(spec: BackboneSpec, layer: Layer, maps: Tensor, batch: int, cel
     Raises:
         InputError: The maps are not those that the entry promises.
     """
-    stage = spec.stage_of(layer)
-    expected = (batch, stage.width, *finer(spec, stage.stride, cells))
-    if tuple(maps.shape) != expected:
+    shapes = shapes_of(spec, layer, cells, maps.shape[1])
+    expected = [(batch, width, rows, columns) for rows, columns, width in shapes]
+    if tuple(maps.shape) not in expected:
         raise InputError(
             f"{spec.name}: layer {layer} should be feature maps [batch channels height width] "
-            f"{list(expected)}; the network gives {list(maps.shape)}."
+            f"{list(expected[0])}; the network gives {list(maps.shape)}."
         )
     return LayerFeatures(layer, None, maps.permute(0, 2, 3, 1))

@@ -20,7 +20,7 @@ from zoo.load.backbone import load
 from zoo.load.infer import infer
 from zoo.look.backbone import HookedBackbone
 from zoo.registry import find
-from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
+from zoo.spec import TRANSFORMER_TAPS, BackboneSpec, Layer
 
 
 def hooked(spec: BackboneSpec, loader: Loader) -> HookedBackbone:
@@ -162,7 +162,7 @@ def test_one_forward_shows_features_and_probabilities(loader: Loader) -> None:
         backbone = hooked(find([name])[0], loader)
         images, spec = pixels(2, 64, 64), backbone.spec
         alone: dict[Layer, Tensor] = {}
-        inside = [Layer(index, tap) for index in (1, 12) for tap in SUBLAYER_TAPS]
+        inside = [Layer(index, tap) for index in (1, 12) for tap in TRANSFORMER_TAPS]
         backbone.visit(images, lambda f, kept=alone: kept.update({f.layer: flat(f)}), [*spec.layers, *inside])
         forwards: list[int] = []
         handle = backbone._network.body.register_forward_pre_hook(lambda *_, n=forwards: n.append(1))
@@ -179,18 +179,16 @@ def test_one_forward_shows_features_and_probabilities(loader: Loader) -> None:
         backbone.visit(images, check, [*probabilities(spec), *spec.layers, *inside])
         handle.remove()
         assert len(forwards) == 1
-        assert len(order) == 14 + 12 + 8
-        assert [str(layer) for layer in order[:5]] == [
-            "0",
-            "1.norm1",
-            "1.probabilities",
-            "1.attention",
-            "1.norm2",
-        ]
+        assert len(order) == 14 + 12 + 22
+        first = "input norm1 query key value probabilities heads attention mid norm2 mlp_hidden mlp block"
+        assert order[0] == Layer(0)
+        assert [layer.tap for layer in order[1:14]] == first.split()
         assert [str(layer) for layer in order[-2:]] == ["12", "final"]
 
 
-@pytest.mark.parametrize("layers", [None, [Layer(1), Layer(2, "attention")]])
+@pytest.mark.parametrize(
+    "layers", [None, [Layer(1), Layer(2, "attention")], [Layer(2, tap) for tap in TRANSFORMER_TAPS]]
+)
 def test_a_forward_that_nobody_asks_stays_fused(layers: list[Layer] | None, loader: Loader) -> None:
     backbone = hooked(find(["mini-dino"])[0], loader)
     found: list[str] = []
@@ -214,5 +212,6 @@ def test_the_meta_device_sees_no_other_and_waits_for_nothing(tmp_path: Path) -> 
             assert tensor.is_meta
             seen.append(shown.layer)
 
-        backbone.visit(pixels(2, 64, 64), check, [*spec.layers, *probabilities(spec)])
-        assert len(seen) == 14 + 12
+        inside = [Layer(2, tap) for tap in TRANSFORMER_TAPS]
+        backbone.visit(pixels(2, 64, 64), check, [*spec.layers, *probabilities(spec), *inside])
+        assert len(seen) == 14 + 12 + 11

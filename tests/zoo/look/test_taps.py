@@ -1,0 +1,226 @@
+"""The inside of blocks: what its taps are to each other, in every family."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.zoo.conftest import Loader
+from tests.zoo.load.test_infer import save
+from tests.zoo.reduced import Reduced, pixels
+from zoo.features import LayerFeatures, Shown
+from zoo.load.infer import infer
+from zoo.look.backbone import HookedBackbone
+from zoo.look.sublayers import Sublayers, submodule
+from zoo.registry import find
+from zoo.spec import CONVNET_TAPS, BackboneSpec, Layer, Tap
+
+BIAS: dict[str, object] = {"layer_scale_init_value": 0.1}
+FAMILIES: dict[str, tuple[str, dict[str, object]]] = {
+    "vit": ("ViTModel", {}),
+    "deit": ("DeiTModel", {}),
+    "mae": ("ViTMAEModel", {}),
+    "msn": ("ViTMSNModel", {}),
+    "ijepa": ("IJepaModel", {}),
+    "clip": ("CLIPVisionModel", {}),
+    "metaclip2": ("MetaClip2VisionModel", {}),
+    "mlcd": ("MLCDVisionModel", {}),
+    "siglip": ("SiglipVisionModel", {}),
+    "beit": ("BeitModel", BIAS | {"use_relative_position_bias": True}),
+    "beit-shared": ("BeitForMaskedImageModeling", BIAS | {"use_shared_relative_position_bias": True}),
+    "beit-unscaled": ("BeitModel", {"layer_scale_init_value": 0.0}),
+    "data2vec": ("Data2VecVisionModel", BIAS | {"use_shared_relative_position_bias": True}),
+    "dinov2": ("Dinov2Model", {}),
+    "dinov2-gated": ("Dinov2Model", {"use_swiglu_ffn": True}),
+    "dinov2-registers": ("Dinov2WithRegistersModel", {"num_register_tokens": 3}),
+    "dinov3": ("DINOv3ViTModel", {"num_register_tokens": 4}),
+    "dinov3-gated": ("DINOv3ViTModel", {"num_register_tokens": 4, "use_gated_mlp": True}),
+    "aimv2": ("Aimv2VisionModel", {}),
+    "aimv2-native": ("Aimv2VisionModel", {"is_native": True}),
+}
+"""Class and options of a small network of every family whose inside is known."""
+
+
+def build(family: str, folder: Path, loader: Loader) -> HookedBackbone:
+    name, options = FAMILIES[family]
+    save(folder, name, **options)
+    backbone = loader(infer(str(folder), None, None))
+    assert isinstance(backbone, HookedBackbone)
+    return backbone
+
+
+def taps_of(spec: BackboneSpec) -> tuple[Tap, ...]:
+    return (*spec.inside, "block")
+
+
+def block_of(backbone: HookedBackbone, index: int, images: Tensor) -> dict[Tap, Tensor]:
+    """All that a block shows in one forward, with all its prefix tokens, [batch tokens dim]."""
+    seen: dict[Tap, Tensor] = {}
+    split = backbone._split
+
+    def keep(layer: Layer, activation: Tensor | None, batch: int, cells: tuple[int, int]) -> Shown:
+        assert activation is not None
+        seen[layer.tap] = activation.clone()
+        return split(layer, activation, batch, cells)
+
+    layers = [Layer(index, tap) for tap in taps_of(backbone.spec)]
+    maps = Layer(index, "probabilities")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(backbone, "_split", keep)
+        backbone.visit(images, lambda _: None, [*layers, *([] if backbone.refusal([maps]) else [maps])])
+    return seen
+
+
+def deviation(found: Tensor, expected: Tensor) -> float:
+    """Largest difference, relative to the largest number."""
+    return float((found - expected).abs().max() / expected.abs().max())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_identities_of_a_block(family: str, tmp_path: Path, loader: Loader) -> None:
+    backbone = build(family, tmp_path, loader)
+    seen = block_of(backbone, 2, pixels(2, 56, 42))
+    assert deviation(seen["input"] + seen["attention"], seen["mid"]) < 1e-5
+    assert deviation(seen["mid"] + seen["mlp"], seen["block"]) < 1e-5
+    block = backbone._network.blocks[1]
+    parts = backbone._network.parts
+    assert isinstance(parts, Sublayers)
+    down = submodule(block, parts.projections.hidden)
+    scale = getattr(block, parts.mlp_scale) if parts.mlp_scale else None
+    if "dinov" in family:
+        scale = block.get_submodule("layer_scale2").lambda1
+    projected = down(seen["mlp_hidden"])
+    assert deviation(projected if scale is None else projected * scale, seen["mlp"]) < 1e-5
+    query, key, value = (
+        seen[tap].unflatten(-1, (4, -1)).transpose(1, 2) for tap in ("query", "key", "value")
+    )
+    maps = (query @ key.mT / query.shape[-1] ** 0.5 + bias_of(backbone, block, (4, 3))).softmax(-1)
+    assert ("probabilities" in seen) == (family != "data2vec")
+    if "probabilities" in seen:
+        torch.testing.assert_close(seen["probabilities"], maps, rtol=0, atol=1e-6)
+    assert deviation((maps @ value).transpose(1, 2).flatten(2), seen["heads"]) < 1e-5
+
+
+def bias_of(backbone: HookedBackbone, block: nn.Module, cells: tuple[int, int]) -> Tensor:
+    """What is added to the scores of a block before the soft-max: relative positions, or nothing."""
+    for holder in (block, backbone._network.body):
+        for module in holder.modules():
+            if hasattr(module, "relative_position_bias_table"):
+                found: Tensor = module(cells)
+                return found
+    return torch.zeros(())
+
+
+CONVNETS = ("resnet50", "moco-resnet50", "bit-50", "convnext-t", "convnextv2-t", "dinov3-convnext-t")
+
+
+@pytest.mark.parametrize("name", CONVNETS)
+def test_the_identity_of_a_residual_block(name: str, small: Callable[[str], Reduced], loader: Loader) -> None:
+    backbone = loader(small(name).spec)
+    assert isinstance(backbone, HookedBackbone)
+    side = backbone.spec.input_size
+    images = pixels(2, side, 2 * side)
+    whole: dict[Layer, Tensor] = {}
+    backbone.visit(images, lambda shown: whole.update({shown.layer: grid_of(shown).clone()}))
+    for index in range(1, backbone.spec.depth + 1):
+        seen: dict[Tap, Tensor] = {}
+        layers = [Layer(index, tap) for tap in (*CONVNET_TAPS, "block")]
+        backbone.visit(
+            images, lambda shown, seen=seen: seen.update({shown.layer.tap: grid_of(shown).clone()}), layers
+        )
+        assert tuple(seen) == ("input", "skip", "branch", "block")
+        total = seen["skip"] + seen["branch"]
+        total = total.relu() if "resnet" in name else total
+        assert deviation(total, seen["block"]) < 1e-5
+        assert torch.equal(seen["block"], whole[Layer(index)])
+        assert float(seen["branch"].abs().max()) > 0
+        if seen["skip"].shape == seen["input"].shape and name != "bit-50":
+            assert torch.equal(seen["skip"], seen["input"]) == (index > 1 or "next" in name)
+        if seen["input"].shape == whole[Layer(index - 1)].shape and "next" not in name:
+            assert torch.equal(seen["input"], whole[Layer(index - 1)])
+
+
+def grid_of(shown: Shown) -> Tensor:
+    assert isinstance(shown, LayerFeatures)
+    return shown.grid
+
+
+def test_a_block_without_skips(loader: Loader) -> None:
+    """In the middle of such a block is what attention gives, alone, and at its end what the MLP gives."""
+    backbone = loader(find(["mini-fs-noskip6"])[0])
+    assert isinstance(backbone, HookedBackbone)
+    for index in (5, 6):
+        seen = block_of(backbone, index, pixels(2, 64, 64))
+        skip, mid = (seen["input"], seen["mid"]) if index == 5 else (torch.zeros(()), torch.zeros(()))
+        assert deviation(skip + seen["attention"], seen["mid"]) < 1e-5
+        assert deviation(mid + seen["mlp"], seen["block"]) < 1e-5
+    assert deviation(seen["input"] + seen["attention"], seen["mid"]) > 0.1
+    assert deviation(seen["mid"] + seen["mlp"], seen["block"]) > 0.1
+
+
+@pytest.mark.parametrize("name", ["mini-resnet", *CONVNETS, *FAMILIES])
+def test_what_is_held_stays_as_it_was_shown(
+    name: str, small: Callable[[str], Reduced], tmp_path: Path, loader: Loader
+) -> None:
+    """Also after its block, until the forward ends: networks that overwrite are shown as copies."""
+    if name in FAMILIES:
+        backbone = build(name, tmp_path, loader)
+    else:
+        loaded = loader(find([name])[0] if name.startswith("mini") else small(name).spec)
+        assert isinstance(loaded, HookedBackbone)
+        backbone = loaded
+    spec = backbone.spec
+    side = spec.input_size
+    layers = [
+        *spec.layers,
+        *(Layer(index, tap) for index in range(1, spec.depth + 1) for tap in spec.inside),
+    ]
+    held: list[tuple[Layer, Tensor, Tensor]] = []
+
+    def visitor(shown: Shown) -> None:
+        held.append((shown.layer, grid_of(shown), grid_of(shown).clone()))
+
+    backbone.visit(pixels(2, side, side), visitor, layers)
+    assert len(held) == len(layers)
+    assert [str(layer) for layer, now, then in held if not torch.equal(now, then)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "live"),
+    [
+        ("mini-fs", {"input", "norm1", "query", "key", "value", "attention", "norm2", "mlp"}),
+        ("mini-beit", {"input", "norm1", "query", "key", "value", "norm2"}),
+        ("mini-resnet", {"input", "skip"}),
+    ],
+)
+def test_taps_compute_nothing_twice_and_copy_nothing(name: str, live: set[Tap], loader: Loader) -> None:
+    """No module runs more often than in a bare forward, and what modules give is shown itself."""
+    backbone = loader(find([name])[0])
+    assert isinstance(backbone, HookedBackbone)
+    calls: Counter[str] = Counter()
+    given: list[Tensor] = []
+
+    def note(path: str, output: object) -> None:
+        calls[path] += 1
+        given.extend(one for one in [output] if isinstance(one, Tensor))
+        given.extend(output[:1] if isinstance(output, tuple) else ())
+
+    for path, module in backbone._network.body.named_modules():
+        module.register_forward_hook(lambda _, __, output, path=path: note(path, output))
+    backbone.visit(pixels(2, 64, 64), lambda _: None, [Layer(2)])
+    bare = calls.copy()
+    calls.clear()
+    shared: set[Tap] = set()
+
+    def visitor(shown: Shown) -> None:
+        storage = grid_of(shown).untyped_storage().data_ptr()
+        if storage in {one.untyped_storage().data_ptr() for one in given}:
+            shared.add(shown.layer.tap)
+
+    backbone.visit(pixels(2, 64, 64), visitor, [Layer(2, tap) for tap in backbone.spec.inside])
+    assert calls == bare
+    assert live <= shared
+    assert "branch" not in shared  # overwritten by the sum

@@ -1,0 +1,112 @@
+"""Weights that backbones show without an image: filters, position embeddings, relative position biases."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.zoo.conftest import Loader
+from tests.zoo.load.test_infer import save
+from tests.zoo.look import test_split as hierarchy
+from tests.zoo.look.test_taps import FAMILIES, bias_of, build
+from tests.zoo.reduced import Reduced, normalised, pixels
+from zoo.features import Weights
+from zoo.load.infer import infer
+from zoo.look.backbone import HookedBackbone
+from zoo.registry import find
+from zoo.spec import Layer
+
+WITHOUT_POSITIONS = {"mlcd", "beit", "beit-shared", "beit-unscaled", "data2vec", "aimv2-native"}
+WITHOUT_POSITIONS |= {"dinov3", "dinov3-gated"}
+BIASES = {"beit": 2, "beit-shared": 1, "data2vec": 1}
+"""How many tables of relative positions a family of two blocks has."""
+
+
+def patches_of(backbone: HookedBackbone, images: Tensor, filters: Tensor) -> Tensor:
+    """What patch filters make of normalised images, without a bias, [batch dim rows columns]."""
+    side = filters.shape[-1]
+    return nn.functional.conv2d(normalised(backbone.spec, images), filters, stride=side)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_weights_of_transformers(family: str, tmp_path: Path, loader: Loader) -> None:
+    backbone = build(family, tmp_path, loader)
+    weights = backbone.weights()
+    images = pixels(2, 56, 56)
+    assert weights.filters is not None
+    assert weights.filters.shape == (32, 3, 14, 14)
+    conv = next(module for module in backbone._network.body.modules() if isinstance(module, nn.Conv2d))
+    seen: list[Tensor] = []
+    for module in (conv, backbone._network.body.get_submodule("embeddings")):
+        module.register_forward_hook(lambda _, __, output: seen.append(output))
+    backbone.visit(images, lambda _: None, [Layer(0)])
+    constant = torch.zeros(32) if conv.bias is None else conv.bias
+    embedded = patches_of(backbone, images, weights.filters) + constant[:, None, None]
+    torch.testing.assert_close(embedded, seen[0], rtol=1e-4, atol=1e-4)
+    assert (weights.positions is None) == (family in WITHOUT_POSITIONS)
+    if weights.positions is not None and "aimv2" not in family:  # AIMv2 normalises patches first
+        found = seen[0].permute(0, 2, 3, 1) + weights.positions
+        torch.testing.assert_close(found.flatten(1, 2), seen[1][:, -16:], rtol=1e-4, atol=1e-4)
+    if weights.positions is not None:
+        assert weights.positions.shape == (4, 4, 32)
+    bias = weights.position_bias
+    assert (0 if bias is None else len(bias)) == BIASES.get(family, 0)
+    if bias is not None:
+        assert bias.shape == (BIASES[family], 4, 7, 7)
+        whole = bias_of(backbone, backbone._network.blocks[0], (4, 4))[0, :, 1:, 1:].view(4, 4, 4, 4, 4)
+        assert torch.equal(bias[0][:, 3 + 2, 3 - 1], whole[:, 2, 0, 0, 1])
+        assert torch.equal(bias[0][:, 3 - 3, 3 + 3], whole[:, 0, 3, 3, 0])
+    missing = {name for name in ("filters", "positions", "position_bias") if getattr(weights, name) is None}
+    assert weights.reason.keys() == missing
+    assert all(text.endswith(".") and backbone.spec.name in text for text in weights.reason.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "side"),
+    [("resnet50", 7), ("bit-50", 7), ("convnext-t", 4), ("dinov3-convnext-t", 4), ("swin-t", 4)],
+)
+def test_filters_of_stems(name: str, side: int, small: Callable[[str], Reduced], loader: Loader) -> None:
+    backbone = loader(small(name).spec)
+    weights = backbone.weights()
+    assert weights.filters is not None
+    assert weights.filters.shape[1:] == (3, side, side)
+    assert (weights.positions, weights.position_bias) == (None, None)
+    assert set(weights.reason) == {"positions", "position_bias"}
+
+
+def test_standardised_filters(small: Callable[[str], Reduced], loader: Loader) -> None:
+    backbone = loader(small("bit-50").spec)
+    assert isinstance(backbone, HookedBackbone)
+    conv = next(module for module in backbone._network.body.modules() if isinstance(module, nn.Conv2d))
+    filters = backbone.weights().filters
+    assert filters is not None
+    image = torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    expected = conv(image)
+    padded = nn.functional.conv2d(image, filters, conv.bias, conv.stride, conv.padding)
+    torch.testing.assert_close(padded, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_of_a_grid_that_is_not_square(tmp_path: Path, loader: Loader) -> None:
+    save(tmp_path, "Dinov2Model")
+    backbone = loader(infer(str(tmp_path), None, None))
+    assert isinstance(backbone, HookedBackbone)
+    table = nn.Parameter(torch.zeros(1, 1 + 4 * 6, 32))
+    backbone._network.body.get_submodule("embeddings").register_parameter("position_embeddings", table)
+    weights = backbone.weights()
+    assert weights.positions is None
+    assert "no trained embeddings of a square grid" in weights.reason["positions"]
+
+
+def test_the_floor_has_none(loader: Loader) -> None:
+    reason = "mini-random has no weights."
+    expected = Weights(None, None, None, dict.fromkeys(("filters", "positions", "position_bias"), reason))
+    assert loader(find(["mini-random"])[0]).weights() == expected
+
+
+def test_windows_have_no_bias_over_the_grid(tmp_path: Path, loader: Loader) -> None:
+    hierarchy.save(tmp_path, "SwinModel", **hierarchy.WINDOWS)
+    backbone = loader(infer(str(tmp_path), None, None))
+    assert backbone.weights().position_bias is None
+    assert backbone.weights().positions is None
