@@ -1,7 +1,7 @@
 """Two backbones against each other: paired differences on the same items, task by task."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -29,6 +29,12 @@ Which = Literal["best", "same"]
 
 LEVEL = 0.05
 """Corrected p-values below it are differences that these data show."""
+
+RESAMPLES = {"partition": 1_000, "items": 10_000, "clusters": 10_000, "strata": 10_000}
+"""Resamples of a statistic over such things."""
+
+PER_COMPARISON = 60
+"""Resamples for each comparison that is made, at least: with fewer, no corrected p can be below the level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +136,20 @@ def match(
     _require(rows, names, tasks)
     own = rows[rows["backbone"].isin(names)]
     own = own[own["task"].isin(tasks)] if tasks else own
-    found: list[Versus] = []
     left_out: list[str] = []
+    planned: list[_Planned] = []
     for column in columns_of(own):
         try:
-            found += _compared(own, folder, names, which, column)
+            planned.append(_planned(own, folder, names, which, column))
         except InputError as error:
             left_out.append(f"{column.heading}: {error}")
+    count = sum(len(one.pairs) for one in planned)
+    found: list[Versus] = []
+    for one in planned:
+        try:
+            found += [_compared(one, pair, count) for pair in one.pairs]
+        except InputError as error:
+            left_out.append(f"{one.column.heading}: {error}")
     if not found:
         reasons = "; ".join(dict.fromkeys(left_out)) or "they share no task"
         raise InputError(f"{names[0]} and {names[1]} cannot be compared: {reasons}")
@@ -160,36 +173,53 @@ def _require(rows: pd.DataFrame, names: tuple[str, str], tasks: Sequence[str]) -
             raise unknown("task", task, sorted({str(one) for one in rows["task"]}))
 
 
-def _compared(
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What is compared in a column, with the items of both backbones and the held-out difference."""
+
+    column: Column
+    pairs: Sequence[tuple[Side, Side]]
+    items: tuple[Mapping[Place, Items], Mapping[Place, Items]]
+    held_out: float
+
+
+def _planned(
     records: pd.DataFrame, folder: Path, names: tuple[str, str], which: Which, column: Column
-) -> Iterator[Versus]:
-    """The comparisons of one column; raises InputError where there is none."""
+) -> _Planned:
+    """What is compared in a column; raises InputError where nothing can be."""
     rows = column.rows(records)
     rows = candidates(rows[rows["metric"] == column.metric])
     sides = [_sides(rows[rows["backbone"] == name]) for name in names]
     _require_same_data(records, column, names, sides)
     pairs = equal_shares(*sides) if which == "same" else [(_best(rows, names[0]), _best(rows, names[1]))]
-    items = [
+    first, second = (
         _items(folder, column, name, {pair[place] for pair in pairs}) for place, name in enumerate(names)
-    ]
+    )
     honest = choices(records, column) if which == "best" else {}
     known = all(name in honest for name in names)
     held_out = honest[names[0]].score - honest[names[1]].score if known else math.nan
-    for first, second in pairs:
-        of_both = [items[0][_place(first)], items[1][_place(second)]]
-        found = paired_differences(of_both, column.metric, reference=1)
-        if found is None:
-            raise InputError("the backbones were scored on different items")
-        yield Versus(
-            column=column,
-            first=first,
-            second=second,
-            difference=float(found.value[0]),
-            ci_low=float(found.low[0]),
-            ci_high=float(found.high[0]),
-            p=float(found.p[0]),
-            held_out=held_out,
-        )
+    return _Planned(column, pairs, (first, second), held_out)
+
+
+def _compared(planned: _Planned, pair: tuple[Side, Side], count: int) -> Versus:
+    """One of so many comparisons; raises InputError where the items are others."""
+    items = [own[_place(side)] for own, side in zip(planned.items, pair, strict=True)]
+    metric = planned.column.metric
+    statistic = items[0].statistics.get(metric)
+    resamples = max(RESAMPLES[statistic.over], PER_COMPARISON * count) if statistic else None
+    found = paired_differences(items, metric, reference=1, resamples=resamples)
+    if found is None:
+        raise InputError("the backbones were scored on different items")
+    return Versus(
+        column=planned.column,
+        first=pair[0],
+        second=pair[1],
+        difference=float(found.value[0]),
+        ci_low=float(found.low[0]),
+        ci_high=float(found.high[0]),
+        p=float(found.p[0]),
+        held_out=planned.held_out,
+    )
 
 
 def equal_shares(first: Sequence[Side], second: Sequence[Side]) -> list[tuple[Side, Side]]:

@@ -1,5 +1,6 @@
 """Two backbones against each other: the numbers, what is refused, and what is said of them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from leaderboards.choices.versus import Match, Side, equal_shares, match
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
 from leaderboards.versus import conclusion, match_frame, match_table
+from tasks.base import Statistic
 from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure
 from zoo.errors import InputError
 
@@ -101,6 +103,20 @@ def test_choices_on_other_data_are_told_and_can_take_a_difference_back(two, tmp_
     found = match(turned, tmp_path, NAMES, "best", ["knn"])
     assert (found.rows[0].p < 0.001, found.rows[0].higher) == (True, 0)
     assert "no difference shows on knn top-1" in conclusion(found)
+
+
+def test_many_comparisons_have_resamples_enough_for_a_difference_to_show(tmp_path):
+    labels = np.arange(60) % 3
+    for backbone, clusters in (("mini-dino", labels), ("mini-clip", np.arange(60) % 2)):
+        items = measured(list(labels.astype(float)), "label")
+        values = {"label": items.values["label"], "start 1": clusters.astype(float)}
+        one = replace(items, values=values, statistics={"purity": Statistic("purity", "partition")})
+        places = {(layer, "block", "cls"): one for layer in range(1, 41)}
+        write_items(places, tmp_path / scored_path("cluster-image.mini-imagenet.standard", backbone))
+    column = {"task": "cluster-image", "metric": "purity", **DATA}
+    records = frame(layers([100.0] * 40, **column), layers([36.0] * 40, backbone="mini-clip", **column))
+    found = match(records, tmp_path, NAMES, "same")
+    assert (len(found.rows), {one.higher for one in found.rows}) == (40, {1})
 
 
 def side(layer: int, depth: int) -> Side:
