@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from leaderboards.choices.versus import LEVEL, Match, Side, Versus
+from leaderboards.choices.sides import Side
+from leaderboards.choices.versus import LEVEL, Match, Versus
 from leaderboards.display import fixed, score_text
 
 OPTIMISTIC = (

@@ -13,11 +13,11 @@ from leaderboards.choices.honest import choices
 from leaderboards.choices.selection import (
     FLOOR,
     Column,
-    best_rows,
     candidates,
     columns_of,
     score_rows,
 )
+from leaderboards.choices.sides import Side, best_of, equal_shares, sides_of
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import Place, read_items
 from tasks.base import Items
@@ -35,28 +35,6 @@ RESAMPLES = {"partition": 1_000, "items": 10_000, "clusters": 10_000, "strata": 
 
 PER_COMPARISON = 60
 """Resamples for each comparison that is made, at least: with fewer, no corrected p can be below the level."""
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """What one backbone brings to a comparison.
-
-    Attributes:
-        layer: Block, from 1.
-        depth: Its number of blocks.
-        pooling: Pooling of the features.
-        score: Score of that layer, in percent.
-    """
-
-    layer: int
-    depth: int
-    pooling: str
-    score: float
-
-    @property
-    def share(self) -> float:
-        """Where in its depth the block is, above 0 to 1."""
-        return self.layer / self.depth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,9 +167,9 @@ def _planned(
     """What is compared in a column; raises InputError where nothing can be."""
     rows = column.rows(records)
     rows = candidates(rows[rows["metric"] == column.metric])
-    sides = [_sides(rows[rows["backbone"] == name]) for name in names]
+    sides = [sides_of(rows[rows["backbone"] == name]) for name in names]
     _require_same_data(records, column, names, sides)
-    pairs = equal_shares(*sides) if which == "same" else [(_best(rows, names[0]), _best(rows, names[1]))]
+    pairs = equal_shares(*sides) if which == "same" else [(best_of(rows, names[0]), best_of(rows, names[1]))]
     first, second = (
         _items(folder, column, name, {pair[place] for pair in pairs}) for place, name in enumerate(names)
     )
@@ -222,27 +200,6 @@ def _compared(planned: _Planned, pair: tuple[Side, Side], count: int) -> Versus:
     )
 
 
-def equal_shares(first: Sequence[Side], second: Sequence[Side]) -> list[tuple[Side, Side]]:
-    """Blocks of two backbones at equal shares of their depth: each of the shallower one with its nearest.
-
-    Of two that are equally near, the deeper one counts. Blocks that have no score have no partner.
-
-    Raises:
-        InputError: No two blocks are at the same share.
-    """
-    if first[0].depth > second[0].depth:
-        return [(one, other) for other, one in equal_shares(second, first)]
-    half_block = 0.5 / second[0].depth + 1e-9
-    pairs = []
-    for one in first:
-        nearest = min(second, key=lambda other: (round(abs(other.share - one.share), 9), -other.layer))
-        if abs(nearest.share - one.share) <= half_block:
-            pairs.append((one, nearest))
-    if not pairs:
-        raise InputError("no two of the layers that were run are at the same share of the depth")
-    return pairs
-
-
 def _require_same_data(
     records: pd.DataFrame, column: Column, names: tuple[str, str], sides: Sequence[Sequence[Side]]
 ) -> None:
@@ -256,21 +213,6 @@ def _require_same_data(
         raise InputError(f"{lacking} has no score")
     if not column.data:
         raise InputError("records of an earlier version do not say of which images they are; run again")
-
-
-def _sides(rows: pd.DataFrame) -> list[Side]:
-    """The blocks of one backbone that have a score, in order."""
-    fields = rows.sort_values("layer")[["layer", "depth", "pooling", "value"]]
-    return [
-        Side(int(layer), int(depth), str(pooling), float(value))
-        for layer, depth, pooling, value in fields.itertuples(index=False, name=None)
-    ]
-
-
-def _best(rows: pd.DataFrame, name: str) -> Side:
-    """The best block of a backbone, the lower one of equal ones."""
-    (best,) = _sides(best_rows(rows[rows["backbone"] == name]))
-    return best
 
 
 def _place(side: Side) -> Place:

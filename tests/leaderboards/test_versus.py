@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.choices.versus import Match, Side, equal_shares, match
+from leaderboards.choices.sides import Side, equal_shares
+from leaderboards.choices.versus import Match, match
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
 from leaderboards.versus import conclusion, match_frame, match_table
