@@ -14,8 +14,9 @@ from benchmark.engines.progress import Reporter
 from benchmark.jobs.comparisons import compare_all
 from benchmark.jobs.failures import Failure
 from benchmark.jobs.job import BackboneJobs
-from benchmark.jobs.passes import run_passes
+from benchmark.jobs.passes import Loaded, run_passes
 from benchmark.jobs.prepare import prepare
+from benchmark.jobs.questions import run_questions
 from benchmark.jobs.scores import run_scores
 from benchmark.plan.backbones import find_backbones
 from benchmark.plan.folders import require_writable
@@ -74,9 +75,11 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
 
 def passes_and_scores(plan: Plan, jobs: BackboneJobs, report: Reporter) -> Done:
     """What one backbone has to do, in whichever process: each image once, then every layer's scores."""
-    passed = run_passes(plan, jobs.passes, report)
-    failures = run_scores(plan, jobs.scores, passed, report)
-    return Done(passed.images, passed.unreadable, (*passed.failures, *failures))
+    loaded = Loaded(jobs.setup)
+    passed = run_passes(plan, jobs.passes, loaded, report)
+    asked = run_questions(plan, jobs.questions, loaded, report)
+    failures = (*passed.failures, *asked.failures, *run_scores(plan, jobs.scores, passed, report))
+    return Done(passed.images + asked.images, (*passed.unreadable, *asked.unreadable), failures)
 
 
 def _together(every: Sequence[Done]) -> Done:

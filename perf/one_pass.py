@@ -51,18 +51,21 @@ def keep_vectors(backbone: Backbone, pixels: torch.Tensor, layers: list[Layer] |
 
 
 def take_turns(
-    candidates: dict[str, Callable[[], object]], rounds: int, device: str
+    candidates: dict[str, Callable[[], object]],
+    rounds: int,
+    device: str,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, list[float]]:
     """Seconds of each candidate in rounds in which all of them run once."""
     times: dict[str, list[float]] = {name: [] for name in candidates}
     for round_number in range(rounds + 1):
         for name, candidate in candidates.items():
-            begin = time.perf_counter()
+            begin = clock()
             candidate()
             if device.startswith("cuda"):
                 torch.cuda.synchronize()
             if round_number:  # the first round warms up
-                times[name].append(time.perf_counter() - begin)
+                times[name].append(clock() - begin)
     return times
 
 

@@ -146,21 +146,31 @@ class Part:
         view: How they are shown, scaled to the backbone.
         size: Width and height in pixels of the view of the first of them, of which tiles are parts.
         pixels: What the backbone is shown of them, uint8 RGB [rows 3 height width], on any device.
+        patch_size: Pixels a side of one cell of the backbone's coarsest grid; 0 where that is not told.
     """
 
     rows: slice
     view: View
     size: tuple[int, int]
     pixels: Tensor
+    patch_size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Scores of one layer; none, and a reason, where its features cannot be scored."""
+    """Scores of one layer; none, and a reason, where its features cannot be scored.
+
+    Attributes:
+        scores: The scores.
+        items: What was measured of each item behind them; None where they are of no items.
+        empty: Why there are none.
+        metric: The metric that is missing where there are none; "" for the primary one of the task.
+    """
 
     scores: tuple[Score, ...]
     items: Items | None = None
     empty: str = ""
+    metric: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,13 +38,23 @@ class GridFeed:
 
 @dataclass(frozen=True, slots=True)
 class AttentionFeed:
-    """Attention probabilities of each block, `AttentionMaps`; its layers have the tap ``attention``."""
+    """Attention probabilities of each block, `AttentionMaps`; its layers have the tap ``attention``.
+
+    Attributes:
+        whole: Whether a measurer needs all images of its group at once.
+        from_first: Whether a block is measured by those before it, too: then all blocks up to the last one of
+            which something is scored are measured, from 1 on.
+    """
 
     whole: bool = False
+    from_first: bool = False
 
     def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
         """Layers that are measured: the attention of every block, from 1 on, of which something is scored."""
-        return tuple(Layer(index, "attention") for index in _blocks(scored))
+        blocks = _blocks(scored)
+        if self.from_first:
+            blocks = list(range(1, max(blocks, default=0) + 1))
+        return tuple(Layer(index, "attention") for index in blocks)
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
         """What must be shown: the probabilities of the block."""
@@ -54,6 +64,38 @@ class AttentionFeed:
         """The maps of a group's images."""
         (maps,) = (one for one in shown if isinstance(one, AttentionMaps))
         return maps.of(part.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Pictured:
+    """Attention of a block, and the images that it is of.
+
+    Attributes:
+        maps: The attention.
+        pixels: What the backbone was shown, uint8 RGB [images 3 height width].
+    """
+
+    maps: AttentionMaps
+    pixels: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class PicturedFeed:
+    """Attention probabilities of each block with the pixels, `Pictured`, of all blocks up to the last."""
+
+    whole: bool = False
+
+    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
+        """Layers that are measured: as of `ATTENTION_IN_TURN`."""
+        return ATTENTION_IN_TURN.layers(scored)
+
+    def shown(self, layer: Layer) -> tuple[Layer, ...]:
+        """What must be shown: the probabilities of the block."""
+        return ATTENTION_IN_TURN.shown(layer)
+
+    def portion(self, shown: Sequence[Shown], part: Part) -> Pictured:
+        """The maps of a group's images, and the images."""
+        return Pictured(ATTENTION_IN_TURN.portion(shown, part), part.pixels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +122,49 @@ class BlockFeed:
         return {one.layer.tap: one.of(part.rows) for one in _features(shown)}
 
 
+@dataclass(frozen=True, slots=True)
+class GridsOfPixels:
+    """Grids of a layer and the pixels that they are of.
+
+    Attributes:
+        grids: [images height width dim]; may be a view of the live activation.
+        pixels: uint8 RGB, [images 3 height width], on any device.
+        coarsest: Rows and columns of the backbone's coarsest grid for such pixels.
+    """
+
+    grids: Tensor
+    pixels: Tensor
+    coarsest: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PixelFeed:
+    """Grids of every block, each with the pixels that it is of; views of one tile an image only."""
+
+    whole: bool = False
+
+    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
+        """Layers that are measured: every block of which something is scored, what enters the first, too."""
+        return tuple(Layer(index) for index in sorted({layer.index for layer in scored}))
+
+    def shown(self, layer: Layer) -> tuple[Layer, ...]:
+        """What must be shown: the layer itself."""
+        return (layer,)
+
+    def portion(self, shown: Sequence[Shown], part: Part) -> GridsOfPixels:
+        """The grids of a group's images and their pixels."""
+        (features,) = _features(shown)
+        grids = features.grid[part.rows]
+        size = part.patch_size
+        height, width = (side // size for side in part.pixels.shape[2:]) if size else grids.shape[1:3]
+        return GridsOfPixels(grids, part.pixels, (height, width))
+
+
 GRIDS = GridFeed()
 WHOLE_GRIDS = GridFeed(whole=True)
 ATTENTION = AttentionFeed()
+ATTENTION_IN_TURN = AttentionFeed(from_first=True)
+PICTURED = PicturedFeed()
 
 
 def _features(shown: Sequence[Shown]) -> list[LayerFeatures]:

@@ -7,10 +7,16 @@ be reproduced; where that code depends on the order of a folder listing, the ord
 
 from dataclasses import dataclass
 
+from tasks.analyses.attention_maps import MapRule
+from tasks.analyses.inspect import InspectRule
+from tasks.analyses.localisation import LocalisationRule
+from tasks.analyses.receptive_field import ReceptiveFieldRule
+from tasks.analyses.saliency import SaliencyRule
 from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule
 from tasks.keypoints import KeypointRule, PairDraw
 from tasks.knn import KnnRule
+from tasks.metrics.saliency import Threshold
 from tasks.propagation import PropagationRule
 from tasks.retrieval import RetrievalRule
 from tasks.sources import Batches
@@ -35,6 +41,11 @@ class EvaluationProtocol:
         keypoints: Numbers of keypoint correspondence.
         clusters: Numbers of the clusterings.
         cka: Numbers of CKA.
+        maps: Numbers of the average attention maps.
+        saliency: Numbers of saliency.
+        localisation: Numbers of the similarity of tokens and patches.
+        fields: Numbers of receptive fields.
+        inspect: Numbers of the inspection of weights.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
         parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
@@ -52,17 +63,27 @@ class EvaluationProtocol:
     keypoints: KeypointRule
     clusters: ClusterRule
     cka: CkaRule
+    maps: MapRule
+    saliency: SaliencyRule
+    localisation: LocalisationRule
+    fields: ReceptiveFieldRule
+    inspect: InspectRule
     objects_left_out: int
     parts_as_objects: bool
     parts_by_partition: bool
 
 
 _TILES = Tiles(short=448, tile=224)
+_IMAGES = ResizeCrop(short=256, crop=224)
+_PAPER_IMAGES = ResizeCrop(short=224, crop=224)
+_LOCALISATION = LocalisationRule(batch=256, cells=256)
+_FIELDS = ReceptiveFieldRule(images=32, channels=32, seed=0)
+_INSPECT = InspectRule(components=28)
 
 STANDARD = EvaluationProtocol(
     name="standard",
     title="the clean practice; the default",
-    images=ResizeCrop(short=256, crop=224),
+    images=_IMAGES,
     batches=Batches(size=256, seed=0),
     own_probe=100,
     knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
@@ -84,6 +105,19 @@ STANDARD = EvaluationProtocol(
     ),
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "mean", "patch"), min_max=False),
+    maps=MapRule(normalised=False, samples=6),
+    saliency=SaliencyRule(
+        view=_IMAGES,
+        threshold=Threshold(mass=0.6, margin=1e-6, ties=True),
+        separate_masks=False,
+        splits=100,
+        seed=0,
+        discard=0.9,
+        images_per_supercategory=500,
+    ),
+    localisation=_LOCALISATION,
+    fields=_FIELDS,
+    inspect=_INSPECT,
     objects_left_out=0,
     parts_as_objects=False,
     parts_by_partition=False,
@@ -92,7 +126,7 @@ STANDARD = EvaluationProtocol(
 PAPER = EvaluationProtocol(
     name="paper",
     title="the released code of Teaching Matters (Walmer et al., CVPR 2023), quirks included",
-    images=ResizeCrop(short=224, crop=224),
+    images=_PAPER_IMAGES,
     batches=Batches(size=8, seed=None),
     own_probe=100,
     knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
@@ -114,6 +148,19 @@ PAPER = EvaluationProtocol(
     ),
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
+    maps=MapRule(normalised=True, samples=6),
+    saliency=SaliencyRule(
+        view=_PAPER_IMAGES,
+        threshold=Threshold(mass=0.6, margin=0.0, ties=False),
+        separate_masks=True,
+        splits=100,
+        seed=0,
+        discard=0.9,
+        images_per_supercategory=500,
+    ),
+    localisation=_LOCALISATION,
+    fields=_FIELDS,
+    inspect=_INSPECT,
     objects_left_out=1,
     parts_as_objects=True,
     parts_by_partition=True,

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from zoo.errors import InputError, unknown
 from zoo.references import find_object, is_reference
 
-Role = Literal["classification", "retrieval", "videos", "keypoints", "objects", "parts"]
+Role = Literal["classification", "retrieval", "videos", "keypoints", "objects", "parts", "masks", "weights"]
+"""Kinds of datasets; ``weights`` stands for none, where a task looks at a backbone's weights alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,11 @@ _KEYPOINTS = tuple(
     for alpha in ("0.1", "0.05", "0.01")
 )
 _CLUSTERINGS = ("purity", "NMI", "ARI")
+_OVERLAPS = (
+    *("saliency-iou-best", "saliency-iou-best-held-out", "saliency-iou-oracle", "saliency-iou-merged"),
+    *("saliency-iou", "saliency-iou-uniform"),
+    *(f"rollout-iou{ending}" for ending in ("", "-max", "-min", "-discard", "-max-discard", "-min-discard")),
+)
 
 TASKS: tuple[TaskEntry, ...] = (
     TaskEntry(
@@ -131,13 +137,90 @@ TASKS: tuple[TaskEntry, ...] = (
         measures="CKA: 1 for the same similarities, 0 for unrelated ones",
     ),
     TaskEntry(
+        name="attention-maps",
+        role="classification",
+        title="average attention maps and offsets",
+        data="ImageNet-50",
+        metrics=(
+            *("map-centre-distance", "std-over-queries", "std-over-heads"),
+            *("offset", "offset-unit", "local-mass", "peak-offset", "offset-heads"),
+        ),
+        asks="Where do the class token and the patches look on average, and do heads look to one side?",
+        measures="map-centre-distance: mean distance of the attention from the image's centre, unit square",
+        analysis=True,
+        default=False,
+    ),
+    TaskEntry(
         name="attention-distance",
         role="classification",
         title="how far attention heads look",
         data="ImageNet-50",
-        metrics=("attention-distance", "attention-distance-px", "attention-distance-ratio"),
+        metrics=(
+            *("attention-distance", "attention-distance-px", "attention-distance-ratio"),
+            *("distance-range", "local-heads"),
+        ),
         asks="Do attention heads look at what is near, or all over the image?",
         measures="attention-distance: mean distance from a patch to what it attends to, on the unit square",
+        analysis=True,
+        default=False,
+    ),
+    TaskEntry(
+        name="attention-shares",
+        role="classification",
+        title="what attention gives to special tokens",
+        data="ImageNet-50",
+        metrics=("entropy", "attention-to-cls", "attention-to-registers", "attention-to-self"),
+        asks="Is attention spread or sharp, and how much of it goes to tokens that are no part of the image?",
+        measures="entropy: of the attention of a token over all tokens, as a share of the largest",
+        analysis=True,
+        default=False,
+    ),
+    TaskEntry(
+        name="localisation",
+        role="classification",
+        title="whether tokens hold their places",
+        data="ImageNet-50",
+        metrics=("localisation", *(f"localisation-{name}" for name in ("top1", "distance", "contrast"))),
+        asks="Does a token in the depth of a network still tell of its own place in the image?",
+        measures="localisation: share of the other image patches that are less similar (CKA) to a token than "
+        "the patch at its own place; 0.5 by chance",
+        analysis=True,
+        default=False,
+    ),
+    TaskEntry(
+        name="saliency",
+        role="masks",
+        title="whether attention marks objects",
+        data="COCO val2017, PartImageNet",
+        metrics=_OVERLAPS,
+        asks="Do attention heads, and attention through all layers, mark the objects of an image?",
+        measures="saliency-iou-best: intersection over union with the objects' masks, of a layer's best head",
+        analysis=True,
+        default=False,
+    ),
+    TaskEntry(
+        name="receptive-field",
+        role="classification",
+        title="which pixels move a token",
+        data="ImageNet-50",
+        metrics=("erf-half-radius", "erf-half-area", "erf-centre-share"),
+        asks="How far around the centre of an image do the pixels lie that move the token there?",
+        measures="erf-half-radius: radius around the token that holds half of the gradients by the pixels, "
+        "over the side of the image; 0.399 where all pixels count alike",
+        analysis=True,
+        default=False,
+    ),
+    TaskEntry(
+        name="inspect",
+        role="weights",
+        title="what the first weights look like",
+        data="none",
+        metrics=(
+            *("filter-rank", "filter-variance-28"),
+            *(f"position-{name}" for name in ("distance-rho", "row", "column", "other")),
+        ),
+        asks="How many kinds of filters see the pixels, and have position embeddings learned the grid?",
+        measures="filter-rank: effective number of principal components of the first filters",
         analysis=True,
         default=False,
     ),

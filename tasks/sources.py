@@ -42,6 +42,21 @@ class Batches:
         return np.random.Generator(np.random.PCG64(self.seed)).permutation(count)
 
 
+def batch_slices(positions: Sequence[int], size: int, least: int) -> list[slice]:
+    """Batches of a group whose images at those positions could be read, as slices of ``positions``.
+
+    Args:
+        positions: Places of the images in their group, rising.
+        size: Images of a batch; images that could not be read leave theirs smaller.
+        least: Batches of fewer readable images are left out.
+    """
+    numbers = np.asarray(positions, np.int64) // size
+    stops = [*np.flatnonzero(np.diff(numbers)) + 1, len(numbers)]
+    starts = [0, *stops[:-1]]
+    batches = (slice(int(start), int(stop)) for start, stop in zip(starts, stops, strict=True))
+    return [batch for batch in batches if batch.stop - batch.start >= least]
+
+
 @dataclass(frozen=True, slots=True)
 class ClassificationSources:
     """Where the vectors of a classification dataset's images are.

@@ -75,11 +75,12 @@ def assess(items: Sequence[Items], metric: str) -> list[Chosen]:
 def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]:
     """For every metric the ends of the 95 % interval of each layer; NaN where units are too few to vary.
 
-    Layers with the same items, and metrics that are taken over the same things, share their resamples.
+    It is NaN, too, of a layer without that metric. Layers with the same items and metrics, and metrics that
+    are taken over the same things, share their resamples.
     """
     alike: dict[object, list[int]] = {}
     for place, one in enumerate(items):
-        alike.setdefault(_names(one), []).append(place)
+        alike.setdefault((_names(one), tuple(one.statistics)), []).append(place)
     ends: dict[str, dict[int, tuple[float, float]]] = {}
     for places in alike.values():
         layers = [items[place] for place in places]
@@ -89,7 +90,8 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
             for metric, rows in zip(metrics, both.reshape(len(metrics), len(places), 2), strict=True):
                 pairs = ((float(low), float(high)) for low, high in rows)
                 ends.setdefault(metric, {}).update(zip(places, pairs, strict=True))
-    return {metric: [found[place] for place in range(len(items))] for metric, found in ends.items()}
+    none = (float("nan"), float("nan"))
+    return {metric: [found.get(place, none) for place in range(len(items))] for metric, found in ends.items()}
 
 
 def _together(items: Items) -> list[list[str]]:

@@ -1,6 +1,6 @@
 """Features of one layer, and what every backbone offers."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -86,6 +86,22 @@ class BackboneIdentity:
 
 
 @dataclass(frozen=True, slots=True)
+class ReceptiveField:
+    """How strongly each pixel moves the centre cell of a layer, ``(rows // 2, columns // 2)`` of its grid.
+
+    Attributes:
+        layer: The layer.
+        strength: Derivatives of the cell by the normalised input in size, summed over RGB and images, mean
+            over channels: [height width], float32.
+        cells: Rows and columns of the layer's grid.
+    """
+
+    layer: Layer
+    strength: Tensor
+    cells: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Weights:
     """Weights that say something without an image; they must not be changed.
 
@@ -105,6 +121,9 @@ class Weights:
     position_bias: Tensor | None
     reason: Mapping[str, str]
 
+
+Channels = Callable[[int], Sequence[int]]
+"""Which channels of a layer are looked at, told how many it has."""
 
 Shown = LayerFeatures | AttentionMaps
 """What a forward shows of a layer: attention of ``probabilities``, features of every other tap."""
@@ -172,6 +191,25 @@ class Backbone(Visitable, Protocol):
 
         `visit` raises InputError with the same sentence for such layers, so that a pass that asks first can
         leave out only who asked for them.
+        """
+        ...
+
+    def fields_refusal(self) -> str:
+        """Why it cannot say which pixels move a cell, in a sentence; "" if it can."""
+        ...
+
+    def receptive_fields(
+        self, pixels: Tensor, layers: Collection[Layer], channels: Channels
+    ) -> tuple[ReceptiveField, ...]:
+        """Which pixels move the centre cell of each of these layers, in the order of a forward.
+
+        Args:
+            pixels: As in `visit`.
+            layers: Layers with features; memory for the gradients of all of them is needed at once.
+            channels: Which channels of a layer are looked at; each costs a backward through the network.
+
+        Raises:
+            InputError: It cannot say, with the sentence of `fields_refusal`, or has no such layer.
         """
         ...
 

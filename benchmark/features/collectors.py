@@ -104,9 +104,12 @@ class MeasuredCollector:
     Arrays are named ``17/3/error``: group, layer, and what the measurer calls it.
     """
 
-    def __init__(self, problem: MeasuredProblem[Any], view: View, layers: Collection[Layer]) -> None:
+    def __init__(
+        self, problem: MeasuredProblem[Any], view: View, layers: Collection[Layer], patch_size: int = 0
+    ) -> None:
         self._problem = problem
         self._view = view
+        self._patch_size = patch_size
         self._alone = isinstance(view, Tiles)
         self._measured = tuple(sorted(layers, key=lambda layer: layer.place))
         self._serves = {shown: layer for layer in self._measured for shown in problem.feed.shown(layer)}
@@ -191,7 +194,8 @@ class MeasuredCollector:
             members = batch.members[start:stop]
             rows = sum(member.tiles for member in members)
             place = slice(row, row + rows)
-            yield members, Part(place, self._view, first.size, batch.pixels[place])
+            pixels = batch.pixels[place]
+            yield members, Part(place, self._view, first.size, pixels, self._patch_size)
             row, start = row + rows, stop
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from benchmark.jobs.job import VECTORS, Setup
 from benchmark.plan.bound import BoundTask
-from benchmark.plan.plan import Pass, SourceKey, view_for
+from benchmark.plan.plan import Pass, SourceKey, key_of, view_for
 from leaderboards.records.files import safe_name
 from tasks.base import Source, digest
 from zoo.spec import Layer
@@ -73,6 +73,13 @@ def records_print(setup: Setup, task: BoundTask, passes: Sequence[Pass], images:
     prints = [vectors_print(setup, images[one.key], one.source.view) for one in vectors]
     prints += [measured_print(setup, task, images[one.key], one.source.view) for one in measured]
     return digest(FORMAT, SCORING, prints, task.fingerprint, [str(layer) for layer in setup.layers])
+
+
+def questions_print(setup: Setup, task: BoundTask, images: Signatures) -> str:
+    """Fingerprint of the records of a task that asks a backbone something without a pass."""
+    shown = [(images[key_of(source)], view_for(setup.spec, source.view)) for source in task.sources]
+    layers = [str(layer) for layer in setup.layers] if shown else []
+    return digest(FORMAT, SCORING, setup.identity.fingerprint, shown, task.fingerprint, layers)
 
 
 def vectors_folder(setup: Setup, one: Pass, images: Signatures) -> Path:

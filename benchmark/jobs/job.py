@@ -80,7 +80,7 @@ class Job:
 
 @dataclass(frozen=True)
 class ScoreJob:
-    """One backbone's scores in one task, from what its passes have stored.
+    """One backbone's scores in one task, from what its passes have stored, or from what it is asked.
 
     Attributes:
         setup: The backbone.
@@ -140,14 +140,16 @@ class CompareJob:
 
 @dataclass(frozen=True)
 class BackboneJobs:
-    """All that one backbone has to do, in order: passes, then scores.
+    """All that one backbone has to do, in order: passes, questions, scores.
 
     Attributes:
         setup: The backbone.
         passes: Its passes.
+        questions: What it is asked without a pass.
         scores: Its scores.
     """
 
     setup: Setup
     passes: tuple[Job, ...]
+    questions: tuple[ScoreJob, ...]
     scores: tuple[ScoreJob, ...]

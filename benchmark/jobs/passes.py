@@ -40,10 +40,9 @@ class Passed:
     refusals: Mapping[str, str] = field(default_factory=dict)
 
 
-def run_passes(plan: Plan, jobs: Sequence[Job], report: Reporter) -> Passed:
+def run_passes(plan: Plan, jobs: Sequence[Job], loaded: "Loaded", report: Reporter) -> Passed:
     """Carry out the jobs of one backbone, which is loaded when it is first needed."""
-    loaded = Loaded(jobs[0].setup) if jobs else None
-    done = [run_job(plan, job, loaded, report) for job in jobs if loaded is not None]
+    done = [run_job(plan, job, loaded, report) for job in jobs]
     return Passed(
         sum(one.images for one in done),
         tuple(line for one in done for line in one.unreadable),
@@ -145,7 +144,9 @@ def _listeners(one: Pass, job: Job) -> list[Listener]:
     for task in one.measured:
         if task.measured_problem is not None:
             layers = measured_layers(setup, task)
-            collectors[task.subject.entry.name] = MeasuredCollector(task.measured_problem, view, layers)
+            collectors[task.subject.entry.name] = MeasuredCollector(
+                task.measured_problem, view, layers, setup.spec.patch_size
+            )
     found = []
     for name, folder in job.listeners.items():
         shards = Shards.open(folder, one.source.shards)

@@ -1,7 +1,8 @@
 """From the plan to jobs: what each backbone still has to do, and what is still to be compared."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations_with_replacement
 
 import torch
@@ -10,13 +11,14 @@ from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import (
     Signatures,
     measured_folder,
+    questions_print,
     records_print,
     signature,
     vectors_folder,
 )
 from benchmark.jobs.job import VECTORS, BackboneJobs, CompareJob, Job, Pair, ScoreJob, Setup
 from benchmark.plan.bound import BoundTask
-from benchmark.plan.plan import Pass, Plan
+from benchmark.plan.plan import Pass, Plan, key_of
 from benchmark.request import Request
 from benchmark.scores.records import file_under, is_current
 from zoo.errors import InputError
@@ -46,7 +48,9 @@ def prepare(plan: Plan, request: Request, suite: str, device: torch.device) -> P
     Raises:
         InputError: An image cannot be found.
     """
-    images = {one.key: signature(one.source) for one in plan.passes}
+    sources = [one.source for one in plan.passes]
+    sources += [source for task in plan.tasks.asked for source in task.sources]
+    images = {key_of(source): signature(source) for source in sources}
     failures = [Failure("data", one.task, one.reason, bad_input=True) for one in plan.tasks.broken]
     dtype = getattr(torch, request.dtype)
     setups: list[Setup] = []
@@ -59,7 +63,7 @@ def prepare(plan: Plan, request: Request, suite: str, device: torch.device) -> P
             setups.append(Setup(spec, identity, request, suite, device))
     comparisons = _comparisons(plan, setups, images)
     backbones = (_backbone(plan, setup, images, comparisons) for setup in setups)
-    todo = tuple(jobs for jobs in backbones if jobs.passes or jobs.scores)
+    todo = tuple(jobs for jobs in backbones if jobs.passes or jobs.questions or jobs.scores)
     return Prepared(todo, comparisons, tuple(failures))
 
 
@@ -82,18 +86,27 @@ def _backbone(
     plan: Plan, setup: Setup, images: Signatures, comparisons: Sequence[CompareJob]
 ) -> BackboneJobs:
     """What is left to do of one backbone; comparisons need features of every one."""
-    scores = []
-    for task in plan.tasks.scored:
+    scores = _stale(setup, plan.tasks.scored, partial(_score_job, plan, images=images))
+    questions = _stale(setup, plan.tasks.asked, partial(_question_job, images=images))
+    needed = {job.task for job in scores} | {job.task for job in comparisons}
+    passes = (_pass_job(setup, one, images, needed) for one in plan.passes)
+    return BackboneJobs(setup, tuple(job for job in passes if job.tasks), tuple(questions), tuple(scores))
+
+
+def _stale(
+    setup: Setup, tasks: Sequence[BoundTask], job_of: Callable[[Setup, BoundTask], ScoreJob]
+) -> list[ScoreJob]:
+    """Jobs whose records are not there, or of something else; the others belong to the suite from now on."""
+    found = []
+    for task in tasks:
         if not task.concerns(setup.spec):
             continue
-        job = _score_job(plan, setup, task, images)
+        job = job_of(setup, task)
         if is_current(job.kept):
             file_under(job.kept, setup.suite)
         else:
-            scores.append(job)
-    needed = {job.task for job in scores} | {job.task for job in comparisons}
-    passes = (_pass_job(setup, one, images, needed) for one in plan.passes)
-    return BackboneJobs(setup, tuple(job for job in passes if job.tasks), tuple(scores))
+            found.append(job)
+    return found
 
 
 def _pass_job(setup: Setup, one: Pass, images: Signatures, needed: set[str]) -> Job:
@@ -110,3 +123,7 @@ def _score_job(plan: Plan, setup: Setup, task: BoundTask, images: Signatures) ->
     measured = [measured_folder(setup, one, task, images) for one in plan.passes if task in one.measured]
     fingerprint = records_print(setup, task, plan.passes, images)
     return ScoreJob(setup, task.key, fingerprint, task.data, vectors, measured[0] if measured else None)
+
+
+def _question_job(setup: Setup, task: BoundTask, images: Signatures) -> ScoreJob:
+    return ScoreJob(setup, task.key, questions_print(setup, task, images), task.data, {}, None)

@@ -74,9 +74,7 @@ def _find(task: AnalysisTask, job: ScoreJob, refusals: Mapping[str, str]) -> Non
     begin = perf_counter()
     refused = _refused(task, job, refusals)
     found = Findings(tuple(refused)) if refused else find(task.problem, _measured(task, job), task.pooling)
-    if found.arrays:
-        write_arrays(found.arrays, job.kept.beside["arrays"])
-    _keep(task, job, found.outcomes, 0, begin)
+    keep_findings(task, job, found, 0, begin)
 
 
 def _refused(
@@ -111,6 +109,21 @@ def readers_of(plan: Plan, job: ScoreJob) -> dict[str, VectorReader]:
             raise nothing_read(source)
         readers[source.name] = reader
     return readers
+
+
+def keep_findings(task: BoundTask, job: ScoreJob, found: Findings, unreadable: int, begin: float) -> None:
+    """Write the arrays, the items and the records of an analysis.
+
+    Args:
+        task: The analysis.
+        job: Where its files are.
+        found: What it found.
+        unreadable: Images that were left out.
+        begin: When it began, by `perf_counter`.
+    """
+    if found.arrays:
+        write_arrays(found.arrays, job.kept.beside["arrays"])
+    _keep(task, job, found.outcomes, unreadable, begin)
 
 
 def _keep(

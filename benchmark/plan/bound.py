@@ -1,4 +1,4 @@
-"""Tasks joined with data: the four kinds of them, and where each belongs in a run."""
+"""Tasks joined with data: the six kinds of them, and where each belongs in a run."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmark.plan.identity import ground_truth, identity, short_digest
 from leaderboards.records.files import task_key
+from tasks.analyses.base import GradientProblem, WeightsProblem
 from tasks.base import AnalysisProblem, MeasuredProblem, ScoredProblem, Source, VectorProblem
 from tasks.cka import CkaProblem
 from tasks.datasets.base import Coverage
@@ -56,6 +57,8 @@ class BoundTasks:
     vector: "list[VectorTask]" = field(default_factory=list)
     measured: "list[MeasuredTask]" = field(default_factory=list)
     analyses: "list[AnalysisTask]" = field(default_factory=list)
+    gradients: "list[GradientTask]" = field(default_factory=list)
+    inspections: "list[InspectTask]" = field(default_factory=list)
     comparisons: "list[Comparison]" = field(default_factory=list)
     absent: list[Unbound] = field(default_factory=list)
     broken: list[Unbound] = field(default_factory=list)
@@ -66,9 +69,14 @@ class BoundTasks:
         return [*self.vector, *self.measured, *self.analyses]
 
     @property
+    def asked(self) -> "list[BoundTask]":
+        """Tasks that ask one backbone something without one of the passes."""
+        return [*self.gradients, *self.inspections]
+
+    @property
     def every(self) -> "list[BoundTask]":
         """All tasks that have data, of every kind."""
-        return [*self.scored, *self.comparisons]
+        return [*self.scored, *self.comparisons, *self.asked]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,12 +109,16 @@ class BoundTask(ABC):
         """What is fed by the pass over one source; None where nothing is."""
         return None
 
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Sources that it looks at, whoever shows them."""
+        measured = self.measured_problem
+        return self.vector_sources or (() if measured is None else (measured.source,))
+
     @cached_property
     def data(self) -> str:
         """Short digest of what it looks at, the same on every machine and for every backbone."""
-        measured = self.measured_problem
-        sources = self.vector_sources or (() if measured is None else (measured.source,))
-        return short_digest([identity(source) for source in sources], ground_truth(self))
+        return short_digest([identity(source) for source in self.sources], ground_truth(self))
 
     @abstractmethod
     def join(self, tasks: BoundTasks) -> None:
@@ -190,6 +202,43 @@ class AnalysisTask(BoundTask):
     def join(self, tasks: BoundTasks) -> None:
         """Put it where tasks of its kind are."""
         tasks.analyses.append(self)
+
+
+@dataclass(frozen=True, eq=False)
+class GradientTask(BoundTask):
+    """An analysis of gradients, which looks at a few images in a pass of its own."""
+
+    problem: GradientProblem
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of everything but the backbone that decides its numbers."""
+        return self.problem.fingerprint
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The images whose gradients it wants."""
+        return (self.problem.source,)
+
+    def join(self, tasks: BoundTasks) -> None:
+        """Put it where tasks of its kind are."""
+        tasks.gradients.append(self)
+
+
+@dataclass(frozen=True, eq=False)
+class InspectTask(BoundTask):
+    """An analysis of weights, which looks at no image."""
+
+    problem: WeightsProblem
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of everything but the backbone that decides its numbers."""
+        return self.problem.fingerprint
+
+    def join(self, tasks: BoundTasks) -> None:
+        """Put it where tasks of its kind are."""
+        tasks.inspections.append(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,6 +83,22 @@ def parts(at: DataLocation, folder: Path) -> ClusteredRegions:
     return ClusteredRegions(_limited(at, read_partimagenet(folder, entry)), k)
 
 
+def masked_objects(at: DataLocation, folder: Path) -> Regions:
+    """Read COCO: all images that have masks."""
+    entry = at.catalogue.objects
+    return _limited(at, read_coco(folder, replace(entry, first=entry.images)))
+
+
+def masked_parts(at: DataLocation, folder: Path) -> Regions:
+    """Read PartImageNet: images with masks of parts, more of them than are clustered."""
+    entry = replace(
+        at.catalogue.parts,
+        by_partition=at.protocol.parts_by_partition,
+        per_supercategory=at.protocol.saliency.images_per_supercategory,
+    )
+    return _limited(at, read_partimagenet(folder, entry))
+
+
 def _limited(at: DataLocation, data: Regions) -> Regions:
     return limit_regions(data, at.limit) if at.limit else data
 
@@ -101,6 +117,12 @@ def _retrieval(at: DataLocation) -> list[Read]:
     return [partial(retrieval, at, at.data, entry) for entry in entries if at.data is not None]
 
 
+def _masks(at: DataLocation) -> list[Read]:
+    if at.data is None:
+        return []
+    return [partial(masked_objects, at, at.data), partial(masked_parts, at, at.data)]
+
+
 READERS: Mapping[Role, Callable[[DataLocation], list[Read]]] = {
     "classification": _classification,
     "retrieval": _retrieval,
@@ -108,6 +130,8 @@ READERS: Mapping[Role, Callable[[DataLocation], list[Read]]] = {
     "keypoints": _one(keypoints),
     "objects": _one(objects),
     "parts": _one(parts),
+    "masks": _masks,
+    "weights": lambda at: [lambda: None],
 }
 """For each role, what reads each of its datasets."""
 

@@ -76,7 +76,8 @@ class Plan:
     @property
     def images(self) -> int:
         """Images through each backbone if nothing is stored yet."""
-        return sum(len(one.source.samples) for one in self.passes)
+        asked = (source for task in self.tasks.asked for source in task.sources)
+        return sum(len(source.samples) for source in (*(one.source for one in self.passes), *asked))
 
     def pass_over(self, key: SourceKey) -> Pass:
         """The pass over a source."""

@@ -4,11 +4,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from benchmark.plan.bound import AnalysisTask, BoundTask, Comparison, MeasuredTask, Subject, VectorTask
+from benchmark.plan.bound import (
+    AnalysisTask,
+    BoundTask,
+    Comparison,
+    GradientTask,
+    InspectTask,
+    MeasuredTask,
+    Subject,
+    VectorTask,
+)
 from tasks.analyses.attention_distance import AttentionDistance
+from tasks.analyses.attention_maps import AttentionMapsProblem
+from tasks.analyses.attention_shares import AttentionShares
+from tasks.analyses.inspect import InspectProblem
+from tasks.analyses.localisation import LocalisationProblem
+from tasks.analyses.receptive_field import ReceptiveFieldProblem
+from tasks.analyses.saliency import SaliencyProblem
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
-from tasks.datasets.base import Coverage, Keypoints, Retrieval, Videos
+from tasks.datasets.base import Coverage, Keypoints, Regions, Retrieval, Videos
 from tasks.keypoints import KeypointProblem
 from tasks.knn import KnnProblem
 from tasks.propagation import PropagationProblem
@@ -76,6 +91,37 @@ def attention_distance(entry: TaskEntry, data: ProbedClasses, rules: EvaluationP
     return AnalysisTask(_on_probe(entry, data, rules), AttentionDistance(data.where))
 
 
+def attention_maps(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind average attention maps to the probe subset."""
+    return AnalysisTask(_on_probe(entry, data, rules), AttentionMapsProblem(data.where, rules.maps))
+
+
+def attention_shares(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind the shares of special tokens to the probe subset."""
+    return AnalysisTask(_on_probe(entry, data, rules), AttentionShares(data.where))
+
+
+def saliency(entry: TaskEntry, data: Regions, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind saliency to the images of a dataset with masks."""
+    subject = Subject(entry, rules.name, data.name, "masks", data.coverage)
+    return AnalysisTask(subject, SaliencyProblem(data, rules.saliency))
+
+
+def localisation(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind the similarity of tokens and image patches to the probe subset."""
+    return AnalysisTask(_on_probe(entry, data, rules), LocalisationProblem(data.where, rules.localisation))
+
+
+def receptive_field(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> GradientTask:
+    """Bind receptive fields to a few images of the probe subset."""
+    return GradientTask(_on_probe(entry, data, rules), ReceptiveFieldProblem(data.where, rules.fields))
+
+
+def inspect(entry: TaskEntry, data: None, rules: EvaluationProtocol) -> InspectTask:
+    """Bind the inspection of weights, which needs no data."""
+    return InspectTask(Subject(entry, rules.name, "weights", "", Coverage(())), InspectProblem(rules.inspect))
+
+
 PROBLEMS: Mapping[str, Bind] = {
     "knn": knn,
     "retrieval": retrieval,
@@ -85,7 +131,13 @@ PROBLEMS: Mapping[str, Bind] = {
     "cluster-object": cluster_object,
     "cluster-part": cluster_part,
     "cka": cka,
+    "attention-maps": attention_maps,
     "attention-distance": attention_distance,
+    "attention-shares": attention_shares,
+    "saliency": saliency,
+    "localisation": localisation,
+    "receptive-field": receptive_field,
+    "inspect": inspect,
 }
 """By name of the task."""
 

@@ -188,9 +188,13 @@ def to_records(
                     "tied": found.tied,
                 }
             records.append(Record(**shared, **where, **fields))  # type: ignore[arg-type]
-        if not any(score.metric == entry.metric for score in one.outcome.scores):
-            reason = one.outcome.empty or f"no {entry.metric} could be computed"
-            fields = {"metric": entry.metric, "primary": shown, "value": float("nan"), "n": 0, "unit": ""}
+        # an outcome of an analysis may be of other metrics alone
+        lacking = one.outcome.metric or entry.metric
+        there = {score.metric for score in one.outcome.scores}
+        if not there or (lacking not in there and not entry.analysis):
+            reason = one.outcome.empty or f"no {lacking} could be computed"
+            primary = shown and lacking == entry.metric
+            fields = {"metric": lacking, "primary": primary, "value": float("nan"), "n": 0, "unit": ""}
             records.append(Record(**shared, **where, **fields, reason=reason))  # type: ignore[arg-type]
     return records
 

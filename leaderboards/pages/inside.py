@@ -20,6 +20,10 @@ TOKENS = {
     "patch": "patch tokens",
     "mean": "mean of the patch tokens",
     "all": "all tokens",
+    "interior": "patch tokens off the border",
+    "border": "patch tokens on the border",
+    "filters": "first filters",
+    "positions": "position embeddings",
 }
 """What an analysis looks from, in words."""
 

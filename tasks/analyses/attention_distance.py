@@ -11,25 +11,14 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import (
-    Findings,
-    Group,
-    Items,
-    LayerOutcome,
-    Measurements,
-    Measurer,
-    Outcome,
-    Score,
-    Source,
-    Statistic,
-    digest,
-)
+from tasks.analyses.tally import NOT_FINITE, Tally, joined, keys_of, seen
+from tasks.base import Findings, Group, LayerOutcome, Measurements, Measurer, Outcome, Source, digest
 from tasks.checks import nothing_read
 from tasks.feeds import ATTENTION, AttentionFeed
-from tasks.metrics.attention import attention_distance, cell_distances, patch_attention
+from tasks.metrics.arrays import Floats
+from tasks.metrics.attention import attention_distance, cell_distances
 from tasks.sources import ClassificationSources
 from zoo.features import AttentionMaps
 from zoo.spec import Layer
@@ -38,7 +27,8 @@ from zoo.view.views import View
 ANY_SIZE = (256, 256)
 """Stands for the size of any image: views of a classification dataset show all at one size."""
 
-Floats = NDArray[np.float64]
+LOCAL_RATIO = 0.5
+"""Distance over that of uniform attention below which a head is local."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +37,10 @@ class AttentionDistance:
 
     ``attention-distance`` is measured on the unit square, corner to corner; ``attention-distance-px`` in
     pixels between patch centres; ``attention-distance-ratio`` is the first over that of uniform attention,
-    which depends on the grid alone.
+    which depends on the grid alone. Of each
+    layer, ``distance-range`` is the distance of its farthest head less that of its nearest, on the unit
+    square, and ``local-heads`` the share of its heads with a ratio below a half: Raghu et al. show the sorted
+    heads, the two numbers are this package's. A grid of one cell has distance 0 and no ratio.
     """
 
     where: ClassificationSources
@@ -65,7 +58,7 @@ class AttentionDistance:
     @cached_property
     def fingerprint(self) -> str:
         """Digest of what it is: it has no numbers of its own and no ground truth."""
-        return digest("attention-distance", 1)
+        return digest("attention-distance", 2)
 
     def measure(self, group: Group, view: View) -> Measurer[AttentionMaps]:
         """A measurer of some images."""
@@ -95,37 +88,34 @@ class _DistanceMeasurer:
 
     def __init__(self, side: int) -> None:
         self._side = side
-        self._kept: dict[Layer, list[tuple[Sequence[int], Tensor, Tensor]]] = {}
+        self._kept: dict[Layer, list[tuple[Sequence[int], Tensor]]] = {}
         self._grid = (1, 1)
-        self._distances: dict[torch.device, tuple[Tensor, Tensor]] = {}
+        self._distances: dict[torch.device, Tensor] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> None:
         self._grid = maps.cells
-        unit, cells = self._between(maps.probabilities.device)
-        attention = patch_attention(maps.probabilities, maps.prefix_tokens)
-        found = attention_distance(attention, unit), attention_distance(attention, cells)
-        self._kept.setdefault(layer, []).append((positions, *found))
+        between = self._between(maps.patches.device)
+        self._kept.setdefault(layer, []).append((positions, attention_distance(maps.patches, between)))
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         parts = self._kept.pop(layer, [])
         if not parts:
             return {}
         uniform = cell_distances(self._grid, unit=True).mean()
+        found = torch.cat([one for _, one in parts])
         return {
-            "position": torch.tensor([position for positions, _, _ in parts for position in positions]),
-            "unit": torch.cat([one for _, one, _ in parts]),
-            "cells": torch.cat([one for _, _, one in parts]),
+            "position": torch.tensor([position for positions, _ in parts for position in positions]),
+            "unit": found[..., 0],
+            "cells": found[..., 1],
             "uniform": uniform[None],
             "patch": torch.tensor([self._side // self._grid[1]]),
         }
 
-    def _between(self, device: torch.device) -> tuple[Tensor, Tensor]:
+    def _between(self, device: torch.device) -> Tensor:
         """Distances of all cells, on the unit square and in cells."""
         if device not in self._distances:
-            self._distances[device] = (
-                cell_distances(self._grid, unit=True, device=device),
-                cell_distances(self._grid, unit=False, device=device),
-            )
+            kinds = [cell_distances(self._grid, unit=unit, device=device) for unit in (True, False)]
+            self._distances[device] = torch.stack(kinds)
         return self._distances[device]
 
 
@@ -141,37 +131,24 @@ class _Distances:
     @classmethod
     def read(cls, source: Source, measurements: Sequence[Measurements]) -> "_Distances | None":
         """From what the groups left behind; None where no image could be read."""
-        pairs = zip(source.groups, measurements, strict=True)
-        there = [(group, one) for group, one in pairs if "unit" in one]
-        if not there:
+        found = seen(source, measurements)
+        if not found:
             return None
-        keys = (group.samples[int(place)].key for group, one in there for place in one["position"].tolist())
-        first = there[0][1]
-        unit, cells = (
-            np.concatenate([np.asarray(one[name], np.float64) for _, one in there])
-            for name in ("unit", "cells")
-        )
-        return cls(tuple(keys), unit, int(first["patch"][0]) * cells, float(first["uniform"][0]))
+        first = found[0][1]
+        pixels = int(first["patch"][0]) * joined(found, "cells")
+        return cls(keys_of(found), joined(found, "unit"), pixels, float(first["uniform"][0]))
 
     def outcome(self) -> Outcome:
         """Scores of all heads together and of each, and the images behind them."""
         if not np.isfinite(self.unit).all():
-            return Outcome((), empty="attention probabilities are not finite")
-        # a grid of one cell has no distances at all
-        ratio = self.unit / self.uniform if self.uniform else np.zeros_like(self.unit)
-        scores: list[Score] = []
-        values: dict[str, Floats] = {}
-        statistics: dict[str, Statistic] = {}
-        measured = {"": self.unit, "-px": self.pixels, "-ratio": ratio}
-        for ending, table in measured.items():
-            for head in range(-1, table.shape[1]):
-                column = table.mean(axis=1) if head < 0 else table[:, head]
-                score = Score(
-                    f"attention-distance{ending}", float(column.mean()), len(column), "images", head
-                )
-                scores.append(score)
-                values[score.statistic] = column
-                statistics[score.statistic] = Statistic(score.statistic)
-        strata = ("",) * len(self.keys)
-        items = Items("images", self.keys, self.keys, strata, values, statistics)
-        return Outcome(tuple(scores), items)
+            return Outcome((), empty=NOT_FINITE)
+        tally = Tally(self.keys)
+        tally.heads("attention-distance", self.unit)
+        tally.heads("attention-distance-px", self.pixels)
+        heads = self.unit.mean(axis=0)
+        tally.number("distance-range", float(heads.max() - heads.min()), len(self.keys), "images")
+        if self.uniform:  # a grid of one cell has no distances at all
+            tally.heads("attention-distance-ratio", self.unit / self.uniform)
+            local = heads / self.uniform < LOCAL_RATIO
+            tally.number("local-heads", float(local.mean()), len(local), "heads")
+        return tally.outcome()

@@ -1,25 +1,11 @@
-"""Measures of attention probabilities. Pure functions of tensors, on any device."""
+"""How far attention looks. Pure functions of tensors, on any device."""
 
 import torch
 from torch import Tensor
+from torch.nn.functional import linear
 
 Cells = tuple[int, int]
 """Rows and columns of a grid."""
-
-
-def patch_attention(probabilities: Tensor, prefix_tokens: int) -> Tensor:
-    """How patches attend to patches: prefix rows and columns are cut off, and each row sums to 1 again.
-
-    Args:
-        probabilities: [... queries keys] in [0, 1]; prefix tokens first, then patches in row-major order.
-        prefix_tokens: Class token and registers.
-
-    Returns:
-        [... patches patches], float32; a row that gives nothing to patches stays zero.
-    """
-    patches = probabilities[..., prefix_tokens:, prefix_tokens:].float()
-    total = patches.sum(dim=-1, keepdim=True)
-    return torch.where(total > 0, patches / total, patches)
 
 
 def cell_distances(cells: Cells, *, unit: bool, device: torch.device | None = None) -> Tensor:
@@ -44,11 +30,12 @@ def attention_distance(attention: Tensor, distances: Tensor) -> Tensor:
     Sources: Raghu et al., NeurIPS 2021, section 5; Walmer et al., CVPR 2023, section 4.3.
 
     Args:
-        attention: [... patches patches] as `patch_attention` gives it.
-        distances: [patches patches] as `cell_distances` gives it.
+        attention: [... patches patches], each row of sum 1, or zero.
+        distances: [patches patches] as `cell_distances` gives it, or several of them [kinds patches patches],
+            for which the attention is read once.
 
     Returns:
-        [...], float32: 0 where each patch attends to itself; the mean of ``distances`` where all patches
-        attend to all alike.
+        [...] or [... kinds], float32: 0 where each patch attends to itself; the mean of ``distances`` where
+        all patches attend to all alike.
     """
-    return (attention * distances).sum(dim=-1).mean(dim=-1)
+    return linear(attention.flatten(-2), distances.flatten(-2)) / attention.shape[-1]

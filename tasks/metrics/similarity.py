@@ -65,7 +65,19 @@ def gram_matrix(features: Tensor, *, centred: bool = True) -> Tensor:
         ValueError: No sample or feature, or a value that is NaN or infinite.
     """
     values = _values(features, 1)
-    return _gram(values) if centred else values @ values.mT
+    return gram_of_centred(values) if centred else values @ values.mT
+
+
+def gram_of_centred(values: Tensor) -> Tensor:
+    """Gram matrix [... n n] of features [... n dim] centred over the samples, in their dtype.
+
+    Exactly zero where only rounding varies. It does not ask whether the features are finite, for which a GPU
+    must be waited for: what is not makes the matrix NaN.
+    """
+    centred = values - values.mean(-2, keepdim=True)
+    least = ROUNDING * torch.finfo(values.dtype).eps * values.abs().amax((-2, -1), keepdim=True)
+    still = centred.abs().amax((-2, -1), keepdim=True) <= least
+    return torch.where(still, 0.0, centred @ centred.mT)
 
 
 def scaled_gram(gram: Tensor) -> Tensor:
@@ -216,7 +228,7 @@ def cka(x: Tensor, y: Tensor, estimator: Literal["unbiased", "biased"] = "unbias
     if estimator == "unbiased":
         grams = torch.stack([centred_gram(x), centred_gram(y)])
     else:
-        grams = torch.stack([_gram(_values(values, 2)).to(torch.float64) for values in (x, y)])
+        grams = torch.stack([gram_of_centred(_values(values, 2)).to(torch.float64) for values in (x, y)])
     flat = grams.flatten(1)
     return float(normalise(flat @ flat.T).value[0, 1])
 
@@ -247,11 +259,3 @@ def _values(features: Tensor, samples: int) -> Tensor:
     if not bool(torch.isfinite(values).all()):
         raise ValueError("features must not hold NaN or infinite values")
     return values
-
-
-def _gram(values: Tensor) -> Tensor:
-    """Gram matrix of features centred over the samples; exactly zero where only rounding varies."""
-    centred = values - values.mean(-2, keepdim=True)
-    least = ROUNDING * torch.finfo(values.dtype).eps * values.abs().amax((-2, -1), keepdim=True)
-    still = centred.abs().amax((-2, -1), keepdim=True) <= least
-    return torch.where(still, 0.0, centred @ centred.mT)

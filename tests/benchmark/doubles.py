@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tasks.base import Group, Source
 from tasks.datasets.base import UnreadableImageError
-from zoo.features import LayerFeatures, Visitor, Weights
+from zoo.features import Channels, LayerFeatures, ReceptiveField, Visitor, Weights
 from zoo.spec import BackboneSpec, Layer, Stage
 from zoo.view.views import ResizeCrop, View
 
@@ -62,6 +62,14 @@ class CountingBackbone:
 
     def weights(self) -> Weights:
         return Weights(None, None, None, {})
+
+    def fields_refusal(self) -> str:
+        return "double gives no gradients"
+
+    def receptive_fields(
+        self, pixels: Tensor, layers: Collection[Layer], channels: Channels
+    ) -> tuple[ReceptiveField, ...]:
+        raise NotImplementedError
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
         self.batches.append(len(pixels))

@@ -8,7 +8,7 @@ import torch
 from benchmark.features.collectors import MeasuredCollector
 from benchmark.features.loading import Batch, Member
 from tasks.base import Part
-from tasks.feeds import ATTENTION, GRIDS, WHOLE_GRIDS, BlockFeed
+from tasks.feeds import ATTENTION, ATTENTION_IN_TURN, GRIDS, PICTURED, WHOLE_GRIDS, BlockFeed
 from tests.benchmark.doubles import source
 from zoo.features import AttentionMaps, LayerFeatures, Shown
 from zoo.spec import Layer, Tap
@@ -50,6 +50,18 @@ def test_attention_is_that_of_every_block_of_which_something_is_scored() -> None
     assert portion.probabilities.shape == (1, 2, 5, 5)
     assert portion.prefix_tokens == 1
     assert portion.cells == (2, 2)
+
+
+def test_attention_that_goes_on_from_block_to_block_starts_at_the_first() -> None:
+    blocks = tuple(Layer(index, "attention") for index in (1, 2, 3))
+    for feed in (ATTENTION_IN_TURN, PICTURED):
+        assert feed.layers(SCORED) == blocks
+        assert feed.shown(blocks[0]) == (Layer(1, "probabilities"),)
+        assert not feed.whole
+    one = part(slice(1, 3))
+    portion = PICTURED.portion([maps(1)], one)
+    assert portion.maps.probabilities.shape == (2, 2, 5, 5)
+    assert portion.pixels is one.pixels
 
 
 def test_the_taps_of_a_block_come_together() -> None:
@@ -104,7 +116,7 @@ def test_a_collector_waits_for_all_taps_of_a_block_and_keeps_groups_apart() -> N
     assert arrays["0/2/sum"].tolist() == [40, 42]
 
 
-@pytest.mark.parametrize("feed", [GRIDS, ATTENTION, BlockFeed(("norm1", "mlp"))])
+@pytest.mark.parametrize("feed", [GRIDS, ATTENTION, PICTURED, BlockFeed(("norm1", "mlp"))])
 def test_nothing_is_asked_of_the_input_of_block_1_but_grids(feed: Any) -> None:
     asked = [shown for layer in feed.layers((Layer(0),)) for shown in feed.shown(layer)]
     assert asked == ([Layer(0)] if feed is GRIDS else [])

@@ -16,6 +16,11 @@ from benchmark.plan.bound import BoundTask
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import REAL, Catalogue
+from tasks.analyses.attention_maps import AttentionMapsProblem, MapRule
+from tasks.analyses.inspect import InspectRule
+from tasks.analyses.localisation import LocalisationRule
+from tasks.analyses.receptive_field import ReceptiveFieldRule
+from tasks.analyses.saliency import SaliencyProblem, SaliencyRule
 from tasks.cka import CkaProblem, CkaRule
 from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Videos
@@ -30,6 +35,7 @@ from tasks.knn import KnnProblem, KnnRule
 from tasks.metrics.clustering import kmeans, kmeans_starts
 from tasks.metrics.neighbours import vote
 from tasks.metrics.propagation import Propagator, seed_labels
+from tasks.metrics.saliency import Threshold, held_out_best, marked
 from tasks.propagation import PropagationProblem, PropagationRule
 from tasks.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
 from tasks.registry import find_tasks
@@ -61,6 +67,14 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     ),
     "clusters": (ClusterRule(10, 0, Tiles(448, 224)), ClusterRule(10, 0, Tiles(448, 224))),
     "cka": (CkaRule(("cls", "mean", "patch"), False), CkaRule(("cls", "patch", "all"), True)),
+    "maps": (MapRule(False, 6), MapRule(True, 6)),
+    "saliency": (
+        SaliencyRule(ResizeCrop(256, 224), Threshold(0.6, 1e-6, True), False, 100, 0, 0.9, 500),
+        SaliencyRule(ResizeCrop(224, 224), Threshold(0.6, 0.0, False), True, 100, 0, 0.9, 500),
+    ),
+    "localisation": (LocalisationRule(256, 256), LocalisationRule(256, 256)),
+    "fields": (ReceptiveFieldRule(32, 32, 0), ReceptiveFieldRule(32, 32, 0)),
+    "inspect": (InspectRule(28), InspectRule(28)),
     "objects_left_out": (0, 1),
     "parts_as_objects": (False, True),
     "parts_by_partition": (False, True),
@@ -84,6 +98,7 @@ def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
     draw = PAPER.keypoints.draw
     assert draw is not None
     problems = (CkaProblem, ImageClusterProblem, KeypointProblem, KnnProblem, PropagationProblem)
+    others = (RegionClusterProblem, RetrievalProblem, AttentionMapsProblem, SaliencyProblem)
     beside = [
         f"{type(owner).__name__}.{field.name}"
         for owner in (STANDARD, *rules, draw)
@@ -92,14 +107,17 @@ def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
     ]
     beside += [
         f"{owner.__name__}.{field.name}"
-        for owner in (*problems, RegionClusterProblem, RetrievalProblem)
+        for owner in (*problems, *others)
         for field in fields(owner)
         if field.default is not MISSING
     ]
     assert not beside
 
 
-@pytest.mark.parametrize("metric", [vote, kmeans, kmeans_starts, Propagator, seed_labels])
+METRICS = [vote, kmeans, kmeans_starts, Propagator, seed_labels, held_out_best, marked]
+
+
+@pytest.mark.parametrize("metric", METRICS)
 def test_metrics_have_no_default_for_a_number_of_the_protocol(metric: Callable[..., object]) -> None:
     with_default = {
         name for name, one in signature(metric).parameters.items() if one.default is not one.empty
@@ -184,6 +202,24 @@ def test_parts_cluster_as_objects_and_the_last_object_image_is_left_out(data: Pa
             f"{number + 1:012d}.jpg" for number in range(images)
         ]
         assert len(pieces.data.images) == 18
+
+
+def test_saliency_looks_at_all_images_with_masks_through_the_view_of_classification(data: Path) -> None:
+    fakes.write_fake_coco(data, images=7)  # the last has no mask
+    catalogue = replace(FAKES, objects=CocoEntry(images=7, first=4))
+    for protocol in PROTOCOLS:
+        at = DataLocation(catalogue, data, protocol=protocol)
+        found = bind_tasks(at, find_tasks(("saliency", "attention-maps")), named=True)
+        maps, objects, parts = found.analyses
+        assert [one.subject.dataset for one in (objects, parts)] == ["coco-val2017", "partimagenet"]
+        assert [len(one.problem.source.samples) for one in (objects, parts)] == [6, 18]
+        assert {one.problem.source.view for one in (maps, objects, parts)} == {protocol.images}
+        for one in (objects, parts):
+            assert isinstance(one.problem, SaliencyProblem)
+            assert one.problem.rule == protocol.saliency
+            assert not one.subject.coverage.partial
+        assert isinstance(maps.problem, AttentionMapsProblem)
+        assert maps.problem.rule == protocol.maps
 
 
 def test_pairs_drawn_from_a_part_of_the_data_are_said_to_be_others(data: Path) -> None:

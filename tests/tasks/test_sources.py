@@ -11,7 +11,7 @@ from tasks.datasets.base import Classification, ClassImages, Coverage
 from tasks.datasets.folder import read_folder
 from tasks.datasets.imagenet import probe_subset
 from tasks.protocols import STANDARD
-from tasks.sources import CHUNK, Batches, ClassificationSources, classification_sources
+from tasks.sources import CHUNK, Batches, ClassificationSources, batch_slices, classification_sources
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_imagenet
 from tests.tasks.datasets.helpers import copy_shuffled, keys
@@ -137,3 +137,9 @@ def test_all_sources_share_one_view_and_leave_broken_images_out() -> None:
     assert len({source.name for source in every}) == 3
     assert VIEW.scaled(64, 16).crop == 64
     assert VIEW.scaled(64, 16).short == 73
+
+
+def test_batches_of_a_group_lose_what_could_not_be_read() -> None:
+    assert batch_slices([0, 1, 2, 3, 5, 6], 4, 1) == [slice(0, 4), slice(4, 6)]
+    assert batch_slices([0, 1, 2, 3, 5, 6], 4, 3) == [slice(0, 4)]
+    assert batch_slices([], 4, 1) == []

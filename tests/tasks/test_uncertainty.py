@@ -162,6 +162,15 @@ def taken(items: Items, rows: Sequence[int]) -> Items:
     return replace(items, keys=keys, clusters=names, strata=strata, values=values)
 
 
+def test_layers_with_other_metrics_have_none_of_those_that_they_lack() -> None:
+    whole, other = make(1), make(2)
+    fewer = replace(other, statistics={"all": other.statistics["all"]})
+    together = intervals_of([whole, fewer])
+    assert together["all"] == [intervals_of([one])["all"][0] for one in (whole, other)]
+    assert together["few"][0] == intervals_of([whole])["few"][0]
+    assert np.isnan(together["few"][1]).all()
+
+
 def test_intervals_of_means_are_those_of_the_units() -> None:
     """Of equally large clusters, of which 8 lie in each of 5 strata: Student's interval of their means."""
     rng = np.random.default_rng(0)

@@ -269,4 +269,4 @@ def test_attention_of_no_image_is_bad_input() -> None:
     with pytest.raises(
         UnreadableImageError, match=r"in double/train-probe, such as train/.*, found none among 8;"
     ):
-        task.score([{} for _ in task.source.groups])
+        task.findings({Layer(1, "attention"): [{} for _ in task.source.groups]})

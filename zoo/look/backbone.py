@@ -9,11 +9,12 @@ from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
 from zoo.errors import InputError
-from zoo.features import BackboneIdentity, Shown, Visitor, Weights
+from zoo.features import BackboneIdentity, Channels, ReceptiveField, Shown, Visitor, Weights
 from zoo.look.attention import attention_maps, eager, gives_probabilities, watch_attention
 from zoo.look.layers import require, unknown_layer, wanted_layers
 from zoo.look.network import Network
 from zoo.look.precision import exact_float32
+from zoo.look.receptive import receptive_fields
 from zoo.look.split import Cells, cells_of, map_features, token_features
 from zoo.look.sublayers import knows, unknown_sublayer
 from zoo.look.taps import after, before, watch_inside
@@ -72,11 +73,40 @@ class HookedBackbone:
         cells = cells_of(self.spec, pixels)
         wanted = wanted_layers(self.spec, layers)
         require(self.refusal(wanted))
+        with torch.no_grad(), exact_float32():
+            self._show(self._normalise(pixels), visitor, wanted, cells)
+
+    def fields_refusal(self) -> str:
+        """Why it cannot say which pixels move a cell; see `zoo.features.Backbone`."""
+        if self.dtype == torch.float32:
+            return ""
+        name = str(self.dtype).removeprefix("torch.")
+        return f"{self.spec.name} runs in {name}, whose gradients are too coarse; give --dtype float32."
+
+    def receptive_fields(
+        self, pixels: Tensor, layers: Collection[Layer], channels: Channels
+    ) -> tuple[ReceptiveField, ...]:
+        """Which pixels move the centre cell of each of these layers; see `zoo.features.Backbone`.
+
+        Raises:
+            InputError: As `visit`; or it runs in less than float32.
+        """
+        cells = cells_of(self.spec, pixels)
+        wanted = wanted_layers(self.spec, layers)
+        require(self.refusal(wanted) or self.fields_refusal())
+
+        def forward(images: Tensor, visitor: Visitor) -> None:
+            self._show(images, visitor, wanted, cells)
+
+        return receptive_fields(forward, self._normalise(pixels), channels)
+
+    def _show(self, images: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
+        """One forward of the network's input that shows those layers."""
         shown: list[Layer] = []
 
         def show(layer: Layer, activation: Tensor | None) -> None:
             shown.append(layer)
-            visitor(self._split(layer, activation, len(pixels), cells))
+            visitor(self._split(layer, activation, len(images), cells))
 
         with ExitStack() as hooks:
             if any(layer.tap == "probabilities" for layer in wanted):
@@ -84,7 +114,8 @@ class HookedBackbone:
             for layer in wanted:
                 for hook in self._watch(layer, show):
                     hooks.callback(hook.remove)
-            self._forward(pixels)
+            options = {"interpolate_pos_encoding": True} if self._network.interpolates else {}
+            self._network.body(images, **options)
         if tuple(shown) != wanted:
             raise InputError(
                 f"{self.spec.name}: the network showed {len(shown)} layers, the entry has {len(wanted)}."
@@ -93,11 +124,6 @@ class HookedBackbone:
     def weights(self) -> Weights:
         """Filters, position embeddings and position biases; see `zoo.features.Backbone`."""
         return weights_of(self.spec, self._network)
-
-    def _forward(self, pixels: Tensor) -> None:
-        options = {"interpolate_pos_encoding": True} if self._network.interpolates else {}
-        with torch.no_grad(), exact_float32():
-            self._network.body(self._normalise(pixels), **options)
 
     def _normalise(self, pixels: Tensor) -> Tensor:
         """The network's input, [batch 3 height width], from uint8 pixels."""

@@ -1,12 +1,22 @@
 """Somebody's own backbone, whose layers are compared with what its spec says as it shows them."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
+from itertools import zip_longest
 
 import torch
 from torch import Tensor
 
-from zoo.errors import InputError
-from zoo.features import AttentionMaps, LayerFeatures, Shown, Visitable, Visitor, Weights
+from zoo.errors import InputError, shortened
+from zoo.features import (
+    AttentionMaps,
+    Channels,
+    LayerFeatures,
+    ReceptiveField,
+    Shown,
+    Visitable,
+    Visitor,
+    Weights,
+)
 from zoo.look.layers import require, unknown_layer, wanted_layers
 from zoo.look.split import Cells, cells_of, shapes_of
 from zoo.look.weights import without_weights
@@ -69,6 +79,33 @@ class OwnBackbone:
                 f"{self.spec.name} does not show layer {wanted[len(shown)]}, which it was asked for."
             )
 
+    def fields_refusal(self) -> str:
+        """Why it cannot say which pixels move a cell; see `zoo.features.Backbone`."""
+        if callable(getattr(self._backbone, "receptive_fields", None)):
+            return ""
+        return f"{self.spec.name} gives no gradients; one that does has a method receptive_fields."
+
+    def receptive_fields(
+        self, pixels: Tensor, layers: Collection[Layer], channels: Channels
+    ) -> tuple[ReceptiveField, ...]:
+        """Which pixels move the centre cell of each of these layers; see `zoo.features.Backbone`.
+
+        Raises:
+            InputError: The backbone has no such method, or gives something else.
+        """
+        wanted = wanted_layers(self.spec, layers)
+        require(self.refusal(wanted) or self.fields_refusal())
+        give: Callable[..., Iterable[ReceptiveField]] = getattr(self._backbone, "receptive_fields")  # noqa: B009
+        fields = tuple(give(pixels, wanted, channels))
+        for layer, field in zip_longest(wanted, fields):
+            if not _is_field(field, layer, pixels):
+                raise InputError(
+                    f"{self.spec.name}: receptive_fields() should give a ReceptiveField for each layer, here "
+                    f"{layer or 'none any more'}, with a strength {list(pixels.shape[2:])}; it gives "
+                    f"{shortened(field)}."
+                )
+        return fields
+
     def weights(self) -> Weights:
         """Filters, position embeddings and position biases of an object that has a method ``weights``.
 
@@ -100,6 +137,13 @@ class OwnBackbone:
         if found.layer not in self._summed:
             _check_sums(self.spec, found)
             self._summed.add(found.layer)
+
+
+def _is_field(field: object, layer: Layer | None, pixels: Tensor) -> bool:
+    """Whether something is the receptive field of a layer for such pixels."""
+    if not isinstance(field, ReceptiveField):
+        return False
+    return field.layer == layer and field.strength.shape == pixels.shape[2:]
 
 
 def shows_attention(backbone: Visitable) -> bool:

@@ -8,7 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from zoo.features import LayerFeatures, Visitor, Weights
+from zoo.errors import InputError
+from zoo.features import Channels, LayerFeatures, ReceptiveField, Visitor, Weights
 from zoo.look.layers import require, unknown_layer, wanted_layers
 from zoo.look.split import cells_of, grid_of
 from zoo.look.weights import without_weights
@@ -36,6 +37,16 @@ class RandomFloor:
     def refusal(self, layers: Collection[Layer]) -> str:
         """Why it cannot show one of these layers, in a sentence; see `zoo.features.Backbone`."""
         return unknown_layer(self.spec, layers)
+
+    def fields_refusal(self) -> str:
+        """Why it cannot say which pixels move a cell; see `zoo.features.Backbone`."""
+        return f"{self.spec.name} draws its features; no pixel moves one by a little."
+
+    def receptive_fields(
+        self, pixels: Tensor, layers: Collection[Layer], channels: Channels
+    ) -> tuple[ReceptiveField, ...]:
+        """Raises InputError: it has no gradients."""
+        raise InputError(self.fields_refusal())
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
         """Call ``visitor`` once for each layer, in order; see `zoo.features.Backbone`."""

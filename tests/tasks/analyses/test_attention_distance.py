@@ -1,5 +1,7 @@
 """Attention distance of planted heads, from the maps of a pass to scores, items and arrays."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -13,6 +15,9 @@ from tasks.analyses.attention_distance import AttentionDistance
 from tasks.base import Outcome, Source
 from tasks.sources import Batches, ClassificationSources
 from tests.benchmark.doubles import source
+from tests.tasks.analyses.passes import found_in, probe, scores_of
+from tests.tasks.analyses.test_attention_maps import reference
+from tests.tasks.metrics.planted import CASES, agree, own, uniform, with_prefix
 from zoo.errors import InputError
 from zoo.features import AttentionMaps
 from zoo.spec import Layer
@@ -64,10 +69,13 @@ def test_planted_heads_have_their_distances(tmp_path) -> None:  # type: ignore[n
     assert found["attention-distance", -1] == pytest.approx(0.5909 / 2, abs=5e-5)
     assert found["attention-distance-ratio", 1] == pytest.approx(1, abs=1e-5)
     assert found["attention-distance-px", 1] == pytest.approx(8 * 7 * 0.5909, abs=3e-3)
-    assert {score.n for score in outcome.scores} == {IMAGES}
+    assert found["distance-range", -1] == pytest.approx(0.5909, abs=5e-5)
+    assert found["local-heads", -1] == 0.5
+    assert {score.n for score in outcome.scores if score.metric != "local-heads"} == {IMAGES}
     assert outcome.items is not None
     assert outcome.items.keys == ("0-0", "0-1", "0-2")
-    assert {score.statistic for score in outcome.scores} == set(outcome.items.statistics)
+    alone = {"distance-range", "local-heads"}  # of all images together: no interval
+    assert {score.statistic for score in outcome.scores} == alone | set(outcome.items.statistics)
 
 
 def test_arrays_have_images_blocks_and_heads_as_axes(tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -94,4 +102,34 @@ def test_a_head_that_gives_nothing_to_patches_has_no_distance(tmp_path) -> None:
     maps = torch.zeros_like(heads())
     maps[..., 0] = 1
     outcome = of_layer(task, measured(task, tmp_path, maps, IMAGES), LAYERS[0])
-    assert {score.value for score in outcome.scores} == {0}
+    assert {score.value for score in outcome.scores if score.metric != "local-heads"} == {0}
+
+
+def test_one_identity_and_one_uniform_head_of_a_larger_grid(tmp_path: Path) -> None:
+    maps = with_prefix(torch.stack([torch.eye(196), uniform(14)]))
+    found = found_in(AttentionDistance(probe(1, 224)), tmp_path, maps[None, None], (14, 14))
+    scores = scores_of(found, 1, "patch")
+    assert scores["distance-range", -1] == pytest.approx(0.5601, abs=5e-5)
+    assert scores["local-heads", -1] == 0.5
+
+
+def test_a_grid_of_one_cell_has_no_ratio(tmp_path: Path) -> None:
+    found = found_in(AttentionDistance(probe(1, 32)), tmp_path, torch.full((1, 1, 2, 2, 2), 0.5), (1, 1))
+    names = {metric for metric, _ in scores_of(found, 1, "patch")}
+    assert names == {"attention-distance", "attention-distance-px", "distance-range"}
+
+
+@pytest.mark.parametrize("name", ["random_7x7", "registers_5x9", "no_class_token_6x6", "zero_rows_4x4"])
+def test_reference_cases(name: str, tmp_path: Path) -> None:
+    layers, cells = reference(name)
+    found = found_in(AttentionDistance(probe(layers.shape[1], 32)), tmp_path, layers, cells)
+    expected = own(name, "A3")
+    agree(found.arrays["distance"], expected["distance"])
+    if "official" in CASES[name]["expected"]:
+        agree(found.arrays["distance"], own(name, "official")["avg-att-dist"])
+    for index in range(len(layers)):
+        scores = scores_of(found, index + 1, "patch")
+        heads = range(layers.shape[2])
+        agree([scores["attention-distance-ratio", head] for head in heads], expected["ratio_head"][index])
+        agree(scores["distance-range", -1], expected["distance_range"][index])
+        agree(scores["local-heads", -1], expected["local_heads"][index])

@@ -4,11 +4,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from tasks.metrics.attention import attention_distance, cell_distances, patch_attention
+from tasks.metrics.attention import attention_distance, cell_distances
+from zoo.features import AttentionMaps
+from zoo.spec import Layer
 
 
 def distance(attention: Tensor, cells: tuple[int, int], *, unit: bool = True) -> float:
     return float(attention_distance(attention, cell_distances(cells, unit=unit)))
+
+
+def patch_attention(probabilities: Tensor, prefix_tokens: int) -> Tensor:
+    """What the maps of a batch, [images heads tokens tokens], say of patches."""
+    side = probabilities.shape[-1] - prefix_tokens
+    return AttentionMaps(Layer(1, "probabilities"), probabilities, prefix_tokens, (1, side)).patches
 
 
 def uniform(cells: tuple[int, int]) -> Tensor:
@@ -99,6 +107,19 @@ def test_a_slow_obvious_implementation_says_the_same() -> None:
                     gap = ((row - other_row) ** 2 + (column - other_column) ** 2) ** 0.5
                     total += float(weights[key]) * gap / 15
             assert float(found[image, head]) == pytest.approx(total, abs=1e-6)
+
+
+def test_several_distances_are_taken_at_once_and_patches_once_for_all_that_look() -> None:
+    draw = torch.rand(2, 3, 10, 10, generator=torch.Generator().manual_seed(3)).softmax(-1)
+    maps = AttentionMaps(Layer(1, "probabilities"), draw, 1, (3, 3))
+    assert maps.patches is maps.patches
+    assert maps.of(slice(0, 2)) is maps
+    assert maps.of(slice(0, 9)) is maps
+    torch.testing.assert_close(maps.of(slice(1, 2)).patches, maps.patches[1:])
+    kinds = [cell_distances((3, 3), unit=unit) for unit in (True, False)]
+    together = attention_distance(maps.patches, torch.stack(kinds))
+    for place, kind in enumerate(kinds):
+        torch.testing.assert_close(together[..., place], attention_distance(maps.patches, kind))
 
 
 def test_nothing_asks_for_a_value_on_the_way() -> None:

@@ -1,0 +1,125 @@
+"""Effective receptive fields: which pixels move the centre cell of each layer, and how far from it they lie.
+
+Source: Raghu et al., NeurIPS 2021, section 5 and appendix C, figures 6 and C.1 to C.4: mean over images and
+channels of the size of the derivative of the centre cell by the input, after a residual connection
+(``block``, ``mid``) and before it (``attention``, ``mlp``, and ``branch`` of a ConvNet).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.analyses.base import Fields
+from tasks.base import Findings, Group, LayerOutcome, Outcome, Score, Source, digest
+from tasks.metrics.arrays import Floats
+from tasks.metrics.receptive import half_area, half_radius, share_inside
+from tasks.sources import ClassificationSources
+from zoo.spec import Layer, Tap
+
+TAPS: tuple[Tap, ...] = ("attention", "mid", "mlp", "branch", "block")
+"""Where fields are measured, in the order of a forward; which of them a block has depends on the network."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReceptiveFieldRule:
+    """The numbers of receptive fields.
+
+    Attributes:
+        images: Images of the probe subset that are looked at, evenly drawn.
+        channels: Channels of a layer that are drawn; None for all of them.
+        seed: Seed of the draw.
+    """
+
+    images: int
+    channels: int | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class ReceptiveFieldProblem:
+    """How far the pixels lie that move the centre cell of each layer.
+
+    ``erf-half-radius``: smallest radius around the cell's centre that holds half the field, over the side of
+    the image (0.399 for a uniform field); ``erf-half-area``: fewest pixels that hold half of it, over all;
+    ``erf-centre-share``: share inside the centre cell of the coarsest grid.
+    """
+
+    where: ClassificationSources
+    rule: ReceptiveFieldRule
+
+    @cached_property
+    def source(self) -> Source:
+        """Some images of the probe subset."""
+        probe = self.where.probe
+        places = np.linspace(0, len(probe.samples) - 1, min(self.rule.images, len(probe.samples)))
+        samples = tuple(probe.samples[place] for place in places.round().astype(int))
+        groups = (Group("drawn", samples),)
+        return replace(probe, name=f"{probe.name}-drawn", groups=groups, groups_per_shard=1, joint=False)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of its numbers; it has no ground truth."""
+        return digest("receptive-field", 1, self.rule, TAPS)
+
+    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
+        """All places in the blocks of which something is scored; of what enters the first, itself."""
+        indices = sorted({layer.index for layer in scored})
+        return tuple(Layer(index, tap) for index in indices for tap in TAPS if index or tap == "block")
+
+    def channels(self, width: int) -> list[int]:
+        """Channels of a layer of so many that are looked at."""
+        count = width if self.rule.channels is None else min(width, self.rule.channels)
+        drawn = np.random.default_rng(self.rule.seed).permutation(width)[:count]
+        return [int(channel) for channel in np.sort(drawn)]
+
+    def findings(self, fields: Fields) -> Findings:
+        """How large the field of each layer is.
+
+        Arrays: ``erf`` [blocks taps height width], each field with the sum 1, NaN where there is none;
+        ``block`` [blocks]; ``tap`` [taps].
+        """
+        found = {layer: self._outcome(fields, layer) for layer in fields.strength}
+        found |= {layer: Outcome((), empty=reason) for layer, reason in fields.refused.items()}
+        places = sorted(found, key=lambda layer: layer.place)
+        outcomes = tuple(LayerOutcome(layer, "patch", found[layer]) for layer in places)
+        return Findings(outcomes, _arrays(fields.strength))
+
+    def _outcome(self, fields: Fields, layer: Layer) -> Outcome:
+        strength, cells = fields.strength[layer], fields.cells[layer]
+        if not np.isfinite(strength).all():
+            return Outcome((), empty="gradients are not finite")
+        if not strength.any():
+            return Outcome((), empty="no pixel moves it: all gradients are zero")
+        own = _cell(strength.shape, cells)
+        inside = _cell(strength.shape, fields.coarsest)
+        centre = (own[0].start + own[0].stop) / 2, (own[1].start + own[1].stop) / 2
+        values = {
+            "erf-half-radius": half_radius(strength, centre),
+            "erf-half-area": half_area(strength),
+            "erf-centre-share": share_inside(strength, *inside),
+        }
+        return Outcome(tuple(Score(name, value, fields.images, "images") for name, value in values.items()))
+
+
+def _cell(size: tuple[int, ...], cells: tuple[int, int]) -> tuple[slice, slice]:
+    """Rows and columns of pixels of the centre cell of a grid."""
+    height, width = size[0] // cells[0], size[1] // cells[1]
+    top, left = cells[0] // 2 * height, cells[1] // 2 * width
+    return slice(top, top + height), slice(left, left + width)
+
+
+def _arrays(strength: Mapping[Layer, Floats]) -> dict[str, NDArray[np.generic]]:
+    """Fields of all blocks and taps, each over its sum."""
+    if not strength:
+        return {}
+    blocks = sorted({layer.index for layer in strength})
+    taps = [tap for tap in TAPS if any(layer.tap == tap for layer in strength)]
+    size = next(iter(strength.values())).shape
+    erf = np.full((len(blocks), len(taps), *size), np.nan, np.float32)
+    for layer, field in strength.items():
+        if np.isfinite(field).all() and field.any():
+            erf[blocks.index(layer.index), taps.index(layer.tap)] = field / field.sum()
+    return {"erf": erf, "block": np.array(blocks, np.int64), "tap": np.array(taps)}

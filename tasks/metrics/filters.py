@@ -1,0 +1,121 @@
+"""Measures of a network's first weights: its patch filters, and the positions that it has learned.
+
+Source: Dosovitskiy et al., An Image is Worth 16x16 Words, ICLR 2021, figure 7 (left and centre).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from tasks.metrics.arrays import ROUNDING, Floats
+
+TIED = 10
+"""Decimals of a cosine: what differs behind them differs by rounding alone, and is a tie of ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrincipalFilters:
+    """Principal components of patch filters.
+
+    Attributes:
+        shares: Share of the variance of each component, the largest first, [components]; they sum to 1.
+        images: The components as images, [components patch patch 3] in [0, 1]; the one of each sign whose
+            largest entry in size is positive.
+    """
+
+    shares: Floats
+    images: Floats
+
+    @property
+    def rank(self) -> float:
+        """Effective rank: exp of the entropy of the shares; k for k components of equal shares.
+
+        Source: Roy and Vetterli, The Effective Rank, EUSIPCO 2007, on squared singular values.
+        """
+        some = self.shares[self.shares > 0]
+        return float(np.exp(-(some * np.log(some)).sum()))
+
+    def variance(self, count: int) -> float:
+        """Share of the variance in the first so many components."""
+        return float(self.shares[:count].sum())
+
+
+def principal_filters(filters: Floats) -> PrincipalFilters | None:
+    """Principal components of filters [dim 3 patch patch]; None where all filters are the same.
+
+    The mean filter is taken off first. What varies by rounding alone is no component.
+    """
+    flat = filters.reshape(len(filters), -1).astype(np.float64)
+    centred = flat - flat.mean(axis=0)
+    _, values, rows = np.linalg.svd(centred, full_matrices=False)
+    noise = ROUNDING * np.finfo(np.float64).eps * np.sqrt(flat.size) * np.abs(flat).max(initial=0.0)
+    values, rows = values[values > noise], rows[values > noise]
+    if not len(values):
+        return None
+    shares = values**2 / (values**2).sum()
+    components = rows.reshape(len(rows), *filters.shape[1:]).transpose(0, 2, 3, 1)
+    return PrincipalFilters(shares, np.stack([_as_image(one) for one in components]))
+
+
+def _as_image(component: Floats) -> Floats:
+    """A component scaled to [0, 1]; grey where it is constant."""
+    largest = component.flat[np.abs(component).argmax()]
+    component = component * np.sign(largest)
+    low, high = component.min(), component.max()
+    flat = high - low <= ROUNDING * np.finfo(np.float64).eps * abs(largest)
+    return np.full_like(component, 0.5) if flat else (component - low) / (high - low)
+
+
+@dataclass(frozen=True, slots=True)
+class PositionSimilarity:
+    """How alike the positions of a grid are, over pairs of two different cells.
+
+    Attributes:
+        cosine: Of all pairs of cells, [rows columns rows columns].
+        distance_rho: Spearman's correlation of the cosine with nearness (distance of the cells, negated);
+            None where one of them does not vary.
+        row: Mean cosine of pairs in one row; None where there are none, as for the next two.
+        column: The same in one column.
+        other: The same of all other pairs.
+    """
+
+    cosine: Floats
+    distance_rho: float | None
+    row: float | None
+    column: float | None
+    other: float | None
+
+
+def position_similarity(positions: Floats) -> PositionSimilarity | None:
+    """How alike positions [rows columns dim] are; None where one of them is zero and has no direction."""
+    cells = positions.shape[:2]
+    flat = positions.reshape(cells[0] * cells[1], -1).astype(np.float64)
+    length = np.linalg.norm(flat, axis=1, keepdims=True)
+    if not (length > 0).all():
+        return None
+    cosine = (flat / length) @ (flat / length).T
+    first, second = np.triu_indices(len(flat), 1)
+    pairs = cosine[first, second]
+    rows, columns = (
+        np.abs(place[first] - place[second]) for place in np.divmod(np.arange(len(flat)), cells[1])
+    )
+    return PositionSimilarity(
+        cosine.reshape(*cells, *cells),
+        _correlation(pairs, -np.hypot(rows, columns)),
+        _mean(pairs[rows == 0]),
+        _mean(pairs[columns == 0]),
+        _mean(pairs[(rows > 0) & (columns > 0)]),
+    )
+
+
+def _correlation(first: Floats, second: Floats) -> float | None:
+    """Spearman's correlation of cosines with something; None where one of the two does not vary."""
+    first = first.round(TIED)
+    if not len(first) or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return None
+    return float(spearmanr(first, second).statistic)
+
+
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if len(values) else None

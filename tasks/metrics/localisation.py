@@ -1,0 +1,163 @@
+"""Whether a token still holds its place: CKA of every token with every patch of the image.
+
+Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, section 7
+and appendix D; unbiased minibatch CKA as in `tasks.metrics.similarity`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tasks.metrics.arrays import Floats
+from tasks.metrics.attention import Cells, cell_distances
+from tasks.metrics.similarity import gram_of_centred, u_centred
+
+AT_A_TIME = 16
+"""Tokens whose Gram matrices are in memory at a time, beside those of the patches."""
+
+TIE = 1e-6
+"""Similarities that are closer than this are equal: products in float32 round that much."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenHsic:
+    """Unbiased HSIC of a batch, of which sums over batches make CKA; float64.
+
+    Attributes:
+        cross: Of every token with every patch, [cells cells].
+        tokens: Of every token with itself, [cells].
+        patches: Of every patch with itself, [cells].
+    """
+
+    cross: Tensor
+    tokens: Tensor
+    patches: Tensor
+
+
+def pooled_cells(cells: Cells, most: int) -> Cells:
+    """The finest grid of at most so many cells that a grid is averaged to by whole factors, rounded up."""
+    factor = 1
+    while -(-cells[0] // factor) * -(-cells[1] // factor) > most:
+        factor += 1
+    return -(-cells[0] // factor), -(-cells[1] // factor)
+
+
+def pooled(grids: Tensor, cells: Cells) -> Tensor:
+    """Grids [n rows columns dim] averaged to that many cells, as vectors [n cells dim], at least float32."""
+    if grids.shape[1:3] != cells:
+        maps = grids.permute(0, 3, 1, 2)
+        grids = torch.nn.functional.adaptive_avg_pool2d(maps, cells).permute(0, 2, 3, 1)
+    vectors = grids.flatten(1, 2)
+    return vectors if vectors.dtype == torch.float64 else vectors.float()
+
+
+def image_patches(pixels: Tensor, cells: Cells) -> Tensor:
+    """Raw patches of images, [n rows columns 3 * height * width of a patch], RGB in [0, 1].
+
+    Args:
+        pixels: uint8 RGB, [n 3 height width], which the cells divide.
+        cells: Rows and columns.
+    """
+    count, height, width = len(pixels), pixels.shape[2] // cells[0], pixels.shape[3] // cells[1]
+    parts = pixels.float().div(255).view(count, 3, cells[0], height, cells[1], width)
+    return parts.permute(0, 2, 4, 1, 3, 5).reshape(count, *cells, 3 * height * width)
+
+
+def cell_grams(vectors: Tensor) -> Tensor:
+    """U-centred Gram matrix of each cell over the images: [cells n n] float32 of [n cells dim].
+
+    All zeros for a cell that does not vary over the images; not finite where a value is not.
+
+    Raises:
+        ValueError: Fewer than 4 images.
+    """
+    images, cells = vectors.shape[:2]
+    grams = torch.empty(cells, images, images, device=vectors.device)
+    for start in range(0, cells, AT_A_TIME):
+        grams[start : start + AT_A_TIME] = _grams(vectors[:, start : start + AT_A_TIME])
+    return grams
+
+
+def token_hsic(tokens: Tensor, patches: Tensor) -> TokenHsic:
+    """HSIC of every token with every patch in a batch, a few tokens in memory at a time.
+
+    Args:
+        tokens: [n cells dim].
+        patches: [cells n n] as `cell_grams` gives them, of the same images.
+
+    Raises:
+        ValueError: Fewer than 4 images.
+    """
+    images, cells = tokens.shape[:2]
+    scale = images * (images - 3)
+    flat = patches.flatten(1)
+    cross = torch.empty(cells, len(flat), dtype=torch.float64, device=tokens.device)
+    own = torch.empty(cells, dtype=torch.float64, device=tokens.device)
+    for start in range(0, cells, AT_A_TIME):
+        some = slice(start, start + AT_A_TIME)
+        grams = _grams(tokens[:, some]).flatten(1)
+        cross[some] = grams @ flat.T
+        own[some] = grams.square().sum(1, dtype=torch.float64)
+    return TokenHsic(cross / scale, own / scale, flat.square().sum(1, dtype=torch.float64) / scale)
+
+
+def token_patch_cka(cross: Floats, tokens: Floats, patches: Floats) -> Floats:
+    """CKA of every token (row) with every patch from sums of HSIC; NaN where one of the two does not vary.
+
+    Args:
+        cross: [cells cells], sums over batches as the others.
+        tokens: [cells].
+        patches: [cells].
+    """
+    scale = np.sqrt(np.clip(tokens, 0, None))[:, None] * np.sqrt(np.clip(patches, 0, None))[None]
+    return np.where(scale > 0, cross / np.where(scale > 0, scale, 1), np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class Localisation:
+    """How well each token tells its own place from the others, [tokens]; NaN where it or its patch is still.
+
+    Attributes:
+        rank: Share of the other patches that are less similar than the own one, ties counted half.
+        top1: Whether the own patch is the most similar one; of k equal ones, the k-th part.
+        distance: From the own place to that of the most similar patch, on the unit square, corner to corner;
+            the mean over equal ones.
+        contrast: CKA with the own patch less the mean with the others.
+    """
+
+    rank: Floats
+    top1: Floats
+    distance: Floats
+    contrast: Floats
+
+
+def localisation(cka: Floats, cells: Cells) -> Localisation:
+    """How well tokens tell their places, from their CKA [tokens patches] with the patches of a grid."""
+    own = cka.diagonal()[:, None]
+    there = np.isfinite(cka)
+    others = there & ~np.eye(len(cka), dtype=bool)
+    valued = there.diagonal() & others.any(axis=1)
+    lower, tied = cka < own - TIE, np.abs(cka - own) <= TIE
+    count = np.maximum(others.sum(axis=1), 1)
+    rank = ((lower + 0.5 * tied) * others).sum(axis=1) / count
+    best = there & (cka >= np.where(there, cka, -np.inf).max(axis=1, keepdims=True) - TIE)
+    share = best / np.maximum(best.sum(axis=1, keepdims=True), 1)
+    distances = cell_distances(cells, unit=True).double().numpy()
+    contrast = own[:, 0] - np.where(others, cka, 0).sum(axis=1) / count
+    found = (rank, share.diagonal(), (share * distances).sum(axis=1), contrast)
+    return Localisation(*(np.where(valued, one, np.nan) for one in found))
+
+
+def border(cells: Cells) -> NDArray[np.bool_]:
+    """Which cells of a grid, in row-major order, lie on its border."""
+    inside = np.zeros(cells, dtype=bool)
+    inside[1:-1, 1:-1] = True
+    return ~inside.ravel()
+
+
+def _grams(vectors: Tensor) -> Tensor:
+    """U-centred Gram matrices [cells n n], float32, of [n cells dim]."""
+    return u_centred(gram_of_centred(vectors.transpose(0, 1))).float()

@@ -1,0 +1,148 @@
+"""Attention by offset from the query: average aligned maps, and heads that look to one side.
+
+Source: Walmer et al., CVPR 2023, section 4.2, and its released code; the classes of heads are this package's.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tasks.metrics.arrays import Floats
+from tasks.metrics.attention import Cells
+
+HeadClass = Literal["strict", "offset", "axial", "soft", "global"]
+
+ROUNDING = 1e-6
+"""Relative difference of numbers that count as equal: sums of attention in single precision are no closer."""
+
+LOCAL_CELLS = 7
+"""A window of what is local reaches over a seventh of the grid's shorter side to each side."""
+
+
+def offset_index(cells: Cells, device: torch.device | None = None) -> Tensor:
+    """Place in a flat aligned map of each pair of cells, int64 [cells * cells], queries before keys."""
+    (height, width) = cells
+    rows = torch.arange(height, device=device).repeat_interleave(width)
+    columns = torch.arange(width, device=device).repeat(height)
+    down = rows[None] - rows[:, None] + height - 1
+    right = columns[None] - columns[:, None] + width - 1
+    return (down * (2 * width - 1) + right).flatten()
+
+
+def aligned_map(attention: Tensor, index: Tensor, cells: Cells) -> Tensor:
+    """Attention by offset from the query, averaged over the queries.
+
+    Args:
+        attention: [heads patches patches], each row of sum 1, or zero, or sums of such over images.
+        index: As `offset_index` gives it.
+        cells: Rows and columns of the grid.
+
+    Returns:
+        [heads 2 * rows - 1, 2 * columns - 1], float64: what lies ``dy`` down and ``dx`` to the right is at
+        ``[dy + rows - 1, dx + columns - 1]``. Its sum is 1, less for queries that give nothing to patches.
+    """
+    shape = (2 * cells[0] - 1, 2 * cells[1] - 1)
+    flat = attention.flatten(1).double()
+    sums = flat.new_zeros(len(flat), shape[0] * shape[1]).index_add_(1, index, flat)
+    return (sums / (cells[0] * cells[1])).view(-1, *shape)
+
+
+def average_offset(aligned: Floats, *, normalised: bool) -> Floats:
+    """Mean offset in cells (down, right), [... 2], of aligned maps [... rows columns].
+
+    It equals the centre of mass of the attention that patches receive less the grid's centre, whatever single
+    queries do: of a head that looks one step to the right with wrapping it is 0.
+
+    Args:
+        aligned: As `aligned_map` gives it.
+        normalised: Whether maps are first divided by their sums, as in the released code, which matters where
+            queries give nothing to patches; NaN of an empty map.
+    """
+    down, right = _offsets(aligned.shape[-2:])
+    mean = np.stack([(aligned * down).sum(axis=(-2, -1)), (aligned * right).sum(axis=(-2, -1))], axis=-1)
+    total = aligned.sum(axis=(-2, -1))[..., None]
+    if not normalised:
+        return np.asarray(mean)
+    return np.divide(mean, total, out=np.full_like(mean, np.nan), where=total > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class HeadOffset:
+    """Where a head looks, relative to the query.
+
+    Attributes:
+        peak: The offset (down, right) in cells that gets most among the near ones; of equal ones the nearest,
+            then the upper, then the left one.
+        local_mass: Share of the attention in a window around the peak.
+        name: ``strict``: half of it stays at the query. ``offset``: half is in the window around a peak
+            elsewhere, which a query that can reach both gives twice what it gives to the opposite offset.
+            ``axial``: half is in the row or the column of the query, and twice what is in the other.
+            ``soft``: half is in the window. ``global``: none of these. The first that holds.
+    """
+
+    peak: tuple[int, int]
+    local_mass: float
+    name: HeadClass
+
+    @property
+    def peak_offset(self) -> float:
+        """Length of the peak's offset in cells."""
+        return float(np.hypot(*self.peak))
+
+
+def head_offset(aligned: Floats) -> HeadOffset:
+    """Where a head looks, by its aligned map [2 * rows - 1, 2 * columns - 1] averaged over images.
+
+    The window reaches over a seventh of the grid's shorter side (rounded, at least a cell) to each side of
+    the peak, and the peak is searched twice as far. Uniform attention has the local mass 0.107 on 14 x 14.
+    """
+    rows, columns = ((side + 1) // 2 for side in aligned.shape)
+    reach = max(1, round(min(rows, columns) / LOCAL_CELLS))
+    down, right = _offsets(aligned.shape)
+    peak = _peak(aligned, np.maximum(abs(down), abs(right)) <= 2 * reach)
+    window = np.maximum(abs(down - peak[0]), abs(right - peak[1])) <= reach
+    local = float(aligned[window].sum())
+    return HeadOffset(peak, local, _name(aligned, peak, local))
+
+
+def reachable(aligned: Floats) -> Floats:
+    """The mean over the queries that reach an offset, instead of over all: of the shape of aligned maps."""
+    rows, columns = ((side + 1) // 2 for side in aligned.shape[-2:])
+    down, right = _offsets(aligned.shape[-2:])
+    return np.asarray(aligned * (rows * columns) / ((rows - abs(down)) * (columns - abs(right))))
+
+
+def _peak(aligned: Floats, near: NDArray[np.bool_]) -> tuple[int, int]:
+    down, right = np.broadcast_arrays(*_offsets(aligned.shape))
+    best = aligned[near].max()
+    places = np.argwhere(near & (aligned >= best - ROUNDING * abs(best)))
+    found = [(int(down[row, column]), int(right[row, column])) for row, column in places]
+    return min(found, key=lambda one: (one[0] ** 2 + one[1] ** 2, *one))
+
+
+def _name(aligned: Floats, peak: tuple[int, int], local: float) -> HeadClass:
+    middle = (aligned.shape[0] // 2, aligned.shape[1] // 2)
+    row, column = float(aligned[middle[0]].sum()), float(aligned[:, middle[1]].sum())
+    fair = reachable(aligned)
+    here, opposite = (fair[middle[0] + sign * peak[0], middle[1] + sign * peak[1]] for sign in (1, -1))
+    if _reaches(aligned[middle], 0.5):
+        return "strict"
+    if peak != (0, 0) and _reaches(local, 0.5) and _reaches(here, 2 * opposite):
+        return "offset"
+    if any(_reaches(one, 0.5) and _reaches(one, 2 * other) for one, other in ((row, column), (column, row))):
+        return "axial"
+    return "soft" if _reaches(local, 0.5) else "global"
+
+
+def _reaches(value: float, least: float) -> bool:
+    return bool(value >= least - ROUNDING * abs(least))
+
+
+def _offsets(shape: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Offsets down [rows 1] and to the right [1 columns] of an aligned map."""
+    down, right = (np.arange(side, dtype=np.int64) - side // 2 for side in shape)
+    return down[:, None], right[None]

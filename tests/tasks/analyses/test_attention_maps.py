@@ -1,0 +1,148 @@
+"""Average maps and offsets, from the maps of a pass to scores and arrays."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tasks.analyses.attention_maps import AttentionMapsProblem, MapRule
+from tasks.protocols import PAPER, STANDARD
+from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
+from tests.tasks.metrics.planted import CASES, agree, built, cyclic, own, right, uniform, with_prefix
+from zoo.errors import InputError
+from zoo.spec import Layer
+
+
+def problem(images: int, rule: MapRule = STANDARD.maps, side: int = 32) -> AttentionMapsProblem:
+    return AttentionMapsProblem(probe(images, side), rule)
+
+
+def reference(name: str) -> tuple[Tensor, tuple[int, int]]:
+    """Attention [blocks images heads T T] of a reference case, and its grid."""
+    rows, *more = CASES[name]["params"]["grid"]
+    return torch.from_numpy(built(name)["attention"]).transpose(0, 1), (rows, *more)
+
+
+CASES_OF_MAPS = ["random_7x7", "registers_5x9", "no_class_token_6x6", "zero_rows_4x4"]
+
+
+@pytest.mark.parametrize("name", CASES_OF_MAPS)
+def test_reference_cases(name: str, tmp_path: Path) -> None:
+    layers, cells = reference(name)
+    images = layers.shape[1]
+    half = [slice(0, images // 2), slice(images // 2, images)]
+    pieces = [[slice(0, images)]] + [half] * (len(layers) - 1)
+    found = found_in(problem(images), tmp_path, layers, cells, pieces)
+    maps, offsets = own(name, "A1"), own(name, "A2")
+    for array in ("cls_map", "patch_map"):
+        assert (array in found.arrays) == (array in maps)
+        if array in maps:
+            agree(found.arrays[array], maps[array])
+    agree(found.arrays["aaam"], offsets["aaam"])
+    assert found.arrays["class"].tolist() == offsets["class"]
+    assert found.arrays["peak"].tolist() == offsets["peak_dy_dx"]
+    for index in range(len(layers)):
+        scores = scores_of(found, index + 1, "patch")
+        heads = range(layers.shape[2])
+        lengths = np.hypot(*np.moveaxis(np.array(offsets["offset_dy_dx_tokens"][index]), -1, 0))
+        agree([scores["offset", head] for head in heads], lengths, 5e-6)
+        agree([scores["local-mass", head] for head in heads], offsets["local_mass"][index])
+        agree([scores["peak-offset", head] for head in heads], offsets["peak_offset"][index])
+        assert scores["offset-heads", -1] == pytest.approx(offsets["offset_heads"][index])
+        queries = np.array(maps["std_over_queries_raw"])[:, index].mean(axis=0)
+        agree([scores["std-over-queries", head] for head in heads], queries)
+        agree(scores["std-over-heads", -1], np.array(maps["std_over_heads_raw"])[:, index].mean())
+        for pooling in ("cls", "patch"):
+            if f"map_centre_distance_{pooling}" in maps:
+                expected = maps[f"map_centre_distance_{pooling}"][index]
+                centre = scores_of(found, index + 1, pooling)
+                agree([centre["map-centre-distance", head] for head in heads], expected)
+
+
+@pytest.mark.parametrize("name", ["random_7x7", "zero_rows_4x4"])
+def test_offsets_of_the_paper_are_those_of_the_released_code(name: str, tmp_path: Path) -> None:
+    layers, cells = reference(name)
+    found = found_in(problem(layers.shape[1], PAPER.maps), tmp_path, layers, cells)
+    official = own(name, "official")["average_att_offset"]
+    for index in range(len(layers)):
+        scores = scores_of(found, index + 1, "patch")
+        agree([scores["offset-unit", head] for head in range(layers.shape[2])], official["d"][index], 5e-6)
+
+
+def test_planted_patterns_have_their_classes(tmp_path: Path) -> None:
+    layers, cells = torch.from_numpy(built("patterns_8x8")["attention"]).transpose(0, 1), (8, 8)
+    found = found_in(problem(1), tmp_path, layers, cells)
+    expected = own("patterns_8x8", "A2")
+    assert found.arrays["class"].tolist() == expected["class"]
+    assert found.arrays["peak"].tolist() == expected["peak_dy_dx"]
+    scores = scores_of(found, 1, "patch")
+    agree([scores["local-mass", head] for head in range(8)], expected["local_mass"][0])
+    assert scores["offset-heads", -1] == 2 / 8
+    assert scores["std-over-queries", 0] == pytest.approx(0, abs=1e-7)
+    # one map has no mass among the patches, and so no distance from the centre
+    assert ("map-centre-distance", 7) not in scores
+    assert scores["map-centre-distance", 0] == pytest.approx(0.4348, abs=5e-5)
+
+
+def test_sums_do_not_stall_in_half_precision(tmp_path: Path) -> None:
+    """2,500 times 1/17 is added in images and in batches."""
+    maps = with_prefix(torch.stack([uniform(4), torch.eye(16)])).half().expand(1, 2500, -1, -1, -1)
+    maps = torch.where(maps == 0, maps, maps)
+    pieces = [[slice(start, start + 500) for start in range(0, 2500, 500)]]
+    found = found_in(problem(2500), tmp_path, maps, (4, 4), pieces)
+    np.testing.assert_allclose(found.arrays["cls_map"], 1 / 17, rtol=1e-3)
+    assert found.arrays["aaam"][0, 1, 3, 3] == pytest.approx(1)
+    assert int(found.arrays["images"]) == 2500
+
+
+def test_pictures_are_spread_over_the_dataset_and_follow_their_images(tmp_path: Path) -> None:
+    task = problem(12)
+    assert sorted(task.sampled) == sorted(f"0-{place}" for place in (1, 3, 5, 7, 9, 11))
+    layers = torch.rand(3, 12, 2, 17, 17, generator=torch.Generator().manual_seed(0)).softmax(-1)
+    pieces = [[slice(0, 12)], [slice(0, 4), slice(4, 12)], [slice(0, 4), slice(4, 12)]]
+    arrays = found_in(task, tmp_path, layers, (4, 4), pieces).arrays
+    assert arrays["sample"].tolist() == [f"0-{place}" for place in (1, 3, 5, 7, 9, 11)]
+    assert arrays["sample_image"].shape == (6, 32, 32, 3)
+    assert arrays["sample_image"][:, 0, 0, 0].tolist() == [1, 3, 5, 7, 9, 11]
+    assert str(arrays["sample_of"]) == "cls"
+    expected = layers[:, 5].mean(1)[:, 0, 1:].view(3, 4, 4)
+    np.testing.assert_allclose(arrays["sample_cls"][2], expected, rtol=1e-5)
+    state = torch.eye(17)
+    for block, layer in enumerate(layers[:, 5].mean(1)):
+        state = (layer + torch.eye(17)) / 2 @ state
+        np.testing.assert_allclose(arrays["sample_rollout"][2, block].ravel(), state[0, 1:], rtol=1e-4)
+
+
+def test_pictures_of_a_large_view_are_thinned_and_of_no_class_token_said_to_be_of_patches(
+    tmp_path: Path,
+) -> None:
+    layers = torch.full((1, 2, 1, 4, 4), 0.25)
+    arrays = found_in(problem(2, side=448), tmp_path, layers, (2, 2)).arrays
+    assert arrays["sample_image"].shape == (2, 224, 224, 3)
+    assert str(arrays["sample_of"]) == "patch"
+    np.testing.assert_allclose(arrays["sample_cls"], 0.25)
+
+
+def test_degenerate_grids_and_heads(tmp_path: Path) -> None:
+    one = found_in(problem(2), tmp_path / "cell", torch.full((1, 2, 1, 2, 2), 0.5), (1, 1))
+    scores = scores_of(one, 1, "patch")
+    assert scores["map-centre-distance", -1] == 0
+    assert {metric for metric, _ in scores}.isdisjoint({"std-over-queries", "std-over-heads"})
+    assert one.arrays["class"].tolist() == [["strict"]]
+    row = found_in(problem(2), tmp_path / "row", torch.full((1, 2, 2, 6, 6), 1 / 6), (1, 6))
+    assert scores_of(row, 1, "patch")["offset", -1] == pytest.approx(0, abs=1e-6)
+    assert {each.pooling for each in row.outcomes} == {"patch"}
+
+
+def test_attention_that_is_not_finite_and_images_that_are_not_there_say_why(tmp_path: Path) -> None:
+    layers = with_prefix(torch.stack([right(4), cyclic(4)])).expand(2, 3, -1, -1, -1).clone()
+    layers[0, 1, 1, 3, 4] = torch.nan
+    found = found_in(problem(3), tmp_path / "nan", layers, (4, 4))
+    for pooling in ("cls", "patch"):
+        assert outcome_of(found, 1, pooling).empty == "attention probabilities are not finite"
+    assert scores_of(found, 2, "patch")["offset-heads", -1] == 1
+    assert found.arrays["class"].tolist() == [["", ""], ["offset", "offset"]]
+    with pytest.raises(InputError, match="expected images that can be decoded"):
+        problem(3).findings({Layer(1, "attention"): [{}]})

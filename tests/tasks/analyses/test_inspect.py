@@ -1,0 +1,65 @@
+"""What is said of planted filters and positions, and of backbones that have none."""
+
+import numpy as np
+import pytest
+import torch
+
+from tasks.analyses.inspect import InspectProblem, InspectRule
+from tasks.base import Findings
+from tests.tasks.metrics.test_filters import sines
+from zoo.features import Weights
+from zoo.spec import WHOLE_BACKBONE
+
+ONE = (1.0, 1.0, 1.0)
+NONE = Weights(None, None, None, {"filters": "no filters.", "positions": "no positions."})
+TASK = InspectProblem(InspectRule(28))
+
+
+def values(found: Findings) -> dict[str, float]:
+    assert {one.layer for one in found.outcomes} == {WHOLE_BACKBONE}
+    return {score.metric: score.value for one in found.outcomes for score in one.outcome.scores}
+
+
+def test_planted_filters_and_positions_have_their_numbers() -> None:
+    weights = Weights(torch.eye(12).view(12, 3, 2, 2), torch.from_numpy(sines(14, 768)).float(), None, {})
+    found = TASK.findings(weights, ONE)
+    expected = {
+        "filter-rank": 11,
+        "filter-variance-28": 1,
+        "position-distance-rho": 0.8440,
+        "position-row": 0.8981,
+        "position-column": 0.8981,
+        "position-other": 0.7962,
+    }
+    assert values(found) == pytest.approx(expected, abs=2e-4)
+    assert [score.n for one in found.outcomes for score in one.outcome.scores] == [12] * 2 + [196] * 4
+    assert found.arrays["filters"].shape == (11, 2, 2, 3)
+    assert found.arrays["filter_variance"] == pytest.approx(np.full(11, 1 / 11))
+    assert found.arrays["position_cosine"].shape == (14, 14, 14, 14)
+    assert "position_bias" not in found.arrays
+
+
+def test_filters_are_taken_as_they_act_on_colours_from_zero_to_one() -> None:
+    """Each channel is divided by what its normalisation divides by; two filters have one component."""
+    filters = torch.zeros(2, 3, 1, 1)
+    filters[0] = torch.tensor([0.2, 0.1, 0.4])[:, None, None]
+    found = TASK.findings(Weights(filters, None, None, {}), (0.2, 0.1, 0.4))
+    assert values(found)["filter-rank"] == pytest.approx(1)
+    assert found.arrays["filters"].flatten().tolist() == [0.5] * 3  # grey: all channels alike
+
+
+def test_what_a_backbone_has_not_got_has_no_value_and_its_reason() -> None:
+    found = TASK.findings(NONE, ONE)
+    assert not found.arrays
+    said = [(one.outcome.metric, one.outcome.empty, one.outcome.scores) for one in found.outcomes]
+    assert said == [("", "no filters.", ()), ("position-distance-rho", "no positions.", ())]
+    still = TASK.findings(Weights(torch.ones(4, 3, 2, 2), torch.zeros(2, 2, 3), None, {}), ONE)
+    reasons = [one.outcome.empty for one in still.outcomes]
+    assert reasons == ["all filters are the same", "a position is zero and has no direction"]
+
+
+def test_a_bias_table_is_kept_without_a_number() -> None:
+    bias = torch.arange(2 * 3 * 5 * 5.0).view(2, 3, 5, 5)
+    found = TASK.findings(Weights(None, None, bias, {}), ONE)
+    assert values(found) == {}
+    np.testing.assert_array_equal(found.arrays["position_bias"], bias.numpy())

@@ -1,0 +1,116 @@
+"""Localisation of planted tokens, from the grids and pixels of a pass to scores and arrays."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from benchmark.features.collectors import MeasuredCollector
+from benchmark.features.loading import Batch, Member
+from benchmark.features.reader import MeasuredLayers
+from benchmark.features.shards import Shards
+from tasks.analyses.localisation import LocalisationProblem, LocalisationRule
+from tasks.metrics.localisation import image_patches
+from tasks.sources import Batches, ClassificationSources
+from tests.benchmark.doubles import source
+from zoo.errors import InputError
+from zoo.features import LayerFeatures
+from zoo.spec import Layer
+from zoo.view.views import ResizeCrop
+
+GRID, PATCH, IMAGES = (4, 4), 2, 40
+VIEW = ResizeCrop(8, 8)
+LAYER = Layer(3)
+PIXELS = torch.randint(0, 256, (IMAGES, 3, 8, 8), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
+
+
+def problem(images: int = IMAGES, *, batch: int = 256, cells: int = 256) -> LocalisationProblem:
+    probe = source([[1] * images], view=VIEW)
+    none = np.zeros(0, np.int64)
+    where = ClassificationSources(probe, None, probe, none, none, Batches(batch, None))
+    return LocalisationProblem(where, LocalisationRule(batch, cells))
+
+
+def measured(task: LocalisationProblem, folder: Path, grids: Tensor, seen: int = IMAGES) -> MeasuredLayers:
+    """What a pass leaves behind that shows those grids of the first images of the one group."""
+    collector = MeasuredCollector(task, VIEW, (LAYER,), PATCH)
+    members = tuple(Member(0, position, 1, (8, 8)) for position in range(seen))
+    shards = Shards.open(folder, 1)
+    if seen:
+        collector.see(Batch(PIXELS[:seen], members), LayerFeatures(LAYER, None, grids[:seen]))
+    shards.write(0, collector.finish(range(1)))
+    return MeasuredLayers(task.source, shards, (LAYER,))
+
+
+def scores(task: LocalisationProblem, groups: MeasuredLayers) -> dict[tuple[str, str], float]:
+    """Values by pooling and metric."""
+    outcomes = task.findings(groups).outcomes
+    return {(one.pooling, score.metric): score.value for one in outcomes for score in one.outcome.scores}
+
+
+def test_tokens_that_are_their_patches_hold_their_places(tmp_path: Path) -> None:
+    task = problem(batch=20)
+    found = task.findings(measured(task, tmp_path, image_patches(PIXELS, GRID)))
+    assert [one.pooling for one in found.outcomes] == ["patch", "interior", "border"]
+    for one in found.outcomes:
+        values = [score.value for score in one.outcome.scores]
+        assert values[:3] == [1, 1, 0]
+        assert values[3] > 0.5
+        assert {(score.n, score.unit) for score in one.outcome.scores} == {(IMAGES, "images")}
+    assert found.arrays["token_patch"].shape == (1, 16, 16)
+    np.testing.assert_allclose(found.arrays["token_patch"][0].diagonal(), 1, atol=1e-6)
+    assert found.arrays["cells"].tolist() == [4, 4]
+    assert found.arrays["block"].tolist() == [3]
+
+
+def test_tokens_of_the_average_are_at_chance_and_shifted_ones_one_step_off(tmp_path: Path) -> None:
+    grids = image_patches(PIXELS, GRID)
+    task = problem()
+    same = grids.mean(dim=(1, 2), keepdim=True).expand_as(grids)
+    average = scores(task, measured(task, tmp_path / "same", same))
+    assert average["patch", "localisation"] == 0.5
+    assert average["patch", "localisation-top1"] == 1 / 16
+    assert average["patch", "localisation-contrast"] == pytest.approx(0, abs=1e-6)
+    shifted = scores(task, measured(task, tmp_path / "shifted", grids.roll(-1, dims=2)))
+    assert shifted["patch", "localisation-top1"] == 0
+    assert shifted["patch", "localisation-distance"] == pytest.approx(0.5)
+
+
+def test_finer_maps_are_averaged_to_the_coarsest_grid_and_large_grids_to_few_cells(tmp_path: Path) -> None:
+    """A ConvNet's early maps, here the pixels themselves, are compared with patches of its last grid."""
+    fine = PIXELS.permute(0, 2, 3, 1) / 255
+    task = problem()
+    found = task.findings(measured(task, tmp_path / "fine", fine))
+    assert found.arrays["cells"].tolist() == [4, 4]
+    assert scores(task, measured(task, tmp_path / "again", fine))["patch", "localisation"] == 1
+    small = problem(cells=4)
+    found = small.findings(measured(small, tmp_path / "small", image_patches(PIXELS, GRID)))
+    assert found.arrays["cells"].tolist() == [2, 2]
+    interior = next(one.outcome for one in found.outcomes if one.pooling == "interior")
+    assert interior.scores == ()
+    assert "2 x 2 cells" in interior.empty
+
+
+def test_what_cannot_be_compared_says_why(tmp_path: Path) -> None:
+    grids, task = image_patches(PIXELS, GRID), problem()
+
+    def reason(folder: str, shown: Tensor, seen: int = IMAGES) -> str:
+        (one,) = task.findings(measured(task, tmp_path / folder, shown, seen)).outcomes
+        return one.outcome.empty
+
+    assert reason("still", torch.ones_like(grids)) == "tokens or patches do not vary over the images"
+    broken = grids.clone()
+    broken[0, 1, 1, 1] = float("nan")
+    assert reason("nan", broken) == "features are not finite"
+    assert reason("few", grids, 3) == "3 images are fewer than 4, which a batch needs"
+    with pytest.raises(InputError, match="expected images that can be decoded"):
+        task.findings(measured(task, tmp_path / "none", grids, 0))
+
+
+def test_blocks_are_measured_whatever_is_scored_of_them() -> None:
+    layers = (Layer(0), Layer(2, "mlp"), Layer(2), Layer(3, "final"))
+    assert problem().feed.layers(layers) == (Layer(0), Layer(2), Layer(3))
+    assert problem().feed.whole
+    assert problem().fingerprint != problem(cells=4).fingerprint

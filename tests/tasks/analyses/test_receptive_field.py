@@ -1,0 +1,101 @@
+"""Receptive fields of known shape, from what a backbone says to scores and arrays."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tasks.analyses.base import Fields
+from tasks.analyses.receptive_field import ReceptiveFieldProblem, ReceptiveFieldRule
+from tasks.base import Outcome
+from tasks.sources import Batches, ClassificationSources
+from tests.benchmark.doubles import source
+from zoo.spec import Layer
+
+SIDE, GRID = 64, (8, 8)
+LAYER = Layer(2)
+
+
+def problem(*, images: int = 32, channels: int | None = 32, seed: int = 0) -> ReceptiveFieldProblem:
+    probe = source([[1] * 30, [2] * 40], joint=True)
+    none = np.zeros(0, np.int64)
+    where = ClassificationSources(probe, None, probe, none, none, Batches(32, None))
+    return ReceptiveFieldProblem(where, ReceptiveFieldRule(images, channels, seed))
+
+
+def fields(strength: np.ndarray, cells: tuple[int, int] = GRID, coarsest: tuple[int, int] = GRID) -> Fields:
+    return Fields({LAYER: strength}, {LAYER: cells}, coarsest, 32, {})
+
+
+def outcome(said: Fields) -> Outcome:
+    (one,) = problem().findings(said).outcomes
+    assert (one.layer, one.pooling) == (LAYER, "patch")
+    return one.outcome
+
+
+def values(said: Fields) -> list[float]:
+    found = outcome(said).scores
+    assert [one.metric for one in found] == ["erf-half-radius", "erf-half-area", "erf-centre-share"]
+    assert {(one.n, one.unit) for one in found} == {(32, "images")}
+    return [one.value for one in found]
+
+
+def test_a_uniform_field_and_one_of_the_own_patch() -> None:
+    uniform = values(fields(np.full((SIDE, SIDE), 2.0)))
+    assert uniform == [pytest.approx(0.399, abs=0.004), 0.5, pytest.approx(1 / 64)]
+    patch = np.zeros((SIDE, SIDE))
+    patch[32:40, 32:40] = 1
+    assert values(fields(patch)) == [pytest.approx(0.399 * 8 / SIDE, abs=0.008), 0.5 / 64, 1]
+
+
+def test_the_share_is_that_of_the_coarsest_cell_around_the_centre_of_a_finer_grid() -> None:
+    """Of a ConvNet: the centre of a map of 16 x 16 lies at the top left of the centre of the last, 2 x 2."""
+    cell = np.zeros((SIDE, SIDE))
+    cell[32:36, 32:36] = 1
+    radius, _, share = values(fields(cell, (16, 16), (2, 2)))
+    assert radius == pytest.approx(0.399 * 4 / SIDE, abs=0.008)
+    assert share == 1
+    odd = np.zeros((56, 56))
+    odd[24:32, 24:32] = 1
+    assert values(fields(odd, (14, 14), (7, 7)))[2] == 1
+
+
+def test_no_gradient_has_no_value_and_its_array_is_empty() -> None:
+    assert outcome(fields(np.zeros((SIDE, SIDE)))).empty == "no pixel moves it: all gradients are zero"
+    assert outcome(fields(np.full((SIDE, SIDE), np.nan))).empty == "gradients are not finite"
+    assert np.isnan(problem().findings(fields(np.zeros((SIDE, SIDE)))).arrays["erf"]).all()
+    refused = problem().findings(Fields({}, {}, (0, 0), 0, {Layer(1): "it gives no gradients."}))
+    assert [one.outcome.empty for one in refused.outcomes] == ["it gives no gradients."]
+    assert not refused.arrays
+
+
+def test_arrays_have_blocks_and_taps_as_axes_and_fields_sum_to_one() -> None:
+    ones = np.ones((SIDE, SIDE))
+    layers = [Layer(1, "mlp"), Layer(1), Layer(3)]
+    said = Fields(dict.fromkeys(layers, ones), dict.fromkeys(layers, GRID), GRID, 5, {Layer(3, "mlp"): "no"})
+    found = problem().findings(said)
+    assert [one.layer for one in found.outcomes] == [*layers[:2], Layer(3, "mlp"), layers[2]]
+    assert found.arrays["erf"].shape == (2, 2, SIDE, SIDE)
+    assert found.arrays["block"].tolist() == [1, 3]
+    assert found.arrays["tap"].tolist() == ["mlp", "block"]
+    assert found.arrays["erf"][0, 1].sum() == pytest.approx(1)
+    assert np.isnan(found.arrays["erf"][1, 0]).all()
+
+
+def test_images_are_drawn_evenly_and_channels_by_seed() -> None:
+    task = problem(images=8)
+    keys = [sample.key for sample in task.source.samples]
+    assert keys == ["0-0", "0-10", "0-20", "1-0", "1-9", "1-19", "1-29", "1-39"]
+    assert len(problem(images=100).source.samples) == 70
+    assert not task.source.joint
+    assert task.source.name != task.where.probe.name
+    assert len(set(problem().channels(96))) == 32
+    assert problem().channels(96) == problem().channels(96) != problem(seed=1).channels(96)
+    assert problem().channels(4) == problem(channels=None).channels(4) == [0, 1, 2, 3]
+    assert task.fingerprint != problem().fingerprint
+
+
+def test_all_places_of_the_blocks_are_asked_for() -> None:
+    found = problem().layers((Layer(0), Layer(2), Layer(2, "final")))
+    assert [str(layer) for layer in found] == ["0", "2.attention", "2.mid", "2.mlp", "2.branch", "2"]
+    assert replace(problem(), rule=ReceptiveFieldRule(1, 1, 0)).layers((Layer(0),)) == (Layer(0),)

@@ -1,0 +1,257 @@
+"""Overlap of heads and of rollout with masks, from the maps of a pass to scores and arrays."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from tasks.analyses.saliency import SaliencyProblem, SaliencyRule, object_cells
+from tasks.datasets.base import Coverage, RegionImage, Regions
+from tasks.protocols import PAPER, STANDARD
+from tests.benchmark.doubles import MemorySample
+from tests.tasks.analyses.passes import Pieces, found_in, outcome_of, scores_of
+from tests.tasks.metrics.planted import CASES, agree, built, own
+from tests.tasks.test_clustering import Drawn
+from zoo.errors import InputError
+from zoo.spec import Layer
+from zoo.view.views import FitLongSide, ResizeCrop, View
+
+Masks = NDArray[np.uint8]
+RULES = {"standard": STANDARD.saliency, "paper": PAPER.saliency}
+
+
+def problem(annotations: list[list[Masks]], rule: SaliencyRule, view: View | None = None) -> SaliencyProblem:
+    """Images with those masks [height width], shown as they are."""
+    images = []
+    for number, masks in enumerate(annotations):
+        height, width = next(each[0].shape for each in annotations if each)
+        regions = tuple(Drawn(f"{number}#{place}", 1, mask) for place, mask in enumerate(masks))
+        empty = (Drawn(f"{number}#0", 1, np.zeros((height, width), np.uint8)),)
+        sample = MemorySample(f"i{number}", number, (width, height))
+        images.append(RegionImage(sample, (width, height), regions or empty))
+    height, width = images[0].size[::-1]
+    view = view or (ResizeCrop(width, width) if height == width else FitLongSide(width, 1))
+    return SaliencyProblem(Regions("drawn", tuple(images), {}, Coverage(())), replace(rule, view=view))
+
+
+def reference(name: str, rule: SaliencyRule) -> tuple[SaliencyProblem, Tensor, tuple[int, int]]:
+    """A reference case: its masks, attention [blocks images heads T T] and grid."""
+    arrays, (rows, columns) = built(name), CASES[name]["params"]["grid"]
+    counts = arrays["annotation_counts"]
+    masks = [list(each[:count]) for each, count in zip(arrays["annotations"], counts, strict=True)]
+    layers = torch.from_numpy(arrays["attention"]).transpose(0, 1)
+    return problem(masks, rule), layers, (rows, columns)
+
+
+SQUARE = ["random_7x7", "no_class_token_6x6", "zero_rows_4x4", "patterns_8x8"]
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol"),
+    [*((name, protocol) for name in SQUARE for protocol in RULES), ("registers_5x9", "standard")],
+)
+def test_reference_cases(name: str, protocol: str, tmp_path: Path) -> None:
+    task, layers, cells = reference(name, RULES[protocol])
+    found = found_in(task, tmp_path, layers, cells, in_halves(layers))
+    expected = own(name, "A4")[protocol]
+    there = expected["gt_cells"]
+    assert found.arrays["iou"].shape == (len(there), len(layers), layers.shape[2], 2)
+    for mode, pooling in enumerate(("cls", "patch")):
+        if pooling not in expected:
+            assert np.isnan(found.arrays["iou"][..., mode]).all()
+            continue
+        numbers = expected[pooling]
+        agree(found.arrays["iou"][..., mode], numbers["iou"])
+        for index in range(len(layers)):
+            scores = scores_of(found, index + 1, pooling)
+            assert scores["saliency-iou-uniform", -1] == pytest.approx(expected["saliency_iou_uniform_floor"])
+            if "best" in numbers:
+                agree(scores["saliency-iou-best", -1], numbers["best"][index])
+                agree(scores["saliency-iou-oracle", -1], numbers["oracle"][index])
+                agree(scores["saliency-iou-merged", -1], np.array(numbers["merged"])[:, index].mean())
+                assert found.arrays["best_head"][index, mode] == numbers["best_head"][index]
+                exact = numbers["held_out_mean_over_all_halves"][index]
+                assert scores["saliency-iou-best-held-out", -1] == pytest.approx(exact, abs=0.05)
+        if "best_over_all_layers" in numbers:
+            whole = scores_of(found, -1, pooling)
+            agree(whole["saliency-iou-best", -1], numbers["best_over_all_layers"])
+
+
+def in_halves(layers: Tensor) -> Pieces:
+    """The first block is seen whole, the others in two pieces, as where memory runs out."""
+    count = layers.shape[1]
+    whole, halves = [slice(0, count)], [slice(0, count // 2), slice(count // 2, count)]
+    return [whole] + [halves if count > 1 else whole] * (len(layers) - 1)
+
+
+VARIANTS = {
+    "mean": "rollout-iou",
+    "max": "rollout-iou-max",
+    "min": "rollout-iou-min",
+    "mean_discard_0.9": "rollout-iou-discard",
+    "max_discard_0.9": "rollout-iou-max-discard",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol"),
+    [*((name, protocol) for name in SQUARE[:3] for protocol in RULES), ("registers_5x9", "standard")],
+)
+def test_rollout_of_reference_cases(name: str, protocol: str, tmp_path: Path) -> None:
+    task, layers, cells = reference(name, RULES[protocol])
+    found = found_in(task, tmp_path, layers, cells, in_halves(layers))
+    pooling = "cls" if layers.shape[-1] > cells[0] * cells[1] else "patch"
+    expected = own(name, "A7")
+    agree(found.arrays["rollout_map"], expected["mean"]["map_mean_over_images"])
+    agree(found.arrays["rollout_iou"], expected["mean"][f"iou_{protocol}"])
+    for variant in set(expected) & set(VARIANTS):
+        for index in range(len(layers)):
+            scores = scores_of(found, index + 1, pooling)
+            numbers = np.array(expected[variant][f"iou_{protocol}"])[:, index]
+            agree(scores[VARIANTS[variant], -1], numbers.mean())
+
+
+@pytest.mark.parametrize("name", ["random_7x7", "zero_rows_4x4"])
+def test_the_paper_s_numbers_are_those_of_the_released_code(name: str, tmp_path: Path) -> None:
+    task, layers, cells = reference(name, PAPER.saliency)
+    found = found_in(task, tmp_path, layers, cells)
+    official = own(name, "official")["saliency"]
+    agree(found.arrays["iou"][..., 0], official["cls"])
+    agree(found.arrays["iou"][..., 1], official["spc"])
+    for index in range(len(layers)):
+        for pooling, short in (("cls", "cls"), ("patch", "spc")):
+            scores = scores_of(found, index + 1, pooling)
+            # what the paper calls the best head is another one in every image
+            agree(scores["saliency-iou-oracle", -1], official[f"best_head_{short}"][index])
+        merged = np.array(official["spc-merge"])[:, index].mean()
+        agree(scores_of(found, index + 1, "patch")["saliency-iou-merged", -1], merged)
+
+
+def released(attention: NDArray[np.float64], masks: list[Masks], side: int) -> float:
+    """Section 11 of the released code's rules, written out for one head of one image, mode ``patch``."""
+    truth = np.zeros((side, side), bool)
+    for mask in masks:
+        short = min(mask.shape)
+        top, left = int((mask.shape[0] - short) / 2), int((mask.shape[1] - short) / 2)
+        square = Image.fromarray(mask[top : top + short, left : left + short] * np.uint8(255))
+        truth |= np.asarray(square.resize((side, side), Image.Resampling.BICUBIC)) > 0
+    values = attention[1:, 1:].sum(axis=0)
+    values = values / values.sum()
+    kept, total = set(), 0.0
+    for place in sorted(range(len(values)), key=lambda place: (values[place], place)):
+        total += values[place]
+        if total > 1 - 0.6:
+            kept.add(place)
+    objects = set(np.flatnonzero(truth.ravel()).tolist())
+    return len(kept & objects) / len(kept | objects)
+
+
+def test_random_attention_by_the_rules_of_the_released_code(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    masks = [[(rng.random((48, 65)) < 0.02).astype(np.uint8), block(48, 65, 5, 9, 20)] for _ in range(3)]
+    attention = torch.rand(1, 3, 2, 37, 37, generator=torch.Generator().manual_seed(4)).mul(3).softmax(-1)
+    task = problem(masks, PAPER.saliency, ResizeCrop(48, 48))
+    found = found_in(task, tmp_path, attention, (6, 6))
+    for image in range(3):
+        for head in range(2):
+            expected = released(attention[0, image, head].double().numpy(), masks[image], 6)
+            assert found.arrays["iou"][image, 0, head, 1] == pytest.approx(expected)
+
+
+def block(height: int, width: int, top: int, left: int, side: int) -> Masks:
+    """A mask of one square."""
+    mask = np.zeros((height, width), np.uint8)
+    mask[top : top + side, left : left + side] = 1
+    return mask
+
+
+def test_two_heads_that_are_right_in_turns(tmp_path: Path) -> None:
+    masks = [[block(16, 16, 0, 8 * (image % 2), 8)] for image in range(10)]
+    heads = torch.zeros(2, 5, 5)
+    heads[0, :, 1], heads[1, :, 2] = 1, 1
+    found = found_in(problem(masks, STANDARD.saliency), tmp_path, heads.expand(1, 10, 2, 5, 5), (2, 2))
+    scores = scores_of(found, 1, "cls")
+    assert scores["saliency-iou-oracle", -1] == 1
+    assert scores["saliency-iou-best", -1] == 0.5
+    assert 0.3 < scores["saliency-iou-best-held-out", -1] < 0.5
+    assert scores["saliency-iou-uniform", -1] == 0.25
+    assert scores_of(found, -1, "cls")["saliency-iou-best-held-out", -1] < 0.5
+    assert found.arrays["best_head"].tolist() == [[0, 0]]
+
+
+def test_identity_attends_nowhere_from_the_class_token_and_everywhere_from_patches(tmp_path: Path) -> None:
+    layers = torch.eye(17).expand(2, 1, 1, 17, 17)
+    found = found_in(problem([[block(16, 16, 0, 0, 8)]], STANDARD.saliency), tmp_path, layers, (4, 4))
+    scores = scores_of(found, 2, "cls")
+    assert scores["saliency-iou-best", -1] == scores["rollout-iou", -1] == 0
+    assert scores_of(found, 2, "patch")["saliency-iou-best", -1] == 4 / 16
+    assert ("saliency-iou-best-held-out", -1) not in scores  # one image allows no choice
+    assert not found.arrays["rollout_map"].any()
+
+
+def test_images_whose_masks_are_outside_of_the_view_are_left_out(tmp_path: Path) -> None:
+    masks = [[block(16, 48, 4, 0, 8)], [block(16, 48, 4, 20, 8)], []]
+    layers = torch.full((1, 3, 1, 17, 17), 1 / 17)
+    for rule in RULES.values():
+        task = problem(masks, rule, ResizeCrop(16, 16))
+        found = found_in(task, tmp_path / str(rule.separate_masks), layers, (4, 4))
+        assert found.arrays["image"].tolist() == ["i1"]
+        assert {score.n for score in outcome_of(found, 1, "cls").scores} == {1}
+    # rollout's average map is of all images that were seen
+    np.testing.assert_allclose(found.arrays["rollout_map"], 0.5 / 17, rtol=1e-5)
+    none = found_in(
+        problem([masks[0]], STANDARD.saliency, ResizeCrop(16, 16)), tmp_path / "0", layers[:, :1], (4, 4)
+    )
+    for index in (1, -1):
+        assert outcome_of(none, index, "cls").empty == "no image has an object in its view"
+    assert none.arrays["iou"].shape == (0, 1, 1, 2)
+    assert none.arrays["best_head"].tolist() == [[-1, -1]]
+
+
+def test_a_mask_smaller_than_half_a_cell_is_its_cell() -> None:
+    image = problem([[block(32, 32, 9, 17, 2)]], STANDARD.saliency).data.images[0]
+    found = object_cells(image, ResizeCrop(32, 32), (4, 4), separate=False)
+    assert np.argwhere(found).tolist() == [[1, 2]]
+
+
+def test_masks_are_seen_through_the_view() -> None:
+    """A square in the middle of a wide image fills the crop's left half, whatever the size of the view."""
+    image = problem(
+        [[block(100, 300, 0, 100, 50), block(100, 300, 50, 100, 50)]], STANDARD.saliency
+    ).data.images[0]
+    for view in (ResizeCrop(64, 64), ResizeCrop(224, 224)):
+        found = object_cells(image, view, (4, 4), separate=False)
+        assert found.tolist() == [[True, True, False, False]] * 4
+
+
+def test_attention_that_is_not_finite_empties_its_block_and_the_rollouts_behind(tmp_path: Path) -> None:
+    layers = torch.full((3, 2, 2, 5, 5), 0.2)
+    layers[1, 1, 1, 2, 3] = torch.nan
+    found = found_in(problem([[block(16, 16, 0, 0, 8)]] * 2, STANDARD.saliency), tmp_path, layers, (2, 2))
+    assert "rollout-iou" in {metric for metric, _ in scores_of(found, 1, "cls")}
+    assert outcome_of(found, 2, "patch").empty == "attention probabilities are not finite"
+    scores = scores_of(found, 3, "cls")
+    assert scores["saliency-iou-best", -1] == 0.25
+    assert not any(metric.startswith("rollout") for metric, _ in scores)
+    assert outcome_of(found, -1, "patch").empty == "attention probabilities are not finite"
+    with pytest.raises(InputError, match="expected images that can be decoded"):
+        problem([[block(16, 16, 0, 0, 8)]], STANDARD.saliency).findings({Layer(1, "attention"): [{}]})
+
+
+def test_all_blocks_up_to_the_last_are_measured() -> None:
+    task = problem([[block(16, 16, 0, 0, 8)]], STANDARD.saliency)
+    wanted = task.feed.layers([Layer(0), Layer(3)])
+    assert wanted == tuple(Layer(index, "attention") for index in (1, 2, 3))
+    assert task.feed.layers([Layer(0)]) == ()
+
+
+def test_its_identity_is_that_of_masks_and_numbers() -> None:
+    one, other = ([[block(16, 16, 0, left, 8)]] for left in (0, 4))
+    tasks = [problem(one, RULES["standard"]), problem(other, RULES["standard"]), problem(one, RULES["paper"])]
+    assert len({task.fingerprint for task in tasks}) == 3
+    assert tasks[0].fingerprint == problem(one, RULES["standard"]).fingerprint

@@ -1,0 +1,102 @@
+"""Effective receptive fields of a network: which pixels move the centre cell of a layer, by gradients.
+
+Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, section 5
+and appendix C.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from zoo.features import Channels, LayerFeatures, ReceptiveField, Shown, Visitor
+from zoo.look.precision import exact_float32
+from zoo.spec import Layer
+
+Forward = Callable[[Tensor, Visitor], None]
+"""Runs a network on its normalised input [batch 3 height width] and shows layers, their graph attached."""
+
+
+EQUAL = 1e-4
+"""How far a sum may be from its parts, relative to the largest: what `zoo.look.taps` promises of a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Centre:
+    """The centre cell of a layer's grid of so many rows and columns: [batch channels], with its graph."""
+
+    values: Tensor
+    cells: tuple[int, int]
+
+
+def receptive_fields(forward: Forward, images: Tensor, channels: Channels) -> tuple[ReceptiveField, ...]:
+    """Fields of the layers that a forward shows, from one forward and a backward a layer and channel.
+
+    A place in the residual stream that is seen to be the sum of two others costs no backward: its gradient is
+    the sum of theirs. Memory grows with the number of layers: the graph of the forward is there until all
+    are done.
+
+    Args:
+        forward: The forward.
+        images: The network's normalised input, [batch 3 height width], float32.
+        channels: Which channels of a layer of so many are looked at.
+    """
+    images = images.detach().requires_grad_()
+    centres: dict[Layer, _Centre] = {}
+
+    def visitor(shown: Shown) -> None:
+        assert isinstance(shown, LayerFeatures)
+        rows, columns, width = shown.grid.shape[1:]
+        # a copy: a network may write the sum of a block into what it shows here
+        chosen = torch.tensor(channels(width), device=images.device)
+        centre = shown.grid[:, rows // 2, columns // 2].index_select(1, chosen)
+        centres[shown.layer] = _Centre(centre, (rows, columns))
+
+    with torch.enable_grad(), exact_float32():
+        forward(images, visitor)
+        strength = _strength(centres, images)
+    return tuple(ReceptiveField(layer, strength[layer], one.cells) for layer, one in centres.items())
+
+
+def _strength(centres: Mapping[Layer, _Centre], images: Tensor) -> dict[Layer, Tensor]:
+    """Derivatives of each centre in size, mean over channels: [height width], float32."""
+    parts = {layer: found for layer in centres if (found := _parts(layer, centres))}
+    strength = {layer: torch.zeros(images.shape[2:], device=images.device) for layer in centres}
+    for place in range(max((one.values.shape[1] for one in centres.values()), default=0)):
+        gradients: dict[Layer, Tensor] = {}
+        for layer, one in centres.items():
+            if place >= one.values.shape[1]:
+                continue
+            if layer in parts:
+                gradients[layer] = gradients[parts[layer][0]] + gradients[parts[layer][1]]
+            else:
+                gradients[layer] = _gradient(one.values[:, place], images)
+            strength[layer] += gradients[layer].abs().sum(dim=(0, 1)) / one.values.shape[1]
+            for gone in [old for old in gradients if old.index < layer.index - 1]:
+                del gradients[gone]
+    return strength
+
+
+def _gradient(centre: Tensor, images: Tensor) -> Tensor:
+    """Derivatives of the centre of each image, [batch], by that image: [batch 3 height width]."""
+    if not centre.requires_grad:
+        return torch.zeros_like(images)
+    # images of a batch do not see each other: each gets the derivative of its own centre
+    found = torch.autograd.grad(centre.sum(), images, retain_graph=True, materialize_grads=True)
+    return found[0]
+
+
+def _parts(layer: Layer, centres: Mapping[Layer, _Centre]) -> tuple[Layer, Layer] | None:
+    """The two places in the stream of a transformer whose sum this one is; None where that is not seen."""
+    parts = {
+        "mid": (Layer(layer.index - 1), Layer(layer.index, "attention")),
+        "block": (Layer(layer.index, "mid"), Layer(layer.index, "mlp")),
+    }.get(layer.tap)
+    if parts is None or not all(part in centres for part in parts):
+        return None
+    first, second, whole = (centres[one].values.detach() for one in (*parts, layer))
+    if not first.shape == second.shape == whole.shape:
+        return None
+    far = (first + second - whole).abs().max() > EQUAL * whole.abs().max()
+    return None if far else parts
