@@ -1,7 +1,7 @@
 """A run, from the request to the pages: the whole line in one place."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -22,7 +22,7 @@ from benchmark.plan.backbones import find_backbones
 from benchmark.plan.folders import require_writable
 from benchmark.plan.location import find_data
 from benchmark.plan.plan import Plan, PlanRecipe, make_plan
-from benchmark.plan.suites import choose_suite
+from benchmark.plan.suites import choose_suite, images_suite
 from benchmark.request import Request
 from leaderboards.pages.build import write_pages
 from leaderboards.records.record import suite_records
@@ -31,11 +31,19 @@ from tasks.protocols import find_protocol
 
 @dataclass(frozen=True)
 class Done:
-    """What was done: images through backbones, why images were left out, and what went wrong."""
+    """What was done.
+
+    Attributes:
+        images: Images that went through backbones.
+        unreadable: Why images were left out.
+        failures: What went wrong.
+        refusals: By backbone and key of a task, why the one cannot show what the other is fed.
+    """
 
     images: int
     unreadable: tuple[str, ...]
     failures: tuple[Failure, ...]
+    refusals: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,7 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
     location = find_data(request, suite, protocol, report)
     plan = make_plan(PlanRecipe(backbones, request.tasks, location))
 
-    name = suite.name if request.images is None else f"images-{plan.tasks.every[0].subject.dataset}"
+    name = images_suite([task.subject.dataset for task in plan.tasks.every]) if request.images else suite.name
     prepared = prepare(plan, request, name, device)
 
     begin = perf_counter()
@@ -66,7 +74,7 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
     done = _together(engine.map(partial(passes_and_scores, plan), prepared.backbones, report))
     seconds = perf_counter() - begin
     failures = (*prepared.failures, *done.failures)
-    failures += compare_all(plan, prepared.comparisons, failures, report)
+    failures += compare_all(plan, prepared.comparisons, failures, done.refusals, report)
 
     records = suite_records(request.output / "records", name)
     pages = write_pages(records, request.output / "tables", request.output / "items") if len(records) else []
@@ -79,11 +87,14 @@ def passes_and_scores(plan: Plan, jobs: BackboneJobs, report: Reporter) -> Done:
     passed = run_passes(plan, jobs.passes, loaded, report)
     asked = run_questions(plan, jobs.questions, loaded, report)
     failures = (*passed.failures, *asked.failures, *run_scores(plan, jobs.scores, passed, report))
-    return Done(passed.images + asked.images, (*passed.unreadable, *asked.unreadable), failures)
+    refusals = {(jobs.setup.spec.name, key): reason for key, reason in passed.refusals.items()}
+    unreadable = (*passed.unreadable, *asked.unreadable)
+    return Done(passed.images + asked.images, unreadable, failures, refusals)
 
 
 def _together(every: Sequence[Done]) -> Done:
     """What all backbones did; an image that none could read is named once."""
     unreadable = dict.fromkeys(line for one in every for line in one.unreadable)
     failures = tuple(each for one in every for each in one.failures)
-    return Done(sum(one.images for one in every), tuple(unreadable), failures)
+    refusals = {key: reason for one in every for key, reason in one.refusals.items()}
+    return Done(sum(one.images for one in every), tuple(unreadable), failures, refusals)

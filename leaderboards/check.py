@@ -1,6 +1,6 @@
 """Committed pages and the records of today compared: what differs, in sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from zoo.errors import InputError
 
 Row = dict[str, str]
 Key = tuple[str, ...]
+Rows = dict[Key, Row]
 
 GROUP = ["backbone", "task", "dataset", "protocol"]
 PLACE = ["pooling", "metric", "layer", "tap", "head", "other", "other_layer", "other_tap"]
@@ -68,7 +69,8 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
     Rows that are missing or new, values beyond the tolerance, counts and partial data; not dates, versions,
     devices or which layer is best. Of intervals, only whether they are there; they move with the scores, and
     how often a layer is chosen and what is tied move more than the scores do. Analyses are compared where
-    they are committed or in the records.
+    they are committed or in the records. Where either has several sets of data by one name, each is compared
+    with the one of its digest.
 
     Returns:
         One sentence a difference; none where the committed files are current.
@@ -122,26 +124,44 @@ def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Toleran
     for group in sorted({*old, *new}):
         backbone, task, dataset, protocol = group
         name = f"{backbone}, {task} on {dataset} ({protocol})"
-        before, now = old.get(group, {}), new.get(group, {})
-        lost, came = len(before.keys() - now.keys()), len(now.keys() - before.keys())
-        if lost:
-            sentences.append(f"{name}: {_rows(lost)} that the records lack; run the suite in full")
-        if came:
-            sentences.append(f"{name}: lacks {_rows(came)} of the records; write the leaderboard again")
-        both = [(before[key], now[key]) for key in before if key in now]
         limit = _Limit(tolerance.analysis if described else tolerance.of(task), described)
-        sentences += [f"{name}: {change}" for change in _changes(both, limit)]
+        for data, before, now in _of_one_data(old.get(group, {}), new.get(group, {})):
+            sentences += [f"{name}{data}: {sentence}" for sentence in _differences(before, now, limit)]
     return sentences
 
 
-def _by_group(table: pd.DataFrame) -> dict[Key, dict[Key, Row]]:
-    """The rows of a tidy table by backbone and task, then by what they are of."""
-    groups: dict[Key, dict[Key, Row]] = {}
+def _differences(before: Rows, now: Rows, limit: _Limit) -> list[str]:
+    """What differs between the rows of a backbone and task on the same data."""
+    lost, came = len(before.keys() - now.keys()), len(now.keys() - before.keys())
+    sentences = []
+    if lost:
+        sentences.append(f"{_rows(lost)} that the records lack; run the suite in full")
+    if came:
+        sentences.append(f"lacks {_rows(came)} of the records; write the leaderboard again")
+    return sentences + _changes([(before[key], now[key]) for key in before if key in now], limit)
+
+
+def _of_one_data(old: Mapping[str, Rows], new: Mapping[str, Rows]) -> list[tuple[str, Rows, Rows]]:
+    """Rows of the same data, and words for it where there are several by the name.
+
+    One set is compared with one set whatever the digests say: they are of sizes of files, and images that
+    are rendered on two machines may differ in theirs.
+    """
+    if len(old) < 2 and len(new) < 2:
+        return [("", next(iter(old.values()), {}), next(iter(new.values()), {}))]
+    return [
+        (f", data {data or 'unknown'}", old.get(data, {}), new.get(data, {})) for data in sorted({*old, *new})
+    ]
+
+
+def _by_group(table: pd.DataFrame) -> dict[Key, dict[str, Rows]]:
+    """The rows of a tidy table by backbone and task, then by digest of the data, then by what they are of."""
+    groups: dict[Key, dict[str, Rows]] = {}
     key = [column for column in PLACE if column in table]
     for values in table.itertuples(index=False, name=None):
         row: Row = dict(zip(table.columns, map(str, values), strict=True))
         group = groups.setdefault(tuple(row[column] for column in GROUP), {})
-        group[tuple(row[column] for column in key)] = row
+        group.setdefault(row["data"], {})[tuple(row[column] for column in key)] = row
     return groups
 
 

@@ -13,6 +13,8 @@ POOLINGS: dict[str, str] = {
     "mean": "mean of the patch tokens",
     "grid": "the grid of patch features",
     "patch": "all patch tokens, flattened",
+    "all": "all tokens, class token and patches",
+    "token": "single patch tokens",
 }
 GLOBAL_AVERAGE = "global average"
 """What the mean is called where it stands in for the class token that a ConvNet lacks."""

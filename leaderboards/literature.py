@@ -49,6 +49,11 @@ SOURCES: tuple[Source, ...] = (
         "Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021, "
         "arXiv:2104.14294",
     ),
+    Source(
+        "vit",
+        "Dosovitskiy et al., An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale, "
+        "ICLR 2021, arXiv:2010.11929",
+    ),
     Source("dinov2-readme", "facebookresearch/dinov2, README"),
     Source("revisitop-readme", "filipradenovic/revisitop, README"),
     Source("spair-others", "results on SPair-71k as third parties tell them"),

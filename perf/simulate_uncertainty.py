@@ -1,16 +1,18 @@
 """How often intervals and confidence sets of the best keep their promise, in simulated data.
 
-    python perf/simulate_uncertainty.py            all tables, many minutes on one core
-    python perf/simulate_uncertainty.py --quick    the same tables from few samples, seconds
+    python perf/simulate_uncertainty.py                most of an hour on one core
+    python perf/simulate_uncertainty.py --only rows    one of the four parts
+    python perf/simulate_uncertainty.py --quick        the same tables from few samples, seconds
 
 Prints Markdown: coverage of the intervals of hits; how often a row of layers or a column of backbones loses
-one that is as good as the best; and how often truly worse layers are told apart. Every sample has a seed of
-its own. Items are hits where a normal number lies below a bound, which makes the share exact; numbers of the
-items of a cluster are correlated by 0.3, and those of different layers of one item by 0.8.
+one that is as good as the best; and how often truly worse layers are told apart. Every sample of every cell
+of rows and tables has a seed of its own. Items are hits where a normal number lies below a bound, which makes
+the share exact; numbers of the items of a cluster are correlated by 0.3, and those of different layers of one
+item by 0.8.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,6 +27,8 @@ from tasks.metrics.uncertainty import intervals
 Kind = Literal["independent", "clustered", "stratified"]
 KINDS: tuple[Kind, ...] = ("independent", "clustered", "stratified")
 LARGEST, WITHIN, PAIRED = 9, 0.3, 0.8  # items of a cluster; correlations within a cluster and of layers
+Part = Literal["coverage", "rows", "tables", "powers"]
+PARTS: tuple[Part, ...] = ("coverage", "rows", "tables", "powers")
 STRATA = 5
 DRAWS = 1_000  # in each confidence set
 LAYERS = 12  # of each backbone of a table
@@ -36,34 +40,44 @@ class Size:
 
     Attributes:
         samples: Samples of a cell of coverage.
-        rows: Samples of a row.
-        tables: Samples of a table, and of a row of partitions.
+        rivals: How many candidates are equally good.
+        rows: Samples of a row of so many.
+        tables: Samples of a table of so many.
+        few: Samples of a row of partitions, and of a cell of power.
         counts: Items of the grid of coverage.
         shares: True shares of hits there.
-        rivals: How many candidates are equally good.
         items: Items of rows, tables and powers.
     """
 
     samples: int
-    rows: int
-    tables: int
+    rivals: tuple[int, ...]
+    rows: tuple[int, ...]
+    tables: tuple[int, ...]
+    few: int
     counts: tuple[int, ...]
     shares: tuple[float, ...]
-    rivals: tuple[int, ...]
     items: tuple[int, ...]
 
 
 FULL = Size(
     samples=2_000,
-    rows=1_000,
-    tables=300,
+    rivals=(2, 7, 12),
+    rows=(4_000, 4_000, 4_000),
+    tables=(2_000, 600, 600),
+    few=300,
     counts=(20, 50, 100, 200, 500),
     shares=(0.02, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.97, 0.98),
-    rivals=(2, 7, 12),
     items=(50, 200, 500),
 )
 QUICK = Size(
-    samples=60, rows=60, tables=8, counts=(20, 200), shares=(0.02, 0.5, 0.97), rivals=(2, 7), items=(200,)
+    samples=60,
+    rivals=(2, 7),
+    rows=(60, 60),
+    tables=(8, 8),
+    few=8,
+    counts=(20, 200),
+    shares=(0.02, 0.5, 0.97),
+    items=(200,),
 )
 
 
@@ -114,20 +128,22 @@ def coverage(size: Size, kind: Kind, count: int, share: float) -> float:
     return held / size.samples
 
 
-def lost(make: Callable[[np.random.Generator], Ratios | Partitions], samples: int) -> float:
-    """Share of the samples in which one of equal candidates is left out."""
+def lost(
+    make: Callable[[np.random.Generator], Ratios | Partitions], samples: int, cell: Sequence[int]
+) -> float:
+    """Share of the samples in which one of equal candidates is left out; cells have samples of their own."""
     wrong = 0
     for seed in range(samples):
-        inside = best_set(make(np.random.default_rng(seed)), seed=seed, resamples=DRAWS)
+        inside = best_set(make(np.random.default_rng((seed, *cell))), seed=seed, resamples=DRAWS)
         wrong += inside is not None and not inside.all()
     return wrong / samples
 
 
-def lost_backbones(size: Size, rivals: int, count: int, *, alike: bool) -> float:
+def lost_backbones(samples: int, rivals: int, count: int, *, alike: bool) -> float:
     """Share of the tables in which a backbone as good as the best is left out, its layers chosen before.
 
     Args:
-        size: How much is simulated.
+        samples: How many tables.
         rivals: Backbones.
         count: Items.
         alike: Whether all layers of all are equal; else every second backbone has one such layer, and the
@@ -138,28 +154,29 @@ def lost_backbones(size: Size, rivals: int, count: int, *, alike: bool) -> float
     if not alike:
         shares[::2, 1:] = 0.5
     owner = np.repeat(np.arange(rivals), LAYERS)
-    for seed in range(size.tables):
-        measured = hits(np.random.default_rng(seed), "independent", count, shares.ravel().tolist())
+    for seed in range(samples):
+        random = np.random.default_rng((seed, rivals, count))
+        measured = hits(random, "independent", count, shares.ravel().tolist())
         layers = [np.flatnonzero(owner == one) for one in range(rivals)]
         sets = [best_set(measured.columns(one), seed=seed, resamples=DRAWS) for one in layers]
         kept = np.concatenate([one[inside] for one, inside in zip(layers, sets, strict=True)])
         inside = best_set(measured.columns(kept), owner[kept].tolist(), seed=seed, resamples=DRAWS)
         wrong += inside is not None and not inside.all()
-    return wrong / size.tables
+    return wrong / samples
 
 
 def power(size: Size, rivals: int, count: int, points: int) -> float:
     """Share of the worse layers that are told apart from the one that is better by so many points."""
     shares = [0.7] + [0.7 - points / 100] * (rivals - 1)
     apart = 0.0
-    for seed in range(size.tables):
-        measured = hits(np.random.default_rng(seed), "independent", count, shares)
+    for seed in range(size.few):
+        measured = hits(np.random.default_rng((seed, rivals, count)), "independent", count, shares)
         inside = best_set(measured, seed=seed, resamples=DRAWS)
         apart += 0.0 if inside is None else 1 - float(inside[1:].mean())
-    return apart / size.tables
+    return apart / size.few
 
 
-def table(head: Sequence[object], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     """Lines of a Markdown table, shares as percent."""
     yield "| " + " | ".join(map(str, head)) + " |"
     yield "|---" * len(head) + "|"
@@ -172,39 +189,55 @@ def table(head: Sequence[object], rows: Sequence[Sequence[object]]) -> Iterator[
     yield ""
 
 
-def report(size: Size) -> Iterator[str]:
-    """The tables, line by line."""
-    yield f"Coverage of 95 % intervals of hits, in percent ({size.samples:,} samples a cell):\n"
-    rows = [
-        [kind, count, *(coverage(size, kind, count, share) for share in size.shares)]
-        for kind in KINDS
-        for count in size.counts
-    ]
-    yield from table(["items", "n", *(f"p {share:g}" for share in size.shares)], rows)
+def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
+    """The tables of some parts, line by line."""
     heads = [f"{rivals} equal" for rivals in size.rivals]
-    yield f"Rows that lose a layer as good as the best, in percent ({size.rows:,} samples a cell):\n"
-    yield from table(["items", "n", "p", *heads], list(_lost_rows(size)))
-    yield f"Tables that lose a backbone as good as the best, {LAYERS} layers each ({size.tables} samples):\n"
-    yield from table(["layers of a backbone", "n", *heads], list(_lost_tables(size)))
-    yield "Layers told apart that are worse by 2, 5 and 10 points (of 70 %), in percent:\n"
-    yield from table(["candidates", "n", *(f"{points} points" for points in (2, 5, 10))], list(_powers(size)))
+    if "coverage" in parts:
+        yield f"Coverage of 95 % intervals of hits, in percent ({size.samples:,} samples a cell):\n"
+        rows = [
+            [kind, count, *(coverage(size, kind, count, share) for share in size.shares)]
+            for kind in KINDS
+            for count in size.counts
+        ]
+        yield from table(["items", "n", *(f"p {share:g}" for share in size.shares)], rows)
+    if "rows" in parts:
+        yield (
+            "Rows that lose a layer as good as the best, in percent "
+            f"({_listed(size.rows)} samples a cell; purity {size.few}):\n"
+        )
+        yield from table(["items", "n", "p", *heads], _lost_rows(size))
+    if "tables" in parts:
+        yield (
+            f"Tables that lose a backbone as good as the best, {LAYERS} layers each "
+            f"({_listed(size.tables)} samples a cell):\n"
+        )
+        yield from table(["layers of a backbone", "n", *heads], _lost_tables(size))
+    if "powers" in parts:
+        yield "Layers told apart that are worse by 2, 5 and 10 points (of 70 %), in percent:\n"
+        points = (f"{points} points" for points in (2, 5, 10))
+        yield from table(["candidates", "n", *points], _powers(size))
+
+
+def _listed(counts: Sequence[int]) -> str:
+    return ", ".join(f"{count:,}" for count in counts)
 
 
 def _lost_rows(size: Size) -> Iterator[list[object]]:
-    for kind in KINDS:
+    for number, kind in enumerate(KINDS):
         for count in size.items:
             for share in (0.5, 0.95):
                 errors = [
                     lost(
                         lambda random, n=rivals: hits(random, kind, count, [share] * n),  # type: ignore[misc]  # noqa: B023
-                        size.rows,
+                        samples,
+                        (number, count, int(100 * share), rivals),
                     )
-                    for rivals in size.rivals
+                    for rivals, samples in zip(size.rivals, size.rows, strict=True)
                 ]
                 yield [kind, count, f"{share:g}", *errors]
     for count in size.items[-2:-1] or size.items:
         errors = [
-            lost(lambda random, n=rivals: partitions(random, count, n), size.tables)  # type: ignore[misc]  # noqa: B023
+            lost(lambda random, n=rivals: partitions(random, count, n), size.few, (count, rivals))  # type: ignore[misc]  # noqa: B023
             for rivals in size.rivals
         ]
         yield ["purity", count, "", *errors]
@@ -214,7 +247,8 @@ def _lost_tables(size: Size) -> Iterator[list[object]]:
     for alike in (True, False):
         name = "all equal" if alike else "every second backbone has one good layer"
         for count in size.items[-2:]:
-            yield [name, count, *(lost_backbones(size, n, count, alike=alike) for n in size.rivals)]
+            samples = zip(size.rivals, size.tables, strict=True)
+            yield [name, count, *(lost_backbones(many, n, count, alike=alike) for n, many in samples)]
 
 
 def _powers(size: Size) -> Iterator[list[object]]:
@@ -227,7 +261,9 @@ def main() -> None:
     """Print the report."""
     parser = argparse.ArgumentParser(description="Simulate intervals and confidence sets of the best.")
     parser.add_argument("--quick", action="store_true", help="few samples, in seconds")
-    for line in report(QUICK if parser.parse_args().quick else FULL):
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some of the tables")
+    given = parser.parse_args()
+    for line in report(QUICK if given.quick else FULL, given.only):
         print(line, flush=True)
 
 

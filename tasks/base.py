@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tasks.datasets.base import Sample
 from zoo.features import Shown
-from zoo.spec import Layer
+from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View
 
 Device = torch.device | None
@@ -82,6 +82,7 @@ class Score:
         n: How many units it is taken over.
         unit: What they are.
         head: The attention head that it belongs to, from 0; -1 for all heads, or where there are none.
+        error: Its standard error, of a score that follows from no items; NaN where none is known.
     """
 
     metric: str
@@ -89,6 +90,7 @@ class Score:
     n: int
     unit: str
     head: int = -1
+    error: float = float("nan")
 
     @property
     def statistic(self) -> str:
@@ -163,14 +165,14 @@ class Outcome:
     Attributes:
         scores: The scores.
         items: What was measured of each item behind them; None where they are of no items.
-        empty: Why there are none.
-        metric: The metric that is missing where there are none; "" for the primary one of the task.
+        empty: Why there are none, or none of the primary metric.
+        missing: For metrics beside those of the scores, why they have no value.
     """
 
     scores: tuple[Score, ...]
     items: Items | None = None
     empty: str = ""
-    metric: str = ""
+    missing: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +183,13 @@ class LayerOutcome:
         layer: Where in the backbone; `zoo.spec.WHOLE_BACKBONE` where the scores are of no single layer.
         pooling: The vector, ``grid``, or the tokens that an analysis looks at or from.
         outcome: The scores, or why there are none.
+        other: The layer that it is compared with, where the scores are of two layers of one backbone.
     """
 
     layer: Layer
     pooling: str
     outcome: Outcome
+    other: Layer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +274,8 @@ class Feed(Protocol[Portion_co]):
         """Whether a measurer needs all images of its group at once: see `Source.joint`."""
         ...
 
-    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
-        """Layers that are measured where those layers are scored, in order."""
+    def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
+        """Layers of a backbone that are measured where those layers are scored, in order."""
         ...
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:

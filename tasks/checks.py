@@ -1,5 +1,7 @@
 """Features that cannot be scored, and why."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -25,6 +27,24 @@ def unusable(features: NDArray[np.float32], constant: bool = True) -> str:
         return "features are all zero"
     if constant and len(features) > 1 and _still(features):
         return "features are the same for all items"
+    return ""
+
+
+def unlearnable(features: NDArray[np.floating[Any]], labels: NDArray[np.int64] | None = None) -> str:
+    """Why a probe cannot be trained or tested on features [items dim]; "" if it can.
+
+    Features that are the same for all items can be: their probe is right by chance.
+
+    Args:
+        features: One row an item.
+        labels: Their classes, [items], where a probe is to be trained on them.
+    """
+    if not len(features):
+        return "no image could be read"
+    if not np.isfinite(features).all():
+        return "features are not finite"
+    if labels is not None and len(np.unique(labels)) < 2:
+        return "a probe needs training images of two classes; all that could be read are of one"
     return ""
 
 

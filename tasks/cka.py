@@ -3,9 +3,10 @@
 Source: Kornblith et al., ICML 2019; minibatch form, unbiased HSIC estimator: Nguyen et al., ICLR 2021.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations_with_replacement
 
 import numpy as np
 import torch
@@ -13,11 +14,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import Group, Measurer, Source, digest
+from tasks.comparing import Floats, PairFindings, StoredBackbone
 from tasks.feeds import WHOLE_GRIDS, GridFeed
-from tasks.metrics.similarity import SMALLEST_BATCH, gram_matrix, scaled_gram, u_centred
+from tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator, gram_matrix, scaled_gram, u_centred
 from tasks.sources import ClassificationSources
-from zoo.spec import Layer
+from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View
+
+PATCHES = ("patch", "all")
+"""Poolings that need the stored Gram matrices of the patches."""
+
+UNDEFINED = "features do not vary or are not finite"
+"""Why two layers have no CKA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +70,17 @@ class CkaProblem:
         found = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
         return [rows for rows in found if len(rows) >= SMALLEST_BATCH]
 
-    def gram(self, features: Tensor) -> Tensor:
+    def gram(self, features: Tensor, *, checked: bool = True) -> Tensor:
         """Gram matrix [n n] of a batch's features [n dim], as `centred` takes it; float32 at least.
+
+        Args:
+            features: Of the images of one batch.
+            checked: Refuse features that are not finite; otherwise the matrix says so by NaN.
 
         Raises:
             ValueError: A value is NaN or infinite.
         """
-        return gram_matrix(features, centred=not self.rule.min_max)
+        return gram_matrix(features, centred=not self.rule.min_max, checked=checked)
 
     def centred(self, gram: Tensor) -> Tensor:
         """U-centred Gram matrix in float32, all zeros where the features do not vary."""
@@ -82,6 +94,38 @@ class CkaProblem:
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What keeps the Gram matrices of one group's patch tokens."""
         return _GramMeasurer(self)
+
+    @property
+    def poolings(self) -> tuple[str, ...]:
+        """What of the features is compared."""
+        return self.rule.poolings
+
+    def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
+        """All backbones are compared with each other and with themselves."""
+        return True
+
+    def compare(
+        self, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
+    ) -> Iterator[PairFindings]:
+        """CKA of all layers of every two backbones that have features of a pooling."""
+        there = [place for place, one in enumerate(backbones) if _offers(one, pooling)]
+        members = [place for place in there if not backbones[place].refusal]
+        for first, second in combinations_with_replacement(there, 2):
+            if reason := backbones[first].refusal or backbones[second].refusal:
+                layers, others = backbones[first].layers, backbones[second].layers
+                yield PairFindings.none(first, second, "CKA", (layers, others), reason)
+        if not members:
+            return
+        value, error = cka_matrix(self, [backbones[place] for place in members], pooling, device)
+        stops = np.cumsum([len(backbones[place].layers) for place in members])
+        spans = {
+            place: slice(stop - len(backbones[place].layers), stop)
+            for place, stop in zip(members, stops, strict=True)
+        }
+        for first, second in combinations_with_replacement(members, 2):
+            block = spans[first], spans[second]
+            layers, others = backbones[first].layers, backbones[second].layers
+            yield PairFindings(first, second, "CKA", layers, others, value[block], error[block], UNDEFINED)
 
 
 class _GramMeasurer:
@@ -100,3 +144,74 @@ class _GramMeasurer:
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         return {"gram": self._grams.pop(layer, torch.zeros(0))}
+
+
+def cka_matrix(
+    problem: CkaProblem, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
+) -> tuple[Floats, Floats]:
+    """CKA over all layers of the backbones, in order, and its standard errors over the images.
+
+    All layers of all backbones together take one matrix product a batch. NaN where a layer does not vary over
+    the images, or was not finite in any of the batches.
+    """
+    accumulator = CkaAccumulator(errors=True)
+    stacks = [_grams(problem, one, pooling, device) for one in backbones]
+    for grams in zip(*stacks, strict=True):
+        accumulator.add(torch.cat(grams))
+    return accumulator.matrix().value.cpu().numpy(), accumulator.standard_error().cpu().numpy()
+
+
+def _offers(backbone: StoredBackbone, pooling: str) -> bool:
+    """Whether a backbone has features of that pooling."""
+    vectors = _vectors(pooling)
+    return vectors is None or vectors in backbone.poolings()
+
+
+def _grams(
+    problem: CkaProblem, backbone: StoredBackbone, pooling: str, device: torch.device
+) -> Iterator[Tensor]:
+    """U-centred Gram matrices [layers images images] of every batch with enough readable images.
+
+    A layer that could not be measured is NaN, which stays in its own rows and columns of the result.
+    """
+    shown = backbone.shown
+    vectors = _vectors(pooling)
+    pooled = [] if vectors is None else [backbone.read(layer, vectors) for layer in backbone.layers]
+    start = 0
+    for number, group in enumerate(problem.source.groups):
+        positions = np.flatnonzero(shown[start : start + len(group.samples)])
+        batches = problem.batches(positions.tolist())
+        sizes = [len(rows) for rows in batches]
+        stored = stored_grams(backbone, number, backbone.layers, sizes) if pooling in PATCHES else None
+        for batch, rows in enumerate(batches):
+            images = start + positions[rows]
+            parts = [torch.from_numpy(stored[batch]).to(device)] if stored else []
+            if pooled:
+                values = (torch.from_numpy(layer[images]).to(device) for layer in pooled)
+                parts.append(torch.stack([_gram(problem, one) for one in values]))
+            yield problem.centred(torch.stack(parts).sum(0))  # inner products add over tokens
+        start += len(group.samples)
+
+
+def stored_grams(
+    backbone: StoredBackbone, group: int, layers: Sequence[Layer], sizes: Sequence[int]
+) -> list[NDArray[np.float32]]:
+    """Gram matrices [layers images images] of the patches for each batch of a group, of so many images.
+
+    NaN for layers that could not be measured.
+    """
+    found = backbone.measured(group)
+    missing = np.full(sum(size**2 for size in sizes), np.nan, np.float32)
+    flat = np.stack([np.asarray(found.get(layer, {}).get("gram", missing), np.float32) for layer in layers])
+    parts = np.split(flat, np.cumsum([size**2 for size in sizes])[:-1], axis=1)
+    return [part.reshape(len(flat), size, size) for part, size in zip(parts, sizes, strict=True)]
+
+
+def _vectors(pooling: str) -> str | None:
+    """The stored vectors that a pooling takes; None for the patches alone."""
+    return {"patch": None, "all": "cls"}.get(pooling, pooling)
+
+
+def _gram(problem: CkaProblem, features: Tensor) -> Tensor:
+    """Gram matrix in float32; NaN for features that are not finite."""
+    return problem.gram(features, checked=False).float()

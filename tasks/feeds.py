@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tasks.base import Part
 from zoo.features import AttentionMaps, LayerFeatures, Shown
-from zoo.spec import Layer, Tap
+from zoo.spec import BackboneSpec, Layer, Tap
 from zoo.view.views import Tiles
 
 
@@ -21,7 +21,7 @@ class GridFeed:
 
     whole: bool = False
 
-    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
+    def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
         """Layers that are measured: the scored layers themselves."""
         return tuple(scored)
 
@@ -49,7 +49,7 @@ class AttentionFeed:
     whole: bool = False
     from_first: bool = False
 
-    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
+    def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
         """Layers that are measured: the attention of every block, from 1 on, of which something is scored."""
         blocks = _blocks(scored)
         if self.from_first:
@@ -85,9 +85,9 @@ class PicturedFeed:
 
     whole: bool = False
 
-    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
+    def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
         """Layers that are measured: as of `ATTENTION_IN_TURN`."""
-        return ATTENTION_IN_TURN.layers(scored)
+        return ATTENTION_IN_TURN.layers(scored, spec)
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
         """What must be shown: the probabilities of the block."""
@@ -109,7 +109,7 @@ class BlockFeed:
     taps: tuple[Tap, ...]
     whole: bool = False
 
-    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
+    def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
         """Layers that are measured: every block, from 1 on, of which something is scored."""
         return tuple(Layer(index) for index in _blocks(scored))
 
@@ -143,7 +143,7 @@ class PixelFeed:
 
     whole: bool = False
 
-    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
+    def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
         """Layers that are measured: every block of which something is scored, what enters the first, too."""
         return tuple(Layer(index) for index in sorted({layer.index for layer in scored}))
 
@@ -158,6 +158,73 @@ class PixelFeed:
         size = part.patch_size
         height, width = (side // size for side in part.pixels.shape[2:]) if size else grids.shape[1:3]
         return GridsOfPixels(grids, part.pixels, (height, width))
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualFeed:
+    """The sums that a block is made of, `LayerFeatures` by tap.
+
+    Layers of a transformer are its blocks, of which `TRANSFORMER_SUMS` are shown; those of a ConvNet are the
+    branches of its blocks, of which `CONVNET_SUMS` are.
+    """
+
+    whole: bool = False
+
+    def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
+        """Layers that are measured: every block, from 1 on, of which something is scored."""
+        tap: Tap = "branch" if spec.heads is None else "block"
+        return tuple(Layer(index, tap) for index in _blocks(scored))
+
+    def shown(self, layer: Layer) -> tuple[Layer, ...]:
+        """What must be shown: the terms of the block's sums and what they give, in the order of a forward."""
+        sums = sums_of(layer)
+        return tuple(Layer(layer.index, tap) for tap in dict.fromkeys(tap for one in sums for tap in one))
+
+    def portion(self, shown: Sequence[Shown], part: Part) -> Mapping[Tap, LayerFeatures]:
+        """The features of a group's images by tap."""
+        return {one.layer.tap: one.of(part.rows) for one in _features(shown)}
+
+
+@dataclass(frozen=True, slots=True)
+class HeadsOrBlocksFeed:
+    """Of a transformer the heads of one block, of a ConvNet its first blocks; whole groups at once.
+
+    Attributes:
+        block: The block of a transformer: its probabilities and the outputs of its heads are shown.
+        blocks: How many blocks of a ConvNet are shown; fewer where it has fewer.
+    """
+
+    block: int
+    blocks: int
+    whole: bool = True
+
+    def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
+        """Layers that are measured, whichever are scored."""
+        if spec.heads is not None:
+            return (Layer(self.block, "heads"),)
+        return tuple(Layer(index) for index in range(1, min(self.blocks, spec.depth) + 1))
+
+    def shown(self, layer: Layer) -> tuple[Layer, ...]:
+        """What must be shown: the layer itself, and for heads their probabilities."""
+        return (Layer(layer.index, "probabilities"), layer) if layer.tap == "heads" else (layer,)
+
+    def portion(self, shown: Sequence[Shown], part: Part) -> tuple[AttentionMaps | None, LayerFeatures]:
+        """The maps, if there are any, and the features of a group's images."""
+        (features,) = _features(shown)
+        maps = [one.of(part.rows) for one in shown if isinstance(one, AttentionMaps)]
+        return maps[0] if maps else None, features.of(part.rows)
+
+
+Sum = tuple[Tap, Tap, Tap]
+"""Taps of a skip, of the branch that is added to it, and of what the two give."""
+
+TRANSFORMER_SUMS: tuple[Sum, ...] = (("input", "attention", "mid"), ("mid", "mlp", "block"))
+CONVNET_SUMS: tuple[Sum, ...] = (("skip", "branch", "block"),)
+
+
+def sums_of(layer: Layer) -> tuple[Sum, ...]:
+    """The sums of a block that a `ResidualFeed` measures."""
+    return CONVNET_SUMS if layer.tap == "branch" else TRANSFORMER_SUMS
 
 
 GRIDS = GridFeed()

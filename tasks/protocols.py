@@ -5,18 +5,21 @@ CVPR 2023 (repository mwalmer-umd/vit_analysis, commit c8810df) does, quirks inc
 be reproduced; where that code depends on the order of a folder listing, the order here is alphabetical.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tasks.analyses.attention_maps import MapRule
 from tasks.analyses.inspect import InspectRule
 from tasks.analyses.localisation import LocalisationRule
+from tasks.analyses.locality import LocalityRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyRule
 from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule
 from tasks.keypoints import KeypointRule, PairDraw
 from tasks.knn import KnnRule
+from tasks.metrics.few_shot import FewShotRule
 from tasks.metrics.saliency import Threshold
+from tasks.metrics.softmax import SoftmaxRule
 from tasks.propagation import PropagationRule
 from tasks.retrieval import RetrievalRule
 from tasks.sources import Batches
@@ -36,6 +39,8 @@ class EvaluationProtocol:
         own_probe: Images that each class gives the probe subset (image clustering, CKA) where the dataset has
             no list of its own.
         knn: Numbers of k-NN.
+        fewshot: Numbers of few-shot classification.
+        linear: Numbers of the trained linear probe.
         retrieval: Numbers of retrieval.
         propagation: Numbers of mask propagation.
         keypoints: Numbers of keypoint correspondence.
@@ -46,6 +51,8 @@ class EvaluationProtocol:
         localisation: Numbers of the similarity of tokens and patches.
         fields: Numbers of receptive fields.
         inspect: Numbers of the inspection of weights.
+        residual_cka: Numbers of CKA of skips, branches and outputs.
+        locality: Numbers of the comparison of heads with ConvNets.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
         parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
@@ -58,6 +65,8 @@ class EvaluationProtocol:
     batches: Batches
     own_probe: int
     knn: KnnRule
+    fewshot: FewShotRule
+    linear: SoftmaxRule
     retrieval: RetrievalRule
     propagation: PropagationRule
     keypoints: KeypointRule
@@ -68,6 +77,8 @@ class EvaluationProtocol:
     localisation: LocalisationRule
     fields: ReceptiveFieldRule
     inspect: InspectRule
+    residual_cka: CkaRule
+    locality: LocalityRule
     objects_left_out: int
     parts_as_objects: bool
     parts_by_partition: bool
@@ -79,6 +90,21 @@ _PAPER_IMAGES = ResizeCrop(short=224, crop=224)
 _LOCALISATION = LocalisationRule(batch=256, cells=256)
 _FIELDS = ReceptiveFieldRule(images=32, channels=32, seed=0)
 _INSPECT = InspectRule(components=28)
+_FEW_SHOT = FewShotRule(
+    shots=(10, 1, 5, 25),
+    seeds=(0, 1, 2),
+    penalties=tuple(2.0**power for power in range(-6, 21, 2)),
+    held_out=5,
+    penalty=2.0**10,
+)
+_LINEAR = SoftmaxRule(
+    epochs=20,
+    batch=1024,
+    momentum=0.9,
+    rates=(0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
+    held_out=100,
+    seed=0,
+)
 
 STANDARD = EvaluationProtocol(
     name="standard",
@@ -87,6 +113,8 @@ STANDARD = EvaluationProtocol(
     batches=Batches(size=256, seed=0),
     own_probe=100,
     knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
+    fewshot=_FEW_SHOT,
+    linear=_LINEAR,
     retrieval=RetrievalRule(view=FitLongSide(long=224), crop_queries=True),
     propagation=PropagationRule(
         n_last_frames=7,
@@ -118,6 +146,8 @@ STANDARD = EvaluationProtocol(
     localisation=_LOCALISATION,
     fields=_FIELDS,
     inspect=_INSPECT,
+    residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=False),
+    locality=LocalityRule(block=1, blocks=5),
     objects_left_out=0,
     parts_as_objects=False,
     parts_by_partition=False,
@@ -130,6 +160,8 @@ PAPER = EvaluationProtocol(
     batches=Batches(size=8, seed=None),
     own_probe=100,
     knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
+    fewshot=replace(_FEW_SHOT, penalties=()),
+    linear=_LINEAR,
     retrieval=RetrievalRule(view=ThumbnailCrop(long=224, crop=224), crop_queries=False),
     propagation=PropagationRule(
         n_last_frames=7,
@@ -161,6 +193,8 @@ PAPER = EvaluationProtocol(
     localisation=_LOCALISATION,
     fields=_FIELDS,
     inspect=_INSPECT,
+    residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
+    locality=LocalityRule(block=1, blocks=5),
     objects_left_out=1,
     parts_as_objects=True,
     parts_by_partition=True,

@@ -15,6 +15,9 @@ from tasks.base import Group, Source
 from tasks.datasets.base import Classification, ClassImages, Coverage, Regions, Sample
 from zoo.view.views import View
 
+ANY_SIZE = (256, 256)
+"""Stands for the size of any image: views of a classification dataset show all at one size."""
+
 CHUNK = 512
 """Images of a classification dataset whose vectors are stored together."""
 

@@ -75,12 +75,12 @@ def assess(items: Sequence[Items], metric: str) -> list[Chosen]:
 def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]:
     """For every metric the ends of the 95 % interval of each layer; NaN where units are too few to vary.
 
-    It is NaN, too, of a layer without that metric. Layers with the same items and metrics, and metrics that
-    are taken over the same things, share their resamples.
+    Layers with the same items, and metrics that are taken over the same things, share their resamples. NaN,
+    too, where a layer lacks the metric.
     """
     alike: dict[object, list[int]] = {}
     for place, one in enumerate(items):
-        alike.setdefault((_names(one), tuple(one.statistics)), []).append(place)
+        alike.setdefault((_names(one), _gaps(one)), []).append(place)
     ends: dict[str, dict[int, tuple[float, float]]] = {}
     for places in alike.values():
         layers = [items[place] for place in places]
@@ -92,6 +92,14 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
                 ends.setdefault(metric, {}).update(zip(places, pairs, strict=True))
     none = (float("nan"), float("nan"))
     return {metric: [found.get(place, none) for place in range(len(items))] for metric, found in ends.items()}
+
+
+def _gaps(items: Items) -> tuple[tuple[str, bytes], ...]:
+    """Which items lack each metric: an analysis may have no value of some images in some layers."""
+    return tuple(
+        (metric, np.isnan(items.values.get(statistic.column, np.zeros(0))).tobytes())
+        for metric, statistic in items.statistics.items()
+    )
 
 
 def _together(items: Items) -> list[list[str]]:

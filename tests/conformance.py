@@ -16,6 +16,7 @@ from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement import (
     clustering,
     correspondence,
+    few_shot,
     neighbours,
     propagation,
     ranking,
@@ -27,6 +28,7 @@ from tests.tasks.metrics.agreement.base import Agreement, Finding
 PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
 AGREEMENTS: tuple[Agreement, ...] = (
     neighbours.AGREEMENT,
+    few_shot.AGREEMENT,
     ranking.AGREEMENT,
     segmentation.AGREEMENT,
     propagation.AGREEMENT,

@@ -20,9 +20,9 @@ def measured() -> Measured:
 
 def changed(measured: Measured, **facts: Any) -> Measured:
     """The findings with other facts of one: the last frame's soft labels, with a tolerance of 2e-5."""
-    *others, last = measured[3]["radius_12"]
-    scorer = measured[3] | {"radius_12": [*others, replace(last, **facts)]}
-    return [*measured[:3], scorer, *measured[4:]]
+    *others, last = measured[4]["radius_12"]
+    scorer = measured[4] | {"radius_12": [*others, replace(last, **facts)]}
+    return [*measured[:4], scorer, *measured[5:]]
 
 
 def test_the_committed_page_is_current(measured: Measured) -> None:

@@ -95,11 +95,19 @@ def main() -> None:
     except (InputError, WorkerDiedError) as error:
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}", markup=False)
         sys.exit(2 if isinstance(error, InputError) else 1)
-    except OSError as error:
-        if (sentence := _sentence_of(error)) is None:
+    except (OSError, MemoryError, RuntimeError) as error:
+        sentence = _sentence_of(error) if isinstance(error, OSError) else _sentence_of_memory(error)
+        if sentence is None:
             raise
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {sentence}", markup=False)
         sys.exit(2)
+
+
+def _sentence_of_memory(error: Exception) -> str | None:
+    """What is said where memory was short outside of any task; None where it was not."""
+    from benchmark.features.memory import is_out_of_memory  # torch
+
+    return "out of memory; try with less data, or on a machine with more" if is_out_of_memory(error) else None
 
 
 def _sentence_of(error: OSError) -> str | None:

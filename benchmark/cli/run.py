@@ -27,7 +27,7 @@ def run_command(request: Request) -> None:
 
 def first_line(request: Request) -> str:
     """What was asked for, before anything is looked up."""
-    given = request.data or request.images
+    given = str(request.data or "") or ", ".join(request.images)
     suite = request.suite or ("standard" if given else "mini")
     where = f" on {given}" if given else ""
     backbones = ", ".join(request.backbones) or "the suite's backbones"

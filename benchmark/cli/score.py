@@ -66,6 +66,58 @@ def knn_command(
     show(found, as_json)
 
 
+@score_app.command("fewshot")
+def fewshot_command(
+    features: Annotated[
+        Path, typer.Option(help="An .npz with train, train_labels, test and test_labels (whole numbers).")
+    ],
+    shots: Annotated[
+        list[int] | None,
+        typer.Option("--shots", help="Items a class; several may follow.", show_default=OF_PROTOCOL),
+    ] = None,
+    penalty: Annotated[
+        float | None,
+        typer.Option(help="Of the squared weights.", show_default="chosen on held-out shots"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Top-1 of a linear probe in closed form on a few items a class, the mean of three draws."""
+    from benchmark.scores.exported.probes import score_few_shot
+    from tasks.protocols import STANDARD
+
+    rule = STANDARD.fewshot
+    if penalty is not None:
+        if not 0 < penalty < float("inf"):
+            raise InputError(f"expected a positive --penalty, found {penalty}")
+        rule = replace(rule, penalties=(), penalty=penalty)
+    show(score_few_shot(features, replace(rule, shots=tuple(shots or rule.shots))), as_json)
+
+
+@score_app.command("linear")
+def linear_command(
+    features: Annotated[
+        Path, typer.Option(help="An .npz with train, train_labels, test and test_labels (whole numbers).")
+    ],
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="How often each item is seen.", show_default=OF_PROTOCOL)
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Of the order and the held-out items.", show_default=OF_PROTOCOL),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Top-1 of a linear layer trained on all items, of features as they are and standardised (bn)."""
+    from benchmark.scores.exported.probes import score_linear
+    from tasks.protocols import STANDARD
+
+    rule = STANDARD.linear
+    rule = replace(
+        rule, epochs=rule.epochs if epochs is None else epochs, seed=rule.seed if seed is None else seed
+    )
+    show(score_linear(features, rule), as_json)
+
+
 @score_app.command("retrieval")
 def retrieval_command(
     ground_truth: Annotated[Path, typer.Option(help="gnd_roxford5k.pkl, gnd_rparis6k.pkl or one like them.")],

@@ -1,8 +1,7 @@
 """Records of comparisons: one file for each pair of backbones."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
@@ -11,30 +10,56 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.engines.progress import Advance, Reporter
+from benchmark.features.reader import Stored
 from benchmark.features.shards import Shards
 from benchmark.jobs.failures import Failure, failure
+from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import CompareJob, Pair, ScoreJob
 from benchmark.jobs.scores import readers_of
 from benchmark.plan.bound import Comparison
 from benchmark.plan.plan import Plan
-from benchmark.scores.cka_matrix import Compared, compare
-from benchmark.scores.records import Scored, base_fields, is_current
+from benchmark.scores.records import NORMAL, Scored, base_fields, is_current
+from leaderboards.records.arrays import write_arrays
 from leaderboards.records.record import with_all_columns, write_frame
+from tasks.comparing import PairFindings
 
-NORMAL = 1.959964
-"""Standard errors to each side of a 95 % interval."""
+Refusals = Mapping[tuple[str, str], str]
+"""By backbone and key of a task, why the one cannot show what the other is fed."""
+
+
+@dataclass
+class _Written:
+    """What is to be written of one pair."""
+
+    frames: list[pd.DataFrame] = field(default_factory=list)
+    arrays: dict[str, NDArray[np.generic]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Side:
-    """A backbone of a comparison: its job and its stored features."""
+class _Round:
+    """What the records of one comparison share.
 
-    job: ScoreJob
-    stored: Compared
+    Attributes:
+        task: The comparison.
+        pooling: What of the features was compared.
+        images: Images that could be read.
+        unreadable: Images that could not.
+        begin: When it began.
+    """
+
+    task: Comparison
+    pooling: str
+    images: int
+    unreadable: int
+    begin: float
 
 
 def compare_all(
-    plan: Plan, jobs: Sequence[CompareJob], failed: Collection[Failure], report: Reporter
+    plan: Plan,
+    jobs: Sequence[CompareJob],
+    failed: Collection[Failure],
+    refusals: Refusals,
+    report: Reporter,
 ) -> tuple[Failure, ...]:
     """Compare all backbones whose features are there; gives the failures of those comparisons."""
     failures: list[Failure] = []
@@ -46,72 +71,65 @@ def compare_all(
             continue
         with report.bar(f"comparing {len(ready)} backbones", 1, "tasks") as advance:
             try:
-                _compare(plan, ready, task, advance)
+                _compare(plan, ready, task, refusals, advance)
             except Exception as error:
                 failures.append(failure(error, "", task.subject.entry.name, task.key))
     return tuple(failures)
 
 
-def _compare(plan: Plan, jobs: Sequence[ScoreJob], task: Comparison, advance: Advance) -> None:
-    begin = perf_counter()
-    frames: dict[Path, list[pd.DataFrame]] = {}
-    members = [Side(job, _stored(plan, job, task)) for job in jobs]
-    unreadable = int((~members[0].stored.vectors.shown).sum())
-    images = len(task.problem.source.samples) - unreadable
-    for pooling in task.problem.rule.poolings:
-        chosen = [member for member in members if member.stored.offers(pooling)]
-        if chosen:
-            stored = [member.stored for member in chosen]
-            values, errors = compare(task.problem, stored, pooling, jobs[0].setup.device)
-            for pair, block, error in _blocks(chosen, values, errors):
-                scored = Scored(
-                    task.subject, pair.kept.fingerprint, pair.kept.data, unreadable, perf_counter() - begin
-                )
-                shared = base_fields(pair.first.setup.context, scored) | {"pooling": pooling, "n": images}
-                frames.setdefault(pair.kept.records, []).append(_frame(shared, pair, block, error))
-        advance(1 / len(task.problem.rule.poolings))
-    for both in combinations_with_replacement(jobs, 2):
-        pair = Pair(*both)
-        kept = pair.kept
-        if kept.records in frames and not is_current(kept):
-            write_frame(pd.concat(frames[kept.records], ignore_index=True), kept.records)
+def _compare(
+    plan: Plan, jobs: Sequence[ScoreJob], task: Comparison, refusals: Refusals, advance: Advance
+) -> None:
+    begin, problem = perf_counter(), task.problem
+    written: dict[Path, tuple[Pair, _Written]] = {}
+    stored = [_stored(plan, job, task, refusals) for job in jobs]
+    unreadable = int((~stored[0].shown).sum())
+    images = len(problem.source.samples) - unreadable
+    for pooling in problem.poolings:
+        now = _Round(task, pooling, images, unreadable, begin)
+        for found in problem.compare(stored, pooling, jobs[0].setup.device):
+            pair = Pair(jobs[min(found.first, found.second)], jobs[max(found.first, found.second)])
+            _, kept = written.setdefault(pair.kept.records, (pair, _Written()))
+            kept.frames.append(_frame(now, pair, (jobs[found.first], jobs[found.second]), found))
+            kept.arrays |= found.arrays
+        advance(1 / len(problem.poolings))
+    for pair, kept in written.values():
+        if not is_current(pair.kept):
+            if kept.arrays:
+                write_arrays(kept.arrays, pair.kept.beside["arrays"])
+            frame = pd.concat(kept.frames, ignore_index=True)
+            write_frame(frame, pair.kept.records, pair.kept.companions())
 
 
-def _stored(plan: Plan, job: ScoreJob, task: Comparison) -> Compared:
-    source = task.problem.source
+def _stored(plan: Plan, job: ScoreJob, task: Comparison, refusals: Refusals) -> Stored:
+    source, setup = task.problem.source, job.setup
     assert job.measured is not None
-    grams = Shards.open(job.measured, source.shards)
+    shards = Shards.open(job.measured, source.shards)
     reader = readers_of(plan, job)[source.name]
-    return Compared(job.setup.spec.name, job.setup.layers, reader, grams)
+    layers, refusal = measured_layers(setup, task), refusals.get((setup.spec.name, task.key), "")
+    return Stored(setup.spec, setup.layers, source, reader, shards, layers, refusal)
 
 
-def _blocks(
-    members: Sequence[Side], values: NDArray[np.float64], errors: NDArray[np.float64]
-) -> list[tuple[Pair, NDArray[np.float64], NDArray[np.float64]]]:
-    """The parts of both matrices that belong to each unordered pair of backbones."""
-    stops = np.cumsum([len(one.stored.layers) for one in members])
-    spans = [slice(stop - len(one.stored.layers), stop) for stop, one in zip(stops, members, strict=True)]
-    return [
-        (Pair(members[a].job, members[b].job), values[spans[a], spans[b]], errors[spans[a], spans[b]])
-        for a, b in combinations_with_replacement(range(len(members)), 2)
-    ]
-
-
-def _frame(
-    shared: dict[str, object], pair: Pair, block: NDArray[np.float64], error: NDArray[np.float64]
-) -> pd.DataFrame:
+def _frame(now: _Round, pair: Pair, sides: tuple[ScoreJob, ScoreJob], found: PairFindings) -> pd.DataFrame:
     """Records of all layers of one backbone against all layers of another, in bulk."""
-    margin = NORMAL * error.ravel()
-    rows, columns = (index.ravel() for index in np.indices(block.shape))
-    first = [pair.first.setup.layers[row] for row in rows]
-    second = [pair.second.setup.layers[column] for column in columns]
-    values = block.ravel()
+    context, subject = sides[0].setup.context, now.task.subject
+    scored = Scored(
+        subject, pair.kept.fingerprint, pair.kept.data, now.unreadable, perf_counter() - now.begin
+    )
+    margin = NORMAL * found.error.ravel()
+    rows, columns = (index.ravel() for index in np.indices(found.value.shape))
+    first = [found.layers[row] for row in rows]
+    second = [found.others[column] for column in columns]
+    values = found.value.ravel()
+    shown = subject.entry.analysis or now.pooling == context.table_pooling
     constants = {
-        **shared,
-        "metric": "CKA",
-        "primary": shared["pooling"] == pair.first.setup.context.table_pooling,
+        **base_fields(context, scored),
+        "pooling": now.pooling,
+        "n": now.images,
+        "metric": found.metric,
+        "primary": shown and found.metric == subject.entry.metric,
         "unit": "images",
-        "other": pair.second.setup.spec.name,
+        "other": sides[1].setup.spec.name,
         "ci_low": values - margin,
         "ci_high": values + margin,
     }
@@ -123,7 +141,7 @@ def _frame(
             "other_layer": [layer.index for layer in second],
             "other_tap": [layer.tap for layer in second],
             "value": values,
-            "reason": np.where(np.isnan(values), "features do not vary or are not finite", ""),
+            "reason": np.where(np.isnan(values), found.reason, ""),
         }
     )
     return with_all_columns(frame)

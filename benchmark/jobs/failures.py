@@ -3,7 +3,14 @@
 import errno
 from dataclasses import dataclass
 
+from benchmark.features.memory import is_out_of_memory
 from zoo.errors import InputError
+
+NO_MEMORY = (
+    "out of memory; what was computed before it is kept: run again with fewer --workers or --layers, a "
+    "smaller --limit, or another --device"
+)
+"""Where features are scored or compared; a pass has advice of its own."""
 
 
 class DiskFullError(InputError):
@@ -45,6 +52,8 @@ def failure(error: Exception, backbone: str, task: str = "", key: str = "") -> F
             "no space is left on the disk of the cache or the output; free some and run again: what is "
             "finished is kept"
         ) from error
+    if is_out_of_memory(error):
+        error = InputError(NO_MEMORY)
     bad_input = isinstance(error, InputError)
     message = str(error) if bad_input else f"{type(error).__name__}: {error}"
     return Failure(backbone, task, message, bad_input, key)

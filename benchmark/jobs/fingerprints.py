@@ -14,7 +14,7 @@ from zoo.view.views import View
 FORMAT = 2
 """Changes when stored features, measurements or scores would for the same input."""
 
-SCORING = 2
+SCORING = 3
 """Changes when scores, intervals or ties would for the same features."""
 
 Signatures = Mapping[SourceKey, str]
@@ -63,7 +63,7 @@ def measured_print(setup: Setup, task: BoundTask, images: str, view: View) -> st
 def measured_layers(setup: Setup, task: BoundTask) -> tuple[Layer, ...]:
     """Layers of which a task's groups leave something behind; none where nothing is measured."""
     problem = task.measured_problem
-    return () if problem is None else problem.feed.layers(setup.layers)
+    return () if problem is None else problem.feed.layers(setup.layers, setup.spec)
 
 
 def records_print(setup: Setup, task: BoundTask, passes: Sequence[Pass], images: Signatures) -> str:

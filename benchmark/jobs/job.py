@@ -1,6 +1,6 @@
 """What an engine carries out: jobs, frozen and small, whatever the size of the data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -101,13 +101,7 @@ class ScoreJob:
     @property
     def kept(self) -> Kept:
         """Files of this backbone and task in the output."""
-        output, name = self.setup.request.output, self.setup.spec.name
-        endings = {"records": "parquet", "items": "parquet", "arrays": "npz"}
-        paths = {
-            folder: output / folder / scored_path(self.task, name, ending=ending)
-            for folder, ending in endings.items()
-        }
-        return Kept(paths.pop("records"), self.fingerprint, self.data, paths)
+        return _kept(self, self.fingerprint, self.setup.spec.name, beside=("items", "arrays"))
 
 
 @dataclass(frozen=True)
@@ -121,8 +115,17 @@ class Pair:
     def kept(self) -> Kept:
         """File of this pair in the output."""
         names = (job.setup.spec.name for job in (self.first, self.second))
-        records = self.first.setup.request.output / "records" / scored_path(self.first.task, *names)
-        return Kept(records, digest([self.first.fingerprint, self.second.fingerprint]), self.first.data)
+        fingerprint = digest([self.first.fingerprint, self.second.fingerprint])
+        return _kept(self.first, fingerprint, *names, beside=("arrays",))
+
+
+def _kept(job: ScoreJob, fingerprint: str, *names: str, beside: Sequence[str]) -> Kept:
+    """Files of backbones and a task in the output: records, and what is beside them."""
+    output = job.setup.request.output
+    endings = {"items": "parquet", "arrays": "npz"}
+    paths = {one: output / one / scored_path(job.task, *names, ending=endings[one]) for one in beside}
+    records = output / "records" / scored_path(job.task, *names)
+    return Kept(records, fingerprint, job.data, paths)
 
 
 @dataclass(frozen=True)

@@ -72,8 +72,14 @@ def _comparisons(plan: Plan, setups: Sequence[Setup], images: Signatures) -> tup
     ordered = sorted(setups, key=lambda setup: setup.spec.name)
     stale = []
     for task in plan.tasks.comparisons:
-        members = tuple(_score_job(plan, setup, task, images) for setup in ordered)
-        pairs = [Pair(*both) for both in combinations_with_replacement(members, 2)]
+        every = [_score_job(plan, setup, task, images) for setup in ordered]
+        pairs = [
+            Pair(first, second)
+            for first, second in combinations_with_replacement(every, 2)
+            if task.compares(first.setup.spec, second.setup.spec)
+        ]
+        sides = [side for pair in pairs for side in (pair.first, pair.second)]
+        members = tuple(one for one in every if any(one is side for side in sides))
         current = [pair for pair in pairs if is_current(pair.kept)]
         if len(current) < len(pairs):
             stale.append(CompareJob(task.key, members))
@@ -88,7 +94,8 @@ def _backbone(
     """What is left to do of one backbone; comparisons need features of every one."""
     scores = _stale(setup, plan.tasks.scored, partial(_score_job, plan, images=images))
     questions = _stale(setup, plan.tasks.asked, partial(_question_job, images=images))
-    needed = {job.task for job in scores} | {job.task for job in comparisons}
+    needed = {job.task for job in scores}
+    needed |= {job.task for job in comparisons if any(one.setup is setup for one in job.members)}
     passes = (_pass_job(setup, one, images, needed) for one in plan.passes)
     return BackboneJobs(setup, tuple(job for job in passes if job.tasks), tuple(questions), tuple(scores))
 

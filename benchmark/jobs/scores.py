@@ -12,7 +12,7 @@ from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import ScoreJob
 from benchmark.jobs.passes import Passed
 from benchmark.plan.bound import AnalysisTask, BoundTask, MeasuredTask, VectorTask
-from benchmark.plan.plan import Plan
+from benchmark.plan.plan import Plan, patch_tokens
 from benchmark.scores.assess import assess_outcomes, measured_items
 from benchmark.scores.layers import find, score_measurements, score_vectors
 from benchmark.scores.records import Scored, to_records
@@ -54,7 +54,9 @@ def _score_vectors(plan: Plan, task: VectorTask, job: ScoreJob) -> None:
     begin = perf_counter()
     readers = readers_of(plan, job)
     workers, setup = job.setup.request.workers, job.setup
-    outcomes = score_vectors(task.problem, readers, setup.layers, workers, setup.device)
+    view, spec = task.vector_sources[0].view, setup.spec
+    patches = {layer: patch_tokens(spec, view, layer) for layer in setup.layers} if task.all_tokens else None
+    outcomes = score_vectors(task.problem, readers, setup.layers, workers, setup.device, patches)
     unreadable = sum(int((~reader.shown).sum()) for reader in readers.values())
     _keep(task, job, outcomes, unreadable, begin)
 

@@ -9,7 +9,7 @@ from benchmark.plan.identity import ground_truth, identity, short_digest
 from leaderboards.records.files import task_key
 from tasks.analyses.base import GradientProblem, WeightsProblem
 from tasks.base import AnalysisProblem, MeasuredProblem, ScoredProblem, Source, VectorProblem
-from tasks.cka import CkaProblem
+from tasks.comparing import ComparisonProblem
 from tasks.datasets.base import Coverage
 from tasks.registry import TaskEntry
 from zoo.spec import BackboneSpec
@@ -131,9 +131,16 @@ class BoundTask(ABC):
 
 @dataclass(frozen=True, eq=False)
 class VectorTask(BoundTask):
-    """A task that scores stored vectors."""
+    """A task that scores stored vectors.
+
+    Attributes:
+        problem: The task on its data.
+        all_tokens: Whether the average of all tokens, the class token among them, is scored, too (pooling
+            ``all``), where a backbone has a class token.
+    """
 
     problem: VectorProblem
+    all_tokens: bool = False
 
     @property
     def fingerprint(self) -> str:
@@ -245,7 +252,7 @@ class InspectTask(BoundTask):
 class Comparison(BoundTask):
     """A task that compares the layers of several backbones, by stored vectors and by what was measured."""
 
-    problem: CkaProblem
+    problem: ComparisonProblem[Any]
 
     @property
     def fingerprint(self) -> str:
@@ -265,3 +272,8 @@ class Comparison(BoundTask):
     def join(self, tasks: BoundTasks) -> None:
         """Put it where tasks of its kind are."""
         tasks.comparisons.append(self)
+
+    def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
+        """Whether it has something to say of two backbones."""
+        both = self.concerns(first) and self.concerns(second)
+        return both and self.problem.compares(first, second)

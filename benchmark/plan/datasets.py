@@ -1,5 +1,6 @@
 """Where data is, and how the dataset of each role is read: one function a role, in one table."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -11,7 +12,7 @@ from benchmark.plan.identity import own_name
 from benchmark.plan.limits import limit_classes, limit_keypoints, limit_regions, limit_retrieval, limit_videos
 from benchmark.plan.location import DataLocation
 from benchmark.plan.problems import PROBLEMS
-from tasks.datasets.base import Keypoints, Regions, Retrieval, Videos
+from tasks.datasets.base import Classification, Keypoints, Regions, Retrieval, Videos
 from tasks.datasets.coco import read_coco
 from tasks.datasets.davis import read_davis
 from tasks.datasets.folder import read_folder
@@ -28,26 +29,53 @@ Read = Callable[[], Any]
 """Reads one dataset; raises MissingDataError where it is not there, InputError where it is wrong."""
 
 
-def classification(at: DataLocation, folder: Path | None) -> ProbedClasses:
-    """Read images with classes (own, of the Hub, or ImageNet) and choose their probe subset."""
+def imagenet(at: DataLocation, folder: Path) -> ProbedClasses:
+    """Read the suite's images with classes and choose their probe subset."""
     entry = at.catalogue.classification
-    wnids, per_class = entry.probe_wnids, entry.probe_per_class
-    if at.images is not None:
-        wnids, per_class = None, at.protocol.own_probe
-        hub = at.images.startswith("hf:")
-        data = read_hub_dataset(at.images) if hub else read_folder(Path(at.images))
-        name = own_name(data)
-    else:
-        assert folder is not None
-        data = read_imagenet(folder, entry)
-        name = data.name
+    data = read_imagenet(folder, entry)
+    return _probed(at, data, data.name, (entry.probe_wnids, entry.probe_per_class))
+
+
+def own_images(at: DataLocation, data: Classification, name: str) -> ProbedClasses:
+    """Choose the probe subset of the user's own images, which records call by that name."""
+    return _probed(at, data, name, (None, at.protocol.own_probe))
+
+
+def _probed(
+    at: DataLocation, data: Classification, name: str, probed: tuple[tuple[str, ...] | None, int]
+) -> ProbedClasses:
+    """A dataset under that name, and its probe subset of some classes (None for all) and images of each.
+
+    Its sources keep the name that it was read by: what is stored of their images is told apart by
+    fingerprints.
+    """
     data = limit_classes(data, at.limit) if at.limit else data
-    probe = probe_subset(data, wnids, per_class)
+    probe = probe_subset(data, *probed)
     where = classification_sources(data, probe.indices, at.protocol.images, at.protocol.batches)
-    # sources keep the short name: what is stored of their images is told apart by fingerprints
-    return ProbedClasses(
-        replace(data, name=name), where, data.train.labels[where.probe_order], probe.coverage
-    )
+    labels = data.train.labels[where.probe_order]
+    return ProbedClasses(replace(data, name=name), where, labels, probe.coverage)
+
+
+def own_datasets(locations: Sequence[str]) -> dict[str, Classification]:
+    """The user's own datasets by the names that records call them by, all read, before any work.
+
+    Datasets that are called alike, such as two folders of one name, are called by these names in their
+    sources, too.
+
+    Raises:
+        InputError: One is not there or cannot be read, or two hold the same images under the same name.
+    """
+    found: dict[str, Classification] = {}
+    given: dict[str, str] = {}
+    for location in locations:
+        hub = location.startswith("hf:")
+        data = read_hub_dataset(location) if hub else read_folder(Path(location))
+        name = own_name(data)
+        if name in found:
+            raise InputError(f"--images names the same images twice: {given[name]} and {location}")
+        found[name], given[name] = data, location
+    short = Counter(data.name for data in found.values())
+    return {name: replace(data, name=name) if short[data.name] > 1 else data for name, data in found.items()}
 
 
 def retrieval(at: DataLocation, folder: Path, entry: RevisitedEntry) -> Retrieval:
@@ -109,7 +137,9 @@ def _one(read: Callable[[DataLocation, Path], Any]) -> Callable[[DataLocation], 
 
 
 def _classification(at: DataLocation) -> list[Read]:
-    return [partial(classification, at, at.data)]
+    if not at.images:
+        return [] if at.data is None else [partial(imagenet, at, at.data)]
+    return [partial(own_images, at, data, name) for name, data in own_datasets(at.images).items()]
 
 
 def _retrieval(at: DataLocation) -> list[Read]:

@@ -18,14 +18,14 @@ class DataLocation:
     Attributes:
         catalogue: Datasets of the suite.
         data: Folder that holds them; None for the user's own images.
-        images: Folder of class folders, or ``hf:`` dataset, that replaces them all.
+        images: Folders of class folders, and ``hf:`` datasets, that replace them all.
         limit: At most so many images a class, videos, pairs a category, images with regions, queries.
         protocol: Numbers of the tasks.
     """
 
     catalogue: Catalogue
     data: Path | None
-    images: str | None = None
+    images: tuple[str, ...] = ()
     limit: int | None = None
     protocol: EvaluationProtocol = STANDARD
 
@@ -37,7 +37,7 @@ def find_data(request: Request, suite: Suite, protocol: EvaluationProtocol, repo
         InputError: There is no such folder.
     """
     data = request.data
-    if data is None and request.images is None:
+    if data is None and not request.images:
         data = mini_data(request.cache, request.workers, report)
     elif data is not None and not data.is_dir():
         raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")

@@ -9,7 +9,8 @@ from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
 from tasks.base import Source
 from tasks.registry import find_tasks
-from zoo.spec import BackboneSpec
+from tasks.sources import ANY_SIZE
+from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import Tiles, View, WholeFrame
 
 SourceKey = tuple[str, View]
@@ -102,6 +103,13 @@ def view_for(spec: BackboneSpec, view: View) -> View:
     if spec.fixed_size and isinstance(scaled, WholeFrame):
         return Tiles(max(scaled.short, spec.input_size), spec.input_size, spec.patch_size)
     return scaled
+
+
+def patch_tokens(spec: BackboneSpec, view: View, layer: Layer) -> int:
+    """How many patch tokens a layer has, in a view that shows all images at one size."""
+    width, height = view_for(spec, view).geometry(ANY_SIZE).size
+    stride = spec.stage_of(layer).stride
+    return (width // stride) * (height // stride)
 
 
 def make_plan(recipe: PlanRecipe) -> Plan:

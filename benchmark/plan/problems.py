@@ -19,13 +19,19 @@ from tasks.analyses.attention_maps import AttentionMapsProblem
 from tasks.analyses.attention_shares import AttentionShares
 from tasks.analyses.inspect import InspectProblem
 from tasks.analyses.localisation import LocalisationProblem
+from tasks.analyses.locality import Locality
 from tasks.analyses.receptive_field import ReceptiveFieldProblem
+from tasks.analyses.residual_cka import ResidualCka
+from tasks.analyses.residuals import Residuals
 from tasks.analyses.saliency import SaliencyProblem
+from tasks.analyses.token_probes import TokenProbes
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Coverage, Keypoints, Regions, Retrieval, Videos
+from tasks.fewshot import FewShotProblem
 from tasks.keypoints import KeypointProblem
 from tasks.knn import KnnProblem
+from tasks.linear import LinearProblem
 from tasks.propagation import PropagationProblem
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry
@@ -41,6 +47,20 @@ def knn(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> Vec
     images = data.images
     subject = Subject(entry, rules.name, images.name, "train, val", images.coverage)
     return VectorTask(subject, KnnProblem(images, data.where, rules.knn))
+
+
+def fewshot(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
+    """Bind few-shot classification to validation and training images."""
+    images = data.images
+    subject = Subject(entry, rules.name, images.name, "train, val", images.coverage)
+    return VectorTask(subject, FewShotProblem(images, data.where, rules.fewshot), all_tokens=True)
+
+
+def linear(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
+    """Bind the trained linear probe to validation and training images."""
+    images = data.images
+    subject = Subject(entry, rules.name, images.name, "train, val", images.coverage)
+    return VectorTask(subject, LinearProblem(images, data.where, rules.linear), all_tokens=True)
 
 
 def retrieval(entry: TaskEntry, data: Retrieval, rules: EvaluationProtocol) -> VectorTask:
@@ -122,8 +142,31 @@ def inspect(entry: TaskEntry, data: None, rules: EvaluationProtocol) -> InspectT
     return InspectTask(Subject(entry, rules.name, "weights", "", Coverage(())), InspectProblem(rules.inspect))
 
 
+def residuals(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind norm ratios and cosines of residual sums to the probe subset."""
+    return AnalysisTask(_on_probe(entry, data, rules), Residuals(data.where))
+
+
+def residual_cka(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind CKA of skips, branches and outputs to the probe subset."""
+    return AnalysisTask(_on_probe(entry, data, rules), ResidualCka(data.where, rules.residual_cka))
+
+
+def locality(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> Comparison:
+    """Bind the comparison of heads with ConvNets to the probe subset."""
+    return Comparison(_on_probe(entry, data, rules), Locality(data.where, rules.locality))
+
+
+def token_probes(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind probes of single tokens to the probe subset."""
+    problem = TokenProbes(data.where, data.labels, rules.fewshot)
+    return AnalysisTask(_on_probe(entry, data, rules), problem, "token")
+
+
 PROBLEMS: Mapping[str, Bind] = {
     "knn": knn,
+    "fewshot": fewshot,
+    "linear": linear,
     "retrieval": retrieval,
     "davis": davis,
     "spair": spair,
@@ -138,6 +181,10 @@ PROBLEMS: Mapping[str, Bind] = {
     "localisation": localisation,
     "receptive-field": receptive_field,
     "inspect": inspect,
+    "residuals": residuals,
+    "residual-cka": residual_cka,
+    "locality": locality,
+    "token-probes": token_probes,
 }
 """By name of the task."""
 

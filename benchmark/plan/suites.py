@@ -1,6 +1,8 @@
 """Suites: which backbones run on which datasets by default. Imports no torch."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 from benchmark.request import Request
 from tasks.datasets.coco import CocoEntry
@@ -11,6 +13,9 @@ from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K, RevisitedEntry
 from tasks.datasets.spair import SpairEntry
 from tasks.mini import counts as mini
 from zoo.errors import InputError, unknown
+
+LONGEST_SUITE = 120
+"""Characters of the name of a suite, which its pages are called by."""
 
 
 @dataclass(frozen=True)
@@ -153,11 +158,24 @@ def find_suite(name: str) -> Suite:
     raise unknown("suite", name, [suite.name for suite in SUITES])
 
 
+def images_suite(datasets: Iterable[str]) -> str:
+    """Name of the suite of a run on the user's own images, whatever the order in which they were given.
+
+    Args:
+        datasets: Names of the datasets that tasks are on; a name may be there several times.
+    """
+    names = sorted(set(datasets))
+    whole = f"images-{'+'.join(names)}"
+    if len(names) == 1 or len(whole) <= LONGEST_SUITE:
+        return whole
+    return f"images-{len(names)}-datasets-{blake2b(whole.encode(), digest_size=4).hexdigest()}"
+
+
 def choose_suite(request: Request) -> Suite:
     """The suite that was named, or the one that fits the data."""
-    if request.data is not None and request.images is not None:
+    if request.data is not None and request.images:
         raise InputError("--data and --images exclude each other: the one replaces the other")
-    real = request.data is not None or request.images is not None
+    real = request.data is not None or bool(request.images)
     suite = find_suite(request.suite) if request.suite else (STANDARD_SUITE if real else MINI_SUITE)
     if suite.embedded and real:
         raise InputError(

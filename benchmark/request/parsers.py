@@ -55,11 +55,6 @@ def text(value: Text, option: Of) -> Text:
     return value
 
 
-def optional_place(value: str | Path | None, option: Of) -> str | None:
-    """A path or another address as text, or None."""
-    return text(str(value) if isinstance(value, Path) else value, option)
-
-
 def require_working_folder() -> None:
     """Raise InputError where the folder that relative paths start from was removed: libraries die of it."""
     try:

@@ -47,8 +47,11 @@ class Request:
     data: Option[str | Path | None, Path | None] = Option(
         None, "Folder that holds the real datasets.", parsers.optional_path
     )
-    images: Option[str | Path | None, str | None] = Option(
-        None, "Your own images: a folder of class folders, or hf:DATASET.", parsers.optional_place
+    images: Option[Names, tuple[str, ...]] = Option(
+        (),
+        "Your own images: folders of class folders, or hf:DATASET, each a dataset of its own.",
+        parsers.names,
+        several=True,
     )
     output: Option[str | Path, Path] = Option(
         "results", "Folder of records and tables.", parsers.path, short="-o"

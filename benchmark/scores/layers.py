@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from benchmark.features.reader import MeasuredLayers, VectorReader
@@ -13,6 +14,9 @@ from tasks.base import AnalysisProblem, Findings, LayerOutcome, Outcome, ScoredP
 from zoo.spec import Layer
 
 Piece = TypeVar("Piece")
+
+ALL = "all"
+"""Pooling of the average of all tokens, made of the stored vectors of the class token and of the patches."""
 
 PARALLEL_BYTES = 1 << 30
 """Layers are scored side by side only while their vectors together stay below this."""
@@ -24,16 +28,34 @@ def score_vectors(
     layers: Sequence[Layer],
     workers: int,
     device: torch.device,
+    patches: Mapping[Layer, int] | None = None,
 ) -> list[LayerOutcome]:
-    """Outcomes of a vector problem for every layer and stored pooling, in that order."""
+    """Outcomes of a vector problem for every layer and stored pooling, in that order.
+
+    Args:
+        problem: What scores the vectors.
+        readers: Readers by name of the source.
+        layers: Layers to score.
+        workers: Threads.
+        device: Where large products may run.
+        patches: For each layer its number of patch tokens, where the average of all tokens is scored, too.
+    """
     needed = {source.name: readers[source.name] for source in problem.sources}
     first = next(iter(needed.values()))
-    jobs = [(layer, pooling) for layer in layers for pooling in first.poolings()]
+    poolings = first.poolings()
+    if patches is not None and {"cls", "mean"} <= {*poolings}:
+        poolings = (*poolings, ALL)
+    jobs = [(layer, pooling) for layer in layers for pooling in poolings]
 
     shown = {name: reader.shown for name, reader in needed.items()}
 
+    def read(reader: VectorReader, layer: Layer, pooling: str) -> NDArray[np.float32]:
+        if patches is None or pooling != ALL:
+            return reader.read(layer, pooling)
+        return reader.read_all(layer, patches[layer])
+
     def score(job: tuple[Layer, str]) -> LayerOutcome:
-        vectors = {name: reader.read(*job) for name, reader in needed.items()}
+        vectors = {name: read(reader, *job) for name, reader in needed.items()}
         if not all(np.isfinite(vectors[name][shown[name]]).all() for name in vectors):
             return LayerOutcome(*job, Outcome((), empty="features are not finite"))
         return LayerOutcome(*job, problem.score(vectors, None if device.type == "cpu" else device))

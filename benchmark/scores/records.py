@@ -23,8 +23,12 @@ from leaderboards.records.record import (
 )
 from leaderboards.records.seal import companions_of, file_digest, is_older, read_sealed
 from leaderboards.records.version import VERSION
-from tasks.base import LayerOutcome
+from tasks.base import LayerOutcome, Outcome, Score
+from tasks.registry import TaskEntry
 from zoo.spec import BackboneSpec
+
+NORMAL = 1.959964
+"""Standard errors to each side of a 95 % interval."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +173,7 @@ def to_records(
     records: list[Record] = []
     for one in outcomes:
         shown = entry.analysis or one.pooling in ("grid", context.table_pooling)
-        where = {"layer": one.layer.index, "tap": one.layer.tap, "pooling": one.pooling}
+        where = _where(one, context.spec)
         for score in one.outcome.scores:
             fields = {
                 "metric": score.metric,
@@ -177,7 +181,7 @@ def to_records(
                 "head": score.head,
                 "n": score.n,
                 "unit": score.unit,
-                **_number(score.value),
+                **_number(score),
             }
             if found := assessed.get((place_of(one), score.statistic)):
                 fields |= {
@@ -188,17 +192,37 @@ def to_records(
                     "tied": found.tied,
                 }
             records.append(Record(**shared, **where, **fields))  # type: ignore[arg-type]
-        # an outcome of an analysis may be of other metrics alone
-        lacking = one.outcome.metric or entry.metric
-        there = {score.metric for score in one.outcome.scores}
-        if not there or (lacking not in there and not entry.analysis):
-            reason = one.outcome.empty or f"no {lacking} could be computed"
-            primary = shown and lacking == entry.metric
-            fields = {"metric": lacking, "primary": primary, "value": float("nan"), "n": 0, "unit": ""}
+        for metric, reason in _missing(one.outcome, entry).items():
+            primary = shown and metric == entry.metric
+            fields = {"metric": metric, "primary": primary, "value": float("nan"), "n": 0, "unit": ""}
             records.append(Record(**shared, **where, **fields, reason=reason))  # type: ignore[arg-type]
     return records
 
 
-def _number(value: float) -> dict[str, object]:
-    """A score's value, or why it is none: what is infinite is no score."""
-    return {"value": float("nan"), "reason": f"not a number: {value}"} if isinf(value) else {"value": value}
+def _where(one: LayerOutcome, spec: BackboneSpec) -> dict[str, object]:
+    """The fields of a place, and of the layer of the same backbone that it is compared with."""
+    where: dict[str, object] = {"layer": one.layer.index, "tap": one.layer.tap, "pooling": one.pooling}
+    if one.other is not None:
+        where |= {"other": spec.name, "other_layer": one.other.index, "other_tap": one.other.tap}
+    return where
+
+
+def _missing(outcome: Outcome, entry: TaskEntry) -> Mapping[str, str]:
+    """Metrics without a score, and why.
+
+    The primary one is always among them where it has none; of an analysis only where nothing else is said.
+    """
+    primary = entry.metric
+    if primary in outcome.missing or any(score.metric == primary for score in outcome.scores):
+        return outcome.missing
+    if entry.analysis and not outcome.empty and (outcome.scores or outcome.missing):
+        return outcome.missing
+    return {primary: outcome.empty or f"no {primary} could be computed", **outcome.missing}
+
+
+def _number(score: Score) -> dict[str, object]:
+    """A score's value and interval, or why it is none: what is infinite is no score."""
+    if isinf(score.value):
+        return {"value": float("nan"), "reason": f"not a number: {score.value}"}
+    margin = NORMAL * score.error
+    return {"value": score.value, "ci_low": score.value - margin, "ci_high": score.value + margin}

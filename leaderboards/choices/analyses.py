@@ -77,8 +77,11 @@ def _with_metrics(one: Analysis, records: pd.DataFrame) -> Analysis:
 
 
 def measured(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of blocks that have a number; the random floor, whose layers are draws, has no blocks."""
-    return rows[rows["value"].notna() & ~is_floor(rows)]
+    """The rows of blocks that have a number; the random floor, whose layers are draws, has no blocks.
+
+    Numbers of two layers, of which there are many for one place, are left out.
+    """
+    return rows[rows["value"].notna() & ~is_floor(rows) & (rows["other_layer"] < 0)]
 
 
 def views_of(rows: pd.DataFrame) -> tuple[View, ...]:

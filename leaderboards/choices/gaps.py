@@ -81,7 +81,8 @@ def empty_analyses(records: pd.DataFrame) -> list[str]:
                 named = pooling if several and not whole else ""
                 key = (backbone.name, one.task, one.dataset, one.protocol, named, "", reason or NO_REASON)
                 found.setdefault(key, set()).update(set() if whole else {(layer, tap)})
-            if of_backbone.empty and not backbone.floor:
+            compared = (own["other"] == backbone.name).any()
+            if of_backbone.empty and not backbone.floor and not compared:
                 found[backbone.name, one.task, one.dataset, one.protocol, "", "", NOT_RUN] = set()
     return _sentences(found, backbones)
 

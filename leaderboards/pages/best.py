@@ -15,6 +15,7 @@ from leaderboards.choices.ties import Ties
 from leaderboards.display import GLOBAL_AVERAGE, pooling_name, pooling_rank, task_display
 from leaderboards.pages.blocks import Block, Bullets, Heading, Table, Text
 from leaderboards.pages.honest import honest_table
+from leaderboards.pages.means import mean_blocks, with_means
 from leaderboards.pages.notation import said
 from leaderboards.pages.poolings import better_blocks
 from leaderboards.pages.provenance import join
@@ -35,6 +36,8 @@ from leaderboards.pages.wording import (
     reading,
 )
 
+CAPTION = "The best layer of each backbone"
+
 ColumnTies = Mapping[tuple[str, str, str, str], Ties]
 
 
@@ -50,9 +53,10 @@ def best_blocks(records: pd.DataFrame, columns: tuple[Column, ...], ties: Column
     blocks: list[Block] = [
         reading(intervals=intervals, ties=_compared(ties)),
         Heading(2, "The best layer of each backbone"),
-        Table(main_table(records, ties), left=2, caption="The best layer of each backbone", head=1),
+        Table(with_means(main_table(records, ties), records), left=2, caption=CAPTION, head=1),
         _pooling_note(records, columns),
         *better_blocks(records, columns),
+        *mean_blocks(records),
         *_apart_blocks(records, columns),
         *_partial_blocks(records, columns),
         _tie_note(records, columns, ties),

@@ -13,15 +13,19 @@ from zoo.spec import Layer
 DECIMALS = 6
 INSIDE = [
     *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
-    *("layer", "tap", "head", "value", "ci_low", "ci_high", "n", "partial", "reason"),
+    *("layer", "tap", "head", "other", "value", "ci_low", "ci_high", "n", "partial", "data", "reason"),
 ]
-"""Columns of the CSV. ``head`` is -1 for all heads together; ``reason`` says why a ``value`` is empty."""
+"""Columns of the CSV. ``head`` is -1 for all heads together; ``other`` is the backbone that it is compared
+with; ``data`` tells datasets of one name apart; ``reason`` says why a ``value`` is empty."""
 
 
 def inside_frame(records: pd.DataFrame, suite: str) -> pd.DataFrame:
-    """The analyses of one suite as text, columns `INSIDE`, in the order of the page."""
+    """The analyses of one suite as text, columns `INSIDE`, in the order of the page.
+
+    Numbers of two layers, which are many, are in the records and arrays alone.
+    """
     own = newest(of_suite(records, suite))
-    own = own[is_analysis(own)].reset_index(drop=True)
+    own = own[is_analysis(own) & (own["other_layer"] < 0)].reset_index(drop=True)
     ranks = {backbone.name: rank for rank, backbone in enumerate(backbones_of(own))}
     keys = [_rank(row, ranks) for row in own.to_dict("records")]
     rows = own.iloc[sorted(range(len(own)), key=keys.__getitem__)].reset_index(drop=True)

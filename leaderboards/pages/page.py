@@ -18,6 +18,7 @@ from leaderboards.pages.provenance import provenance_blocks
 from leaderboards.pages.published import published_blocks
 from leaderboards.pages.similarity import similarity_blocks
 from leaderboards.pages.tidy import tidy_frame
+from leaderboards.pages.twins import twin_blocks
 from leaderboards.pages.wording import ELSEWHERE
 from leaderboards.records.record import of_suite
 
@@ -42,7 +43,7 @@ def leaderboard_page(
         scores = score_rows(own)
         ties = column_ties(scores, items) if items is not None else {}
         blocks += [*best_blocks(scores, columns, ties), *layer_blocks(scores, columns)]
-    blocks += [*published_blocks(own, published), *similarity_blocks(own)]
+    blocks += [*published_blocks(own, published), *similarity_blocks(own), *twin_blocks(own)]
     if inside.any():
         blocks.append(said(ELSEWHERE, name=inside_name(suite)))
     name = page_name(suite)

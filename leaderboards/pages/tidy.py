@@ -23,10 +23,11 @@ KEY = [
 UNCERTAIN = ["ci_low", "ci_high", "chosen", "held_out"]
 TIDY = [
     *("backbone", "family", "trained", *KEY[1:], "value", "ci_low", "ci_high"),
-    *("n", "partial", "best", "tied", "chosen", "held_out"),
+    *("n", "partial", "data", "best", "tied", "chosen", "held_out"),
 ]
 """Columns of the CSV. The ``other`` ones are empty for scores, ``value`` is where there is no score, and what
-says how sure a number is (`leaderboards.records.record.Record`) is where that is not known."""
+says how sure a number is (`leaderboards.records.record.Record`) is where that is not known. ``data`` is the
+digest by which datasets of one name are told apart."""
 
 
 def tidy_frame(records: pd.DataFrame, suite: str) -> pd.DataFrame:

@@ -45,6 +45,12 @@ NOT_SAID = "records of an earlier version, which do not say what they are over; 
 
 BETTER = "↑ marks scores that another kind of feature of the same backbone exceeds, at its own best layer:"
 
+MEANS = """\
+Means over datasets are plain means of a backbone's scores in the columns to their left, each at that
+dataset's own best layer, so no single layer reaches them. They are over the datasets on which every backbone
+with a score in the task has one; ± follows from those of the columns, whose images are independent. Means
+are not compared, and none is marked. What they are over:"""
+
 PARTIAL = "† PARTIAL data: not comparable with scores on the complete dataset."
 
 FEATURES = "What a layer's features are: {uses}."

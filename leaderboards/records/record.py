@@ -161,16 +161,35 @@ def read_frame(path: Path) -> pd.DataFrame:
 
 
 def read_records(folders: Iterable[Path]) -> pd.DataFrame:
-    """All records below some folders, in sorted file order; raises InputError where there are none."""
+    """All records below some folders, in sorted file order.
+
+    Raises:
+        InputError: There are none, or a file is damaged, or a table of something else.
+    """
     folders = tuple(folders)
     paths = sorted(path for folder in folders for path in folder.rglob("*.parquet"))
-    frames = [read_frame(path) for path in paths if not path.name.startswith(".")]
+    frames = [_records_in(path) for path in paths if not path.name.startswith(".")]
     if not frames:
         where = " or ".join(map(str, folders)) or "no folder"
         raise InputError(
             f"expected records (*.parquet) in {where} but found none; `python -m benchmark run` writes them"
         )
     return with_all_columns(pd.concat(frames, ignore_index=True))
+
+
+def _records_in(path: Path) -> pd.DataFrame:
+    """The records of a file; others beside it would hide what it lacks."""
+    frame = read_frame(path)
+    if lacking := _lacking(frame):
+        raise InputError(
+            f"expected records in {path} but found a table without {', '.join(lacking)}; remove that file"
+        )
+    return frame
+
+
+def _lacking(frame: pd.DataFrame) -> list[str]:
+    """Columns that every version has written and a table lacks."""
+    return [column for column in COLUMNS if column not in frame and column not in DEFAULTS]
 
 
 def suite_records(folder: Path, suite: str) -> pd.DataFrame:
@@ -186,8 +205,7 @@ def with_all_columns(frame: pd.DataFrame) -> pd.DataFrame:
     Raises:
         InputError: They lack what every version has written.
     """
-    lacking = [column for column in COLUMNS if column not in frame and column not in DEFAULTS]
-    if lacking:
+    if lacking := _lacking(frame):
         raise InputError(f"expected records but found a table without {', '.join(lacking)}; remove that file")
     for column, usual in DEFAULTS.items():
         if column not in frame:

@@ -19,13 +19,10 @@ from tasks.checks import nothing_read
 from tasks.feeds import ATTENTION, AttentionFeed
 from tasks.metrics.arrays import Floats
 from tasks.metrics.attention import attention_distance, cell_distances
-from tasks.sources import ClassificationSources
+from tasks.sources import ANY_SIZE, ClassificationSources
 from zoo.features import AttentionMaps
 from zoo.spec import Layer
 from zoo.view.views import View
-
-ANY_SIZE = (256, 256)
-"""Stands for the size of any image: views of a classification dataset show all at one size."""
 
 LOCAL_RATIO = 0.5
 """Distance over that of uniform attention below which a head is local."""

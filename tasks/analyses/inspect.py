@@ -96,7 +96,7 @@ class InspectProblem:
 def _positions(weights: Weights, found: PositionSimilarity | None) -> Outcome:
     if found is None or weights.positions is None:
         reason = weights.reason.get("positions", "a position is zero and has no direction")
-        return Outcome((), empty=reason, metric="position-distance-rho")
+        return Outcome((), missing={"position-distance-rho": reason})
     values = {
         "position-distance-rho": found.distance_rho,
         "position-row": found.row,

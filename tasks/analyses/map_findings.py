@@ -148,7 +148,7 @@ def _arrays(found: Mapping[Layer, _Maps]) -> dict[str, NDArray[np.generic]]:
     arrays |= {
         "aaam": np.stack([one.aaam for one in every]).astype(np.float32),
         "peak": np.array([[head.peak for head in one] or [(0, 0)] * heads for one in offsets], np.int64),
-        "class": np.array([[head.name for head in one] or [""] * heads for one in offsets]),
+        "class": np.array([[str(head.name) for head in one] or [""] * heads for one in offsets]),
         "block": np.array([layer.index for layer in found], np.int64),
         "images": np.array(len(every[0].keys)),
     }

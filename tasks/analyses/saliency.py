@@ -171,10 +171,10 @@ class _SaliencyMeasurer:
         every = torch.cat([modes.flatten(1, 2), modes.mean(dim=1), rolled], dim=1)
         objects = self._objects_of(tuple(positions), maps)
         iou = saliency_iou(every, objects, self._rule.threshold)
-        of_heads, merged, of_rollout = iou.split([heads * kinds, kinds, rolled.shape[1]], dim=1)
+        of_heads, merged, of_rollout = torch.split(iou, [heads * kinds, kinds, rolled.shape[1]], dim=1)
         found = {
             "position": torch.tensor(positions),
-            "iou": of_heads.unflatten(1, (heads, kinds)),
+            "iou": of_heads.view(len(positions), heads, kinds, *of_heads.shape[2:]),
             "merged": merged,
             "rollout": of_rollout,
             "objects": objects.sum(dim=-1),

@@ -60,7 +60,7 @@ class _Overlaps:
     @property
     def best_heads(self) -> NDArray[np.int64]:
         """The head with the best mean of each mode; of equal ones the first."""
-        return self.iou.mean(axis=0).round(12).argmax(axis=0)
+        return np.asarray(self.iou.mean(axis=0).round(12).argmax(axis=0))
 
     def outcome(self, pooling: str, rollouts: Iterable[str], splits: tuple[int, int]) -> Outcome:
         """Scores of one kind of maps; those of rollout beside the first kind."""

@@ -76,4 +76,4 @@ def joined(found: Sequence[tuple[Group, Measurements]], name: str) -> Floats:
 def summed(found: Sequence[tuple[Group, Measurements]], name: str) -> Floats:
     """The sum of a measurement over the groups."""
     parts: list[NDArray[np.float64]] = [np.asarray(one[name], np.float64) for _, one in found]
-    return np.sum(parts, axis=0)
+    return np.asarray(np.sum(parts, axis=0))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.datasets.pickle_limits import require_limits
-from zoo.errors import InputError
+from zoo.errors import InputError, shortened
 
 LARGEST = 2**28
 """Bytes of a pickle; the revisited ground truths have less than a million."""
@@ -178,5 +178,5 @@ def restricted_load(path: Path) -> object:
         MemoryError,
     ) as error:
         raise InputError(
-            f"expected a pickle in {path}, which is damaged ({error}); fetch it again"
+            f"expected a pickle in {path}, which is damaged ({shortened(str(error))}); fetch it again"
         ) from error

@@ -62,7 +62,7 @@ def centre_distance(maps: Floats, cells: Cells) -> Floats:
     distance = np.hypot(rows[:, None], columns[None]).ravel()
     total = maps.sum(axis=-1)
     weighed: NDArray[np.float64] = maps @ distance
-    return np.divide(weighed, total, out=np.full_like(weighed, np.nan), where=total > 0)
+    return np.asarray(np.divide(weighed, total, out=np.full_like(weighed, np.nan), where=total > 0))
 
 
 def entropy(attention: Tensor) -> Tensor:

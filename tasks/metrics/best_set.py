@@ -1,5 +1,6 @@
 """Which candidates may be the best one: a set that holds all that are as good as the best, at a level."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -85,9 +86,7 @@ def best_set(
     kept = np.flatnonzero(inside)
     height = lead.value[np.ix_(strongest[kept], rivals)].max(axis=1)
     reach = _reach(draws, lead.error, strongest[kept], rivals)
-    # every error is estimated by itself: a normal bound becomes the one of Student's t of the same tail
-    bounds = np.asarray(-stdtrit(_freedom(measured, strata), ndtr(-reach)), np.float64)
-    inside[kept] = _steps(height, bounds, level)
+    inside[kept] = _steps(height, reach, level, _freedom(measured, strata))
     return inside
 
 
@@ -107,11 +106,18 @@ def _reach(draws: Floats, error: Floats, rows: Integers, rivals: Integers) -> Fl
     return np.stack(found, axis=1)
 
 
-def _steps(height: Floats, reach: Floats, level: float) -> NDArray[np.bool_]:
+def _steps(height: Floats, reach: Floats, level: float, freedom: float) -> NDArray[np.bool_]:
     """Whether candidates of these heights stay below what the draws [R candidates] reach: [candidates]."""
     inside = np.ones(len(height), dtype=bool)
+    # the place where what was measured would be among the draws, itself one of them: no finite number of
+    # draws makes the error larger (Davison and Hinkley, Bootstrap Methods, 1997, section 4.2)
+    place = math.ceil((len(reach) + 1) * level) - 1
     while True:
-        bound = max(0.0, float(np.quantile(reach[:, inside].max(axis=1), level)))
+        if place >= len(reach):
+            return inside
+        normal = np.sort(reach[:, inside].max(axis=1))[place]
+        # every error is estimated by itself: a normal bound becomes the one of Student's t of the same tail
+        bound = max(0.0, -float(stdtrit(freedom, ndtr(-normal))))
         staying = inside & (height <= bound)
         if (staying == inside).all():
             return inside

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tasks.metrics.arrays import Floats
 from tasks.metrics.attention import Cells, cell_distances
-from tasks.metrics.similarity import gram_of_centred, u_centred
+from tasks.metrics.similarity import gram_matrix, u_centred
 
 AT_A_TIME = 16
 """Tokens whose Gram matrices are in memory at a time, beside those of the patches."""
@@ -160,4 +160,4 @@ def border(cells: Cells) -> NDArray[np.bool_]:
 
 def _grams(vectors: Tensor) -> Tensor:
     """U-centred Gram matrices [cells n n], float32, of [n cells dim]."""
-    return u_centred(gram_of_centred(vectors.transpose(0, 1))).float()
+    return u_centred(gram_matrix(vectors.transpose(0, 1), checked=False)).float()

@@ -67,7 +67,7 @@ def average_offset(aligned: Floats, *, normalised: bool) -> Floats:
     total = aligned.sum(axis=(-2, -1))[..., None]
     if not normalised:
         return np.asarray(mean)
-    return np.divide(mean, total, out=np.full_like(mean, np.nan), where=total > 0)
+    return np.asarray(np.divide(mean, total, out=np.full_like(mean, np.nan), where=total > 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,21 +54,23 @@ def centred_gram(features: Tensor, *, min_max: bool = False) -> Tensor:
     return u_centred(scaled_gram(gram) if min_max else gram)
 
 
-def gram_matrix(features: Tensor, *, centred: bool = True) -> Tensor:
+def gram_matrix(features: Tensor, *, centred: bool = True, checked: bool = True) -> Tensor:
     """Inner products of the samples' features: [... n n], float32, or float64 for features of float64.
 
     Args:
         features: [... n dim]; leading dimensions, such as layers, are separate.
         centred: Take the mean of the samples off first; exactly zero where only rounding varies.
+        checked: Refuse values that are NaN or infinite, for which the host waits for the device. Otherwise
+            the matrix of such features holds NaN, and so does all that is made of it.
 
     Raises:
         ValueError: No sample or feature, or a value that is NaN or infinite.
     """
-    values = _values(features, 1)
-    return gram_of_centred(values) if centred else values @ values.mT
+    values = _values(features, 1, checked)
+    return _gram_of_centred(values) if centred else values @ values.mT
 
 
-def gram_of_centred(values: Tensor) -> Tensor:
+def _gram_of_centred(values: Tensor) -> Tensor:
     """Gram matrix [... n n] of features [... n dim] centred over the samples, in their dtype.
 
     Exactly zero where only rounding varies. It does not ask whether the features are finite, for which a GPU
@@ -158,6 +160,29 @@ class CkaAccumulator:
             kept = self._moments
             self._moments = own if kept is None else (kept[0] + own[0], kept[1] + own[1], kept[2] + own[2])
 
+    def sums(self) -> Tensor:
+        """All that was added, [4 layers layers] float64: those of several accumulators may be added.
+
+        Raises:
+            ValueError: No batch was added, or errors were not asked for.
+        """
+        if self._total is None or self._moments is None:
+            raise ValueError("expected a sum that keeps errors, with at least one batch")
+        return torch.stack([self._total, *self._moments])
+
+    @classmethod
+    def of(cls, sums: Tensor) -> "CkaAccumulator":
+        """An accumulator, with errors, of what `sums` gave; layers may be left out of both axes alike.
+
+        Raises:
+            ValueError: Not [4 layers layers].
+        """
+        if sums.ndim != 3 or sums.shape[0] != 4 or sums.shape[1] != sums.shape[2]:
+            raise ValueError(f"expected sums [4 layers layers], found {tuple(sums.shape)}")
+        made = cls(errors=True)
+        made._total, made._moments = sums[0], (sums[1], sums[2], sums[3])
+        return made
+
     def matrix(self) -> CkaMatrix:
         """Unbiased minibatch CKA of all batches so far.
 
@@ -228,7 +253,7 @@ def cka(x: Tensor, y: Tensor, estimator: Literal["unbiased", "biased"] = "unbias
     if estimator == "unbiased":
         grams = torch.stack([centred_gram(x), centred_gram(y)])
     else:
-        grams = torch.stack([gram_of_centred(_values(values, 2)).to(torch.float64) for values in (x, y)])
+        grams = torch.stack([_gram_of_centred(_values(values, 2)).to(torch.float64) for values in (x, y)])
     flat = grams.flatten(1)
     return float(normalise(flat @ flat.T).value[0, 1])
 
@@ -250,12 +275,12 @@ def _moments(grams: Tensor, hsic: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return cross, mixed, alone.T @ alone
 
 
-def _values(features: Tensor, samples: int) -> Tensor:
+def _values(features: Tensor, samples: int, checked: bool = True) -> Tensor:
     """Features in at least float32."""
     if features.ndim < 2 or features.shape[-2] < samples or not features.shape[-1]:
         found = tuple(features.shape)
         raise ValueError(f"expected features [... n dim] of at least {samples} samples, found {found}")
     values = features if features.dtype == torch.float64 else features.float()
-    if not bool(torch.isfinite(values).all()):
+    if checked and not bool(torch.isfinite(values).all()):
         raise ValueError("features must not hold NaN or infinite values")
     return values

@@ -5,8 +5,9 @@
     python -m tests.campaign --kills 60 --damages 100 --only kills damages
 
 Kills runs with several workers at random moments and compares what they end with; flips bits in, truncates
-and removes files of every kind; runs two and three at once on one cache; breaks every field of ground truth
-in every way; gives every option of every command values that are none of its own. Exit code 1 if anything
+and removes files of every kind that a run leaves or renders; runs two and three at once on one cache; breaks
+every field of ground truth in every way, and the bytes of pickles, arrays, masks and weights; gives every
+option of every command values that are none of its own. Exit code 1 if anything
 was not answered as it should be: each such case is printed.
 """
 
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import torch
 
-PARTS = ("options", "fields", "damages", "kills", "together")
+PARTS = ("options", "fields", "bytes", "rendered", "damages", "kills", "together")
 
 
 def parsed() -> argparse.Namespace:
@@ -46,6 +47,10 @@ def counts(arguments: argparse.Namespace, folder: Path) -> Iterator["Count"]:
         yield try_options(folder / "options", every)
     if "fields" in arguments.only:
         yield break_fields(folder / "fields", every)
+    if "bytes" in arguments.only:
+        yield from break_bytes(folder / "bytes", arguments.damages, arguments.seed)
+    if "rendered" in arguments.only:
+        yield from damage_rendered(folder / "rendered", arguments.damages, arguments.seed)
     if not {"damages", "kills", "together"} & {*arguments.only}:
         return
     reference = make_reference(folder)
@@ -75,11 +80,13 @@ def main() -> None:
 
 if __name__ == "__main__":
     os.environ["HF_HUB_OFFLINE"] = "1"
+    from tests.campaign.broken_bytes import break_bytes
     from tests.campaign.broken_fields import break_fields
     from tests.campaign.counts import HEAD, Count
     from tests.campaign.damage import damage_files
     from tests.campaign.kills import kill_runs, run_together
     from tests.campaign.places import make_reference
+    from tests.campaign.rendered import damage_rendered
     from tests.campaign.wrong_options import try_options
 
     main()

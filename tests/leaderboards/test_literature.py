@@ -24,6 +24,7 @@ from zoo.registry import all_specs
 COUNTS = {
     "teaching-matters": 1 + 20 + 20 * 12 + 24 + 12,
     "dino-readme": 5,
+    "vit": 8,
     "dino": 3 * 4 + 4 * 3 + 1,
     "dinov2-readme": 8,
     "revisitop-readme": 6,
@@ -70,7 +71,7 @@ SUMS = {
 }
 """The same for its columns, with the dataset, the pooling and the decimals of the percents."""
 
-NOT_ENTRIES = {"sup-s16", "sup-s8", "resnet101-gem"}
+NOT_ENTRIES = {"vit-b16-jft", "sup-s16", "sup-s8", "resnet101-gem"}
 """Backbones without weights to load."""
 
 ENTRIES_TO_COME = {"moco-s16", "dino-s8-300ep", "dino-resnet50"} | {
@@ -133,9 +134,19 @@ def test_the_other_tables_of_teaching_matters():
     assert sums == pytest.approx([356.17, 316.50, 414.92, 398.22])
     assert [one.pooling for one in probes] == ["cls"] * 6 + ["mean"] * 6 + ["cls"] * 6 + ["mean"] * 6
     assert {(one.rule, one.layer) for one in probes if one.backbone == "beit-b16"} == {("layer", 8)}
-    assert values("teaching-matters", "Table 6", "top-1", "dino-b16") == [73.03, 37.37, 76.39, 68.09]
+    assert {one.task for one in probes} == {"linear"}
+    assert values("teaching-matters", "Table 6", "top1", "dino-b16") == [73.03, 37.37]
+    assert values("teaching-matters", "Table 6", "top1-bn", "dino-b16") == [76.39, 68.09]
+    assert not any(one.comparable for one in probes)
     floor = of("teaching-matters", "random baseline")
     assert [one.value for one in floor] == [0.1, 0.49, 2, 1, 4, 3, 3, 8, 6, 1.32, 0.34, 0.02]
+
+
+def test_the_position_embeddings_of_vit():
+    found = of("vit", "Table 8")
+    assert sum(one.value for one in found) == pytest.approx(509.945)
+    assert {(one.task, one.metric, one.decimals) for one in found} == {("fewshot", "top1-5shot", 3)}
+    assert not any(one.comparable for one in found)
 
 
 def test_the_numbers_of_others():

@@ -39,6 +39,6 @@ def test_the_short_simulation_keeps_the_promises():
     assert rows.shape == (7, 2)
     assert rows[:-1].max() <= 100 * (0.06 + 3 * np.sqrt(0.06 * 0.94 / size.samples))
     assert columns.shape == (2, 2)
-    assert max(rows[-1].max(), columns.max()) <= 100 * (0.06 + 3 * np.sqrt(0.06 * 0.94 / size.tables))
+    assert max(rows[-1].max(), columns.max()) <= 100 * (0.06 + 3 * np.sqrt(0.06 * 0.94 / size.few))
     assert (power[:, :-1] <= power[:, 1:]).all()
     assert power[1::2, 1:].min() > 90  # 2,000 items tell five points

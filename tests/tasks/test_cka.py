@@ -8,13 +8,14 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from benchmark.features import reader
 from benchmark.features.reader import VectorReader
 from benchmark.features.shards import Shards
-from benchmark.scores.cka_matrix import Compared, compare
-from tasks.cka import CkaProblem
+from tasks.cka import CkaProblem, cka_matrix
 from tasks.metrics.similarity import cka
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from tasks.sources import classification_sources
+from tests.benchmark.doubles import SPEC
 from tests.tasks.test_sources import classification, labels
 from zoo.spec import Layer
 
@@ -50,7 +51,7 @@ def backbone(name: str, images: int, layers: int, dim: int, seed: int, shared: N
     return Stored(name, cls, grid)
 
 
-def store(task: CkaProblem, one: Stored, folder: Path, read: NDArray[np.bool_]) -> Compared:
+def store(task: CkaProblem, one: Stored, folder: Path, read: NDArray[np.bool_]) -> reader.Stored:
     """What a pass over the images that can be read leaves on disk."""
     count = task.source.shards
     grams, vectors = (Shards.open(folder / one.name / what, count) for what in ("grams", "vectors"))
@@ -75,7 +76,8 @@ def store(task: CkaProblem, one: Stored, folder: Path, read: NDArray[np.bool_]) 
                 arrays[f"{pooling}.{layer}"] = torch.from_numpy(values)
         grams.write(shard, kept)
         vectors.write(shard, arrays)
-    return Compared(one.name, tuple(one.grid), VectorReader(task.source, vectors), grams)
+    spec, layers = replace(SPEC, name=one.name), tuple(one.grid)
+    return reader.Stored(spec, layers, task.source, VectorReader(task.source, vectors), grams, layers)
 
 
 def hsic(x: NDArray[np.float64], y: NDArray[np.float64], min_max: bool = False) -> float:
@@ -124,7 +126,7 @@ def test_equals_hsic_written_out(tmp_path: Path, pooling: str) -> None:
     assert [len(group.samples) for group in task.source.groups] == [50]
     assert [len(rows) for rows in task.batches(range(50))] == [16, 16, 16]
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = compare(task, stored, pooling, CPU)
+    found, _ = cka_matrix(task, stored, pooling, CPU)
     np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
     np.testing.assert_allclose(found.diagonal(), 1, atol=1e-6)
     assert (abs(found - found.T) < 1e-6).all()
@@ -134,7 +136,7 @@ def test_equals_hsic_written_out(tmp_path: Path, pooling: str) -> None:
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_one_batch_equals_the_whole_set(tmp_path: Path, pooling: str) -> None:
     task, backbones, read = problem(40, 40), two_backbones(40), np.ones(40, bool)
-    found, _ = compare(task, [store(task, one, tmp_path, read) for one in backbones], pooling, CPU)
+    found, _ = cka_matrix(task, [store(task, one, tmp_path, read) for one in backbones], pooling, CPU)
     features = [torch.from_numpy(b.features(layer, pooling)) for b in backbones for layer in b.grid]
     whole = [[cka(x, y) for y in features] for x in features]
     np.testing.assert_allclose(found, whole, rtol=0, atol=2e-5)
@@ -149,26 +151,42 @@ def test_the_paper_scales_gram_matrices_of_batches_in_the_order_of_the_dataset(
     assert [len(group.samples) for group in task.source.groups] == [256, 45]
     read[[0, 9, 10, 11, 12, 13, 300]] = False  # the second batch keeps three images, the last one four
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = compare(task, stored, pooling, CPU)
+    found, _ = cka_matrix(task, stored, pooling, CPU)
     np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
 
 
 def test_without_class_tokens_there_is_no_cka_of_them(tmp_path: Path) -> None:
     task, (one, _) = problem(16, 8, PAPER), two_backbones(16)
     stored = store(task, one, tmp_path, np.ones(16, bool))
-    without = replace(stored, vectors=NoClassToken())
-    assert [stored.offers(pooling) for pooling in ("cls", "mean", "patch", "all")] == [True] * 4
-    assert [without.offers(pooling) for pooling in ("cls", "mean", "patch", "all")] == [
-        False,
-        True,
-        True,
-        False,
-    ]
+    without = replace(stored, vectors=NoClassToken(stored.vectors))
+
+    def offered(members: list[reader.Stored], pooling: str) -> list[tuple[int, int]]:
+        return [(found.first, found.second) for found in task.compare(members, pooling, CPU)]
+
+    for pooling in ("cls", "mean", "patch", "all"):
+        assert offered([stored], pooling) == [(0, 0)]
+        own = [] if pooling in ("cls", "all") else [(0, 0)]
+        assert offered([without], pooling) == own
+        assert ((0, 1) in offered([stored, without], pooling)) == bool(own)
+
+
+def test_a_backbone_that_cannot_be_measured_says_why_in_its_own_pairs(tmp_path: Path) -> None:
+    task, backbones, read = problem(40, 16), two_backbones(40), np.ones(40, bool)
+    first, second = (store(task, one, tmp_path, read) for one in backbones)
+    refused = replace(second, refusal="two has no layer 1.mlp.")
+    found = {(one.first, one.second): one for one in task.compare([first, refused], "patch", CPU)}
+    assert np.isfinite(found[0, 0].value).all()
+    for pair, shape in (((0, 1), (3, 2)), ((1, 1), (2, 2))):
+        assert found[pair].reason == "two has no layer 1.mlp."
+        assert found[pair].value.shape == shape
+        assert np.isnan(found[pair].value).all()
 
 
 class NoClassToken(VectorReader):
-    def __init__(self) -> None:
-        pass
+    """The vectors of another reader without those of class tokens."""
+
+    def __init__(self, other: VectorReader) -> None:
+        self.__dict__ |= other.__dict__
 
     def poolings(self) -> tuple[str, ...]:
         return ("mean",)
@@ -182,7 +200,7 @@ def test_images_that_could_not_be_read_leave_their_batch(tmp_path: Path, pooling
     read[24:33] = False  # all but three of the third
     read[36:48] = False  # all of the fourth
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = compare(task, stored, pooling, CPU)
+    found, _ = cka_matrix(task, stored, pooling, CPU)
     np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
 
 
@@ -195,7 +213,7 @@ def test_a_layer_that_cannot_be_compared_empties_its_own_entries(
     complete = expected(task, backbones, pooling, read)
     backbones[0].cls[Layer(1)][:] = backbones[0].grid[Layer(1)][:] = value
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = compare(task, stored, pooling, CPU)
+    found, _ = cka_matrix(task, stored, pooling, CPU)
     dropped = np.zeros((5, 5), bool)
     dropped[1], dropped[:, 1] = True, True
     assert (np.isnan(found) == dropped).all()

@@ -9,7 +9,7 @@ from benchmark.features.collectors import MeasuredCollector
 from benchmark.features.loading import Batch, Member
 from tasks.base import Part
 from tasks.feeds import ATTENTION, ATTENTION_IN_TURN, GRIDS, PICTURED, WHOLE_GRIDS, BlockFeed
-from tests.benchmark.doubles import source
+from tests.benchmark.doubles import SPEC, source
 from zoo.features import AttentionMaps, LayerFeatures, Shown
 from zoo.spec import Layer, Tap
 from zoo.view.views import ResizeCrop
@@ -35,7 +35,7 @@ def maps(index: int, images: int = 3) -> AttentionMaps:
 
 
 def test_grids_are_those_of_the_scored_layers() -> None:
-    assert GRIDS.layers(SCORED) == SCORED
+    assert GRIDS.layers(SCORED, SPEC) == SCORED
     assert GRIDS.shown(Layer(2)) == (Layer(2),)
     assert not GRIDS.whole
     assert WHOLE_GRIDS.whole
@@ -44,7 +44,7 @@ def test_grids_are_those_of_the_scored_layers() -> None:
 
 
 def test_attention_is_that_of_every_block_of_which_something_is_scored() -> None:
-    assert ATTENTION.layers(SCORED) == (Layer(2, "attention"), Layer(3, "attention"))
+    assert ATTENTION.layers(SCORED, SPEC) == (Layer(2, "attention"), Layer(3, "attention"))
     assert ATTENTION.shown(Layer(3, "attention")) == (Layer(3, "probabilities"),)
     portion = ATTENTION.portion([maps(2)], part(slice(1, 2)))
     assert portion.probabilities.shape == (1, 2, 5, 5)
@@ -55,7 +55,7 @@ def test_attention_is_that_of_every_block_of_which_something_is_scored() -> None
 def test_attention_that_goes_on_from_block_to_block_starts_at_the_first() -> None:
     blocks = tuple(Layer(index, "attention") for index in (1, 2, 3))
     for feed in (ATTENTION_IN_TURN, PICTURED):
-        assert feed.layers(SCORED) == blocks
+        assert feed.layers(SCORED, SPEC) == blocks
         assert feed.shown(blocks[0]) == (Layer(1, "probabilities"),)
         assert not feed.whole
     one = part(slice(1, 3))
@@ -66,7 +66,7 @@ def test_attention_that_goes_on_from_block_to_block_starts_at_the_first() -> Non
 
 def test_the_taps_of_a_block_come_together() -> None:
     feed = BlockFeed(("attention", "mlp", "block"))
-    assert feed.layers(SCORED) == (Layer(2), Layer(3))
+    assert feed.layers(SCORED, SPEC) == (Layer(2), Layer(3))
     assert feed.shown(Layer(3)) == (Layer(3, "attention"), Layer(3, "mlp"), Layer(3))
     shown: list[Shown] = [features(layer) for layer in feed.shown(Layer(3))]
     portion = feed.portion(shown, part(slice(0, 2)))
@@ -102,7 +102,7 @@ class SumProblem:
 
 def test_a_collector_waits_for_all_taps_of_a_block_and_keeps_groups_apart() -> None:
     problem = SumProblem()
-    collector = MeasuredCollector(problem, VIEW, problem.feed.layers((Layer(1), Layer(2))))
+    collector = MeasuredCollector(problem, VIEW, problem.feed.layers((Layer(1), Layer(2)), SPEC))
     taps: tuple[Tap, ...] = ("attention", "block")
     assert collector.layers == {Layer(index, tap) for index in (1, 2) for tap in taps}
     members = tuple(Member(group, position, 1, (32, 32)) for group, position in ((0, 0), (0, 1), (1, 0)))
@@ -118,5 +118,5 @@ def test_a_collector_waits_for_all_taps_of_a_block_and_keeps_groups_apart() -> N
 
 @pytest.mark.parametrize("feed", [GRIDS, ATTENTION, PICTURED, BlockFeed(("norm1", "mlp"))])
 def test_nothing_is_asked_of_the_input_of_block_1_but_grids(feed: Any) -> None:
-    asked = [shown for layer in feed.layers((Layer(0),)) for shown in feed.shown(layer)]
+    asked = [shown for layer in feed.layers((Layer(0),), SPEC) for shown in feed.shown(layer)]
     assert asked == ([Layer(0)] if feed is GRIDS else [])

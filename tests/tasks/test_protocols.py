@@ -19,6 +19,7 @@ from benchmark.plan.suites import REAL, Catalogue
 from tasks.analyses.attention_maps import AttentionMapsProblem, MapRule
 from tasks.analyses.inspect import InspectRule
 from tasks.analyses.localisation import LocalisationRule
+from tasks.analyses.locality import LocalityRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyProblem, SaliencyRule
 from tasks.cka import CkaProblem, CkaRule
@@ -30,12 +31,16 @@ from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.datasets.spair import SpairEntry
+from tasks.fewshot import FewShotProblem
 from tasks.keypoints import KeypointProblem, KeypointRule, PairDraw
 from tasks.knn import KnnProblem, KnnRule
+from tasks.linear import LinearProblem
 from tasks.metrics.clustering import kmeans, kmeans_starts
+from tasks.metrics.few_shot import FewShotRule
 from tasks.metrics.neighbours import vote
 from tasks.metrics.propagation import Propagator, seed_labels
 from tasks.metrics.saliency import Threshold, held_out_best, marked
+from tasks.metrics.softmax import SoftmaxRule
 from tasks.propagation import PropagationProblem, PropagationRule
 from tasks.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
 from tasks.registry import find_tasks
@@ -51,6 +56,9 @@ from zoo.errors import InputError
 from zoo.spec import Layer
 from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Tiles, WholeFrame
 
+PENALTIES = tuple(4.0**power for power in range(-3, 11))
+RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
 NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the published code
     "images": (ResizeCrop(short=256, crop=224), ResizeCrop(short=224, crop=224)),
     "batches": (Batches(size=256, seed=0), Batches(size=8, seed=None)),
@@ -65,6 +73,11 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
         KeypointRule((0.1, 0.05, 0.01), Letterbox(224, False), None, False),
         KeypointRule((0.1, 0.05, 0.01), Letterbox(224, True), PairDraw(20, 42), True),
     ),
+    "fewshot": (
+        FewShotRule((10, 1, 5, 25), (0, 1, 2), PENALTIES, 5, 1024.0),
+        FewShotRule((10, 1, 5, 25), (0, 1, 2), (), 5, 1024.0),
+    ),
+    "linear": (SoftmaxRule(20, 1024, 0.9, RATES, 100, 0), SoftmaxRule(20, 1024, 0.9, RATES, 100, 0)),
     "clusters": (ClusterRule(10, 0, Tiles(448, 224)), ClusterRule(10, 0, Tiles(448, 224))),
     "cka": (CkaRule(("cls", "mean", "patch"), False), CkaRule(("cls", "patch", "all"), True)),
     "maps": (MapRule(False, 6), MapRule(True, 6)),
@@ -75,6 +88,8 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "localisation": (LocalisationRule(256, 256), LocalisationRule(256, 256)),
     "fields": (ReceptiveFieldRule(32, 32, 0), ReceptiveFieldRule(32, 32, 0)),
     "inspect": (InspectRule(28), InspectRule(28)),
+    "residual_cka": (CkaRule(("cls", "patch", "all"), False), CkaRule(("cls", "patch", "all"), True)),
+    "locality": (LocalityRule(1, 5), LocalityRule(1, 5)),
     "objects_left_out": (0, 1),
     "parts_as_objects": (False, True),
     "parts_by_partition": (False, True),
@@ -99,6 +114,15 @@ def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
     assert draw is not None
     problems = (CkaProblem, ImageClusterProblem, KeypointProblem, KnnProblem, PropagationProblem)
     others = (RegionClusterProblem, RetrievalProblem, AttentionMapsProblem, SaliencyProblem)
+    problems = (
+        CkaProblem,
+        FewShotProblem,
+        LinearProblem,
+        ImageClusterProblem,
+        KeypointProblem,
+        KnnProblem,
+        PropagationProblem,
+    )
     beside = [
         f"{type(owner).__name__}.{field.name}"
         for owner in (STANDARD, *rules, draw)

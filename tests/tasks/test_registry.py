@@ -5,7 +5,8 @@ from zoo.errors import InputError
 
 
 def test_no_name_gives_every_task_but_those_that_must_be_asked_for() -> None:
-    assert find_tasks(()) == tuple(task for task in TASKS if not task.analysis)
+    assert find_tasks(()) == tuple(task for task in TASKS if task.default)
+    assert not any(task.default for task in TASKS if task.analysis or task.name in ("fewshot", "linear"))
     assert [task.name for task in find_tasks(())] == [
         "knn",
         "retrieval",
@@ -26,6 +27,8 @@ def test_tasks_come_in_registry_order_and_once() -> None:
 def test_primary_metrics_are_those_of_the_protocol() -> None:
     metrics = {task.name: task.metric for task in TASKS}
     assert metrics["knn"] == "top-1"
+    assert metrics["fewshot"] == "top1-10shot"
+    assert metrics["linear"] == "top1"
     assert metrics["retrieval"] == "mAP medium"
     assert metrics["davis"] == "J&F"
     assert metrics["spair"] == "PCK@0.1"

@@ -340,3 +340,18 @@ def test_the_order_of_items_does_not_matter(metric: str) -> None:
         assert first is not None
         assert second is not None
         np.testing.assert_allclose([first.low, first.high], [second.low, second.high], atol=1e-9)
+
+
+def test_layers_may_lack_a_metric_or_the_values_of_some_items() -> None:
+    keys = tuple(map(str, range(20)))
+    column = np.arange(20.0)
+    holes = np.where(column < 3, np.nan, column)
+
+    def layer(**values: np.ndarray) -> Items:  # type: ignore[type-arg]
+        statistics = {name: Statistic(name) for name in values}
+        return Items("images", keys, keys, ("",) * 20, values, statistics)
+
+    found = intervals_of([layer(a=column, b=column), layer(a=holes, b=column), layer(b=column)])
+    assert [low < column.mean() < high for low, high in found["b"]] == [True] * 3
+    assert found["a"][1][0] > found["a"][0][0]
+    assert np.isnan(found["a"][2]).all()

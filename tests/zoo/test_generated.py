@@ -48,10 +48,11 @@ def test_generation_leaves_global_random_state_alone(tmp_path: Path) -> None:
 
 def test_weights_are_written_once_and_atomically(tmp_path: Path) -> None:
     first = mini.generated(MODELS[0], tmp_path)
-    written = first.weights[0].stat().st_mtime_ns
+    weights_file = first[0] / "model.safetensors"
+    written = weights_file.stat().st_mtime_ns
     assert mini.generated(MODELS[0], tmp_path) == first
-    assert first.weights[0].stat().st_mtime_ns == written
-    assert [path.name for path in (tmp_path / "generated").iterdir()] == [first.weights[0].parent.name]
+    assert weights_file.stat().st_mtime_ns == written
+    assert [path.name for path in (tmp_path / "generated").iterdir()] == [first[0].name]
 
 
 def test_several_writers_at_once(tmp_path: Path) -> None:
@@ -60,12 +61,12 @@ def test_several_writers_at_once(tmp_path: Path) -> None:
         found = set(pool.map(lambda _: mini.generated(spec, tmp_path), range(8)))
     assert len(found) == 1
     assert len(list((tmp_path / "generated").iterdir())) == 1
-    assert load_file(found.pop().weights[0])
+    assert load_file(found.pop()[0] / "model.safetensors")
 
 
 def test_losing_the_race_is_no_error(tmp_path: Path) -> None:
     (spec,) = find(["mini-fs-untrained"])
-    folder = mini.generated(spec, tmp_path).weights[0].parent
+    folder = mini.generated(spec, tmp_path)[0]
     mini._publish(spec, folder)
     assert list(folder.parent.iterdir()) == [folder]
 

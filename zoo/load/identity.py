@@ -59,11 +59,11 @@ def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
         InputError: They cannot be had.
     """
     if spec.checkpoint == "packaged":
-        return mini.packaged(spec)
+        return in_directory(mini.packaged(spec))
     if spec.checkpoint == "generated":
         if cache_dir is None:
             raise InputError(f"{spec.name} needs a cache directory for its generated weights.")
-        return mini.generated(spec, cache_dir)
+        return in_directory(*mini.generated(spec, cache_dir))
     if not spec.repository:
         raise InputError(
             f"{spec.name} is in no repository of the Hub; fetch {spec.original} and give the file: "

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from zoo.entries.mini import ENTRIES
 from zoo.errors import InputError
-from zoo.load.checkpoint import Checkpoint, in_directory
 from zoo.spec import BackboneSpec
 
 RECIPE = 1
@@ -21,8 +20,8 @@ RECIPE = 1
 SEED = 0
 
 
-def packaged(spec: BackboneSpec) -> Checkpoint:
-    """Files of a trained mini backbone.
+def packaged(spec: BackboneSpec) -> Path:
+    """Directory of a trained mini backbone.
 
     Raises:
         InputError: This installation lacks them.
@@ -33,7 +32,7 @@ def packaged(spec: BackboneSpec) -> Checkpoint:
             f"{folder} has no weights: install the package again, or train them with 'python -m benchmark "
             "pretrain OBJECTIVE --install'"
         )
-    return in_directory(folder)
+    return folder
 
 
 def install(folder: Path, name: str, package: Path | None = None) -> Path:
@@ -58,8 +57,8 @@ def install(folder: Path, name: str, package: Path | None = None) -> Path:
     return place
 
 
-def generated(spec: BackboneSpec, cache_dir: Path) -> Checkpoint:
-    """Files of an untrained mini backbone, written below ``cache_dir`` when first asked for.
+def generated(spec: BackboneSpec, cache_dir: Path) -> tuple[Path, str]:
+    """Directory and revision of an untrained mini backbone, written below ``cache_dir`` when first asked for.
 
     Raises:
         InputError: They cannot be written.
@@ -74,7 +73,7 @@ def generated(spec: BackboneSpec, cache_dir: Path) -> Checkpoint:
             raise InputError(
                 f"{folder} cannot be written: {error.strerror}; choose another --cache."
             ) from error
-    return in_directory(folder, f"seed-{SEED}-{recipe}")
+    return folder, f"seed-{SEED}-{recipe}"
 
 
 def _drawn(spec: BackboneSpec) -> BackboneSpec:

@@ -96,7 +96,7 @@ class Pictures:
         )
 
 
-class Feed:
+class Batches:
     """Gives the batches of a training on its device; on a GPU the images are kept there if they are few."""
 
     def __init__(self, data: Pictures, device: torch.device) -> None:
@@ -104,8 +104,8 @@ class Feed:
         kept = device.type == "cuda" and data.images.nbytes <= _KEPT
         self._images = torch.from_numpy(np.array(data.images)).to(device) if kept else None
 
-    def batch(self, indices: NDArray[np.int64]) -> Examples:
-        """Those images on the device."""
+    def of(self, indices: NDArray[np.int64]) -> Examples:
+        """The batch of those images on the device."""
         if self._images is None:
             batch = self._data.take(indices)
             images = batch.images.to(self._device)

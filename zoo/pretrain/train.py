@@ -9,7 +9,7 @@ import torch
 from transformers import PreTrainedModel
 
 from zoo.errors import InputError
-from zoo.pretrain.data import Feed, Order, Pictures, seeded
+from zoo.pretrain.data import Batches, Order, Pictures, seeded
 from zoo.pretrain.objective import Moment, Objective, StepOutcome
 from zoo.pretrain.optimise import make_optimiser, set_numbers
 from zoo.pretrain.state import Kept, TrainingState, load_state, save_state
@@ -93,7 +93,7 @@ def train(
     order = Order(len(data), schedule.batch_size, schedule.seed)
     objective.to(schedule.device).train()
     _choose_attention(objective, schedule)
-    feed = Feed(data, schedule.device)
+    batches = Batches(data, schedule.device)
     optimiser = make_optimiser(objective, objective.optimisation)
     state = load_state(kept, schedule.device)
     step, history = (0, []) if state is None else (state.step, state.history)
@@ -104,7 +104,7 @@ def train(
     while step < schedule.steps:
         generator = seeded("step", schedule.seed, step, device=schedule.device)
         moment = Moment(step, schedule.steps, generator)
-        batch = feed.batch(order.indices(step))
+        batch = batches.of(order.indices(step))
         is_short = schedule.dtype == torch.bfloat16
         with torch.autocast(schedule.device.type, torch.bfloat16, enabled=is_short):
             outcome = objective(batch, moment)

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.scores.exported.arrays import as_features, as_labels, read_archive
+from benchmark.scores.exported.labelled import read_labelled
 from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
 from zoo.errors import InputError
 
-ARRAYS = ("train", "train_labels", "test", "test_labels")
 TOPS = (1, 5)
 
 
@@ -25,24 +24,14 @@ def score_knn(features: Path, ks: tuple[int, ...], temperature: float) -> ScoreR
     Raises:
         InputError: Something about the file or the numbers is wrong.
     """
-    arrays = read_archive(features, ARRAYS)
-    train = as_features(arrays["train"], f"train of {features}")
-    test = as_features(arrays["test"], f"test of {features}", constant=False)
-    if train.shape[1] != test.shape[1]:
-        raise InputError(
-            f"expected train and test of one width in {features}, found {train.shape[1]} and {test.shape[1]}"
-        )
-    _check(ks, temperature, len(train))
-    known = as_labels(arrays["train_labels"], f"train_labels of {features}", len(train)).astype(np.int64)
-    asked = as_labels(arrays["test_labels"], f"test_labels of {features}", len(test)).astype(np.int64)
-    names = np.union1d(known, asked)
-    labels, truth = (np.searchsorted(names, values).astype(np.int64) for values in (known, asked))
-    found = nearest(train.astype(np.float32), test.astype(np.float32), max(ks))
+    given = read_labelled(features)
+    _check(ks, temperature, len(given.train))
+    train, test = given.train.astype(np.float32), given.test.astype(np.float32)
+    found = nearest(train, test, max(ks))
     rows: dict[str, tuple[float, ...]] = {}
     for k in ks:
-        ranked = vote(found, labels, k, len(names), temperature)
-        rows[f"k={k}"] = tuple(100.0 * float(top_k_correct(ranked, truth, top).mean()) for top in TOPS)
-    strangers = int((~np.isin(truth, labels)).sum())
+        ranked = vote(found, given.labels, k, len(given.names), temperature)
+        rows[f"k={k}"] = tuple(100.0 * float(top_k_correct(ranked, given.truth, top).mean()) for top in TOPS)
     parameters: dict[str, Json] = {"features": str(features), "k": ks, "temperature": temperature}
     return ScoreReport(
         command="knn",
@@ -52,14 +41,9 @@ def score_knn(features: Path, ks: tuple[int, ...], temperature: float) -> ScoreR
         unit="test items",
         scores={f"top-{top} {k}": row[i] for k, row in rows.items() for i, top in enumerate(TOPS)},
         grid=Grid("neighbours", tuple(f"top-{top}" for top in TOPS), rows),
-        details={"train_items": len(train), "classes": len(names), "dimensions": train.shape[1]},
-        notes=_strangers(strangers, len(test)),
+        details={"train_items": len(train), "classes": len(given.names), "dimensions": train.shape[1]},
+        notes=given.strangers,
     )
-
-
-def _strangers(number: int, items: int) -> tuple[str, ...]:
-    """A sentence where test items cannot be right."""
-    return (f"{number:,} of {items:,} test items have a class that no train item has",) if number else ()
 
 
 def _check(ks: tuple[int, ...], temperature: float, items: int) -> None:

@@ -79,7 +79,7 @@ def test_lists_are_for_machines_too_and_need_no_torch() -> None:
     assert found.returncode == 0, found.stderr
     backbones, tasks, suites, _ = (json.loads(text or "0") for text in found.stdout.split("---\n"))
     assert {"name", "family", "revision", "licence"} <= set(backbones[0])
-    assert [task["name"] for task in tasks][:2] == ["knn", "retrieval"]
+    assert [task["name"] for task in tasks][:2] == ["knn", "fewshot"]
     assert {suite["name"] for suite in suites} >= {"mini", "standard"}
 
 

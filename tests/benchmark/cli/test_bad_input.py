@@ -178,6 +178,22 @@ def test_a_full_disk_is_one_sentence_and_a_later_run_goes_on(
     assert not set(list(first.rows)[:2]) & set(second.rows)
 
 
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried")]
+)
+def test_no_memory_outside_of_tasks_is_one_sentence(
+    go: Go, data: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def full(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("benchmark.api.make_plan", full)
+    assert go("--data", data).error.startswith("error: out of memory; try with less data")
+    monkeypatch.setattr("benchmark.api.make_plan", lambda *_: {}["a bug"])
+    with pytest.raises(KeyError):
+        go("--data", data)
+
+
 def test_a_failing_backbone_is_said(go: Go, data: Path, tmp_path: Path) -> None:
     folder = tmp_path / "no weights"
     folder.mkdir()

@@ -11,7 +11,7 @@ import torch
 
 from benchmark.api import carry_out
 from benchmark.engines.progress import Silent
-from benchmark.jobs.failures import DiskFullError, Failure, failure
+from benchmark.jobs.failures import NO_MEMORY, DiskFullError, Failure, failure
 from benchmark.jobs.fingerprints import records_print, signature
 from benchmark.jobs.prepare import Prepared, prepare
 from benchmark.plan.location import DataLocation
@@ -112,10 +112,43 @@ def test_a_failed_comparison_blames_the_comparison(
 
     place = new_place()
     with monkeypatch.context() as patch:
-        patch.setattr("benchmark.jobs.comparisons.compare", bug)
+        patch.setattr("tasks.cka.cka_matrix", bug)
         records = run(place, ["mini-random"], "knn", "cka", data=data, layers="1")
     assert records.attrs["failures"] == ["cka: ZeroDivisionError: division by zero"]
     assert set(records["task"]) == {"knn"}
+
+
+def _full(*_: object) -> None:
+    raise RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: you tried"
+    )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), MemoryError("Unable to allocate 74.5 GiB"), torch.OutOfMemoryError("CUDA out of memory")],
+)
+def test_running_out_of_memory_is_one_sentence_with_advice(error: Exception) -> None:
+    found = failure(error, "mini-fs", "knn", "knn.imagenet.standard")
+    assert (found.message, found.bad_input) == (NO_MEMORY, True)
+    assert "\n" not in NO_MEMORY
+
+
+@pytest.mark.parametrize("error", [RuntimeError("shapes differ"), ValueError("out of memory")])
+def test_other_errors_are_not_taken_for_a_lack_of_memory(error: Exception) -> None:
+    assert not failure(error, "mini-fs").bad_input
+
+
+def test_scores_and_comparisons_without_memory_are_lost_alone(
+    new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = new_place()
+    with monkeypatch.context() as patch:
+        patch.setattr("benchmark.jobs.scores.score_vectors", _full)
+        patch.setattr("benchmark.jobs.comparisons.compare", _full)
+        records = run(place, ["mini-random"], "knn", "davis", "cka", data=data, layers="1")
+    assert records.attrs["failures"] == [f"mini-random, knn: {NO_MEMORY}", f"cka: {NO_MEMORY}"]
+    assert set(records["task"]) == {"davis"}
 
 
 def test_a_backbone_that_cannot_be_identified_is_a_failure_of_its_own(data: Path, tmp_path: Path) -> None:

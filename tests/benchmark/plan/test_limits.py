@@ -12,7 +12,7 @@ from zoo.registry import find
 
 def coverage(data: Path, limit: int | None) -> dict[str, tuple[str, str]]:
     """Coverage and digest of each task's data."""
-    location = DataLocation(STANDARD_SUITE.catalogue, data, None, limit)
+    location = DataLocation(STANDARD_SUITE.catalogue, data, (), limit)
     tasks = make_plan(PlanRecipe(find(["mini-fs"]), (), location)).tasks.every
     return {task.key: (str(task.subject.coverage), task.data) for task in tasks}
 

@@ -25,7 +25,7 @@ def plan(
     limit: int | None = None,
     protocol: EvaluationProtocol = STANDARD,
 ) -> Plan:
-    location = DataLocation(STANDARD_SUITE.catalogue, data, None, limit, protocol)
+    location = DataLocation(STANDARD_SUITE.catalogue, data, (), limit, protocol)
     return make_plan(PlanRecipe(find(backbones), tasks, location))
 
 

@@ -67,13 +67,13 @@ def test_the_csv_has_one_row_a_layer_with_four_decimals(committed):
     comparison = "mini-clip,CLIP,True,cka,mini-imagenet,standard,cls,CKA"
     assert lines == [
         ",".join(TIDY),
-        f"mini-dino,DINO,True,{start},1,block,,,,10.0000,,,400,False,False,False,,",
-        f"mini-dino,DINO,True,{start},2,block,,,,30.0000,,,400,False,True,False,,",
-        f"mini-dino,DINO,True,{start},3,block,,,,20.0000,,,400,False,False,False,,",
-        f"random,random,False,{start},1,block,,,,1.0000,,,400,False,False,False,,",
-        f"random,random,False,{start},2,block,,,,2.0000,,,400,False,False,False,,",
-        f"{comparison},3,block,mini-clip,3,block,1.0000,,,4,False,False,False,,",
-        f"{comparison},3,block,mini-dino,3,block,0.5000,,,4,False,False,False,,",
+        f"mini-dino,DINO,True,{start},1,block,,,,10.0000,,,400,False,,False,False,,",
+        f"mini-dino,DINO,True,{start},2,block,,,,30.0000,,,400,False,,True,False,,",
+        f"mini-dino,DINO,True,{start},3,block,,,,20.0000,,,400,False,,False,False,,",
+        f"random,random,False,{start},1,block,,,,1.0000,,,400,False,,False,False,,",
+        f"random,random,False,{start},2,block,,,,2.0000,,,400,False,,False,False,,",
+        f"{comparison},3,block,mini-clip,3,block,1.0000,,,4,False,,False,False,,",
+        f"{comparison},3,block,mini-dino,3,block,0.5000,,,4,False,,False,False,,",
     ]
 
 
@@ -158,6 +158,50 @@ def test_counts_and_partial_data_are_compared(committed):
     assert check_pages(small(n=399, partial=True), committed) == [
         NAME + "n was 400, is 399",
         NAME + "partial was False, is True",
+    ]
+
+
+def test_sets_of_data_by_one_name_are_told_apart(tmp_path):
+    def of(data, best):
+        return layers([10.0, best], data=data)
+
+    one, both = (
+        frame(of("aaaa1111", 30.0)),
+        frame(of("aaaa1111", 30.0), of("bbbb2222", 50.0)),
+    )
+    write_pages(both, tmp_path)
+    rows = read_tidy(tmp_path / "mini.csv")
+    assert sorted(zip(rows["data"], rows["value"], strict=True))[1::2] == [
+        ("aaaa1111", "30.0000"),
+        ("bbbb2222", "50.0000"),
+    ]
+    assert check_pages(both, tmp_path) == []
+    moved = frame(of("aaaa1111", 30.0), of("bbbb2222", 40.0))
+    start = NAME.removesuffix(": ")
+    assert check_pages(moved, tmp_path) == [
+        f"{start}, data bbbb2222: 1 row moved by more than 0.5, most layer 2, cls: committed 50, now 40"
+    ]
+    assert check_pages(one, tmp_path) == [
+        f"{start}, data bbbb2222: 2 rows that the records lack; run the suite in full"
+    ]
+    write_pages(one, tmp_path)
+    assert check_pages(both, tmp_path) == [
+        f"{start}, data bbbb2222: lacks 2 rows of the records; write the leaderboard again"
+    ]
+    assert check_pages(frame(of("cccc3333", 30.0)), tmp_path) == []  # one set each: rendered elsewhere
+
+
+def test_a_table_of_an_earlier_version_does_not_know_its_data(tmp_path):
+    written = layers([10.0, 30.0], data="aaaa1111")
+    write_pages(frame(written), tmp_path)
+    rows = read_tidy(tmp_path / "mini.csv")
+    rows.drop(columns="data").to_csv(tmp_path / "mini.csv", index=False)
+    assert read_tidy(tmp_path / "mini.csv").equals(rows.assign(data=""))
+    both = frame(written, layers([10.0, 50.0], data="bbbb2222"))
+    assert [text.partition(": ")[2].rpartition(", data ")[2] for text in check_pages(both, tmp_path)[1:]] == [
+        "unknown: 2 rows that the records lack; run the suite in full",
+        "aaaa1111: lacks 2 rows of the records; write the leaderboard again",
+        "bbbb2222: lacks 2 rows of the records; write the leaderboard again",
     ]
 
 

@@ -182,11 +182,11 @@ def test_the_csv_has_one_row_a_number_with_its_head():
     first = f"mini-clip,CLIP,True,{TASK},mini-imagenet,standard,patch,{TASK},1,attention,"
     lines = rows.to_csv(index=False).splitlines()
     assert lines[1:4] == [
-        first + "-1,0.500000,0.488000,0.512000,400,False,",
-        first + "0,0.400000,,,400,False,",
-        first + "1,0.600000,,,400,False,",
+        first + "-1,,0.500000,0.488000,0.512000,400,False,",
+        first + "0,,0.400000,,,400,False,",
+        first + "1,,0.600000,,,400,False,",
     ]
-    gap = f"mini-resnet,ResNet,True,{TASK},mini-imagenet,standard,patch,{TASK},2,attention,-1,,,,0,False,"
+    gap = f"mini-resnet,ResNet,True,{TASK},mini-imagenet,standard,patch,{TASK},2,attention,-1,,,,,0,False,"
     assert gap + NO_ATTENTION in lines
 
 
@@ -230,3 +230,19 @@ def test_hostile_names_are_escaped(writer):
     text = writer(inside_page(frame(distances(DINO_HEADS, backbone=name, dataset=name, unit=name)), "mini"))
     assert "<script>" not in text
     assert pd.notna(text)
+
+
+def test_numbers_of_two_layers_or_backbones_stand_apart():
+    facts = {**DISTANCE, "task": "locality", "metric": "locality-rho", "tap": "heads", "depth": 1}
+    rho = record(**facts, value=-0.5, other="mini-resnet")
+    block = record(**facts, value=-0.1, other="mini-resnet", other_layer=1, other_tap="block")
+    within = record(**facts, value=0.3, other="mini-dino", other_layer=2, other_tap="mlp")
+    text = markdown_page(inside_page(frame([rho, block, within]), "mini"))
+    assert "-0.500" in text
+    assert "-0.100" not in text
+    assert "0.300" not in text
+    assert "mini-resnet: locality" not in text  # it is what others are compared with, and was run
+    numbers = inside_frame(frame([rho, block, within]), "mini")
+    assert numbers[["layer", "tap", "other", "value"]].to_numpy().tolist() == [
+        ["1", "heads", "mini-resnet", "-0.500000"]
+    ]

@@ -59,9 +59,14 @@ def test_a_damaged_file_is_named_in_one_sentence(tmp_path):
         read_frame(path)
 
 
-def test_a_table_of_something_else_is_told(tmp_path):
-    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(InputError, match=r"found a table without suite, backbone, .*; remove that file"):
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_table_of_something_else_is_named_also_among_records(tmp_path, beside):
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "b.parquet")
+    if beside:
+        write_frame(frame([record()]), tmp_path / "a.parquet")
+    with pytest.raises(
+        InputError, match=r"b\.parquet but found a table without suite, backbone, .*; remove that file"
+    ):
         read_records([tmp_path])
 
 

@@ -14,7 +14,7 @@ from benchmark.features.reader import MeasuredLayers
 from benchmark.features.shards import Shards
 from tasks.base import AnalysisProblem, Findings, Outcome, Score, Source
 from tasks.sources import Batches, ClassificationSources
-from tests.benchmark.doubles import source
+from tests.benchmark.doubles import SPEC, source
 from zoo.features import AttentionMaps
 from zoo.spec import Layer
 from zoo.view.views import ResizeCrop
@@ -38,7 +38,7 @@ def found_in(
 
     Pieces are shown as where memory runs out: a block in pieces, and all blocks behind it, piece by piece.
     """
-    blocks = task.feed.layers([Layer(index + 1) for index in range(len(layers))])
+    blocks = task.feed.layers([Layer(index + 1) for index in range(len(layers))], SPEC)
     view = task.source.view
     collector = MeasuredCollector(task, view, blocks)
     count = layers.shape[1]

@@ -13,7 +13,7 @@ from torch import Tensor
 from tasks.analyses.saliency import SaliencyProblem, SaliencyRule, object_cells
 from tasks.datasets.base import Coverage, RegionImage, Regions
 from tasks.protocols import PAPER, STANDARD
-from tests.benchmark.doubles import MemorySample
+from tests.benchmark.doubles import SPEC, MemorySample
 from tests.tasks.analyses.passes import Pieces, found_in, outcome_of, scores_of
 from tests.tasks.metrics.planted import CASES, agree, built, own
 from tests.tasks.test_clustering import Drawn
@@ -245,9 +245,9 @@ def test_attention_that_is_not_finite_empties_its_block_and_the_rollouts_behind(
 
 def test_all_blocks_up_to_the_last_are_measured() -> None:
     task = problem([[block(16, 16, 0, 0, 8)]], STANDARD.saliency)
-    wanted = task.feed.layers([Layer(0), Layer(3)])
+    wanted = task.feed.layers([Layer(0), Layer(3)], SPEC)
     assert wanted == tuple(Layer(index, "attention") for index in (1, 2, 3))
-    assert task.feed.layers([Layer(0)]) == ()
+    assert task.feed.layers([Layer(0)], SPEC) == ()
 
 
 def test_its_identity_is_that_of_masks_and_numbers() -> None:

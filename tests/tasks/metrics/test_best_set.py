@@ -93,6 +93,18 @@ def test_truly_worse_layers_are_told_apart():
     assert np.mean(apart) > 0.95
 
 
+def test_few_draws_make_the_set_larger_never_smaller():
+    """The bound is a draw: with 19 the furthest one, with fewer there is none."""
+    values = whitened(40, 2) + np.array([0.0, 0.8])
+    assert best_set(ratios(values), resamples=18).tolist() == [True, True]
+    assert best_set(ratios(values), resamples=19).tolist() == [False, True]
+    lost = 0
+    for seed in range(400):
+        g = np.random.default_rng((seed, 1))
+        lost += not best_set(ratios(g.normal(size=(200, 2))), seed=seed, resamples=19).all()
+    assert lost / 400 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
+
+
 def test_strata_and_clusters_count():
     """Differences that lie between strata say nothing about a sample with so many of each."""
     g = np.random.default_rng(0)

@@ -6,12 +6,12 @@ import torch
 
 from tests.zoo.pretrain.toys import SHAPES, shapes
 from zoo.errors import InputError
-from zoo.pretrain.data import Feed, Order, Pictures, seeded
+from zoo.pretrain.data import Batches, Order, Pictures, seeded
 
 
 def test_a_batch_holds_what_was_asked_for() -> None:
     data = shapes(60)
-    batch = Feed(data, torch.device("cpu")).batch(np.array([7, 3]))
+    batch = Batches(data, torch.device("cpu")).of(np.array([7, 3]))
     assert torch.equal(batch.images[1], torch.from_numpy(data.images[3]))
     assert batch.labels.tolist() == [1, 3]
     assert batch.captions == (data.captions[7], data.captions[3])

@@ -1,0 +1,73 @@
+"""Whether heads that look near are like the first blocks of a ConvNet.
+
+Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, section 5
+and figure 5, which leaves open which subsets of heads are taken.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from tasks.metrics.arrays import Floats, Integers
+
+FEWEST = 3
+"""Subsets below which a rank correlation says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadSubsets:
+    """Subsets of the heads of a block against the blocks of a ConvNet.
+
+    Attributes:
+        heads: Heads of each subset, [subsets size], the nearest-looking subset first.
+        distance: Mean distance over which each attends, [subsets].
+        cka: CKA of its outputs, side by side, with each block, [subsets blocks]; NaN where there is none.
+        rho: Spearman's rank correlation of distance and CKA for each block, [blocks]; NaN where there is
+            none: fewer than `FEWEST` subsets, or one of the two does not vary.
+    """
+
+    heads: Integers
+    distance: Floats
+    cka: Floats
+    rho: Floats
+
+
+def window_size(heads: int) -> int:
+    """Heads of a subset: a quarter of them, at least one."""
+    return max(1, heads // 4)
+
+
+def windows(distance: Floats) -> Integers:
+    """Heads of every window of `window_size` neighbours in the order of their distance, [windows size]."""
+    order = np.argsort(distance, kind="stable")
+    return np.lib.stride_tricks.sliding_window_view(order, window_size(len(distance))).copy()
+
+
+def subsets_of(distance: Floats, heads: Floats, across: Floats, blocks: Floats) -> HeadSubsets:
+    """Compare windows of heads with blocks.
+
+    The Gram matrix of concatenated features is the sum of theirs, and HSIC is linear in each of its two Gram
+    matrices, so that of a subset follows from that of its heads.
+
+    Args:
+        distance: Mean distance over which each head attends, [heads].
+        heads: HSIC of the heads' outputs with each other, [heads heads], of plain Gram matrices.
+        across: HSIC of each head's outputs with each block, [heads blocks].
+        blocks: HSIC of each block with itself, [blocks].
+    """
+    chosen = windows(distance)
+    own = np.array([heads[np.ix_(each, each)].sum() for each in chosen])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        cka = across[chosen].sum(axis=1) / np.sqrt(own[:, None] * blocks[None, :])
+    cka[~(own > 0)], cka[:, ~(blocks > 0)] = np.nan, np.nan
+    near = distance[chosen].mean(axis=1)
+    rho = np.array([_rank_correlation(near, column) for column in cka.T])
+    return HeadSubsets(chosen, near, cka, rho)
+
+
+def _rank_correlation(x: Floats, y: Floats) -> float:
+    """Spearman's, in [-1, 1]; NaN where it is not defined."""
+    if len(x) < FEWEST or not np.isfinite(y).all() or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    return float(spearmanr(x, y).statistic)

@@ -1,0 +1,88 @@
+"""Runs of what goes on inside blocks: residual sums, and heads against ConvNets."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.benchmark.runs import Tally, run
+from tests.benchmark.test_own_backbones import examples, writers
+
+TASKS = ("residuals", "residual-cka", "locality")
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Two backbones of somebody's own that show nothing inside their blocks but the attention of one."""
+    monkeypatch.chdir(tmp_path)
+    mixer, attender = next(writers(examples()[0], "Mixer")), next(writers(examples()[1], "Attender"))
+    names = ["own_inside_mixer", "own_inside_attender"]
+    yield [mixer(names[0]), attender(names[1], 'taps=("heads",),', "")]  # type: ignore[operator]
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+def of(records: pd.DataFrame, task: str, backbone: str) -> pd.DataFrame:
+    return records[(records["task"] == task) & (records["backbone"] == backbone)]
+
+
+def test_a_transformer_and_a_convnet(new_place: Callable[[], Path], data: Path) -> None:
+    place = new_place()
+    records = run(place, ["mini-fs", "mini-resnet"], *TASKS, data=data, layers="1-2")
+    assert records.attrs["failures"] == []
+    assert records["analysis"].all()
+    assert records["partial"].all()
+    ratios = of(records, "residuals", "mini-fs")
+    ratios = ratios[ratios["metric"] == "norm-ratio"]
+    places = {(1, "attention"), (1, "mlp"), (2, "attention"), (2, "mlp")}
+    assert set(zip(ratios["layer"], ratios["tap"], strict=True)) == places
+    assert set(ratios["pooling"]) == {"cls", "patch", "all"}
+    assert (ratios["value"] > 0).all()
+    assert (ratios["ci_low"] < ratios["ci_high"]).all()
+    branches = of(records, "residuals", "mini-resnet")
+    assert set(branches.loc[branches["layer"] > 0, "tap"]) == {"branch"}
+    pairs = of(records, "residual-cka", "mini-fs")
+    pairs = pairs[pairs["metric"] == "CKA"]
+    assert len(pairs) == 3 * 6 * 4
+    assert set(pairs["other"]) == {"mini-fs"}
+    # the class token that enters block 1 is the same for all images
+    still = pairs["value"].isna()
+    assert set(zip(pairs[still]["pooling"], pairs[still]["layer"], strict=True)) >= {("cls", 1)}
+    assert (pairs["reason"] != "").tolist() == still.tolist()
+    (rho,) = records.loc[(records["task"] == "locality") & (records["other_layer"] < 0)].to_dict("records")
+    assert (rho["backbone"], rho["layer"], rho["tap"], rho["other"]) == ("mini-fs", 1, "heads", "mini-resnet")
+    assert -1 <= rho["value"] <= 1
+    key = "locality.imagenet.standard.npz"
+    with np.load(place / "out" / "arrays" / "mini-fs--mini-resnet" / key) as arrays:
+        assert arrays["head_cka"].shape == (3, 5)
+        assert (np.diff(arrays["distance"]) > 0).all()
+    with Tally().watching() as tally:
+        again = run(place, ["mini-fs", "mini-resnet"], *TASKS, data=data, layers="1-2")
+    assert tally.loads == []
+    assert again["value"].equals(records["value"])
+    (place / "out" / "arrays" / "mini-fs--mini-resnet" / key).unlink()
+    with Tally().watching() as tally:
+        run(place, ["mini-fs", "mini-resnet"], "locality", data=data, layers="1-2")
+    assert tally.loads == []  # what passes left behind is enough
+    assert (place / "out" / "arrays" / "mini-fs--mini-resnet" / key).exists()
+
+
+def test_networks_that_do_not_show_their_inside_say_so(
+    new_place: Callable[[], Path], data: Path, own: list[str]
+) -> None:
+    place = new_place()
+    records = run(place, [*own, "mini-resnet"], *TASKS, data=data, layers="1")
+    assert records.attrs["failures"] == []
+    for task in TASKS[:2]:
+        for backbone, tap in (("own-mixer", "skip"), ("own-attender", "input")):
+            rows = of(records, task, backbone)
+            assert rows["value"].isna().all()
+            assert rows["reason"].str.contains(f"{backbone} has no .*{tap}").all(), set(rows["reason"])
+    heads = of(records, "locality", "own-attender")
+    assert set(heads["other"]) == {"own-mixer", "mini-resnet"}  # what has no heads stands for a ConvNet
+    assert heads["value"].isna().all()
+    assert heads["reason"].str.contains("own-attender has no .*heads").all(), set(heads["reason"])
+    assert of(records, "residuals", "mini-resnet")["value"].notna().any()

@@ -1,0 +1,90 @@
+"""Several datasets of one's own in one run: each stands for itself, and beside them their mean."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import benchmark
+from benchmark.plan.datasets import own_datasets
+from benchmark.plan.suites import LONGEST_SUITE, images_suite
+from tests import fakes
+from tests.leaderboards.shown import render_page
+from zoo.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two folders of one name with other images of the same names and sizes, and a third."""
+    root = tmp_path_factory.mktemp("images")
+    places = [root / "a" / "im", root / "b" / "im", root / "other"]
+    for seed, place in enumerate(places):
+        fakes.write_fake_class_folders(place, classes=2, images=5, seed=seed)
+    return places
+
+
+def test_each_dataset_has_its_columns_its_comparison_and_a_part_in_the_mean(
+    folders: list[Path], tmp_path: Path
+) -> None:
+    options = {"layers": "1", "workers": 1, "floor": False, "cache": tmp_path / "cache"}
+    tasks = ["knn", "cka", "fewshot"]
+    records = benchmark.run("mini-fs", tasks, images=folders, output=tmp_path / "out", **options)
+    assert records.attrs["failures"] == []
+    names = sorted(records["dataset"].unique())
+    assert [name.rpartition("-")[0] for name in names] == ["im", "im", "other"]
+    for task in tasks:
+        assert sorted(records[records["task"] == task]["dataset"].unique()) == names
+    (suite,) = records["suite"].unique()
+    assert suite == f"images-{'+'.join(names)}"
+    best = records[(records["metric"] == "top-1") & records["primary"]]
+    text = render_page(records, suite)
+    head = next(line for line in text.splitlines() if "mean of 3 datasets" in line)
+    assert head.count("knn top-1, ") == 4
+    row = next(line for line in text.splitlines() if line.startswith("| FS"))
+    assert f" {best['value'].mean():.1f}" in row
+    assert f"knn top-1 (standard): {', '.join(names)}" in text
+    assert all(f"CKA: class token, {name} (standard)" in text for name in names)
+    missing = records[(records["task"] == "fewshot") & records["value"].isna()]
+    assert set(missing["reason"]) == {  # of 5 images a class 4 are for training
+        f"{shots} shots need {shots} readable training images of every class; one class has 4"
+        for shots in (5, 10, 25)
+    }
+    again = benchmark.run("mini-fs", tasks, images=folders[::-1], output=tmp_path / "out", **options)
+    assert set(again["suite"]) == {suite}
+    assert (again["date"] == records["date"]).all()  # nothing was scored again
+
+
+def test_datasets_of_one_name_have_sources_of_their_own(folders: list[Path]) -> None:
+    found = own_datasets([str(place) for place in folders])
+    assert len(found) == 3
+    one, two, other = found.values()
+    assert [one.name, two.name] == list(found)[:2]
+    assert other.name == "other"  # what was stored of it alone serves here, too
+
+
+@pytest.mark.parametrize("second", ["im", "copy/im"])
+def test_the_same_images_twice_are_wrong_usage(folders: list[Path], tmp_path: Path, second: str) -> None:
+    shutil.copytree(folders[0], tmp_path / "im")
+    shutil.copytree(folders[0], tmp_path / "copy" / "im")
+    with pytest.raises(InputError, match=r"--images names the same images twice: .*/im and .*/im"):
+        benchmark.run("mini-fs", "knn", images=[tmp_path / "im", tmp_path / second], output=tmp_path / "out")
+
+
+def test_one_that_is_not_there_is_wrong_usage_before_any_work(folders: list[Path], tmp_path: Path) -> None:
+    out, cache = tmp_path / "out", tmp_path / "cache"
+    with pytest.raises(InputError, match="nowhere, which does not exist"):
+        benchmark.run("mini-fs", "knn", images=[folders[0], "nowhere"], output=out, cache=cache)
+    assert not list(out.rglob("*.parquet"))
+    with pytest.raises(InputError, match="--images takes a word"):
+        benchmark.run("mini-fs", "knn", images=[folders[0], ""], output=out, cache=cache)
+    with pytest.raises(InputError, match="--data and --images exclude each other"):
+        benchmark.run("mini-fs", "knn", images=folders, data=folders[0], output=out, cache=cache)
+
+
+def test_the_suite_is_called_by_its_datasets_in_any_order_and_briefly() -> None:
+    assert images_suite(["a-1", "a-1"]) == "images-a-1"
+    assert images_suite(["b-2", "a-1"]) == images_suite(["a-1", "b-2"]) == "images-a-1+b-2"
+    many = [f"dataset-{number}-00000000" for number in range(19)]
+    assert len(images_suite(many)) <= LONGEST_SUITE
+    assert images_suite(many).startswith("images-19-datasets-")
+    assert images_suite(many) != images_suite([*many[:-1], "x"])

@@ -1,0 +1,103 @@
+"""Trainings of one network: planted CKA, and the page's section on them."""
+
+import numpy as np
+import pytest
+
+from leaderboards.choices.twins import RECIPES, Recipe, Variant, matches, parting, partition_of
+from leaderboards.pages.blocks import Figure, Heading, Table
+from leaderboards.pages.twins import twin_blocks
+from tests.leaderboards.builder import NAN, frame, pair, unsure
+
+FULL, SEED, NOSKIP, RAW = "full", "full-seed1", "full-noskip2", "full-untrained"
+RECIPE = Recipe(FULL, SEED, RAW, (Variant(NOSKIP, "block 2 without skips", without_skip=2),))
+
+
+def pairs(one: str, other: str, table, **changes):  # type: ignore[no-untyped-def]
+    """Records of CKA of the layers 1, 2, ... of two backbones."""
+    return [
+        pair(one, row, other, column, float(value), pooling="patch", **changes)
+        for row, values in enumerate(np.asarray(table, float), start=1)
+        for column, value in enumerate(values, start=1)
+    ]
+
+
+def planted():  # type: ignore[no-untyped-def]
+    parted = [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
+    return [
+        *pairs(FULL, FULL, np.ones((3, 3))),
+        *pairs(NOSKIP, NOSKIP, parted),
+        *pairs(FULL, SEED, np.diag([0.9, 0.8, 0.7])),
+        *pairs(FULL, NOSKIP, np.diag([0.5, 0.4, 0.3])),
+        *pairs(FULL, RAW, np.diag([0.2, 0.1, 0.0])),
+    ]
+
+
+def test_a_checkpoint_is_the_same_as_itself():
+    found = matches(frame(pairs(FULL, FULL, np.ones((3, 3)))), FULL, FULL)
+    assert [(one.layer, one.same, one.best, one.at) for one in found] == [
+        (1, 1, 1, 1),
+        (2, 1, 1, 1),  # the lower block of equal ones
+        (3, 1, 1, 1),
+    ]
+
+
+def test_same_layers_are_the_diagonal_whichever_backbone_stands_first():
+    table = np.arange(9).reshape(3, 3) / 10
+    records = frame(unsure(pairs(SEED, FULL, table), half=0.02))
+    for one, other in ((SEED, FULL), (FULL, SEED)):
+        found = matches(records, one, other)
+        assert [each.same for each in found] == pytest.approx([0, 0.4, 0.8])
+        assert [each.spread for each in found] == pytest.approx([0.02] * 3)
+    assert [each.best for each in matches(records, SEED, FULL)] == pytest.approx([0.2, 0.5, 0.8])
+    assert [each.best for each in matches(records, FULL, SEED)] == pytest.approx([0.6, 0.7, 0.8])
+
+
+def test_backbones_of_other_depths_have_best_matches():
+    table = [[0.9, 0.1, 0.2, NAN], [0.1, 0.2, 0.8, NAN], [NAN, NAN, NAN, NAN]]
+    found = matches(frame(pairs("short", "long", table)), "short", "long")
+    assert [(one.at, one.depth) for one in found[:2]] == [(1, 0.25), (3, 0.75)]
+    assert (found[2].at, np.isnan(found[2].best), np.isnan(found[2].depth)) == (0, True, True)
+    deeper = matches(frame(pairs("short", "long", table)), "long", "short")
+    assert [one.layer for one in deeper] == [1, 2, 3, 4]
+    assert np.isnan(deeper[3].same)
+    assert matches(frame(planted()), FULL, "unknown") == ()
+
+
+def test_a_block_without_skips_parts_its_network():
+    records = frame(planted())
+    assert partition_of(records, NOSKIP, 2).score == 1
+    assert partition_of(records, FULL, 2).score == 0
+    ((variant, own, full),) = parting(records, RECIPE)
+    assert (variant.name, own.score - full.score) == (NOSKIP, 1)
+    assert parting(frame(pairs(FULL, FULL, np.ones((3, 3)))), RECIPE) == []
+
+
+def test_the_section_has_the_ceiling_first_and_the_floor_last():
+    blocks = twin_blocks(frame(planted()), (RECIPE,))
+    assert next(one.text for one in blocks if isinstance(one, Heading)) == "What another training changes"
+    same, parted = (one.frame for one in blocks if isinstance(one, Table))
+    assert same["training"].tolist() == [
+        "full-seed1 (another seed)",
+        "full-noskip2 (block 2 without skips)",
+        "full-untrained (untrained)",
+    ]
+    assert same["2"].tolist() == ["0.800", "0.400", "0.100"]
+    assert parted[["block", "within", "across", "difference", "more by"]].to_numpy().tolist() == [
+        ["2", "1.000", "0.000", "1.000", "1.000"]
+    ]
+    (figure,) = (one for one in blocks if isinstance(one, Figure))
+    assert len(figure.frame) == 9
+
+
+def test_other_poolings_are_tables_and_what_was_not_compared_is_not_said():
+    records = frame(pairs(FULL, SEED, np.eye(3)))
+    cls = twin_blocks(records.assign(pooling="cls"), (RECIPE,))
+    assert [type(one) for one in cls].count(Table) == 1
+    assert not any(isinstance(one, Figure) for one in cls)
+    assert twin_blocks(frame(pairs(FULL, "other", np.eye(3))), (RECIPE,)) == []
+    assert twin_blocks(frame(planted())) == []  # none of the recipes of the package
+
+
+def test_recipes_name_each_backbone_once():
+    names = [name for recipe in RECIPES for name in (recipe.reference, *dict(recipe.members))]
+    assert len(set(names)) == len(names)

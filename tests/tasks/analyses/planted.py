@@ -1,0 +1,100 @@
+"""Blocks with planted skips and branches, through a collector and its shards as in a pass."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmark.features.collectors import MeasuredCollector
+from benchmark.features.loading import Batch, Member
+from benchmark.features.reader import MeasuredLayers
+from benchmark.features.shards import Shards
+from tasks.base import Source
+from tasks.sources import Batches, ClassificationSources
+from tests.benchmark.doubles import SPEC, source
+from zoo.features import AttentionMaps, LayerFeatures, Shown
+from zoo.spec import BackboneSpec, Layer, Tap
+from zoo.view.views import ResizeCrop
+
+SIZE = 32
+VIEW = ResizeCrop(SIZE, SIZE)
+
+
+def noise(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def sources(groups: Sequence[int], batch: int = 4) -> ClassificationSources:
+    """A probe subset of groups of so many images, in batches of so many."""
+    probe: Source = source([[1] * count for count in groups], view=VIEW, joint=True)
+    none = np.zeros(0, np.int64)
+    return ClassificationSources(probe, None, probe, none, none, Batches(batch, None))
+
+
+def features(layer: Layer, tokens: Tensor, cls: bool = True) -> LayerFeatures:
+    """Features of tokens [images tokens dim], whose first is the class token."""
+    side = int((tokens.shape[1] - cls) ** 0.5)
+    patches = tokens[:, int(cls) :].unflatten(1, (side, side))
+    return LayerFeatures(layer, tokens[:, 0] if cls else None, patches)
+
+
+def transformer(index: int, tokens: Mapping[Tap, Tensor], cls: bool = True) -> list[Shown]:
+    """What a block shows whose input, attention and MLP are given; their sums follow unless given, too."""
+    terms = dict(tokens)
+    terms.setdefault("mid", terms["input"] + terms["attention"])
+    terms.setdefault("block", terms["mid"] + terms["mlp"])
+    order: tuple[Tap, ...] = ("input", "attention", "mid", "mlp", "block")
+    return [features(Layer(index, tap), terms[tap], cls) for tap in order]
+
+
+def convnet(index: int, skip: Tensor, branch: Tensor) -> list[Shown]:
+    """What a residual block of a ConvNet shows that rectifies its sum; tokens [images cells dim]."""
+    terms: dict[Tap, Tensor] = {"skip": skip, "branch": branch, "block": (skip + branch).relu()}
+    return [features(Layer(index, tap), value, cls=False) for tap, value in terms.items()]
+
+
+def left_behind(  # type: ignore[no-untyped-def]
+    problem: Any,
+    folder: Path,
+    shown: Mapping[int, Sequence[Shown]],
+    *,
+    spec: BackboneSpec = SPEC,
+    seen: Sequence[Sequence[int]] | None = None,
+    pieces: int = 1,
+) -> MeasuredLayers:
+    """What a pass leaves behind that shows those features of all groups' images together, in order.
+
+    Args:
+        problem: What measures.
+        folder: Where shards go.
+        shown: By block, features of every image.
+        spec: The backbone.
+        seen: For each group, positions of the images that could be read; all if None.
+        pieces: In how many batches each group comes.
+    """
+    src: Source = problem.source
+    scored = [Layer(index) for index in shown]
+    layers = problem.feed.layers(scored, spec)
+    shards = Shards.open(folder, src.shards)
+    start = 0
+    for number, group in enumerate(src.groups):
+        positions = list(range(len(group.samples)) if seen is None else seen[number])
+        collector = MeasuredCollector(problem, src.view, layers)
+        for part in np.array_split(positions, pieces) if positions else []:
+            members = tuple(Member(number, int(place), 1, (SIZE, SIZE)) for place in part)
+            batch = Batch(torch.zeros(len(part), 3, SIZE, SIZE, dtype=torch.uint8), members)
+            for every in shown.values():
+                for one in every:
+                    collector.see(batch, _rows(one, start + part))
+        start += len(group.samples)
+        shards.write(number, collector.finish(range(number, number + 1)))
+    return MeasuredLayers(src, shards, layers)
+
+
+def _rows(shown: Shown, rows: np.ndarray) -> Shown:  # type: ignore[type-arg]
+    if isinstance(shown, AttentionMaps):
+        return AttentionMaps(shown.layer, shown.probabilities[rows], shown.prefix_tokens, shown.cells)
+    return LayerFeatures(shown.layer, None if shown.cls is None else shown.cls[rows], shown.grid[rows])
