@@ -18,6 +18,9 @@ SHOWN = 20
 """Rows of a table of what moved; the others are counted."""
 
 _INSIDE = ".inside.csv"
+_NUMBER = [*KEY, "data"]
+"""What tells a number from all others: only numbers of the same images and ground truth are compared."""
+
 _Key = tuple[str, ...]
 
 
@@ -130,7 +133,7 @@ def _cells(one: Moved) -> dict[str, str]:
 def _moved(row: dict[str, str], today: dict[str, str] | None, limit: float) -> Moved | None:
     """What happened to a number of the baseline; None where nothing did."""
     if today is None:
-        return Moved(row, "", "not measured")
+        return Moved(row, "", "not measured on these images")
     now = today["value"]
     if row["n"] != today["n"]:
         return Moved(row, now, f"of {today['n']} items, before of {row['n']}")
@@ -144,7 +147,7 @@ def _moved(row: dict[str, str], today: dict[str, str] | None, limit: float) -> M
 def _together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The rows of several tables, each number once: suites share results."""
     joined = pd.concat(list(frames), ignore_index=True)[TIDY]
-    return joined.drop_duplicates(["backbone", *KEY[1:]]).reset_index(drop=True)
+    return joined.drop_duplicates(_NUMBER).reset_index(drop=True)
 
 
 def _rows(frame: pd.DataFrame) -> list[dict[str, str]]:
@@ -152,7 +155,7 @@ def _rows(frame: pd.DataFrame) -> list[dict[str, str]]:
 
 
 def _key(row: dict[str, str]) -> _Key:
-    return tuple(row[column] for column in KEY)
+    return tuple(row[column] for column in _NUMBER)
 
 
 def _meant(row: dict[str, str], backbones: Sequence[str]) -> bool:

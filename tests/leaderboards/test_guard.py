@@ -51,7 +51,8 @@ def test_cka_has_a_tolerance_of_its_own():
 
 def test_numbers_that_are_gone_or_of_other_items_count_and_new_ones_do_not():
     reasons = [one.reason for one in moved(numbers(dino=(50.0,)))]
-    assert reasons == ["not measured", "not measured"]  # and the CKA of that layer
+    assert reasons == ["not measured on these images"] * 2  # and the CKA of that layer
+    assert [one.reason for one in moved(numbers(data="d2"))] == ["not measured on these images"] * 2
     assert [one.reason for one in moved(numbers(n=300))] == ["of 300 items, before of 400"] * 2
     assert [one.reason for one in moved(numbers(dino=(NAN, 60.0)))] == ["has no score now"]
     baseline = numbers()
