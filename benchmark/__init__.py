@@ -10,13 +10,14 @@ from textwrap import fill, indent
 from typing import TYPE_CHECKING
 
 from benchmark.request import Request
+from benchmark.request.exchange import CompareRequest
 from benchmark.request.option import called_with
 from leaderboards.records.version import VERSION
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["__version__", "run"]
+__all__ = ["__version__", "compare", "run"]
 
 __version__ = VERSION
 
@@ -48,6 +49,33 @@ def run(request: Request) -> "pd.DataFrame":
     return frame
 
 
+@called_with(CompareRequest, without=("json",))
+def compare(request: CompareRequest) -> "pd.DataFrame":
+    """Compare two backbones that were run, paired, on every task that both ran on the same images.
+
+    Does what ``python -m benchmark compare`` does, with the same options.
+
+    Returns:
+        One row a comparison, with the columns of ``leaderboards.versus.match_frame``. What the numbers show,
+        in words, is ``frame.attrs["conclusion"]``; what could not be compared, and why,
+        ``frame.attrs["left_out"]``.
+
+    Raises:
+        zoo.errors.InputError: Something that was given is wrong, or nothing can be compared.
+
+    Example:
+        >>> import benchmark
+        >>> benchmark.compare("mini-fs", "mini-dino", output="results")  # doctest: +SKIP
+    """
+    from benchmark.exchange.comparison import matched
+    from leaderboards.versus import conclusion, match_frame
+
+    found = matched(request)
+    frame = match_frame(found)
+    frame.attrs |= {"conclusion": conclusion(found), "left_out": list(found.left_out)}
+    return frame
+
+
 def _described(function: Callable[..., object]) -> str:
     """Name, options with their defaults, and documentation of a public function, as text."""
     signature = inspect.signature(function)
@@ -57,4 +85,6 @@ def _described(function: Callable[..., object]) -> str:
     return f"{call}\n\n{indent(inspect.getdoc(function) or '', ' ' * 4)}"
 
 
-__doc__ = "\n\n".join([(__doc__ or "").rstrip(), *map(_described, (run,))])
+_PUBLIC: tuple[Callable[..., object], ...] = (run, compare)
+
+__doc__ = "\n\n".join([(__doc__ or "").rstrip(), *map(_described, _PUBLIC)])

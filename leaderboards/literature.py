@@ -18,7 +18,10 @@ Rule = Literal["best", "layer", "last", "final", "draws"]
 Printed = Literal["percent", "fraction"]
 
 INPUT_SIZE = 224
-"""Side in pixels of the backbones' input in every source, as records tell it (views scale with it)."""
+"""Side in pixels of the backbones' input in every source of ours; views scale with it."""
+
+SIZE = "input_size"
+"""Column that a file may have after the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,7 @@ class Published:
         second_hand: Whether it was read from a third party's transcription.
         not_comparable: Why no run of ours can be compared with it; "" where one can.
         conditions: How it was measured, as far as the protocol does not say so, or differs.
+        input_size: Side in pixels of the backbone's input, as records tell it.
     """
 
     source: str
@@ -102,6 +106,7 @@ class Published:
     second_hand: bool
     not_comparable: str
     conditions: str
+    input_size: int = INPUT_SIZE
 
     @property
     def comparable(self) -> bool:
@@ -114,8 +119,8 @@ class Published:
         return 0.5 * 10.0**-self.decimals
 
 
-COLUMNS = tuple(field.name for field in fields(Published))
-"""Columns of a file, in order."""
+COLUMNS = tuple(field.name for field in fields(Published) if field.name != SIZE)
+"""Columns of a file, in order; `SIZE` may follow."""
 
 UNIQUE = ("table", "backbone", "task", "dataset", "protocol", "metric", "pooling", "rule", "conditions")
 """What no two numbers of a source have in common."""
@@ -146,28 +151,29 @@ def published_for(
     )
 
 
-def read_published(path: Path) -> tuple[Published, ...]:
+def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
     """The numbers of one source.
 
     Args:
-        path: A CSV file with the columns `COLUMNS`, called after its source.
+        path: A CSV file with the columns `COLUMNS`, called after its source; ``input_size`` may follow them.
+        own: Whether the source is the user's and need not be one of `SOURCES`.
 
     Raises:
         InputError: It cannot be read, or a row says something that cannot be.
     """
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
-            rows = list(reader)
+            rows = [(reader.line_num, row) for row in reader]
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"cannot read the published numbers in {path}: {error}") from error
-    if tuple(reader.fieldnames or ()) != COLUMNS:
-        raise InputError(f"expected the columns {', '.join(COLUMNS)} in {path}")
+    if tuple(reader.fieldnames or ()) not in (COLUMNS, (*COLUMNS, SIZE)):
+        raise InputError(f"{path}, line 1: expected the columns {', '.join(COLUMNS)}")
     found: list[Published] = []
     lines: dict[tuple[object, ...], int] = {}
-    for line, row in enumerate(rows, start=2):
+    for line, row in rows:
         where = f"{path}, line {line}"
-        one = _parse(row, where)
+        one = _parse(row, where, (path.stem,) if own else tuple(source.key for source in SOURCES))
         if one.source != path.stem:
             raise InputError(f"{where}: expected the source {path.stem} of the file's name, not {one.source}")
         first = lines.setdefault(tuple(getattr(one, column) for column in UNIQUE), line)
@@ -177,16 +183,16 @@ def read_published(path: Path) -> tuple[Published, ...]:
     return tuple(found)
 
 
-def _parse(row: Mapping[str, str], where: str) -> Published:
-    """One row, checked."""
-    if any(not isinstance(text, str) for text in row.values()) or set(row) != set(COLUMNS):
+def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Published:
+    """One row, checked; its source is one of some."""
+    if any(not isinstance(text, str) for text in row.values()) or set(row) - {SIZE} != set(COLUMNS):
         raise InputError(f"{where}: expected {len(COLUMNS)} cells")
     empty = [name for name in (*UNIQUE, "value") if not row[name].strip()]
     if empty:
         raise InputError(f"{where}: {', '.join(empty)} may not be empty")
     decimals = _whole(row, "decimals", where)
     one = Published(
-        source=_one_of(row, "source", tuple(source.key for source in SOURCES), where),
+        source=_one_of(row, "source", sources, where),
         table=row["table"],
         backbone=row["backbone"],
         task=row["task"],
@@ -204,6 +210,7 @@ def _parse(row: Mapping[str, str], where: str) -> Published:
         second_hand=_one_of(row, "second_hand", ("yes", "no"), where) == "yes",
         not_comparable=row["not_comparable"],
         conditions=row["conditions"],
+        input_size=_whole(row, SIZE, where) or INPUT_SIZE if SIZE in row else INPUT_SIZE,
     )
     _require_comparable(one, where)
     _require_layer(one, where)
@@ -247,7 +254,7 @@ def _whole(row: Mapping[str, str], column: str, where: str) -> int | None:
     text = row[column]
     if not text:
         return None
-    if not re.fullmatch(r"[0-9]{1,3}", text):
+    if not re.fullmatch(r"[0-9]{1,4}", text):
         raise InputError(f"{where}: {column} must be a whole number or empty, not {text!r}")
     return int(text)
 

@@ -11,7 +11,7 @@ from leaderboards.choices.best import best_layers
 from leaderboards.choices.floor import floor_scores
 from leaderboards.choices.selection import is_floor, newest
 from leaderboards.display import ranges_text
-from leaderboards.literature import INPUT_SIZE, Published
+from leaderboards.literature import Published
 
 Verdict = Literal["agrees", "off", "no interval", "partial data", "no score", "not run", "not comparable"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -169,10 +169,10 @@ def _compare(one: Published, run: pd.DataFrame | None) -> Reproduced:
         return _row(one, "not comparable", one.not_comparable)
     if run is None:
         return _row(one, "not run", "there are no records of it")
-    sized = run[run["input_size"] == INPUT_SIZE]
+    sized = run[run["input_size"] == one.input_size]
     if sized.empty:
         sizes = ", ".join(f"{size} px" for size in sorted(set(run["input_size"].tolist())))
-        return _row(one, "not run", f"run at {sizes}, published at {INPUT_SIZE} px")
+        return _row(one, "not run", f"run at {sizes}, published at {one.input_size} px")
     last = sized.loc[sized["date"] == sized["date"].max(), "data"].max()  # scores of other data are not mixed
     found = _measure(one, newest(sized[sized["data"] == last]))
     return _row(one, "not run", found) if isinstance(found, str) else _judged(one, found)

@@ -149,13 +149,16 @@ def _comparable(items: Sequence[Items], metric: str) -> bool:
     return len(shared) >= SHARED * max(len(one.keys) for one in items)
 
 
-def paired_differences(items: Sequence[Items], metric: str, reference: int = 0) -> Differences | None:
+def paired_differences(
+    items: Sequence[Items], metric: str, reference: int = 0, resamples: int | None = None
+) -> Differences | None:
     """Paired differences of several scores from one of them, in their unit.
 
     Args:
         items: Items behind each score, of whatever layers and backbones.
         metric: One of their statistics.
         reference: Which score to compare with.
+        resamples: None for 10,000, or 1,000 of partitions.
 
     Returns:
         Differences of every score on the items that all have; None where those are fewer than 95 % of any.
@@ -166,7 +169,7 @@ def paired_differences(items: Sequence[Items], metric: str, reference: int = 0) 
     most = max(len(one.keys) for one in items)
     if len(common[0].keys) < SHARED * most:
         return None
-    found, scale = differences(measure(common, metric), reference), _scale(items, metric)
+    found, scale = differences(measure(common, metric), reference, resamples=resamples), _scale(items, metric)
     return Differences(scale * found.value, scale * found.low, scale * found.high, found.p)
 
 

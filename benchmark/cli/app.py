@@ -9,8 +9,12 @@ from rich.console import Console
 
 import benchmark
 from benchmark.cli.check import check_command
+from benchmark.cli.compare import compare_command
+from benchmark.cli.export import export_command
+from benchmark.cli.features import features_command
 from benchmark.cli.leaderboard import leaderboard_command
 from benchmark.cli.list import list_command
+from benchmark.cli.merge import merge_command
 from benchmark.cli.pretrain import pretrain_command
 from benchmark.cli.reproduce import reproduce_command
 from benchmark.cli.run import run_command
@@ -32,6 +36,10 @@ app.command("list")(list_command)
 app.command("check")(check_command)
 app.command("leaderboard")(leaderboard_command)
 app.command("reproduce")(reproduce_command)
+app.command("compare")(compare_command)
+app.command("features")(features_command)
+app.command("merge")(merge_command)
+app.command("export")(export_command)
 app.command("pretrain")(pretrain_command)
 app.add_typer(score_app, name="score")
 

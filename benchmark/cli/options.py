@@ -1,6 +1,6 @@
 """Commands made from forms (`benchmark.request.option`): they have the options declared there, no others."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -16,10 +16,16 @@ _CONVERTED = (bool, int, float, Path)
 """Types that the command line makes of a word; of all others, options do."""
 
 
-def command_of(form: Callable[..., Form]) -> Callable[[Callable[[Form], None]], Callable[..., None]]:
+def command_of(
+    form: Callable[..., Form], without: Collection[str] = ()
+) -> Callable[[Callable[[Form], None]], Callable[..., None]]:
     """Make a function of a filled form into a command with the form's options.
 
     Options that are left out have the form's defaults; a wrong value is InputError, as from Python.
+
+    Args:
+        form: The form.
+        without: Names of options that the command does not have.
     """
 
     def decorate(function: Callable[[Form], None]) -> Callable[..., None]:
@@ -28,7 +34,9 @@ def command_of(form: Callable[..., Form]) -> Callable[[Callable[[Form], None]], 
             given = {name: value for name, value in words.items() if value not in (None, [])}
             function(form(**given))
 
-        vars(command)["__signature__"] = Signature([_parameter(one) for one in declared(form)])
+        vars(command)["__signature__"] = Signature(
+            [_parameter(one) for one in declared(form) if one.option.name not in without]
+        )
         return command
 
     return decorate
@@ -39,7 +47,8 @@ def _parameter(one: Declared) -> Parameter:
     if option.default is ...:
         words = f"{option.help.removesuffix('.')}: {', '.join(option.choices)}."
         word = typer.Argument(help=words if option.choices else option.help)
-        return Parameter(option.name, Parameter.KEYWORD_ONLY, annotation=Annotated[str, word])
+        kept = list[str] if option.several else str
+        return Parameter(option.name, Parameter.KEYWORD_ONLY, annotation=Annotated[kept, word])
     names = [] if one.kept is bool else [option.flag, *filter(None, [option.short])]
     described = typer.Option(
         *names,

@@ -22,6 +22,7 @@ def require_writable(output: Path, cache: Path) -> None:
     written = (
         output / "records",
         output / "items",
+        output / "features",
         output / "tables",
         cache / "features",
         cache / "mini-data",

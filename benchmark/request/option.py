@@ -5,7 +5,7 @@ both have exactly its options, with the same names, defaults and words.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from textwrap import fill
@@ -80,7 +80,8 @@ class Option(Generic[Given, Kept]):
 
     def takes(self, expected: str, found: object) -> InputError:
         """The error of being given something else than what is expected."""
-        return InputError(f"{self.flag} takes {expected}; found {shortened(found)}")
+        name = self.name if self.default is ... else self.flag
+        return InputError(f"{name} takes {expected}; found {shortened(found)}")
 
 
 @dataclass(frozen=True)
@@ -99,35 +100,39 @@ def declared(form: Callable[..., object]) -> tuple[Declared, ...]:
     return tuple(Declared(vars(form)[one.name], *get_args(hints[one.name])) for one in fields(form))
 
 
-def called_with(form: Callable[P, Form]) -> Callable[[Callable[[Form], Result]], Callable[P, Result]]:
+def called_with(
+    form: Callable[P, Form], without: Collection[str] = ()
+) -> Callable[[Callable[[Form], Result]], Callable[P, Result]]:
     """Make a function of a filled form into one that is called with the form's options.
 
-    Its signature and its documentation list them all.
+    Its signature and its documentation list them all, but those that it goes without: of the command line.
     """
 
     def decorate(function: Callable[[Form], Result]) -> Callable[P, Result]:
         @wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> Result:
+            for name in kwargs.keys() & set(without):
+                raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}")
             return function(form(*args, **kwargs))
 
         returns = inspect.signature(function).return_annotation
-        vars(called)["__signature__"] = _signature(form).replace(return_annotation=returns)
-        called.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{_list(form)}"
+        vars(called)["__signature__"] = _signature(form, without).replace(return_annotation=returns)
+        called.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{_list(form, without)}"
         return called
 
     return decorate
 
 
-def _signature(form: Callable[..., object]) -> inspect.Signature:
+def _signature(form: Callable[..., object], without: Collection[str]) -> inspect.Signature:
     """The form's, with what may be given as annotations."""
     parameters = inspect.signature(form).parameters
-    given = {one.option.name: one.given for one in declared(form)}
-    return inspect.Signature([one.replace(annotation=given[name]) for name, one in parameters.items()])
+    given = {one.option.name: one.given for one in declared(form) if one.option.name not in without}
+    return inspect.Signature([parameters[name].replace(annotation=kind) for name, kind in given.items()])
 
 
-def _list(form: Callable[..., object]) -> str:
-    """All options with what they are for, as a section of a docstring."""
-    items = (_described(one.option) for one in declared(form))
+def _list(form: Callable[..., object], without: Collection[str]) -> str:
+    """The options with what they are for, as a section of a docstring."""
+    items = (_described(one.option) for one in declared(form) if one.option.name not in without)
     return "\n".join(fill(item, 100, initial_indent=" " * 4, subsequent_indent=" " * 8) for item in items)
 
 

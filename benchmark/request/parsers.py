@@ -79,6 +79,11 @@ def optional_path(value: str | Path | None, option: Of) -> Path | None:
     return None if value is None else path(value, option)
 
 
+def paths(value: str | Path | Sequence[str | Path], option: Of) -> tuple[Path, ...]:
+    """Paths; one alone is a list of one."""
+    return tuple(path(one, option) for one in names(value, option))
+
+
 def whole(value: Whole, option: Of) -> Whole:
     """A whole number that is not below the least of the option, or None where that is the default."""
     if isinstance(value, int) and abs(value) > LARGEST:
@@ -154,6 +159,19 @@ def weights(value: str | Sequence[str] | Mapping[str, str | Path], option: Of) -
         if not (name and sign and where):
             raise option.takes("NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar", one)
         found[name] = Path(where)
+    return found
+
+
+def assignments(value: str | Sequence[str] | Mapping[str, str], option: Of) -> Mapping[str, str]:
+    """Words by name, from a mapping or from NAME=WORD."""
+    if isinstance(value, Mapping):
+        return {text(name, option): text(word, option) for name, word in value.items()}
+    found = {}
+    for one in names(value, option):
+        name, sign, word = one.partition("=")
+        if not (name and sign and word):
+            raise option.takes("NAME=WORD", one)
+        found[name] = word
     return found
 
 

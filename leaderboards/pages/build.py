@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from leaderboards.choices.selection import is_analysis
+from leaderboards.literature import Published
 from leaderboards.pages.beside import write_figures
 from leaderboards.pages.blocks import Page
 from leaderboards.pages.csv import csv_page
@@ -42,6 +43,7 @@ def write_pages(
     items: Path | None = None,
     endings: Sequence[str] = ENDINGS,
     arrays: Path | None = None,
+    published: Sequence[Published] = (),
 ) -> list[Path]:
     """Write the pages of each suite; a reader sees all of a file or none.
 
@@ -54,6 +56,7 @@ def write_pages(
         items: The per-item measurements of the records' run, by which backbones are compared.
         endings: Formats, names of `WRITERS`.
         arrays: What the analyses of the records' run kept beside them, of which pictures are drawn.
+        published: Numbers of others, for a section of the leaderboards.
 
     Returns:
         The pages written, in order, without the pictures beside them.
@@ -66,7 +69,7 @@ def write_pages(
             raise unknown("format", ending, WRITERS)
     written = []
     for suite in suites_of(records):
-        for page in pages_of(records, suite, items, arrays):
+        for page in pages_of(records, suite, items, arrays, published):
             for ending in dict.fromkeys(endings):
                 path = folder / f"{page.name}.{ending}"
                 if ending in BESIDE:
@@ -77,12 +80,16 @@ def write_pages(
 
 
 def pages_of(
-    records: pd.DataFrame, suite: str, items: Path | None = None, arrays: Path | None = None
+    records: pd.DataFrame,
+    suite: str,
+    items: Path | None = None,
+    arrays: Path | None = None,
+    published: Sequence[Published] = (),
 ) -> list[Page]:
     """The pages of one suite: its leaderboard, and its analyses where there are any."""
     own = of_suite(records, suite)
     inside = is_analysis(own)
-    pages = [] if inside.all() else [leaderboard_page(own, suite, items)]
+    pages = [] if inside.all() else [leaderboard_page(own, suite, items, published)]
     return [*pages, inside_page(own, suite, arrays)] if inside.any() else pages
 
 

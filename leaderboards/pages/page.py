@@ -1,5 +1,6 @@
 """A suite's leaderboard: records to a page, the same blocks for the same records in any order."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -8,11 +9,13 @@ from leaderboards.choices.gaps import empty_cells
 from leaderboards.choices.selection import columns_of, is_analysis, newest, score_rows
 from leaderboards.choices.ties import column_ties
 from leaderboards.display import inside_name, page_name
+from leaderboards.literature import Published
 from leaderboards.pages.best import best_blocks
 from leaderboards.pages.blocks import Block, Bullets, Heading, Numbers, Page
 from leaderboards.pages.layers import layer_blocks
 from leaderboards.pages.notation import said
 from leaderboards.pages.provenance import provenance_blocks
+from leaderboards.pages.published import published_blocks
 from leaderboards.pages.similarity import similarity_blocks
 from leaderboards.pages.tidy import tidy_frame
 from leaderboards.pages.twins import twin_blocks
@@ -20,13 +23,16 @@ from leaderboards.pages.wording import ELSEWHERE
 from leaderboards.records.record import of_suite
 
 
-def leaderboard_page(records: pd.DataFrame, suite: str, items: Path | None = None) -> Page:
+def leaderboard_page(
+    records: pd.DataFrame, suite: str, items: Path | None = None, published: Sequence[Published] = ()
+) -> Page:
     """The leaderboard of one suite.
 
     Args:
         records: Columns of `Record`; other suites and analyses are left out.
         suite: Name of the suite.
         items: Folder of the per-item measurements, by which backbones are compared; None for no comparison.
+        published: Numbers of others that stand beside those measured here.
     """
     everything = newest(of_suite(records, suite))
     inside = is_analysis(everything)
@@ -37,7 +43,7 @@ def leaderboard_page(records: pd.DataFrame, suite: str, items: Path | None = Non
         scores = score_rows(own)
         ties = column_ties(scores, items) if items is not None else {}
         blocks += [*best_blocks(scores, columns, ties), *layer_blocks(scores, columns)]
-    blocks += [*similarity_blocks(own), *twin_blocks(own)]
+    blocks += [*published_blocks(own, published), *similarity_blocks(own), *twin_blocks(own)]
     if inside.any():
         blocks.append(said(ELSEWHERE, name=inside_name(suite)))
     name = page_name(suite)

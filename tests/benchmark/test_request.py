@@ -20,12 +20,25 @@ from benchmark.cli.app import app
 from benchmark.cli.options import command_of
 from benchmark.pretrain.options import Pretraining
 from benchmark.request import Request, default_cache, default_workers
+from benchmark.request.exchange import CompareRequest, ExportRequest, MergeRequest
 from benchmark.request.option import declared
+from benchmark.request.pages import LeaderboardRequest, ReproduceRequest
 from tests.benchmark.runs import command
 from zoo.errors import InputError
 
 Form = TypeVar("Form")
-FORMS = pytest.mark.parametrize(("form", "name"), [(Request, "run"), (Pretraining, "pretrain")])
+FORMS = pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        (Request, "run"),
+        (Pretraining, "pretrain"),
+        (CompareRequest, "compare"),
+        (MergeRequest, "merge"),
+        (ExportRequest, "export"),
+        (LeaderboardRequest, "leaderboard"),
+        (ReproduceRequest, "reproduce"),
+    ],
+)
 
 TAPS = "block, input, norm1, query, key, value, heads, attention, mid, norm2, mlp_hidden, mlp, skip, branch"
 
@@ -109,7 +122,8 @@ def test_command_and_form_have_the_same_options(form: type, name: str) -> None:
         assert option.help.endswith(".")
         assert made.help.startswith(option.help.removesuffix("."))
         assert made.required == (option.default is ...)
-        assert made.multiple == option.several if not made.required else not option.several
+        assert getattr(made, "multiple", False) == (option.several and not made.required)
+        assert (made.nargs == -1) == (option.several and made.required)
         if not made.required and not option.several:
             assert made.default == option.default
 

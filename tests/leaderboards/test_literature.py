@@ -281,3 +281,22 @@ def test_a_wrong_file_is_named(tmp_path):
     path.write_text(path.read_text() + "dino,Table 9\n")
     with pytest.raises(InputError, match=f"line 3: expected {len(COLUMNS)} cells"):
         read_published(path)
+
+
+def test_a_file_of_the_users_own_may_be_any_source_and_of_any_size(tmp_path):
+    path = write(tmp_path, GOOD | {"source": "mine", "input_size": "448"}, columns=(*COLUMNS, "input_size"))
+    path = path.rename(tmp_path / "mine.csv")
+    (one,) = read_published(path, own=True)
+    assert (one.source, one.input_size) == ("mine", 448)
+    with pytest.raises(InputError, match="line 2: source must be one of teaching-matters"):
+        read_published(path)
+    with pytest.raises(InputError, match="line 2: source must be one of yours, not 'mine'"):
+        read_published(path.rename(tmp_path / "yours.csv"), own=True)
+
+
+def test_lines_are_those_of_the_file_as_spreadsheets_write_it(tmp_path):
+    path = write(tmp_path, GOOD, GOOD | {"table": "Table 8", "value": "none"})
+    head, *rows = path.read_text().splitlines()
+    path.write_text("\ufeff" + "\n".join([head, "", *rows]))
+    with pytest.raises(InputError, match="line 4: the value must be a percentage"):
+        read_published(path)

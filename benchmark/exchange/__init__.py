@@ -1,0 +1,1 @@
+"""What runs have made, compared, joined and handed on to others."""

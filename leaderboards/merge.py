@@ -1,0 +1,226 @@
+"""Outputs of several runs, of several machines perhaps, as one: records with all that belongs to them."""
+
+import math
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from glob import escape
+from pathlib import Path
+
+import pandas as pd
+
+from leaderboards.check import TOLERANCE
+from leaderboards.records.record import (
+    UNREADABLE,
+    add_suite,
+    read_frame,
+    suites_of,
+    with_all_columns,
+    write_frame,
+)
+from leaderboards.records.seal import companions_of, file_digest, is_older, read_sealed
+from zoo.atomic import whole_file
+from zoo.errors import InputError
+
+IDENTITY = {
+    "backbone": "backbone",
+    "task": "task",
+    "dataset": "dataset",
+    "protocol": "protocol",
+    "data": "data",
+    "revision": "weights",
+    "depth": "depth",
+    "input_size": "input size",
+    "interpolation": "interpolation",
+    "dtype": "dtype",
+    "split": "split",
+}
+"""Columns in which two files of one result agree, and what they are called."""
+
+PLACE = ["layer", "tap", "pooling", "head", "metric", "other", "other_layer", "other_tap"]
+"""What tells the numbers of one file apart."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The records of one backbone (or pair) and task, and the files that belong to them.
+
+    Attributes:
+        folder: The output folder.
+        name: Path of the records below ``folder/records``.
+        frame: The records, as they were written.
+        suites: Suites that they belong to.
+        beside: What belongs to them (items, arrays): name of its folder and path below it.
+    """
+
+    folder: Path
+    name: Path
+    frame: pd.DataFrame
+    suites: tuple[str, ...]
+    beside: Mapping[str, Path]
+
+    @property
+    def path(self) -> Path:
+        """File of the records."""
+        return self.folder / "records" / self.name
+
+    @property
+    def date(self) -> str:
+        """When they were scored."""
+        return str(self.frame["date"].max())
+
+
+def merge_outputs(folders: Sequence[Path], output: Path) -> int:
+    """Put the records, items and arrays of output folders into one, beside what that has already.
+
+    A result that several folders have is kept once, the newest, and belongs to the suites of all. Files are
+    copied as they are, so their seals stay; nothing is written unless all can be.
+
+    Args:
+        folders: Folders that runs have written.
+        output: Folder of the result, which may be one of them.
+
+    Returns:
+        How many results the output has.
+
+    Raises:
+        InputError: A folder has no records, a file is damaged, or two files are different results of one
+            backbone, task, dataset and protocol.
+    """
+    every = [result for folder in folders for result in _results(folder)]
+    if output.resolve() not in [folder.resolve() for folder in folders] and (output / "records").is_dir():
+        every = [*_results(output, strict=False), *every]
+    kept: dict[Path, Result] = {}
+    for result in every:
+        kept[result.name] = _one_of(kept[result.name], result) if result.name in kept else result
+    for result in kept.values():
+        _write(result, output)
+    return len(kept)
+
+
+def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
+    """Why two frames of records are not one result, as a phrase; "" where they are.
+
+    They are where they are of the same weights, images and options and all numbers agree as well as numbers
+    of two machines do (`leaderboards.check.TOLERANCE`). Fingerprints are not compared: they name the times
+    of the images' files, which differ from machine to machine.
+    """
+    for column, called in IDENTITY.items():
+        found = [", ".join(sorted(map(str, set(frame[column])))) for frame in (first, second)]
+        if found[0] != found[1]:
+            one, other = (text or "not known" for text in found)
+            return f"the {called} is {one} in the one and {other} in the other"
+    numbers = [_numbers(frame) for frame in (first, second)]
+    if numbers[0].keys() != numbers[1].keys():
+        return "they are of different layers, poolings or metrics"
+    for place, value in numbers[0].items():
+        second_value = numbers[1][place]
+        if not _alike(value, second_value, str(first["task"].iloc[0]), bool(first["analysis"].iloc[0])):
+            where = f"{place[4]} of layer {place[0]} ({place[2]})"
+            return f"{where} is {_said(value)} in the one and {_said(second_value)} in the other"
+    return ""
+
+
+def _alike(value: float, other: float, task: str, analysis: bool) -> bool:
+    if math.isnan(value) or math.isnan(other):
+        return math.isnan(value) and math.isnan(other)
+    if analysis:
+        return abs(value - other) <= TOLERANCE.analysis * max(abs(value), abs(other))
+    return abs(value - other) <= TOLERANCE.of(task)
+
+
+def _said(value: float) -> str:
+    return "no number" if math.isnan(value) else f"{value:.4g}"
+
+
+def _numbers(frame: pd.DataFrame) -> dict[tuple[object, ...], float]:
+    """The numbers of a file by their place."""
+    places = frame[PLACE].itertuples(index=False, name=None)
+    return dict(zip(places, frame["value"].astype(float), strict=True))
+
+
+def _results(folder: Path, *, strict: bool = True) -> list[Result]:
+    """All results of an output folder, checked.
+
+    Args:
+        folder: The folder.
+        strict: Whether a damaged one is an error; otherwise it is left out.
+
+    Raises:
+        InputError: There are none, or one is damaged.
+    """
+    paths = [path for path in (folder / "records").rglob("*.parquet") if not path.name.startswith(".")]
+    if strict and not paths:
+        raise InputError(
+            f"expected an output folder with records (*.parquet) at {folder}, found none; "
+            "`python -m benchmark run --output` writes one"
+        )
+    found = []
+    for path in sorted(paths):
+        try:
+            found.append(_result(folder, path))
+        except InputError:
+            if strict:
+                raise
+    return found
+
+
+def _result(folder: Path, path: Path) -> Result:
+    name = path.relative_to(folder / "records")
+    frame = read_frame(path)
+    beside = dict(_beside(folder, name, path))
+    return Result(folder, name, frame, tuple(suites_of(with_all_columns(frame.copy()))), beside)
+
+
+def _beside(folder: Path, name: Path, path: Path) -> Iterator[tuple[str, Path]]:
+    """Folders and files of what belongs to some records; raises InputError where it is not as it was."""
+    try:
+        content = read_sealed(path)
+        companions = companions_of(content)
+    except UNREADABLE as error:
+        raise InputError(f"cannot read records {path}: {error}; delete the file and run again") from error
+    for kind, digest in companions.items():
+        there = sorted((folder / kind / name.parent).glob(f"{escape(name.stem)}.*"))
+        own = [one for one in there if file_digest(one) == digest]
+        if not own:
+            state = "are not those that were written" if there else "are not there"
+            raise InputError(
+                f"the {kind} of {path} {state}; copy the whole folder, or delete that file and run again"
+            )
+        yield kind, own[0].relative_to(folder / kind)
+    if is_older(content) and (folder / "items" / name).is_file():
+        yield "items", name
+
+
+def _one_of(first: Result, second: Result) -> Result:
+    """The newer one of two files of one result; raises InputError where they are two results."""
+    frames = [with_all_columns(one.frame.copy()) for one in (first, second)]
+    if reason := difference(*frames):
+        raise InputError(
+            f"{first.path} and {second.path} are two different results: {reason}; remove one of them, or "
+            "merge without it"
+        )
+    newer = second if second.date > first.date else first
+    return replace(newer, suites=tuple(sorted({*first.suites, *second.suites})))
+
+
+def _write(result: Result, output: Path) -> None:
+    """Copy a result, its records last; they are sealed again where they belong to further suites."""
+    for kind, name in result.beside.items():
+        _copy(result.folder / kind / name, output / kind / name)
+    target = output / "records" / result.name
+    if set(result.suites) == set(suites_of(with_all_columns(result.frame.copy()))):
+        _copy(result.path, target)
+        return
+    frame = result.frame
+    for suite in result.suites:
+        frame = add_suite(frame, suite)
+    companions = {kind: file_digest(output / kind / name) for kind, name in result.beside.items()}
+    write_frame(frame, target, companions)
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.resolve() == target.resolve():
+        return
+    with whole_file(target) as temporary:
+        shutil.copyfile(source, temporary)

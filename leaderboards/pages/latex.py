@@ -1,0 +1,77 @@
+"""Tables of cells to LaTeX, as papers want them: booktabs, the best in bold, ties marked."""
+
+import re
+from collections.abc import Sequence
+
+import pandas as pd
+
+from leaderboards.pages.blocks import Cell
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+    "≈": r"$\approx$",
+    "↑": r"$\uparrow$",
+    "†": r"\dag{}",
+}
+_ANY = re.compile("|".join(map(re.escape, _SPECIAL)))
+
+TIED = r"$^{\approx}$"
+
+
+def escaped(text: str) -> str:
+    """Text on one line that LaTeX prints as it is; letters beyond ASCII need UTF-8, today's default."""
+    return _ANY.sub(lambda found: _SPECIAL[found[0]], " ".join(text.split()))
+
+
+def latex_cell(cell: Cell | str) -> str:
+    """A cell with its mark."""
+    if not isinstance(cell, Cell):
+        return escaped(str(cell))
+    text = escaped(cell.text)
+    return {"best": rf"\textbf{{{text}}}", "tied": f"{text}{TIED}", "none": text}[cell.mark]
+
+
+def latex_table(frame: pd.DataFrame, left: int, caption: Sequence[str], label: str) -> str:
+    r"""A table float.
+
+    Args:
+        frame: Text and `Cell`.
+        left: Columns that are aligned left; the others are aligned right.
+        caption: Its sentences.
+        label: By which ``\ref`` finds it, without the ``tab:``.
+    """
+    columns = "".join("l" if place < left else "r" for place in range(len(frame.columns)))
+    heads = " & ".join(escaped(str(column)) for column in frame.columns)
+    rows = [
+        " & ".join(latex_cell(cell) for cell in row) + r" \\"
+        for row in frame.itertuples(index=False, name=None)
+    ]
+    lines = [
+        "% needs \\usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{' '.join(caption)}}}",
+        rf"\label{{tab:{re.sub(r'[^A-Za-z0-9:-]+', '-', label)}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        rf"{heads} \\",
+        r"\midrule",
+        *rows,
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,69 @@
+"""Published numbers beside measured ones, as a table and as a section of a page."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from leaderboards.display import fixed
+from leaderboards.literature import Published
+from leaderboards.pages.blocks import Block, Heading, Table
+from leaderboards.pages.notation import said
+from leaderboards.reproduce import NOT_MEASURED, reproduce
+
+AGREES = (
+    "A published number agrees where it meets the 95 % interval of the measured one. Layers are in brackets. "
+    "How the published numbers were measured is told by their source."
+)
+NONE = "None of the published numbers that were given is of a backbone, task and dataset of this page."
+
+
+def published_blocks(records: pd.DataFrame, published: Sequence[Published]) -> list[Block]:
+    """The section on numbers of others; empty where none are given.
+
+    Args:
+        records: Columns of `Record`, of one suite.
+        published: The numbers of others.
+    """
+    if not published:
+        return []
+    frame = reproduce(records, published)
+    frame = frame[~frame["verdict"].isin(NOT_MEASURED)]
+    heading = Heading(2, "Numbers of others")
+    if frame.empty:
+        return [heading, said(NONE)]
+    table = Table(published_table(frame), left=3, caption="Published and measured numbers")
+    return [heading, said(AGREES), table]
+
+
+def published_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `leaderboards.reproduce.reproduce` as a reader wants them, as text."""
+    return pd.DataFrame(
+        [_cells(row) for row in frame.astype(object).where(frame.notna(), None).to_dict("records")]
+    )
+
+
+def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
+    """One row as text; empty cells where nothing was measured."""
+    protocol = "" if row["protocol"] == "none" else f" ({row['protocol']})"
+    measured, interval = row["measured"] is not None, row["ci_low"] is not None
+    return {
+        "backbone": row["backbone"],
+        "score": f"{row['task']} {row['metric']}, {row['dataset']}{protocol}",
+        "source": f"{row['source']}, {row['table']}{' (second hand)' if row['second_hand'] else ''}",
+        "published": fixed(row["published"], row["decimals"]) + _layer(row["published_layer"], row["rule"]),
+        "measured": fixed(row["measured"], 2) + _layer(row["measured_layer"], row["rule"])
+        if measured
+        else "",
+        "95 % interval": f"{fixed(row['ci_low'], 2)} to {fixed(row['ci_high'], 2)}" if interval else "",
+        "difference": f"{row['difference']:+.2f}" if measured else "",
+        "verdict": row["verdict"],
+        "reason": row["reason"],
+    }
+
+
+def _layer(layer: int | None, rule: str) -> str:
+    """The layer of a score in brackets; the rule where it says so."""
+    if rule == "final":
+        return " (final)"
+    return "" if layer is None else f" ({layer})"

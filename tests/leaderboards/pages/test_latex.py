@@ -1,0 +1,51 @@
+"""LaTeX that compiles whatever the data contain: escaped, balanced, with booktabs and marks."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from leaderboards.pages.blocks import Cell
+from leaderboards.pages.latex import escaped, latex_cell, latex_table
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("my_net & 50 % {x}", r"my\_net \& 50 \% \{x\}"),
+        (r"\input{/etc/passwd}", r"\textbackslash{}input\{/etc/passwd\}"),
+        ("a^2 ~ $1 #3", r"a\textasciicircum{}2 \textasciitilde{} \$1 \#3"),
+        ("1.0 ± 0.5 ↑ †", r"1.0 $\pm$ 0.5 $\uparrow$ \dag{}"),
+        ("a <b> |c|\n d", r"a \textless{}b\textgreater{} \textbar{}c\textbar{} d"),
+    ],
+)
+def test_nothing_in_the_data_is_a_command(text: str, shown: str) -> None:
+    assert escaped(text) == shown
+
+
+def test_cells_have_their_marks() -> None:
+    assert latex_cell(Cell("61.2 ± 0.8", "best")) == r"\textbf{61.2 $\pm$ 0.8}"
+    assert latex_cell(Cell("60.9", "tied")) == r"60.9$^{\approx}$"
+    assert latex_cell("mini_fs") == r"mini\_fs"
+
+
+def test_a_table_is_whole() -> None:
+    frame = pd.DataFrame({"backbone": ["a_b", "c"], "knn top-1 †": [Cell("1.0", "best"), Cell("")]})
+    text = latex_table(frame, 1, ["One.", "Two."], "mini_{x}")
+    assert text.splitlines()[1:] == [
+        r"\begin{table}",
+        r"\centering",
+        r"\caption{One. Two.}",
+        r"\label{tab:mini-x-}",
+        r"\begin{tabular}{lr}",
+        r"\toprule",
+        r"backbone & knn top-1 \dag{} \\",
+        r"\midrule",
+        r"a\_b & \textbf{1.0} \\",
+        r"c &  \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    plain = re.sub(r"\\[\\{}$&#%_]", "", text)
+    assert plain.count("{") == plain.count("}")

@@ -1,0 +1,69 @@
+"""Evaluation results for model cards, read back with the Hub's own classes."""
+
+import pytest
+import yaml
+from huggingface_hub import EvalResultEntry, ModelCard, parse_eval_result_entries
+
+from leaderboards.hub import HubBenchmark, eval_results, model_indices
+from tests.leaderboards.builder import floor, frame, layers, unsure
+from zoo.errors import InputError
+
+KNN = {"data": "d1"}
+SPAIR = {"task": "spair", "dataset": "mini-spair", "metric": "PCK@0.1", "pooling": "grid", "split": "test"}
+PARTIAL = {"partial": True, "coverage": "9 of 10: {pairs} # & 'quoted'"}
+
+
+@pytest.fixture
+def records():
+    return frame(
+        unsure(layers([50.0, 61.23456, 61.0], **KNN)),
+        layers([5.0, 4.0, 3.0], **SPAIR, **PARTIAL),
+        layers([70.0], backbone="owner/net: a #1", **KNN),
+        layers([80.0], backbone="untrained", trained=False, **KNN),
+        floor([1.0, 2.0], **KNN),
+    )
+
+
+def test_the_front_matter_of_a_model_card_is_read_by_the_hub(records):
+    found = model_indices(records)
+    assert set(found) == {"mini-dino", "owner/net: a #1"}
+    card = ModelCard(f"---\n{found['mini-dino']}---\n# A card\n")
+    assert card.data.model_name == "mini-dino"
+    knn, spair = card.data.eval_results
+    assert (knn.task_type, knn.dataset_type, knn.metric_type) == (
+        "image-feature-extraction",
+        "mini-imagenet",
+        "accuracy",
+    )
+    assert (knn.metric_value, knn.dataset_split) == (61.2346, "train, val")
+    assert knn.metric_args["layer"] == 2
+    assert knn.metric_args["confidence_interval_95"] == [60.4346, 62.0346]
+    assert knn.dataset_args == {"data": "d1"}
+    assert (spair.metric_value, spair.metric_args["pooling"]) == (5.0, "grid")
+    assert spair.dataset_args == {"partial": PARTIAL["coverage"]}
+    assert "confidence_interval_95" not in spair.metric_args
+    assert ModelCard(f"---\n{found['owner/net: a #1']}---\n").data.model_name == "owner/net: a #1"
+
+
+def test_a_benchmark_of_the_hub_has_files_of_its_own(records):
+    found = eval_results(records, {"mini-imagenet": HubBenchmark("owner/images", "knn")})
+    assert list(found) == ["mini-dino", "owner/net: a #1"]
+    ((name, text),) = found["mini-dino"].items()
+    assert name == "knn.mini-imagenet.standard.yaml"
+    assert parse_eval_result_entries(yaml.safe_load(text)) == [
+        EvalResultEntry(
+            dataset_id="owner/images",
+            task_id="knn",
+            value=61.2346,
+            date="2026-11-20T10:00:00+00:00",
+            notes="frozen features of layer 2 (cls), knn, standard protocol",
+        )
+    ]
+    assert eval_results(records, {}) == {}
+
+
+def test_a_dataset_without_scores_is_named(records):
+    with pytest.raises(
+        InputError, match="no scores on the dataset 'coco'; there are some on mini-imagenet, "
+    ):
+        eval_results(records, {"coco": HubBenchmark("owner/images", "knn")})

@@ -1,0 +1,196 @@
+"""Two backbones against each other: the numbers, what is refused, and what is said of them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leaderboards.choices.sides import Side, equal_shares
+from leaderboards.choices.versus import Match, match
+from leaderboards.records.files import scored_path, task_key
+from leaderboards.records.items import write_items
+from leaderboards.versus import conclusion, match_frame, match_table
+from tasks.base import Statistic
+from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure
+from zoo.errors import InputError
+
+NAMES = ("mini-dino", "mini-clip")
+DATA = {"data": "d1"}
+COLUMNS = {
+    "knn": {"task": "knn", "dataset": "mini-imagenet", "metric": "top-1", "pooling": "cls"},
+    "spair": {"task": "spair", "dataset": "mini-spair", "metric": "PCK@0.1", "pooling": "grid"},
+}
+HITS = 100.0 * (np.arange(80) % 2)
+"""Half of 80 images are right."""
+
+
+def hits(wrong: int = 0, right: int = 0) -> np.ndarray:
+    """The same with so many images made wrong and right."""
+    values = HITS.copy()
+    values[np.flatnonzero(HITS)[:wrong]] = 0
+    values[np.flatnonzero(HITS == 0)[:right]] = 100
+    return values
+
+
+def scored(folder: Path, backbone: str, task: str, *by_layer: np.ndarray, **changes) -> list:
+    """Records of a backbone, layer by layer, and their items in a folder."""
+    column = COLUMNS[task] | DATA | {"backbone": backbone} | changes
+    key = task_key(column["task"], column["dataset"], "standard")
+    prefix = "other " if column["data"] == "d2" else "image "
+    items = {
+        (layer, "block", column["pooling"]): measured(list(values), column["metric"], prefix=prefix)
+        for layer, values in enumerate(by_layer, start=1)
+    }
+    write_items(items, folder / scored_path(key, backbone))
+    return layers([float(values.mean()) for values in by_layer], **column)
+
+
+@pytest.fixture
+def two(tmp_path) -> pd.DataFrame:
+    """DINO better on k-NN at both layers; nearly equal on SPair."""
+    return frame(
+        scored(tmp_path, "mini-dino", "knn", hits(right=10), hits(right=30)),
+        scored(tmp_path, "mini-clip", "knn", hits(), hits(wrong=10)),
+        scored(tmp_path, "mini-dino", "spair", hits(), hits(right=1)),
+        scored(tmp_path, "mini-clip", "spair", hits(), hits(wrong=1)),
+    )
+
+
+def test_the_best_layers_are_paired_item_by_item(two, tmp_path):
+    found = match(two, tmp_path, NAMES, "best")
+    knn, spair = found.rows
+    assert (knn.first, knn.second) == (Side(2, 2, "cls", 87.5), Side(1, 2, "cls", 50.0))
+    assert knn.difference == pytest.approx(37.5)
+    # 30 of 80 pairs differ by 100, the others by 0: the interval of their mean
+    error = 100 * np.sqrt(30 / 80 * 50 / 80 / 80)
+    assert (knn.ci_low, knn.ci_high) == pytest.approx((37.5 - 2 * error, 37.5 + 2 * error), abs=1.5)
+    assert knn.p < 0.001
+    assert knn.p_corrected == pytest.approx(2 * knn.p)
+    assert (spair.difference, spair.higher) == (pytest.approx(1.25), 0)
+    assert spair.p_corrected == spair.p > 0.05
+    assert [one.higher for one in found.rows] == [1, 0]
+    assert conclusion(found).startswith(
+        "At 5 %, corrected for 2 comparisons, mini-dino scores higher on knn top-1; no difference shows on "
+        "spair PCK@0.1. Each backbone stands at the layer that scores best on the very items"
+    )
+
+
+def test_the_other_way_round_the_signs_turn(two, tmp_path):
+    knn, _ = match(two, tmp_path, NAMES[::-1], "best").rows
+    assert (knn.difference, knn.higher) == (pytest.approx(-37.5), 2)
+
+
+def test_the_same_layers_are_compared_one_by_one(two, tmp_path):
+    found = match(two, tmp_path, NAMES, "same", ["knn"])
+    assert [(one.first.layer, one.second.layer) for one in found.rows] == [(1, 1), (2, 2)]
+    assert [one.difference for one in found.rows] == pytest.approx([12.5, 50.0])
+    assert conclusion(found) == (
+        "At 5 %, corrected for 2 comparisons, mini-dino scores higher on knn top-1 at 2 of 2 depths."
+    )
+
+
+def test_choices_on_other_data_are_told_and_can_take_a_difference_back(two, tmp_path):
+    held = unsure([record(**one) for one in two.to_dict("records")], chosen={1: 0.5, 2: 0.5}, loss=1.0)
+    found = match(frame(held), tmp_path, NAMES, "best", ["knn"])
+    assert found.rows[0].held_out == pytest.approx((62.5 + 87.5) / 2 - (50.0 + 37.5) / 2)
+    assert found.rows[0].higher == 1
+    assert "beside it is the difference when layers are chosen on one half" in conclusion(found)
+    assert match_table(found)["held-out difference"].tolist() == ["+31.2"]
+    turned = frame(held).assign(
+        held_out=lambda rows: rows["held_out"].where(rows["backbone"] == "mini-dino", 99)
+    )
+    found = match(turned, tmp_path, NAMES, "best", ["knn"])
+    assert (found.rows[0].p < 0.001, found.rows[0].higher) == (True, 0)
+    assert "no difference shows on knn top-1" in conclusion(found)
+
+
+def test_many_comparisons_have_resamples_enough_for_a_difference_to_show(tmp_path):
+    labels = np.arange(60) % 3
+    for backbone, clusters in (("mini-dino", labels), ("mini-clip", np.arange(60) % 2)):
+        items = measured(list(labels.astype(float)), "label")
+        values = {"label": items.values["label"], "start 1": clusters.astype(float)}
+        one = replace(items, values=values, statistics={"purity": Statistic("purity", "partition")})
+        places = {(layer, "block", "cls"): one for layer in range(1, 41)}
+        write_items(places, tmp_path / scored_path("cluster-image.mini-imagenet.standard", backbone))
+    column = {"task": "cluster-image", "metric": "purity", **DATA}
+    records = frame(layers([100.0] * 40, **column), layers([36.0] * 40, backbone="mini-clip", **column))
+    found = match(records, tmp_path, NAMES, "same")
+    assert (len(found.rows), {one.higher for one in found.rows}) == (40, {1})
+
+
+def side(layer: int, depth: int) -> Side:
+    return Side(layer, depth, "cls", 1.0)
+
+
+def test_layers_of_unequal_depths_meet_at_equal_shares():
+    shallow, deep = [side(k, 2) for k in (1, 2)], [side(k, 5) for k in range(1, 6)]
+    pairs = [(first.layer, second.layer) for first, second in equal_shares(shallow, deep)]
+    assert pairs == [(1, 3), (2, 5)]  # a half is as near to 2/5 as to 3/5
+    assert [(a.layer, b.layer) for a, b in equal_shares(deep, shallow)] == [(3, 1), (5, 2)]
+    assert [(a.layer, b.layer) for a, b in equal_shares(shallow, deep[4:])] == [(2, 5)]
+    with pytest.raises(InputError, match="at the same share of the depth"):
+        equal_shares(shallow[:1], deep[4:])
+
+
+def test_only_scores_of_the_same_data_are_compared(two, tmp_path):
+    mixed = two[(two["backbone"] == "mini-dino") | (two["task"] == "spair")]
+    mixed = frame(
+        [record(**one) for one in mixed.to_dict("records")],
+        scored(tmp_path, "mini-clip", "knn", hits(), hits(), data="d2"),
+    )
+    found = match(mixed, tmp_path, NAMES, "best")
+    assert [one.column.task for one in found.rows] == ["spair"]
+    assert all("scored on different images or ground truth" in line for line in found.left_out)
+    with pytest.raises(InputError, match=r"cannot be compared: .*different images or ground truth"):
+        match(mixed, tmp_path, NAMES, "best", ["knn"])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rows: rows.assign(data=""), "do not say of which images they are; run again"),
+        (lambda rows: rows[(rows["backbone"] == "mini-dino") | (rows["task"] == "spair")], "has no score"),
+    ],
+)
+def test_what_cannot_be_compared_is_a_sentence(two, tmp_path, change, words):
+    with pytest.raises(InputError, match=f"mini-dino and mini-clip cannot be compared: .*{words}"):
+        match(change(two), tmp_path, NAMES, "best", ["knn"])
+
+
+def test_items_that_are_gone_or_of_other_images_leave_a_task_out(two, tmp_path):
+    scored(tmp_path, "mini-clip", "knn", hits(), hits(), data="d2")
+    (tmp_path / scored_path(task_key("spair", "mini-spair", "standard"), "mini-dino")).unlink()
+    with pytest.raises(InputError, match=r"cannot read them.*scored on different items"):
+        match(two, tmp_path, NAMES, "best")
+
+
+@pytest.mark.parametrize(
+    ("names", "tasks", "words"),
+    [
+        (("mini-dino", "mini-clpi"), (), "there is no backbone 'mini-clpi'; did you mean 'mini-clip'?"),
+        (("mini-dino", "mini-dino"), (), "two different backbones, found mini-dino twice"),
+        (("random", "mini-dino"), (), "random draws"),
+        (NAMES, ("knm",), "there is no task 'knm'; did you mean 'knn'?"),
+    ],
+)
+def test_wrong_names_are_a_sentence(two, tmp_path, names, tasks, words):
+    records = frame([record(**one) for one in two.to_dict("records")], floor([1.0, 2.0], **DATA))
+    with pytest.raises(InputError) as caught:
+        match(records, tmp_path, names, "best", tasks)
+    assert words in str(caught.value)
+
+
+def test_a_table_says_pooling_where_they_differ_and_too_few_items(tmp_path):
+    records = frame(
+        scored(tmp_path, "mini-dino", "knn", np.array([100.0])),
+        scored(tmp_path, "mini-clip", "knn", np.array([0.0]), pooling="mean"),
+    )
+    found: Match = match(records, tmp_path, NAMES, "best")
+    (row,) = match_table(found).to_dict("records")
+    assert row["mini-clip"] == "0.0 (1/1, mean)"
+    assert (row["p"], row["higher"]) == ("", "too few items")
+    assert "scores higher" not in conclusion(found)
+    (numbers,) = match_frame(found).to_dict("records")
+    assert (numbers["score"], numbers["other_score"], numbers["higher"]) == (100.0, 0.0, "")
