@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar
 
 import numpy as np
@@ -145,11 +145,13 @@ class Part:
         rows: Where they are in the batch; the tiles of an image lie side by side.
         view: How they are shown, scaled to the backbone.
         size: Width and height in pixels of the view of the first of them, of which tiles are parts.
+        pixels: What the backbone is shown of them, uint8 RGB [rows 3 height width], on any device.
     """
 
     rows: slice
     view: View
     size: tuple[int, int]
+    pixels: Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,34 @@ class Outcome:
     scores: tuple[Score, ...]
     items: Items | None = None
     empty: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerOutcome:
+    """Scores of one layer and pooling.
+
+    Attributes:
+        layer: Where in the backbone; `zoo.spec.WHOLE_BACKBONE` where the scores are of no single layer.
+        pooling: The vector, ``grid``, or the tokens that an analysis looks at or from.
+        outcome: The scores, or why there are none.
+    """
+
+    layer: Layer
+    pooling: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All that an analysis says of a backbone.
+
+    Attributes:
+        outcomes: Scores of layers, poolings and heads, and of the whole backbone.
+        arrays: Arrays that are kept beside the records, by name.
+    """
+
+    outcomes: tuple[LayerOutcome, ...]
+    arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
 
 
 def digest(*parts: object) -> str:
@@ -271,4 +301,17 @@ class ScoredProblem(MeasuredProblem[Portion], Protocol):
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Scores of one layer from what its groups left behind, in the source's order."""
+        ...
+
+
+class AnalysisProblem(MeasuredProblem[Portion], Protocol):
+    """An analysis, which says something of layers, poolings and heads, or of the backbone as a whole."""
+
+    def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
+        """What the groups say about one backbone.
+
+        Args:
+            measured: For each layer that could be measured, what every group left behind, in the source's
+                order. It is read from disk whenever it is asked for: ask once, and keep what is needed.
+        """
         ...

@@ -144,11 +144,16 @@ TASKS: tuple[TaskEntry, ...] = (
 )
 
 
+INSIDE = "inside"
+"""Stands for all analyses of the registry where tasks are named."""
+
+
 def find_tasks(names: Sequence[str]) -> tuple[TaskEntry, ...]:
     """Tasks of those names; those run by default if none is given.
 
     Args:
-        names: Names of the registry, or ``module:name`` of an entry of somebody's own, with `TaskEntry.bind`.
+        names: Names of the registry, ``inside`` for all of its analyses, or ``module:name`` of an entry of
+            somebody's own, with `TaskEntry.bind`.
 
     Returns:
         Those of the registry in its order, then the others in the order given.
@@ -157,11 +162,16 @@ def find_tasks(names: Sequence[str]) -> tuple[TaskEntry, ...]:
         InputError: There is no task of a name, or what is found there is none.
     """
     own = tuple(_own(name) for name in dict.fromkeys(names) if is_reference(name))
-    known = {task.name: task for task in TASKS}
+    known = [*(task.name for task in TASKS), INSIDE]
     for name in names:
         if name not in known and not is_reference(name):
             raise unknown("task", name, known)
-    return (*(task for task in TASKS if (task.name in names if names else task.default)), *own)
+    return (*(task for task in TASKS if (_asked(task, names) if names else task.default)), *own)
+
+
+def _asked(task: TaskEntry, names: Sequence[str]) -> bool:
+    """Whether a task of the registry is among those names."""
+    return task.name in names or (task.analysis and INSIDE in names)
 
 
 def _own(reference: str) -> TaskEntry:

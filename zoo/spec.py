@@ -57,6 +57,8 @@ class Layer:
     tap: Tap = "block"
 
     def __str__(self) -> str:
+        if self.index < 0:
+            return "all"
         if self.tap == "final":
             return "final"
         return str(self.index) if self.tap == "block" else f"{self.index}.{self.tap}"
@@ -65,6 +67,10 @@ class Layer:
     def place(self) -> tuple[int, int]:
         """Sort key: the order in which one forward reaches layers."""
         return self.index, _ORDER.index(self.tap)
+
+
+WHOLE_BACKBONE = Layer(-1)
+"""Stands where a score is of no single layer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,8 @@ class MeasuredCollector:
                 stop += 1
             members = batch.members[start:stop]
             rows = sum(member.tiles for member in members)
-            yield members, Part(slice(row, row + rows), self._view, first.size)
+            place = slice(row, row + rows)
+            yield members, Part(place, self._view, first.size, batch.pixels[place])
             row, start = row + rows, stop
 
 

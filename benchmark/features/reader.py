@@ -1,11 +1,12 @@
 """What passes have stored, layer by layer: vectors of a source, and measurements of its groups."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.features.collectors import FAILURE
 from benchmark.features.shards import Shards
 from tasks.base import Measurements, Source
 from zoo.spec import Layer
@@ -55,17 +56,55 @@ class VectorReader:
         return int(first.nbytes) * self._source.shards
 
 
-def read_measurements(
-    source: Source, store: Shards, layers: Sequence[Layer]
-) -> dict[Layer, list[Measurements]]:
-    """For each layer, what every group left behind, in the source's order."""
-    wanted = {str(layer): layer for layer in layers}
-    found: dict[Layer, list[dict[str, NDArray[np.generic]]]] = {
-        layer: [{} for _ in source.groups] for layer in layers
-    }
-    for shard in range(source.shards):
-        for name, array in store.arrays(shard).items():
-            group, layer, what = name.split("/", 2)
-            if layer in wanted:
-                found[wanted[layer]][int(group)][what] = array
-    return {layer: list(groups) for layer, groups in found.items()}
+class MeasuredLayers(Mapping[Layer, list[Measurements]]):
+    """For each layer that could be measured, what every group left behind, in the source's order.
+
+    Nothing stays in memory: a layer is read from the shards, which are all there, whenever it is asked for.
+    """
+
+    def __init__(self, source: Source, store: Shards, layers: Sequence[Layer]) -> None:
+        self._source = source
+        self._store = store
+        self.failures = {layer: reason for layer in layers if (reason := self._failure(layer))}
+        self._layers = tuple(layer for layer in layers if layer not in self.failures)
+
+    def __getitem__(self, layer: Layer) -> list[Measurements]:
+        if layer not in self._layers:
+            raise KeyError(layer)
+        found: list[dict[str, NDArray[np.generic]]] = [{} for _ in self._source.groups]
+        for shard, name, group, what in self._names(layer):
+            found[group][what] = self._store.read(shard, name)
+        return list(found)
+
+    def __iter__(self) -> Iterator[Layer]:
+        return iter(self._layers)
+
+    def __len__(self) -> int:
+        return len(self._layers)
+
+    @property
+    def bytes(self) -> int:
+        """Size of what one layer left behind, by the first."""
+        if not self._layers:
+            return 0
+        return sum(array.nbytes for one in self[self._layers[0]] for array in one.values())
+
+    def _failure(self, layer: Layer) -> str:
+        """Why a layer could not be measured; "" if it could."""
+        for shard, name, _, what in self._names(layer):
+            if what == FAILURE:
+                return bytes(np.asarray(self._store.read(shard, name), np.uint8)).decode()
+        return ""
+
+    def _names(self, layer: Layer) -> list[tuple[int, str, int, str]]:
+        """Shard, name of the array, group, and what it is, of all arrays of a layer."""
+        return self._by_layer.get(str(layer), [])
+
+    @cached_property
+    def _by_layer(self) -> dict[str, list[tuple[int, str, int, str]]]:
+        found: dict[str, list[tuple[int, str, int, str]]] = {}
+        for shard in range(self._source.shards):
+            for name in self._store.names(shard):
+                group, layer, what = name.split("/", 2)
+                found.setdefault(layer, []).append((shard, name, int(group), what))
+        return found

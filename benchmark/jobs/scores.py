@@ -5,21 +5,21 @@ from functools import partial
 from time import perf_counter
 
 from benchmark.engines.progress import Reporter
-from benchmark.features.reader import VectorReader, read_measurements
+from benchmark.features.reader import MeasuredLayers, VectorReader
 from benchmark.features.shards import Shards
 from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import ScoreJob
 from benchmark.jobs.passes import Passed
-from benchmark.plan.bound import BoundTask, MeasuredTask, VectorTask
+from benchmark.plan.bound import AnalysisTask, BoundTask, MeasuredTask, VectorTask
 from benchmark.plan.plan import Plan
 from benchmark.scores.assess import assess_outcomes, measured_items
-from benchmark.scores.layers import LayerOutcome, score_measurements, score_vectors
+from benchmark.scores.layers import find, score_measurements, score_vectors
 from benchmark.scores.records import Scored, to_records
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.items import write_items
 from leaderboards.records.record import to_frame, write_frame
-from tasks.base import Outcome
+from tasks.base import Findings, LayerOutcome, Outcome
 from tasks.checks import nothing_read
 
 
@@ -31,9 +31,11 @@ def run_scores(plan: Plan, jobs: Sequence[ScoreJob], passed: Passed, report: Rep
         return ()
     vector = [task for task in plan.tasks.vector if task.key in todo]
     measured = [task for task in plan.tasks.measured if task.key in todo]
+    analyses = [task for task in plan.tasks.analyses if task.key in todo]
     steps: list[tuple[BoundTask, Callable[[], None]]] = [
         *((task, partial(_score_vectors, plan, task, todo[task.key])) for task in vector),
         *((task, partial(_score_measured, task, todo[task.key], passed.refusals)) for task in measured),
+        *((task, partial(_find, task, todo[task.key], passed.refusals)) for task in analyses),
     ]
     failures: list[Failure] = []
     name = jobs[0].setup.spec.name
@@ -59,18 +61,40 @@ def _score_vectors(plan: Plan, task: VectorTask, job: ScoreJob) -> None:
 
 def _score_measured(task: MeasuredTask, job: ScoreJob, refusals: Mapping[str, str]) -> None:
     """Score a task on what its groups left behind, every layer."""
-    begin, layers = perf_counter(), measured_layers(job.setup, task)
-    if task.key in refusals:
-        empty = Outcome((), empty=refusals[task.key])
-        _keep(task, job, [LayerOutcome(layer, task.pooling, empty) for layer in layers], 0, begin)
-        return
+    begin = perf_counter()
+    outcomes = _refused(task, job, refusals)
+    if not outcomes:
+        measured = _measured(task, job)
+        outcomes = score_measurements(task.problem, measured, task.pooling, job.setup.request.workers)
+    _keep(task, job, outcomes, 0, begin)
+
+
+def _find(task: AnalysisTask, job: ScoreJob, refusals: Mapping[str, str]) -> None:
+    """Say what an analysis finds in what its groups left behind, all layers together."""
+    begin = perf_counter()
+    refused = _refused(task, job, refusals)
+    found = Findings(tuple(refused)) if refused else find(task.problem, _measured(task, job), task.pooling)
+    if found.arrays:
+        write_arrays(found.arrays, job.kept.beside["arrays"])
+    _keep(task, job, found.outcomes, 0, begin)
+
+
+def _refused(
+    task: MeasuredTask | AnalysisTask, job: ScoreJob, refusals: Mapping[str, str]
+) -> list[LayerOutcome]:
+    """An empty outcome of every layer of a backbone that cannot show what a task is fed; else none."""
+    if task.key not in refusals:
+        return []
+    empty = Outcome((), empty=refusals[task.key])
+    return [LayerOutcome(layer, task.pooling, empty) for layer in measured_layers(job.setup, task)]
+
+
+def _measured(task: MeasuredTask | AnalysisTask, job: ScoreJob) -> MeasuredLayers:
+    """What the groups of a task left behind."""
     assert job.measured is not None
     source = task.problem.source
-    groups = read_measurements(source, Shards.open(job.measured, source.shards), layers)
-    outcomes = score_measurements(task.problem, groups, task.pooling, job.setup.request.workers)
-    if task.arrays is not None and any(one.outcome.scores for one in outcomes):
-        write_arrays(task.arrays(groups), job.kept.beside["arrays"])
-    _keep(task, job, outcomes, 0, begin)
+    store = Shards.open(job.measured, source.shards)
+    return MeasuredLayers(source, store, measured_layers(job.setup, task))
 
 
 def readers_of(plan: Plan, job: ScoreJob) -> dict[str, VectorReader]:

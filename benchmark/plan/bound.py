@@ -1,24 +1,17 @@
-"""Tasks joined with data: the three kinds of them, and where each belongs in a run."""
+"""Tasks joined with data: the four kinds of them, and where each belongs in a run."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from benchmark.plan.identity import ground_truth, identity, short_digest
 from leaderboards.records.files import task_key
-from tasks.base import MeasuredProblem, Measurements, ScoredProblem, Source, VectorProblem
+from tasks.base import AnalysisProblem, MeasuredProblem, ScoredProblem, Source, VectorProblem
 from tasks.cka import CkaProblem
 from tasks.datasets.base import Coverage
 from tasks.registry import TaskEntry
-from zoo.spec import BackboneSpec, Layer
-
-Arrays = Callable[[Mapping[Layer, Sequence[Measurements]]], Mapping[str, NDArray[np.generic]]]
-"""Makes the arrays that a task keeps beside its records from what each layer's groups left behind."""
+from zoo.spec import BackboneSpec
 
 
 @dataclass(frozen=True)
@@ -62,6 +55,7 @@ class BoundTasks:
 
     vector: "list[VectorTask]" = field(default_factory=list)
     measured: "list[MeasuredTask]" = field(default_factory=list)
+    analyses: "list[AnalysisTask]" = field(default_factory=list)
     comparisons: "list[Comparison]" = field(default_factory=list)
     absent: list[Unbound] = field(default_factory=list)
     broken: list[Unbound] = field(default_factory=list)
@@ -69,12 +63,12 @@ class BoundTasks:
     @property
     def scored(self) -> "list[BoundTask]":
         """Tasks that give scores of one backbone, in the order of the registry as far as they are in it."""
-        return [*self.vector, *self.measured]
+        return [*self.vector, *self.measured, *self.analyses]
 
     @property
     def every(self) -> "list[BoundTask]":
         """All tasks that have data, of every kind."""
-        return [*self.vector, *self.measured, *self.comparisons]
+        return [*self.scored, *self.comparisons]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,17 +140,15 @@ class VectorTask(BoundTask):
 
 @dataclass(frozen=True, eq=False)
 class MeasuredTask(BoundTask):
-    """A task that is fed what a pass shows, leaves small arrays behind and scores them.
+    """A task that is fed what a pass shows, leaves small arrays behind and scores each layer by them.
 
     Attributes:
         problem: The task on its data.
         pooling: What its records call what it is fed: ``grid``, or the tokens that ask (``patch``, ``cls``).
-        arrays: Makes the arrays that are kept beside the records; None where none are.
     """
 
     problem: ScoredProblem[Any]
     pooling: str = "grid"
-    arrays: Arrays | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -171,6 +163,33 @@ class MeasuredTask(BoundTask):
     def join(self, tasks: BoundTasks) -> None:
         """Put it where tasks of its kind are."""
         tasks.measured.append(self)
+
+
+@dataclass(frozen=True, eq=False)
+class AnalysisTask(BoundTask):
+    """An analysis, which is fed what a pass shows and leaves small arrays behind, of all layers together.
+
+    Attributes:
+        problem: The analysis on its data.
+        pooling: What its records call what it looks at where a layer has no value.
+    """
+
+    problem: AnalysisProblem[Any]
+    pooling: str = "patch"
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of everything but the features that decides its numbers."""
+        return self.problem.fingerprint
+
+    @property
+    def measured_problem(self) -> MeasuredProblem[Any]:
+        """What is fed by the pass over its source."""
+        return self.problem
+
+    def join(self, tasks: BoundTasks) -> None:
+        """Put it where tasks of its kind are."""
+        tasks.analyses.append(self)
 
 
 @dataclass(frozen=True, eq=False)

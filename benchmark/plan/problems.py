@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from benchmark.plan.bound import BoundTask, Comparison, MeasuredTask, Subject, VectorTask
+from benchmark.plan.bound import AnalysisTask, BoundTask, Comparison, MeasuredTask, Subject, VectorTask
 from tasks.analyses.attention_distance import AttentionDistance
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
@@ -71,10 +71,9 @@ def cka(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> Com
     return Comparison(_on_probe(entry, data, rules), CkaProblem(data.where, rules.cka))
 
 
-def attention_distance(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> MeasuredTask:
+def attention_distance(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
     """Bind attention distance to the probe subset."""
-    problem = AttentionDistance(data.where)
-    return MeasuredTask(_on_probe(entry, data, rules), problem, "patch", problem.arrays)
+    return AnalysisTask(_on_probe(entry, data, rules), AttentionDistance(data.where))
 
 
 PROBLEMS: Mapping[str, Bind] = {

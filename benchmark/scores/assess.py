@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from benchmark.scores.layers import LayerOutcome
 from leaderboards.records.items import Place
-from tasks.base import Items
+from tasks.base import Items, LayerOutcome
 from tasks.uncertainty import Assessment, assess, intervals_of
 
 Assessments = Mapping[tuple[Place, str], Assessment]

@@ -2,31 +2,20 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from benchmark.features.collectors import FAILURE
-from benchmark.features.reader import VectorReader
-from tasks.base import Measurements, Outcome, ScoredProblem, VectorProblem
+from benchmark.features.reader import MeasuredLayers, VectorReader
+from tasks.base import AnalysisProblem, Findings, LayerOutcome, Outcome, ScoredProblem, VectorProblem
 from zoo.spec import Layer
 
 Piece = TypeVar("Piece")
 
 PARALLEL_BYTES = 1 << 30
 """Layers are scored side by side only while their vectors together stay below this."""
-
-
-@dataclass(frozen=True, slots=True)
-class LayerOutcome:
-    """Scores of one layer and pooling (``grid`` where grids are measured)."""
-
-    layer: Layer
-    pooling: str
-    outcome: Outcome
 
 
 def score_vectors(
@@ -55,22 +44,31 @@ def score_vectors(
 
 def score_measurements(
     problem: ScoredProblem[Any],
-    measured: Mapping[Layer, Sequence[Measurements]],
+    measured: MeasuredLayers,
     pooling: str,
     workers: int,
 ) -> list[LayerOutcome]:
     """Outcomes of a measured problem for every layer, from what its groups left behind."""
 
     def score(layer: Layer) -> LayerOutcome:
-        failed = [one[FAILURE] for one in measured[layer] if FAILURE in one]
-        if failed:
-            reason = bytes(np.asarray(failed[0], np.uint8)).decode()
-            return LayerOutcome(layer, pooling, Outcome((), empty=reason))
         return LayerOutcome(layer, pooling, problem.score(measured[layer]))
 
-    first = next(iter(measured.values()), ())
-    size = sum(array.nbytes for one in first for array in one.values())
-    return _parallel(score, list(measured), workers, size)
+    scored = _parallel(score, list(measured), workers, measured.bytes)
+    return sorted([*_failed(measured, pooling), *scored], key=lambda one: one.layer.place)
+
+
+def find(problem: AnalysisProblem[Any], measured: MeasuredLayers, pooling: str) -> Findings:
+    """What an analysis says, and why layers say nothing that could not be measured."""
+    failed = _failed(measured, pooling)
+    found = problem.findings(measured) if len(measured) else Findings(())
+    return Findings((*failed, *found.outcomes), found.arrays)
+
+
+def _failed(measured: MeasuredLayers, pooling: str) -> list[LayerOutcome]:
+    """Empty outcomes of the layers that could not be measured."""
+    return [
+        LayerOutcome(layer, pooling, Outcome((), empty=reason)) for layer, reason in measured.failures.items()
+    ]
 
 
 def _parallel(

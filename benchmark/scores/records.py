@@ -11,7 +11,6 @@ from pyarrow.parquet import ParquetFile
 
 from benchmark.plan.bound import Subject
 from benchmark.scores.assess import Assessments, place_of
-from benchmark.scores.layers import LayerOutcome
 from leaderboards.records.items import read_items
 from leaderboards.records.record import (
     UNREADABLE,
@@ -24,6 +23,7 @@ from leaderboards.records.record import (
 )
 from leaderboards.records.seal import companions_of, file_digest, is_older, read_sealed
 from leaderboards.records.version import VERSION
+from tasks.base import LayerOutcome
 from zoo.spec import BackboneSpec
 
 

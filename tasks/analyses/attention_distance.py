@@ -14,7 +14,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Source, Statistic, digest
+from tasks.base import (
+    Findings,
+    Group,
+    Items,
+    LayerOutcome,
+    Measurements,
+    Measurer,
+    Outcome,
+    Score,
+    Source,
+    Statistic,
+    digest,
+)
 from tasks.checks import nothing_read
 from tasks.feeds import ATTENTION, AttentionFeed
 from tasks.metrics.attention import attention_distance, cell_distances, patch_attention
@@ -59,28 +71,23 @@ class AttentionDistance:
         """A measurer of some images."""
         return _DistanceMeasurer(view.geometry(ANY_SIZE).size[0])
 
-    def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """Means over the images of one block, all heads together, and each; raises UnreadableImageError."""
-        found = _Distances.read(self.source, measurements)
-        if found is None:
-            raise nothing_read(self.source)
-        if not np.isfinite(found.unit).all():
-            return Outcome((), empty="attention probabilities are not finite")
-        return found.outcome()
+    def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
+        """Means over the images of each block, all heads together, and each; raises UnreadableImageError.
 
-    def arrays(self, groups: Mapping[Layer, Sequence[Measurements]]) -> dict[str, NDArray[np.generic]]:
-        """Distance of every image, block and head on the unit square, and what its axes are.
-
-        Returns:
-            ``distance`` [images blocks heads], ``image`` [images] keys of the images, ``block`` [blocks].
+        Arrays: ``distance`` [images blocks heads] on the unit square, ``image`` [images] keys of the images,
+        ``block`` [blocks].
         """
-        found = {layer: _Distances.read(self.source, parts) for layer, parts in groups.items()}
+        found = {layer: _Distances.read(self.source, measured[layer]) for layer in measured}
         there = {layer: one for layer, one in found.items() if one is not None}
-        return {
+        if not there:
+            raise nothing_read(self.source)
+        outcomes = (LayerOutcome(layer, "patch", one.outcome()) for layer, one in there.items())
+        arrays = {
             "distance": np.stack([one.unit for one in there.values()], axis=1).astype(np.float32),
             "image": np.array(next(iter(there.values())).keys),
             "block": np.array([layer.index for layer in there], np.int64),
         }
+        return Findings(tuple(outcomes), arrays)
 
 
 class _DistanceMeasurer:
@@ -148,6 +155,8 @@ class _Distances:
 
     def outcome(self) -> Outcome:
         """Scores of all heads together and of each, and the images behind them."""
+        if not np.isfinite(self.unit).all():
+            return Outcome((), empty="attention probabilities are not finite")
         # a grid of one cell has no distances at all
         ratio = self.unit / self.uniform if self.uniform else np.zeros_like(self.unit)
         scores: list[Score] = []

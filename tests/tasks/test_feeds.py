@@ -18,6 +18,11 @@ SCORED = (Layer(0), Layer(2), Layer(3), Layer(3, "final"))
 VIEW = ResizeCrop(32, 32)
 
 
+def part(rows: slice) -> Part:
+    """Images of a batch at those rows."""
+    return Part(rows, VIEW, (32, 32), torch.zeros(rows.stop - rows.start, 3, 32, 32, dtype=torch.uint8))
+
+
 def features(layer: Layer, images: int = 3) -> LayerFeatures:
     """Features that tell their image and layer apart."""
     numbers = torch.arange(images).float() + 10 * layer.index
@@ -34,14 +39,14 @@ def test_grids_are_those_of_the_scored_layers() -> None:
     assert GRIDS.shown(Layer(2)) == (Layer(2),)
     assert not GRIDS.whole
     assert WHOLE_GRIDS.whole
-    portion = GRIDS.portion([features(Layer(2))], Part(slice(1, 3), VIEW, (32, 32)))
+    portion = GRIDS.portion([features(Layer(2))], part(slice(1, 3)))
     assert portion[:, 0, 0, 0].tolist() == [21, 22]
 
 
 def test_attention_is_that_of_every_block_of_which_something_is_scored() -> None:
     assert ATTENTION.layers(SCORED) == (Layer(2, "attention"), Layer(3, "attention"))
     assert ATTENTION.shown(Layer(3, "attention")) == (Layer(3, "probabilities"),)
-    portion = ATTENTION.portion([maps(2)], Part(slice(1, 2), VIEW, (32, 32)))
+    portion = ATTENTION.portion([maps(2)], part(slice(1, 2)))
     assert portion.probabilities.shape == (1, 2, 5, 5)
     assert portion.prefix_tokens == 1
     assert portion.cells == (2, 2)
@@ -52,7 +57,7 @@ def test_the_taps_of_a_block_come_together() -> None:
     assert feed.layers(SCORED) == (Layer(2), Layer(3))
     assert feed.shown(Layer(3)) == (Layer(3, "attention"), Layer(3, "mlp"), Layer(3))
     shown: list[Shown] = [features(layer) for layer in feed.shown(Layer(3))]
-    portion = feed.portion(shown, Part(slice(0, 2), VIEW, (32, 32)))
+    portion = feed.portion(shown, part(slice(0, 2)))
     assert list(portion) == ["attention", "mlp", "block"]
     assert all(one.grid.shape[0] == 2 for one in portion.values())
 

@@ -9,10 +9,9 @@ from benchmark.plan.location import DataLocation
 from benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
 from benchmark.plan.suites import STANDARD_SUITE
 from benchmark.scores.assess import assess_outcomes, measured_items
-from benchmark.scores.layers import LayerOutcome
 from benchmark.scores.records import Context, Kept, Scored, is_current, to_records
 from leaderboards.records.files import safe_name
-from tasks.base import Items, Outcome, Score, Statistic
+from tasks.base import Items, LayerOutcome, Outcome, Score, Statistic
 from tasks.clustering import RegionClusterProblem
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from zoo.registry import find

@@ -7,10 +7,10 @@ from torch import Tensor
 
 from benchmark.features.collectors import MeasuredCollector
 from benchmark.features.loading import Batch, Member
-from benchmark.features.reader import read_measurements
+from benchmark.features.reader import MeasuredLayers
 from benchmark.features.shards import Shards
 from tasks.analyses.attention_distance import AttentionDistance
-from tasks.base import Measurements, Source
+from tasks.base import Outcome, Source
 from tasks.sources import Batches, ClassificationSources
 from tests.benchmark.doubles import source
 from zoo.errors import InputError
@@ -35,7 +35,7 @@ def problem(colours: list[list[int]]) -> AttentionDistance:
     return AttentionDistance(ClassificationSources(probe, None, probe, none, none, Batches(4, None)))
 
 
-def measured(task: AttentionDistance, folder, maps: Tensor, seen: int) -> dict[Layer, list[Measurements]]:  # type: ignore[no-untyped-def]
+def measured(task: AttentionDistance, folder, maps: Tensor, seen: int) -> MeasuredLayers:  # type: ignore[no-untyped-def]
     """What a pass leaves behind that shows those maps of the first images of the one group."""
     collector = MeasuredCollector(task, VIEW, LAYERS)
     members = tuple(Member(0, position, 1, (64, 64)) for position in range(seen))
@@ -46,13 +46,18 @@ def measured(task: AttentionDistance, folder, maps: Tensor, seen: int) -> dict[L
             shown = maps.expand(seen, *maps.shape[-3:])
             collector.see(batch, AttentionMaps(Layer(index, "probabilities"), shown, PREFIX, CELLS))
     shards.write(0, collector.finish(range(1)))
-    return read_measurements(task.source, shards, LAYERS)
+    return MeasuredLayers(task.source, shards, LAYERS)
+
+
+def of_layer(task: AttentionDistance, groups: MeasuredLayers, layer: Layer) -> Outcome:
+    """What it says of one layer."""
+    return next(one.outcome for one in task.findings(groups).outcomes if one.layer == layer)
 
 
 def test_planted_heads_have_their_distances(tmp_path) -> None:  # type: ignore[no-untyped-def]
     task = problem([[1, 2, 3]])
     groups = measured(task, tmp_path, heads(), IMAGES)
-    outcome = task.score(groups[Layer(1, "attention")])
+    outcome = of_layer(task, groups, Layer(1, "attention"))
     found = {(score.metric, score.head): score.value for score in outcome.scores}
     assert found["attention-distance", 0] == 0
     assert found["attention-distance", 1] == pytest.approx(0.5909, abs=5e-5)
@@ -67,7 +72,7 @@ def test_planted_heads_have_their_distances(tmp_path) -> None:  # type: ignore[n
 
 def test_arrays_have_images_blocks_and_heads_as_axes(tmp_path) -> None:  # type: ignore[no-untyped-def]
     task = problem([[1, 2, 3]])
-    arrays = task.arrays(measured(task, tmp_path, heads(), 2))  # the third image could not be read
+    arrays = task.findings(measured(task, tmp_path, heads(), 2)).arrays  # the third image could not be read
     assert arrays["distance"].shape == (2, 2, 2)
     assert arrays["image"].tolist() == ["0-0", "0-1"]
     assert arrays["block"].tolist() == [1, 2]
@@ -78,15 +83,15 @@ def test_maps_that_are_not_finite_and_images_that_are_not_there_say_why(tmp_path
     task = problem([[1, 2, 3]])
     broken = heads()
     broken[0, 5, 5] = float("nan")
-    nan = task.score(measured(task, tmp_path / "nan", broken, IMAGES)[LAYERS[0]])
+    nan = of_layer(task, measured(task, tmp_path / "nan", broken, IMAGES), LAYERS[0])
     assert nan.empty == "attention probabilities are not finite"
     with pytest.raises(InputError, match="expected images that can be decoded"):
-        task.score(measured(task, tmp_path / "none", heads(), 0)[LAYERS[0]])
+        task.findings(measured(task, tmp_path / "none", heads(), 0))
 
 
 def test_a_head_that_gives_nothing_to_patches_has_no_distance(tmp_path) -> None:  # type: ignore[no-untyped-def]
     task = problem([[1, 2, 3]])
     maps = torch.zeros_like(heads())
     maps[..., 0] = 1
-    outcome = task.score(measured(task, tmp_path, maps, IMAGES)[LAYERS[0]])
+    outcome = of_layer(task, measured(task, tmp_path, maps, IMAGES), LAYERS[0])
     assert {score.value for score in outcome.scores} == {0}
