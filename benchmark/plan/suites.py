@@ -105,10 +105,11 @@ MINI_SUITE = Suite(
 MINI_INTERVENTIONS = replace(
     MINI_SUITE,
     name="mini-interventions",
-    title="embedded: mini-fs trained otherwise, and untrained networks, on the mini suite's data",
+    title="embedded: one network trained in five ways, and untrained networks, on the mini suite's data",
     backbones=(
-        *("mini-fs", "mini-fs-10pct", "mini-fs-noskip6"),
-        *("mini-fs-untrained", "mini-clip-untrained", "mini-beit-untrained", "mini-resnet-untrained"),
+        *("mini-fs64", "mini-fs64-seed1", "mini-fs64-mean", "mini-fs64-noskip6", "mini-fs64-10pct"),
+        *("mini-fs64-untrained", "mini-fs-untrained"),
+        *("mini-clip-untrained", "mini-beit-untrained", "mini-resnet-untrained"),
     ),
 )
 

@@ -11,6 +11,9 @@ from benchmark.request.option import Option
 OBJECTIVES = ("fs", "clip", "dino", "moco", "mae", "beit", "resnet")
 """Names of the methods of `zoo.pretrain.methods`."""
 
+NARROW_WIDTH = 64
+"""Channels of the networks of ``--narrow``: their entries' names end with it."""
+
 TrainingDtype = Literal["auto", "float32", "bfloat16"]
 Pooling = Literal["cls", "mean"]
 
@@ -62,6 +65,9 @@ class Pretraining:
     no_skip: Option[int | None, int | None] = Option(
         None, "fs: block without skip connections.", parsers.whole, least=1
     )
+    narrow: Option[bool, bool] = Option(
+        False, "fs: the network of 64 channels that variants are compared on.", parsers.switch
+    )
     fraction: Option[float, float] = Option(
         1.0, "fs, resnet: share of the images of each class.", parsers.real
     )
@@ -82,14 +88,21 @@ class Pretraining:
     @property
     def name(self) -> str:
         """Of the backbone: ``mini-<objective>``, and what makes a variant of it."""
-        parts = [f"mini-{self.objective}"]
+        parts = [self.entry]
         if self.pooling is not None:
             parts.append(self.pooling)
         if self.no_skip is not None:
             parts.append(f"noskip{self.no_skip}")
         if self.fraction != 1:
             parts.append(f"{100 * self.fraction:g}pct")
+        if self.seed != 0:
+            parts.append(f"seed{self.seed}")
         return "-".join(parts)
+
+    @property
+    def entry(self) -> str:
+        """Name of the entry whose network is trained."""
+        return f"mini-{self.objective}{NARROW_WIDTH if self.narrow else ''}"
 
     @property
     def command(self) -> str:
@@ -104,6 +117,7 @@ class Pretraining:
         words += f"--batch-size {self.batch_size} --images {self.images}".split()
         words += f"--image-size {self.image_size} --seed {self.seed}".split()
         words += f"--device {self.device} --dtype {self.dtype}".split()
+        words += ["--narrow"] if self.narrow else []
         words += [
             word for name, value in optional.items() if value is not None for word in (name, str(value))
         ]

@@ -53,7 +53,7 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
     chosen = tuned(wish)
     steps = wish.steps or chosen.steps
     wish = replace(wish, dtype="bfloat16" if dtype is torch.bfloat16 else "float32", steps=steps)
-    spec = find([f"mini-{wish.objective}"])[0]
+    spec = find([wish.entry])[0]
     _check(wish, spec)
     require_writable(wish.output, wish.cache)
     folder = wish.output / wish.name
@@ -118,6 +118,8 @@ def tuned(wish: Pretraining) -> Method:
     chosen = method(wish.objective)
     if wish.fraction != 1 and wish.objective not in ("fs", "resnet"):
         raise InputError(f"--fraction is for methods that learn labels (fs, resnet), not {wish.objective}")
+    if wish.narrow and wish.objective != "fs":
+        raise InputError(f"--narrow is for fs, not {wish.objective}")
     changes: dict[str, object] = {"pooling": wish.pooling, "no_skip": wish.no_skip}
     if wish.learning_rate is not None:
         how: Optimisation = chosen.recipe.optimisation

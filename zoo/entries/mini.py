@@ -7,7 +7,7 @@ of the untrained networks come from a seed.
 from dataclasses import replace
 
 from zoo.entries.floor import floor
-from zoo.entries.shapes import MINI
+from zoo.entries.shapes import MINI, MINI_NARROW
 from zoo.normalisation import CLIP, HALF, IMAGENET, Normalisation
 from zoo.spec import BackboneSpec, Stage
 
@@ -72,8 +72,16 @@ _RESNET = BackboneSpec(
 )
 
 
-_FS_10PCT = replace(_FS, name="mini-fs-10pct", data="10 % of the rendered images")
-_FS_NOSKIP = replace(_FS, name="mini-fs-noskip6", supervision=f"{_LABELS}, block 6 without skips")
+_FS64 = replace(_FS, name="mini-fs64", stages=MINI_NARROW.stages(PATCH), heads=MINI_NARROW.heads, parameters=616_512)
+"""The network that variants of one training are compared on: narrower, so that all of them fit the package."""
+
+_VARIANTS = (
+    _FS64,
+    replace(_FS64, name="mini-fs64-seed1", supervision=f"{_LABELS}, another seed"),
+    replace(_FS64, name="mini-fs64-mean", supervision=f"{_LABELS}, by the mean of the patch tokens"),
+    replace(_FS64, name="mini-fs64-noskip6", supervision=f"{_LABELS}, block 6 without skips"),
+    replace(_FS64, name="mini-fs64-10pct", data="10 % of the rendered images"),
+)
 
 
 def _untrained(spec: BackboneSpec) -> BackboneSpec:
@@ -92,7 +100,7 @@ def _untrained(spec: BackboneSpec) -> BackboneSpec:
 
 ENTRIES: tuple[BackboneSpec, ...] = (
     *(_FS, _CLIP, _DINO, _MOCO, _MAE, _BEIT, _RESNET),
-    *(_FS_10PCT, _FS_NOSKIP),
-    *(_untrained(spec) for spec in (_FS, _CLIP, _BEIT, _RESNET)),
+    *_VARIANTS,
+    *(_untrained(spec) for spec in (_FS, _FS64, _CLIP, _BEIT, _RESNET)),
     floor("mini-random", MINI.width, PATCH, SIDE),
 )

@@ -32,6 +32,7 @@ BASE = ViTSize(12, 768, 12)
 LARGE = ViTSize(24, 1024, 16)
 HUGE = ViTSize(32, 1280, 16)
 MINI = ViTSize(12, 96, 3)
+MINI_NARROW = ViTSize(12, 64, 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

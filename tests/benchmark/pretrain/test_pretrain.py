@@ -176,6 +176,8 @@ def test_the_recipe_that_was_asked_for() -> None:
         ({"no_skip": 6}, "mini-fs-noskip6", " --no-skip 6"),
         ({"fraction": 0.1}, "mini-fs-10pct", " --fraction 0.1"),
         ({"learning_rate": 0.002}, "mini-fs", " --learning-rate 0.002"),
+        ({"narrow": True}, "mini-fs64", " --narrow"),
+        ({"narrow": True, "pooling": "mean"}, "mini-fs64-mean", " --narrow --pooling mean"),
     ],
 )
 def test_names_and_commands_of_variants(changes: dict[str, object], name: str, options: str) -> None:
