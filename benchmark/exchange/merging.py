@@ -21,8 +21,8 @@ def merged(request: MergeRequest) -> list[str]:
         if not folder.is_dir():
             raise InputError(f"expected an output folder at {folder}, which does not exist")
     count = merge_outputs(request.folders, request.output)
-    pages = write_pages(
-        read_records([request.output / "records"]), request.output / "tables", request.output / "items"
-    )
+    folder = request.output
+    records = read_records([folder / "records"])
+    pages = write_pages(records, folder / "tables", folder / "items", arrays=folder / "arrays")
     kept = "1 result is" if count == 1 else f"{count} results are"
     return [f"{kept} in {request.output}", *(f"wrote {page}" for page in pages)]

@@ -18,6 +18,7 @@ from benchmark.plan.bound import BoundTask
 from benchmark.plan.plan import Pass, Plan, view_for
 from zoo.errors import InputError
 from zoo.features import Backbone
+from zoo.spec import BackboneSpec
 
 ATTENTION_BYTES = 1 << 29
 """Attention maps of one block for one batch take at most so much."""
@@ -62,21 +63,37 @@ def run_job(plan: Plan, job: Job, loaded: "Loaded", report: Reporter) -> Passed:
         backbone = loaded.backbone()
         reasons = {each.name: backbone.refusal(each.collector.layers) for each in listeners}
         listeners = [each for each in listeners if not reasons[each.name]]
-        result = _show(one, job, listeners, backbone, report)
+        sittings = sittings_of(one, job.setup.spec, listeners)
+        shown = [_show(one, job, sitting, backbone, report) for sitting in sittings]
     except Exception as error:
         return Passed(failures=tuple(_failed(job, plan.task(key), error) for key in job.tasks))
     fed = {name: [task for task in _fed_by(one, name) if task.key in job.tasks] for name in job.listeners}
-    failures = [_failed(job, task, error) for name, error in result.failures.items() for task in fed[name]]
+    errors = [(name, error) for result in shown for name, error in result.failures.items()]
+    failures = [_failed(job, task, error) for name, error in errors for task in fed[name]]
     refusals = {task.key: reason for name, reason in reasons.items() if reason for task in fed[name]}
-    return Passed(result.images, result.unreadable, tuple(failures), refusals)
+    unreadable = tuple(dict.fromkeys(line for result in shown for line in result.unreadable))
+    return Passed(sum(result.images for result in shown), unreadable, tuple(failures), refusals)
+
+
+def sittings_of(one: Pass, spec: BackboneSpec, listeners: Sequence[Listener]) -> list[list[Listener]]:
+    """Listeners that share a forward: all of them, if what they need fits into memory together.
+
+    Where one needs all images of a group at once, whose attention maps together would not fit, those that
+    need maps of any batch sit apart, and are shown smaller ones.
+    """
+    if not listeners:
+        return []
+    apart = [each for each in listeners if _asks_for_maps(each) and not _needs_whole_groups(one, [each])]
+    largest = max(len(group.samples) for group in one.source.groups)
+    if largest <= _fitting(spec) or not apart or not _needs_whole_groups(one, listeners):
+        return [list(listeners)]
+    return [[each for each in listeners if each not in apart], apart]
 
 
 def _show(
     one: Pass, job: Job, listeners: Sequence[Listener], backbone: Backbone, report: Reporter
 ) -> PassResult:
     """The pass over the shards that listeners miss."""
-    if not listeners:
-        return PassResult()
     setup = job.setup
     source = replace(one.source, joint=one.source.joint and _needs_whole_groups(one, listeners))
     shards = set().union(*(listener.missing for listener in listeners))
@@ -96,11 +113,18 @@ def _needs_whole_groups(one: Pass, listeners: Sequence[Listener]) -> bool:
 
 def _batch_size(setup: Setup, listeners: Sequence[Listener]) -> int:
     """The request's, or fewer images where a block's attention maps would not fit (float32)."""
-    spec, size = setup.spec, setup.request.batch_size
-    if not any(layer.tap == "probabilities" for each in listeners for layer in each.collector.layers):
-        return size
+    size = setup.request.batch_size
+    return min(size, _fitting(setup.spec)) if any(map(_asks_for_maps, listeners)) else size
+
+
+def _fitting(spec: BackboneSpec) -> int:
+    """Images, at least one, whose attention maps of one block stay below `ATTENTION_BYTES`."""
     tokens = spec.prefix_tokens + (spec.input_size // spec.patch_size) ** 2
-    return max(1, min(size, ATTENTION_BYTES // (4 * (spec.heads or 1) * tokens**2)))
+    return max(1, ATTENTION_BYTES // (4 * (spec.heads or 1) * tokens**2))
+
+
+def _asks_for_maps(listener: Listener) -> bool:
+    return any(layer.tap == "probabilities" for layer in listener.collector.layers)
 
 
 class Loaded:

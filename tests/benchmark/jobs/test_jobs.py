@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 
 from benchmark.api import carry_out
 from benchmark.engines.progress import Silent
+from benchmark.jobs import passes
 from benchmark.jobs.failures import NO_MEMORY, DiskFullError, Failure, failure
 from benchmark.jobs.fingerprints import records_print, signature
 from benchmark.jobs.prepare import Prepared, prepare
@@ -18,9 +20,10 @@ from benchmark.plan.location import DataLocation
 from benchmark.plan.plan import Plan, PlanRecipe, fewest_passes, make_plan
 from benchmark.plan.suites import STANDARD_SUITE
 from benchmark.request import Request
+from tasks.cka import CkaProblem
 from tasks.protocols import PAPER
 from tests.benchmark.conftest import BACKBONES
-from tests.benchmark.runs import TASKS, run
+from tests.benchmark.runs import TASKS, Tally, assert_same_records, run
 from zoo.errors import InputError
 from zoo.registry import find
 
@@ -145,7 +148,7 @@ def test_scores_and_comparisons_without_memory_are_lost_alone(
     place = new_place()
     with monkeypatch.context() as patch:
         patch.setattr("benchmark.jobs.scores.score_vectors", _full)
-        patch.setattr("benchmark.jobs.comparisons.compare", _full)
+        patch.setattr(CkaProblem, "compare", _full)
         records = run(place, ["mini-random"], "knn", "davis", "cka", data=data, layers="1")
     assert records.attrs["failures"] == [f"mini-random, knn: {NO_MEMORY}", f"cka: {NO_MEMORY}"]
     assert set(records["task"]) == {"davis"}
@@ -159,3 +162,19 @@ def test_a_backbone_that_cannot_be_identified_is_a_failure_of_its_own(data: Path
     (found,) = summary.done.failures
     assert (found.backbone, found.task, found.bad_input) == ("moco-s16", "", True)
     assert set(summary.records["backbone"]) == {"mini-random"}
+
+
+def test_attention_maps_that_do_not_fit_beside_whole_groups_have_a_forward_of_their_own(
+    data: Path, new_place: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown() -> tuple[Tally, pd.DataFrame]:
+        with Tally().watching() as tally:
+            found = run(new_place(), ["mini-fs"], "cka", "attention-distance", data=data, layers="1-2")
+        return tally, found
+
+    together, records = shown()
+    monkeypatch.setattr(passes, "ATTENTION_BYTES", 5 * 4 * 3 * 65**2)  # five images of three heads
+    apart, same = shown()
+    assert set(together.opened.values()) == {1}
+    assert set(apart.opened.values()) == {2}
+    assert_same_records(same, records)

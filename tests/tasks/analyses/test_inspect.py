@@ -51,11 +51,15 @@ def test_filters_are_taken_as_they_act_on_colours_from_zero_to_one() -> None:
 def test_what_a_backbone_has_not_got_has_no_value_and_its_reason() -> None:
     found = TASK.findings(NONE, ONE)
     assert not found.arrays
-    said = [(one.outcome.metric, one.outcome.empty, one.outcome.scores) for one in found.outcomes]
-    assert said == [("", "no filters.", ()), ("position-distance-rho", "no positions.", ())]
+    filters, positions = (one.outcome for one in found.outcomes)
+    assert not filters.scores
+    assert not positions.scores
+    assert filters.empty == "no filters."
+    assert positions.missing == {"position-distance-rho": "no positions."}
     still = TASK.findings(Weights(torch.ones(4, 3, 2, 2), torch.zeros(2, 2, 3), None, {}), ONE)
-    reasons = [one.outcome.empty for one in still.outcomes]
-    assert reasons == ["all filters are the same", "a position is zero and has no direction"]
+    filters, positions = (one.outcome for one in still.outcomes)
+    assert filters.empty == "all filters are the same"
+    assert positions.missing == {"position-distance-rho": "a position is zero and has no direction"}
 
 
 def test_a_bias_table_is_kept_without_a_number() -> None:

@@ -14,7 +14,7 @@ from benchmark.features.shards import Shards
 from tasks.analyses.localisation import LocalisationProblem, LocalisationRule
 from tasks.metrics.localisation import image_patches
 from tasks.sources import Batches, ClassificationSources
-from tests.benchmark.doubles import source
+from tests.benchmark.doubles import SPEC, source
 from zoo.errors import InputError
 from zoo.features import LayerFeatures
 from zoo.spec import Layer
@@ -111,6 +111,6 @@ def test_what_cannot_be_compared_says_why(tmp_path: Path) -> None:
 
 def test_blocks_are_measured_whatever_is_scored_of_them() -> None:
     layers = (Layer(0), Layer(2, "mlp"), Layer(2), Layer(3, "final"))
-    assert problem().feed.layers(layers) == (Layer(0), Layer(2), Layer(3))
+    assert problem().feed.layers(layers, SPEC) == (Layer(0), Layer(2), Layer(3))
     assert problem().feed.whole
     assert problem().fingerprint != problem(cells=4).fingerprint

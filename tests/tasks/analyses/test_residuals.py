@@ -176,8 +176,8 @@ def test_the_block_where_the_class_token_stops_skipping(tmp_path: Path) -> None:
     assert values(one.outcome) == {"phase-transition": 3}
     never = find(tmp_path / "never", {1: block(1, 9)})
     one = next(each for each in never.outcomes if each.layer == Layer(-1, "attention"))
-    assert one.outcome.empty == "in no block is the ratio of the patches above the class token's"
-    assert one.metric == "phase-transition"
+    reason = "in no block is the ratio of the patches above the class token's"
+    assert one.outcome.missing == {"phase-transition": reason}
 
 
 def test_without_a_class_token_there_are_patches_only(tmp_path: Path) -> None:
@@ -185,7 +185,8 @@ def test_without_a_class_token_there_are_patches_only(tmp_path: Path) -> None:
     found = find(tmp_path, {1: transformer(1, terms, cls=False)})
     assert {one.pooling for one in found.outcomes} == {"patch"}
     assert values(outcome(found, Layer(1, "attention"), "patch"))["norm-ratio"] == pytest.approx(2)
-    assert outcome(found, Layer(-1, "mlp"), "patch").empty == "there is no class token"
+    lacking = outcome(found, Layer(-1, "mlp"), "patch").missing
+    assert lacking == {"phase-transition": "there is no class token"}
 
 
 def test_a_convnet_has_one_half_and_grids_that_shrink(tmp_path: Path) -> None:
