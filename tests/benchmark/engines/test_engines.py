@@ -109,8 +109,8 @@ class Impatient(Heard):
 def test_an_interrupt_ends_a_run_whose_process_was_killed() -> None:
     begin = time.monotonic()
     with pytest.raises((KeyboardInterrupt, WorkerDiedError)):
-        ProcessEngine(1, threads=None).map(_number, [60.0], Impatient())
-    assert time.monotonic() - begin < 30
+        ProcessEngine(1, threads=None).map(_number, [600.0], Impatient())
+    assert time.monotonic() - begin < 300
 
 
 def test_only_small_backbones_on_a_processor_run_side_by_side() -> None:

@@ -150,7 +150,7 @@ def grid_of(shown: Shown) -> Tensor:
 
 def test_a_block_without_skips(loader: Loader) -> None:
     """In the middle of such a block is what attention gives, alone, and at its end what the MLP gives."""
-    backbone = loader(find(["mini-fs-noskip6"])[0])
+    backbone = loader(find(["mini-fs64-noskip6"])[0])
     assert isinstance(backbone, HookedBackbone)
     for index in (5, 6):
         seen = block_of(backbone, index, pixels(2, 64, 64))
