@@ -61,7 +61,7 @@ def test_without_skips_the_class_stays_and_places_are_lost() -> None:
     frame = frame[(frame["backbone"] == "mini-fs64-noskip6") & (frame["tap"] == "block")]
     rows = frame[frame["pooling"].isin(["cls", "grid"])].set_index(["task", "layer"])
     values = pd.to_numeric(rows["value"])
-    assert values["knn", "6"] > 1.2 * values["knn", "5"]
+    assert values["knn", "6"] > 1.1 * values["knn", "5"]
     for task in ("davis", "spair"):
         assert values[task, "6"] < values[task, "5"] / 2
 

@@ -34,8 +34,9 @@ def probe_blocks(ranked: pd.DataFrame, analyses: pd.DataFrame) -> list[Block]:
         analyses: Records of analyses.
     """
     blocks: list[Block] = []
-    rows = ranked[ranked["task"].isin(PROBES) & ranked["primary"].astype(bool) & (ranked["tap"] == "block")]
-    rows = rows[rows["value"].notna() & ~is_floor(rows)]
+    rows = ranked[ranked["task"].isin(PROBES) & (ranked["tap"] == "block") & ~is_floor(ranked)]
+    # the primary metric in every pooling, not only in that of tables
+    rows = rows[rows["metric"].isin(rows.loc[rows["primary"].astype(bool), "metric"]) & rows["value"].notna()]
     for key in sorted(set(zip(*(rows[name] for name in ("task", "dataset", "protocol")), strict=True))):
         own = rows[(rows["task"] == key[0]) & (rows["dataset"] == key[1]) & (rows["protocol"] == key[2])]
         blocks.append(_figure(own, analyses, key))

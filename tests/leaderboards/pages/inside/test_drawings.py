@@ -227,7 +227,8 @@ def test_numbers_of_whole_backbones_have_a_table_of_their_own(planted):
 
 def test_probes_are_drawn_beside_the_analyses(planted):
     scores = {"task": "fewshot", "metric": "top1-10shot", "backbone": "mini-dino"}
-    ranked = [*layers([10.0, 20.0], **scores), *layers([15.0, 30.0], **scores, pooling="mean")]
+    means = layers([15.0, 30.0], **scores, pooling="mean", primary=False)
+    ranked = [*layers([10.0, 20.0], **scores), *means]
     drawn = inside_page(frame(records("token-probes", TWO, depth=2), ranked), "mini", planted)
     probes = pictures(drawn)[-1]
     assert probes.name == f"fewshot.{DATASET}.standard.poolings"
