@@ -1,8 +1,8 @@
 """Every backbone that comes with the package gives the scores of the committed leaderboards, on every task.
 
 The whole path is walked, from rendering the datasets over the packaged weights to the numbers, at an early, a
-middle and a late layer; of other trainings of one network at a middle one. ``python -m benchmark run`` and ``leaderboard --tables leaderboards/tables`` write
-the committed numbers again.
+middle and a late layer; of other trainings of one network at a middle one. ``python -m benchmark run`` and
+``leaderboard --tables leaderboards/tables`` write the committed numbers again.
 """
 
 from pathlib import Path
