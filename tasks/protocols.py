@@ -103,6 +103,7 @@ _LINEAR = SoftmaxRule(
     momentum=0.9,
     rates=(0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
     held_out=100,
+    least=4,
     seed=0,
 )
 

@@ -27,7 +27,8 @@ class SoftmaxRule:
         batch: Images of a batch at most.
         momentum: Of stochastic gradient descent, in [0, 1).
         rates: Learning rates for a batch of `RATED_BATCH`, which are tried at once.
-        held_out: One in so many training images of a class chooses the rate, one at least.
+        held_out: One in so many training images of a class chooses the rate.
+        least: So many of a class at least, but no more than half of it.
         seed: Of the held-out images, and of the order of the others.
     """
 
@@ -36,6 +37,7 @@ class SoftmaxRule:
     momentum: float
     rates: tuple[float, ...]
     held_out: int
+    least: int
     seed: int
 
 
@@ -63,14 +65,14 @@ class SoftmaxProbe:
 def held_out(labels: Integers, classes: int, rule: SoftmaxRule) -> NDArray[np.bool_]:
     """Which training images choose the learning rate: [n].
 
-    Of each class one in ``rule.held_out`` images, rounded, and at least one where it has two; which ones is
-    drawn by one generator in the order of the classes.
+    Of each class one in ``rule.held_out`` images, rounded, and at least ``rule.least``, but no more than half;
+    which ones is drawn by one generator in the order of the classes.
     """
     generator = np.random.default_rng(rule.seed)
     chosen = np.zeros(len(labels), np.bool_)
     for label in range(classes):
         rows = generator.permutation(np.flatnonzero(labels == label))
-        chosen[rows[: min(max(1, round(len(rows) / rule.held_out)), len(rows) - 1)]] = True
+        chosen[rows[: min(max(rule.least, round(len(rows) / rule.held_out)), len(rows) // 2)]] = True
     return chosen
 
 

@@ -77,7 +77,7 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
         FewShotRule((10, 1, 5, 25), (0, 1, 2), PENALTIES, 5, 1024.0),
         FewShotRule((10, 1, 5, 25), (0, 1, 2), (), 5, 1024.0),
     ),
-    "linear": (SoftmaxRule(20, 1024, 0.9, RATES, 100, 0), SoftmaxRule(20, 1024, 0.9, RATES, 100, 0)),
+    "linear": (SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0), SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0)),
     "clusters": (ClusterRule(10, 0, Tiles(448, 224)), ClusterRule(10, 0, Tiles(448, 224))),
     "cka": (CkaRule(("cls", "mean", "patch"), False), CkaRule(("cls", "patch", "all"), True)),
     "maps": (MapRule(False, 6), MapRule(True, 6)),
