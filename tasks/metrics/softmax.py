@@ -65,8 +65,8 @@ class SoftmaxProbe:
 def held_out(labels: Integers, classes: int, rule: SoftmaxRule) -> NDArray[np.bool_]:
     """Which training images choose the learning rate: [n].
 
-    Of each class one in ``rule.held_out`` images, rounded, and at least ``rule.least``, but no more than half;
-    which ones is drawn by one generator in the order of the classes.
+    Of each class one in ``rule.held_out`` images, rounded, and at least ``rule.least``, but no more than
+    half; which ones is drawn by one generator in the order of the classes.
     """
     generator = np.random.default_rng(rule.seed)
     chosen = np.zeros(len(labels), np.bool_)

@@ -75,7 +75,7 @@ _RESNET = BackboneSpec(
 _FS64 = replace(
     _FS, name="mini-fs64", stages=MINI_NARROW.stages(PATCH), heads=MINI_NARROW.heads, parameters=616_512
 )
-"""The network that variants of one training are compared on: narrower, so that all of them fit the package."""
+"""The network that variants of one training are compared on: narrower, so that all fit the package."""
 
 _VARIANTS = (
     _FS64,
