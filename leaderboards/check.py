@@ -70,7 +70,7 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
     Rows that are missing or new, values beyond the tolerance, counts and partial data; not dates, versions,
     devices or which layer is best. Of intervals, only whether they are there; they move with the scores, and
     how often a layer is chosen and what is tied move more than the scores do. Analyses are compared where
-    they are committed or in the records. Where either has several sets of data by one name, each is compared
+    the records have any: they are not run where no task is named. Where either has several sets of data by one name, each is compared
     with the one of its digest.
 
     Returns:
@@ -83,7 +83,7 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
         described = is_analysis(own)
         if not described.all() or (folder / f"{ranked}.csv").is_file():
             sentences += _check_page(folder, ranked, TIDY, tidy_frame(own, suite), tolerance)
-        if described.any() or (folder / f"{inside}.csv").is_file():
+        if described.any():
             sentences += _check_page(folder, inside, INSIDE, inside_frame(own, suite), tolerance)
     return sentences
 

@@ -123,8 +123,13 @@ def _sentence(key: Key, layers: set[tuple[int, str]], label: str) -> str:
     named = [ranges_text(blocks)] if blocks else []
     named += ["final"] if any(tap == "final" for _, tap in layers) else []
     inside = {one: [layer for layer, tap in layers if tap == one] for one in SUBLAYER_TAPS}
-    named += [f"{tap} of {ranges_text(found)}" for tap, found in inside.items() if found]
+    named += [f"{tap} of {_blocks_text(found)}" for tap, found in inside.items() if found]
     where = f", {'layer' if len(layers) == 1 else 'layers'} {', '.join(named)}" if named else ""
     how = f", {pooling_name(pooling)}" if pooling else ""
     label += f" with {other}" if other else ""
     return f"{label}: {task} on {dataset} ({protocol}){how}{where}: {reason.rstrip('.')}."
+
+
+def _blocks_text(layers: list[int]) -> str:
+    """Numbers of blocks in words; scores of no single block have a number below 0."""
+    return ranges_text(layers) if min(layers) >= 0 else "all blocks"

@@ -165,6 +165,12 @@ def test_missing_layers_are_named_and_backbones_that_were_not_run():
     ]
 
 
+def test_a_number_of_no_single_block_is_named_as_one_of_all():
+    never = record(**DISTANCE | {"value": NAN, "reason": "never", "layer": -1, "tap": "mlp"})
+    found = empty_analyses(frame(distances([[0.1]]), [never]))
+    assert f"mini-dino: {TASK} on mini-imagenet (standard), layer mlp of all blocks: never." in found
+
+
 def test_an_analysis_that_failed_as_a_whole_is_named():
     whole = record(
         **DISTANCE
@@ -214,7 +220,7 @@ def test_the_check_compares_analyses_too(tmp_path):
         NAME + "6 rows moved by more than 2 %, most layer 1 attention head 1, patch: committed 0.3, now 0.31"
     ]
     assert check_pages(moved, tmp_path, Tolerance(analysis=0.05)) == []
-    assert len(check_pages(frame(ranked()), tmp_path)) == 3  # each backbone's rows are not there
+    assert check_pages(frame(ranked()), tmp_path) == []  # analyses are not run where no task is named
 
 
 def test_analyses_that_are_not_committed_are_named(tmp_path):
