@@ -46,11 +46,17 @@ NEEDED: dict[str, Arguments] = {
     "score spair": ("--dataset", "nowhere", "--features", "nowhere"),
     "score clustering": ("--features", "nowhere"),
     "score cka": ("--features", "nowhere", "nowhere"),
+    "score fewshot": ("--features", "nowhere"),
+    "score linear": ("--features", "nowhere"),
 }
 """What a command needs beside the option that is tried, so that it ends before any work."""
 
 ENDS = {
     "run": ("--data", "nowhere", "-b", "mini-random"),
+    "features": ("--data", "nowhere", "-b", "mini-random"),
+    "compare": ("mini-fs", "mini-dino", "-o", "nowhere"),
+    "merge": ("nowhere", "nowhere", "--output", "nowhere"),
+    "export": ("csv", "-o", "nowhere"),
     "reproduce": ("-o", "nowhere"),
     "leaderboard": ("-o", "nowhere"),
 }
