@@ -85,7 +85,7 @@ def analyse(backbone: Backbone, pixels: torch.Tensor, asked: list[MeasuredProble
     blocks = [Layer(index) for index in range(1, backbone.spec.depth + 1)]
     view = STANDARD.images.scaled(SIDE, backbone.spec.patch_size)
     members = tuple(Member(0, place, 1, (SIDE, SIDE)) for place in range(len(pixels)))
-    collectors = [MeasuredCollector(one, view, one.feed.layers(blocks)) for one in asked]
+    collectors = [MeasuredCollector(one, view, one.feed.layers(blocks, backbone.spec)) for one in asked]
 
     def visitor(shown: Shown) -> None:
         for collector in collectors:
