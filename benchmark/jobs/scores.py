@@ -11,7 +11,7 @@ from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import ScoreJob
 from benchmark.jobs.passes import Passed
-from benchmark.plan.bound import AnalysisTask, BoundTask, MeasuredTask, VectorTask
+from benchmark.plan.bound import AnalysisTask, BoundTask, FedTask, MeasuredTask, VectorTask
 from benchmark.plan.plan import Plan, patch_tokens
 from benchmark.scores.assess import assess_outcomes, measured_items
 from benchmark.scores.layers import find, score_measurements, score_vectors
@@ -79,9 +79,7 @@ def _find(task: AnalysisTask, job: ScoreJob, refusals: Mapping[str, str]) -> Non
     keep_findings(task, job, found, 0, begin)
 
 
-def _refused(
-    task: MeasuredTask | AnalysisTask, job: ScoreJob, refusals: Mapping[str, str]
-) -> list[LayerOutcome]:
+def _refused(task: FedTask, job: ScoreJob, refusals: Mapping[str, str]) -> list[LayerOutcome]:
     """An empty outcome of every layer of a backbone that cannot show what a task is fed; else none."""
     if task.key not in refusals:
         return []
@@ -89,7 +87,7 @@ def _refused(
     return [LayerOutcome(layer, task.pooling, empty) for layer in measured_layers(job.setup, task)]
 
 
-def _measured(task: MeasuredTask | AnalysisTask, job: ScoreJob) -> MeasuredLayers:
+def _measured(task: FedTask, job: ScoreJob) -> MeasuredLayers:
     """What the groups of a task left behind."""
     assert job.measured is not None
     source = task.problem.source

@@ -158,16 +158,16 @@ class VectorTask(BoundTask):
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredTask(BoundTask):
-    """A task that is fed what a pass shows, leaves small arrays behind and scores each layer by them.
+class FedTask(BoundTask):
+    """A task that is fed what a pass over one source shows, and leaves small arrays behind.
 
     Attributes:
         problem: The task on its data.
         pooling: What its records call what it is fed: ``grid``, or the tokens that ask (``patch``, ``cls``).
     """
 
-    problem: ScoredProblem[Any]
-    pooling: str = "grid"
+    problem: MeasuredProblem[Any]
+    pooling: str
 
     @property
     def fingerprint(self) -> str:
@@ -178,6 +178,14 @@ class MeasuredTask(BoundTask):
     def measured_problem(self) -> MeasuredProblem[Any]:
         """What is fed by the pass over its source."""
         return self.problem
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredTask(FedTask):
+    """A task that scores each layer by what its groups left behind."""
+
+    problem: ScoredProblem[Any]
+    pooling: str = "grid"
 
     def join(self, tasks: BoundTasks) -> None:
         """Put it where tasks of its kind are."""
@@ -185,26 +193,11 @@ class MeasuredTask(BoundTask):
 
 
 @dataclass(frozen=True, eq=False)
-class AnalysisTask(BoundTask):
-    """An analysis, which is fed what a pass shows and leaves small arrays behind, of all layers together.
-
-    Attributes:
-        problem: The analysis on its data.
-        pooling: What its records call what it looks at where a layer has no value.
-    """
+class AnalysisTask(FedTask):
+    """An analysis, which says what it finds in all layers together."""
 
     problem: AnalysisProblem[Any]
     pooling: str = "patch"
-
-    @property
-    def fingerprint(self) -> str:
-        """Digest of everything but the features that decides its numbers."""
-        return self.problem.fingerprint
-
-    @property
-    def measured_problem(self) -> MeasuredProblem[Any]:
-        """What is fed by the pass over its source."""
-        return self.problem
 
     def join(self, tasks: BoundTasks) -> None:
         """Put it where tasks of its kind are."""
