@@ -25,8 +25,8 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from benchmark.features.collectors import MeasuredCollector
-from benchmark.features.loading import Batch, Member
+from benchmark.extraction.collectors import MeasuredCollector
+from benchmark.extraction.loading import Batch, Member
 from perf.one_pass import random_vit, ratio, take_turns
 from tasks.analyses.attention_distance import AttentionDistance
 from tasks.analyses.attention_maps import AttentionMapsProblem

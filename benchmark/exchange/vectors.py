@@ -11,7 +11,7 @@ import torch
 from benchmark.engines.choose import choose_engine
 from benchmark.engines.device import find_device
 from benchmark.engines.progress import Reporter
-from benchmark.features.shards import Shards
+from benchmark.extraction.shards import Shards
 from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import Signatures, signature, vectors_folder
 from benchmark.jobs.job import VECTORS, Job, ScoreJob, Setup

@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.engines.progress import Advance, Reporter
-from benchmark.features.reader import Stored
-from benchmark.features.shards import Shards
+from benchmark.extraction.reader import Stored
+from benchmark.extraction.shards import Shards
 from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import CompareJob, Pair, ScoreJob

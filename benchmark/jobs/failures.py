@@ -3,7 +3,7 @@
 import errno
 from dataclasses import dataclass
 
-from benchmark.features.memory import is_out_of_memory
+from benchmark.extraction.memory import is_out_of_memory
 from zoo.errors import InputError
 
 NO_MEMORY = (

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from benchmark.engines.progress import Reporter
-from benchmark.features.collectors import Collector, MeasuredCollector, VectorCollector
-from benchmark.features.memory import is_out_of_memory
-from benchmark.features.one_pass import Pace, PassResult, Told, run_pass
-from benchmark.features.screen import Listener
-from benchmark.features.shards import Shards
+from benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
+from benchmark.extraction.memory import is_out_of_memory
+from benchmark.extraction.one_pass import Pace, PassResult, Told, run_pass
+from benchmark.extraction.screen import Listener
+from benchmark.extraction.shards import Shards
 from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import VECTORS, Job, Setup

@@ -5,8 +5,8 @@ from functools import partial
 from time import perf_counter
 
 from benchmark.engines.progress import Reporter
-from benchmark.features.gradients import Asked, FieldSums, sum_fields
-from benchmark.features.one_pass import Pace, Told
+from benchmark.extraction.gradients import Asked, FieldSums, sum_fields
+from benchmark.extraction.one_pass import Pace, Told
 from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.job import ScoreJob
 from benchmark.jobs.passes import Loaded, Passed

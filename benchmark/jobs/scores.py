@@ -5,8 +5,8 @@ from functools import partial
 from time import perf_counter
 
 from benchmark.engines.progress import Reporter
-from benchmark.features.reader import MeasuredLayers, VectorReader
-from benchmark.features.shards import Shards
+from benchmark.extraction.reader import MeasuredLayers, VectorReader
+from benchmark.extraction.shards import Shards
 from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import ScoreJob

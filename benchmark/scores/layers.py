@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmark.features.reader import MeasuredLayers, VectorReader
+from benchmark.extraction.reader import MeasuredLayers, VectorReader
 from tasks.base import AnalysisProblem, Findings, LayerOutcome, Outcome, ScoredProblem, VectorProblem
 from zoo.spec import Layer
 

@@ -242,7 +242,7 @@ def test_vectors_that_cannot_be_kept_fail_the_tasks_that_score_them(
     def bug(*_: object) -> None:
         raise RuntimeError("shapes differ")
 
-    monkeypatch.setattr("benchmark.features.collectors.VectorCollector.see", bug)
+    monkeypatch.setattr("benchmark.extraction.collectors.VectorCollector.see", bug)
     records = run(new_place(), ["mini-random"], data=data, layers="1")
     assert set(records["task"]) == {"davis", "spair", "cluster-object", "cluster-part"}
     failed = [sentence.removeprefix("mini-random, ") for sentence in records.attrs["failures"]]

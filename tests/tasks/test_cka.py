@@ -8,9 +8,9 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from benchmark.features import reader
-from benchmark.features.reader import VectorReader
-from benchmark.features.shards import Shards
+from benchmark.extraction import reader
+from benchmark.extraction.reader import VectorReader
+from benchmark.extraction.shards import Shards
 from tasks.cka import CkaProblem, cka_matrix
 from tasks.metrics.similarity import cka
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol

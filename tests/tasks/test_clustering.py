@@ -13,8 +13,8 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from torch import Tensor
 
-from benchmark.features.collectors import MeasuredCollector
-from benchmark.features.loading import Batch, batches
+from benchmark.extraction.collectors import MeasuredCollector
+from benchmark.extraction.loading import Batch, batches
 from tasks.base import Group, Items, Outcome, Statistic
 from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem, region_weights
 from tasks.datasets.base import Coverage, RegionImage, Regions

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import torch
 
-from benchmark.features.collectors import MeasuredCollector
-from benchmark.features.loading import Batch, Member
+from benchmark.extraction.collectors import MeasuredCollector
+from benchmark.extraction.loading import Batch, Member
 from tasks.base import Part
 from tasks.feeds import ATTENTION, ATTENTION_IN_TURN, GRIDS, PICTURED, WHOLE_GRIDS, BlockFeed
 from tests.benchmark.doubles import SPEC, source

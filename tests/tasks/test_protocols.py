@@ -11,7 +11,7 @@ import pytest
 import torch
 from PIL import Image
 
-from benchmark.features.loading import Batch, batches
+from benchmark.extraction.loading import Batch, batches
 from benchmark.plan.bound import BoundTask
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation

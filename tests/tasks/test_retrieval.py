@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from benchmark.features.loading import Batch, batches
+from benchmark.extraction.loading import Batch, batches
 from tasks.base import Statistic
 from tasks.datasets.base import Coverage, Retrieval
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.features.collectors import MeasuredCollector
-from benchmark.features.loading import Batch, Member
-from benchmark.features.reader import MeasuredLayers
-from benchmark.features.shards import Shards
+from benchmark.extraction.collectors import MeasuredCollector
+from benchmark.extraction.loading import Batch, Member
+from benchmark.extraction.reader import MeasuredLayers
+from benchmark.extraction.shards import Shards
 from tasks.base import Source
 from tasks.sources import Batches, ClassificationSources
 from tests.benchmark.doubles import SPEC, source

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.features.collectors import MeasuredCollector
-from benchmark.features.loading import Batch, Member
-from benchmark.features.reader import MeasuredLayers
-from benchmark.features.shards import Shards
+from benchmark.extraction.collectors import MeasuredCollector
+from benchmark.extraction.loading import Batch, Member
+from benchmark.extraction.reader import MeasuredLayers
+from benchmark.extraction.shards import Shards
 from tasks.analyses.localisation import LocalisationProblem, LocalisationRule
 from tasks.metrics.localisation import image_patches
 from tasks.sources import Batches, ClassificationSources

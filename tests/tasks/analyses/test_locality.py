@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.features.reader import MeasuredLayers
+from benchmark.extraction.reader import MeasuredLayers
 from tasks.analyses.locality import Locality
 from tasks.comparing import PairFindings
 from tasks.protocols import PAPER, STANDARD

@@ -9,15 +9,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.features.collectors import MeasuredCollector
-from benchmark.features.memory import is_out_of_memory
-from benchmark.features.one_pass import Pace, Told, run_pass
-from benchmark.features.screen import Listener
-from benchmark.features.shards import Shards
+from benchmark.extraction.collectors import MeasuredCollector
+from benchmark.extraction.memory import is_out_of_memory
+from benchmark.extraction.one_pass import Pace, Told, run_pass
+from benchmark.extraction.screen import Listener
+from benchmark.extraction.shards import Shards
 from tasks.base import Source
 from tasks.feeds import GRIDS
 from tests.benchmark.doubles import CountingBackbone, source
-from tests.benchmark.features.test_one_pass import MeanMeasurer, MeanProblem, listeners
+from tests.benchmark.extraction.test_one_pass import MeanMeasurer, MeanProblem, listeners
 from zoo.errors import InputError
 from zoo.features import Shown, Visitor
 from zoo.spec import Layer
@@ -176,7 +176,7 @@ def test_a_listener_without_memory_for_one_image_does_not_stop_the_others(
 
     src = source(COLOURS, per_shard=4)
     found = listeners(src, tmp_path)
-    monkeypatch.setattr("benchmark.features.collectors.VectorCollector.see", see)
+    monkeypatch.setattr("benchmark.extraction.collectors.VectorCollector.see", see)
     run(src, found, CountingBackbone())
     assert "one image (1 x 32 x 32 pixels) does not fit" in str(found[0].failure)
     assert (found[1].failure, found[1].missing) == (None, set())

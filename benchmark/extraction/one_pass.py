@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from benchmark.features.loading import Batch, ShardEnd, Unreadable, batches
-from benchmark.features.screen import Listener, Screen
+from benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
+from benchmark.extraction.screen import Listener, Screen
 from tasks.base import Source
 from zoo.errors import InputError
 from zoo.features import Backbone

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.features.collectors import FAILURE
-from benchmark.features.shards import Shards
+from benchmark.extraction.collectors import FAILURE
+from benchmark.extraction.shards import Shards
 from tasks.base import Measurements, Source
 from zoo.spec import BackboneSpec, Layer
 

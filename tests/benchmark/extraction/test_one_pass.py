@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.features.collectors import MeasuredCollector, VectorCollector
-from benchmark.features.one_pass import Pace, run_pass
-from benchmark.features.reader import VectorReader
-from benchmark.features.screen import Listener
-from benchmark.features.shards import Shards
+from benchmark.extraction.collectors import MeasuredCollector, VectorCollector
+from benchmark.extraction.one_pass import Pace, run_pass
+from benchmark.extraction.reader import VectorReader
+from benchmark.extraction.screen import Listener
+from benchmark.extraction.shards import Shards
 from tasks.base import Source
 from tasks.feeds import GRIDS
 from tests.benchmark.doubles import SPEC, CountingBackbone, source

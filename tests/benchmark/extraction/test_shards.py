@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.features.shards import Shards, write_bytes
+from benchmark.extraction.shards import Shards, write_bytes
 
 
 def filled(folder: Path, count: int = 3) -> Shards:

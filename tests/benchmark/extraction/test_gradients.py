@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.features.gradients import Asked, FieldSums, sum_fields
-from benchmark.features.one_pass import Pace, Told
+from benchmark.extraction.gradients import Asked, FieldSums, sum_fields
+from benchmark.extraction.one_pass import Pace, Told
 from tests.benchmark.doubles import CountingBackbone, source
 from zoo.errors import InputError
 from zoo.features import Channels, ReceptiveField

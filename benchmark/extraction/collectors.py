@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from benchmark.features.loading import Batch, Member
-from benchmark.features.memory import is_out_of_memory
+from benchmark.extraction.loading import Batch, Member
+from benchmark.extraction.memory import is_out_of_memory
 from tasks.base import Group, MeasuredProblem, Measurer, Part, Source
 from zoo.errors import InputError
 from zoo.features import LayerFeatures, Shown

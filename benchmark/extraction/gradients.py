@@ -8,9 +8,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.features.loading import Batch, ShardEnd, Unreadable, batches
-from benchmark.features.memory import free_unused, is_out_of_memory
-from benchmark.features.one_pass import Pace, Told
+from benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
+from benchmark.extraction.memory import free_unused, is_out_of_memory
+from benchmark.extraction.one_pass import Pace, Told
 from tasks.base import Source
 from zoo.errors import InputError
 from zoo.features import Backbone, Channels, ReceptiveField

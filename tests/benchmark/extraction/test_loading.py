@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from benchmark.features.loading import Batch, ShardEnd, Unreadable, batches
+from benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
 from tests.benchmark.doubles import MemorySample, source
 from zoo.view.views import FitLongSide, Tiles
 

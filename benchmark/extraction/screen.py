@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from benchmark.features.collectors import Collector
-from benchmark.features.loading import Batch
-from benchmark.features.memory import free_unused, is_out_of_memory
-from benchmark.features.shards import Shards
+from benchmark.extraction.collectors import Collector
+from benchmark.extraction.loading import Batch
+from benchmark.extraction.memory import free_unused, is_out_of_memory
+from benchmark.extraction.shards import Shards
 from zoo.errors import InputError
 from zoo.features import Backbone, Shown
 from zoo.spec import Layer
