@@ -251,7 +251,7 @@ class _CategoryMeasurer:
     def _in_images(self, points: Tensor) -> Tensor:
         """Points that were found in the examples' views, one after the other, in image pixels: [points 2]."""
         pairs = [self._pairs[place] for place in self._examples]
-        parts = points.view(-1, 2).split([len(pair.source_points) for pair in pairs])
+        parts = torch.split(points.view(-1, 2), [len(pair.source_points) for pair in pairs])
         views = (self._view.geometry(pair.target_size) for pair in pairs)
         found = [view.to_image(part.numpy()) for view, part in zip(views, parts, strict=True)]
         return torch.from_numpy(np.concatenate([np.zeros((0, 2)), *found]).round(2)).float()

@@ -41,7 +41,7 @@ class PropagationExamples:
         for video, measured in zip(self.videos, measurements, strict=True):
             if places := self.of(video):
                 masks.append(np.asarray(measured["mask"], np.uint8))
-                both = (np.asarray(measured["J"]) + np.asarray(measured["F"])) / 2
+                both = (np.asarray(measured["J"], np.float64) + np.asarray(measured["F"], np.float64)) / 2
                 scores.append(100.0 * both[:, [place - 1 for place in places]].mean(axis=0))
         if not masks:
             return {}
