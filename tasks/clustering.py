@@ -98,11 +98,15 @@ def cluster_scores(features: NDArray[np.float32], items: Labelled, k: int, rule:
 
 @dataclass(frozen=True)
 class ImageClusterProblem:
-    """Clustering of the probe subset; ``labels`` is in the order of its source, k the number of classes."""
+    """Clustering of the probe subset; ``labels`` is in the order of its source, k the number of classes.
+
+    ``classes`` are their names, by which examples are called.
+    """
 
     where: ClassificationSources
     labels: NDArray[np.int64]
     rule: ClusterRule
+    classes: tuple[str, ...] = ()
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -117,7 +121,7 @@ class ImageClusterProblem:
     @cached_property
     def examples(self) -> ClusterExamples:
         """What of its partitions is kept."""
-        return ClusterExamples(self.where.probe.samples, self.labels)
+        return ClusterExamples(self.where.probe.samples, self.labels, self.classes)
 
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """Purity, NMI and ARI in percent of k-means clusters of one layer's vectors."""

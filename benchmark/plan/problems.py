@@ -92,7 +92,8 @@ def spair(entry: TaskEntry, data: Keypoints, rules: EvaluationProtocol) -> Measu
 def cluster_image(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
     """Bind the clustering of images to the probe subset."""
     subject = _on_probe(entry, data, rules)
-    problem = ImageClusterProblem(data.where, data.labels, rules.clusters)
+    classes = data.images.train.classes
+    problem = ImageClusterProblem(data.where, data.labels, rules.clusters, classes)
     return VectorTask(subject, problem, examples=problem.examples)
 
 

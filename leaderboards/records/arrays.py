@@ -25,7 +25,7 @@ def read_arrays(path: Path, names: Collection[str] = ()) -> dict[str, NDArray[np
         ValueError: It is damaged, something else, or lacks an array.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in names or archive.files}
-    except (BadZipFile, KeyError, EOFError, zlib.error, AttributeError, TypeError) as error:
+    except (ValueError, BadZipFile, KeyError, EOFError, zlib.error, AttributeError, TypeError) as error:
         raise ValueError(f"expected arrays in {path}: {error}") from error

@@ -3,6 +3,7 @@
 They are pictures of the user's images: `run --no-examples` writes none.
 """
 
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
 from io import BytesIO
@@ -80,6 +81,17 @@ def thumbnails_of(examples: Path) -> list[str]:
     if any(Path(name).name != name for name in names):
         raise ValueError(f"{examples} names pictures outside of {FOLDER}")
     return [name for name in names if name]
+
+
+def remove_unneeded(output: Path) -> None:
+    """Remove the pictures of an output folder that no file of examples in it names."""
+    needed: set[str] = set()
+    for examples in (output / "examples").rglob("*.npz"):
+        with suppress(OSError, ValueError):
+            needed |= {*thumbnails_of(examples)}
+    for path in (output / FOLDER).glob("*.webp"):
+        if path.name not in needed:
+            path.unlink(missing_ok=True)
 
 
 def _digest(content: bytes) -> str:

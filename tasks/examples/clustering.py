@@ -22,10 +22,12 @@ class ClusterExamples:
     Attributes:
         samples: All images that are clustered.
         labels: The class of each, [images].
+        classes: Names of the classes; their numbers stand for them where there are none.
     """
 
     samples: tuple[Sample, ...]
     labels: NDArray[np.int64]
+    classes: tuple[str, ...] = ()
 
     @cached_property
     def places(self) -> tuple[int, ...]:
@@ -46,9 +48,11 @@ class ClusterExamples:
         }
 
     def facts(self) -> Predicted:
-        """Names of the images, and the numbers of their classes."""
+        """Names of the images, and their classes."""
+        labels = self.labels[list(self.places)].tolist()
+        classes = [self.classes[label] if self.classes else str(label) for label in labels]
         keys = [self.samples[row].key for row in self.places]
-        return {"image": np.asarray(keys, str), "label": self.labels[list(self.places)]}
+        return {"image": np.asarray(keys, str), "class": np.asarray(classes, str)}
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
         """The examples."""

@@ -43,7 +43,8 @@ def _layer(kept: Kept, pictures: Pictures, row: int) -> str:
         f"{len(groups)} clusters</span>"
     )
     inner = "".join(_cluster(kept, pictures, group) for group in shown)
-    note = f"<p>{rest} smaller clusters are not shown.</p>" if rest else ""
+    smaller = "1 smaller cluster is" if rest == 1 else f"{rest} smaller clusters are"
+    note = f"<p>{smaller} not shown.</p>" if rest else ""
     return folded(summary, "what clusters hold", inner + note)
 
 
@@ -60,6 +61,4 @@ def _cluster(kept: Kept, pictures: Pictures, places: NDArray[np.int64]) -> str:
 
 
 def _class(kept: Kept, place: int) -> str:
-    """Class of an image in words: by the folder that it is in."""
-    parts = str(kept.arrays["image"][place]).split("/")
-    return kept.called(parts[-2]) if len(parts) > 2 else f"class {int(kept.arrays['label'][place])}"
+    return kept.called(kept.arrays["class"][place])

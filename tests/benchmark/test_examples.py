@@ -1,0 +1,148 @@
+"""Examples of a run: what is kept beside the records, once, small, and mended where it is damaged."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leaderboards.merge import merge_outputs
+from leaderboards.records.arrays import read_arrays
+from leaderboards.records.files import scored_path, task_key
+from leaderboards.records.seal import companions_of, file_digest, read_sealed
+from leaderboards.records.thumbnails import LARGEST, MOST, is_whole, thumbnails_of
+from tests.benchmark.conftest import BACKBONES, Whole
+from tests.benchmark.runs import Tally, assert_same_records, files, run
+from zoo.errors import InputError
+
+PICTURED = {"knn", "retrieval", "davis", "spair", "cluster-image"}
+
+
+def kept(out: Path) -> dict[Path, bytes]:
+    """Files of examples and pictures, by their path below the output folder."""
+    paths = [path for kind in ("examples", "thumbnails") for path in (out / kind).rglob("*.*")]
+    return {path.relative_to(out): path.read_bytes() for path in paths}
+
+
+def examples_of(task: str, dataset: str, backbone: str) -> Path:
+    return Path("examples") / scored_path(task_key(task, dataset, "standard"), backbone, ending="npz")
+
+
+KNN = examples_of("knn", "imagenet", "mini-fs")
+DAVIS = examples_of("davis", "davis-2017-val", "mini-resnet")
+
+
+def test_a_run_keeps_small_files_that_records_name(whole: Whole) -> None:
+    out = whole.place / "out"
+    paths = sorted((out / "examples").rglob("*.npz"))
+    assert {path.name.split(".")[0] for path in paths} == PICTURED
+    assert {path.parent.name for path in paths} == {*BACKBONES}
+    needed: set[str] = set()
+    for path in paths:
+        records = out / "records" / path.relative_to(out / "examples").with_suffix(".parquet")
+        assert companions_of(read_sealed(records))["examples"] == file_digest(path)
+        names = thumbnails_of(path)
+        assert 0 < len(names) <= MOST
+        needed |= {*names}
+    assert {path.name for path in (out / "thumbnails").iterdir()} == needed
+    assert all(path.stat().st_size <= LARGEST and is_whole(path) for path in (out / "thumbnails").iterdir())
+
+
+def test_every_backbone_is_asked_about_the_same(whole: Whole) -> None:
+    out = whole.place / "out"
+    for task, dataset, names in (
+        ("knn", "imagenet", ("query", "class")),
+        ("davis", "davis-2017-val", ("frame", "truth", "given")),
+        ("spair", "spair-71k-test", ("pair", "source_point", "target_point")),
+    ):
+        first, second = (read_arrays(out / examples_of(task, dataset, one)) for one in BACKBONES)
+        for name in names:
+            assert (first[name] == second[name]).all(), (task, name)
+
+
+def test_predictions_are_those_of_the_scores(whole: Whole) -> None:
+    arrays = read_arrays(whole.place / "out" / KNN)
+    assert set(arrays["pooling"]) == {"cls", "mean"}
+    assert (arrays["right"] == (arrays["predicted"] == arrays["class"])).all()
+    assert arrays["drawn"].tolist() == [
+        layer > 0 and tap == "block" and pooling == "cls"
+        for layer, tap, pooling in zip(arrays["layer"], arrays["tap"], arrays["pooling"], strict=True)
+    ]
+    cosines = arrays["cosine"][..., :2]
+    assert (np.diff(cosines, axis=-1) <= 0).all()
+
+
+def test_another_run_keeps_the_same_bytes(new_place: Callable[[], Path], data: Path, whole: Whole) -> None:
+    place = new_place()
+    run(
+        place,
+        ["mini-fs"],
+        "knn",
+        "davis",
+        "spair",
+        data=data,
+        workers=2,
+        batch_size=7,
+        cache=whole.place / "cache",
+    )
+    found, wanted = kept(place / "out"), kept(whole.place / "out")
+    assert len(found) > 3
+    assert found == {path: wanted[path] for path in found}
+
+
+def test_what_is_damaged_or_gone_is_kept_again(again: Path, data: Path, whole: Whole) -> None:
+    out = again / "out"
+    before = kept(out)
+    (out / KNN).unlink()
+    content = bytearray((out / DAVIS).read_bytes())
+    content[60] ^= 4
+    (out / DAVIS).write_bytes(content)
+    spair = thumbnails_of(out / examples_of("spair", "spair-71k-test", "mini-fs"))
+    (out / "thumbnails" / spair[0]).unlink()
+    (out / "thumbnails" / spair[1]).write_bytes(b"no picture")
+    with Tally().watching() as tally:
+        records = run(again, BACKBONES, data=data)
+    assert tally.loads == []
+    assert kept(out) == before
+    assert_same_records(records, whole.records)
+
+
+def test_nothing_is_done_again_where_all_is_there(again: Path, data: Path) -> None:
+    before = files(again / "out" / "examples", again / "out" / "thumbnails", again / "out" / "records")
+    run(again, BACKBONES, data=data)
+    assert (
+        files(again / "out" / "examples", again / "out" / "thumbnails", again / "out" / "records") == before
+    )
+
+
+def test_without_examples_there_are_no_pictures_and_the_numbers_stay(
+    again: Path, data: Path, whole: Whole
+) -> None:
+    with Tally().watching() as tally:
+        records = run(again, BACKBONES, data=data, examples=False)
+    assert tally.loads == []
+    assert kept(again / "out") == {}
+    assert_same_records(records, whole.records, numbers_only=True)
+    with Tally().watching() as tally:
+        run(again, BACKBONES, data=data)
+    assert tally.loads == []
+    assert kept(again / "out") == kept(whole.place / "out")
+
+
+def test_the_random_floor_has_none(new_place: Callable[[], Path], data: Path, whole: Whole) -> None:
+    place = new_place()
+    run(place, ["mini-random"], "knn", data=data, cache=whole.place / "cache")
+    assert kept(place / "out") == {}
+
+
+def test_merge_takes_examples_and_pictures_along(whole: Whole, tmp_path: Path) -> None:
+    merge_outputs([whole.place / "out", whole.place / "out"], tmp_path / "merged")
+    assert kept(tmp_path / "merged") == kept(whole.place / "out")
+
+
+def test_merge_refuses_a_picture_that_is_not_as_it_was(again: Path, tmp_path: Path) -> None:
+    victim = thumbnails_of(again / "out" / KNN)[0]
+    (again / "out" / "thumbnails" / victim).write_bytes(b"no picture")
+    with pytest.raises(InputError, match=f"the picture .*{victim} of .* is missing or damaged"):
+        merge_outputs([again / "out", again / "out"], tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
