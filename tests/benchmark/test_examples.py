@@ -1,5 +1,7 @@
 """Examples of a run: what is kept beside the records, once, small, and mended where it is damaged."""
 
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,10 +13,13 @@ from leaderboards.records.arrays import read_arrays
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.seal import companions_of, file_digest, read_sealed
 from leaderboards.records.thumbnails import LARGEST, MOST, is_whole, thumbnails_of
+from tasks.examples import clustering, keypoints, knn, propagation, retrieval
+from tasks.examples.draw import SIDE
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import Tally, assert_same_records, files, run
 from zoo.errors import InputError
 
+PAGE = Path(__file__).parents[2] / "docs" / "examples.md"
 PICTURED = {"knn", "retrieval", "davis", "spair", "cluster-image"}
 
 
@@ -146,3 +151,47 @@ def test_merge_refuses_a_picture_that_is_not_as_it_was(again: Path, tmp_path: Pa
     with pytest.raises(InputError, match=f"the picture .*{victim} of .* is missing or damaged"):
         merge_outputs([again / "out", again / "out"], tmp_path / "merged")
     assert not (tmp_path / "merged").exists()
+
+
+def test_the_documentation_names_every_array_with_its_axes(whole: Whole) -> None:
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    named: dict[tuple[str, str], int] = {}
+    task = ""
+    for cells in ([cell.strip() for cell in line.split("|")[1:4]] for line in lines if line.startswith("|")):
+        task = cells[0].strip("`") or task
+        axes = cells[2].replace(" (, 2)", "").split(",")
+        named |= {(task, name): len(axes) for name in re.findall(r"`(\w+)`", cells[1])}
+    for task in PICTURED:
+        (path,) = (whole.place / "out" / "examples" / "mini-fs").glob(f"{task}.[!r]*.npz")
+        for name, array in read_arrays(path).items():
+            axes = named.get((task, name)) or named["any", name]
+            extra = 1 if (task, name) == ("spair", "point") else 0
+            assert array.ndim == axes + extra, (task, name)
+
+
+def test_the_documentation_gives_an_example_that_runs(
+    whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    target = tmp_path / "results" / examples_of("knn", "mini-imagenet", "mini-dino")
+    target.parent.mkdir(parents=True)
+    shutil.copyfile(whole.place / "out" / KNN, target)
+    monkeypatch.chdir(tmp_path)
+    exec(example, {})
+    arrays = read_arrays(target)
+    last = np.flatnonzero((arrays["pooling"] == "cls") & (arrays["tap"] == "block"))[-1]
+    assert capsys.readouterr().out.count(" taken for ") == int((~arrays["right"][last]).sum())
+
+
+def test_the_documentation_states_the_caps() -> None:
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert (
+        f"at most {SIDE} pixels a side and {LARGEST:,} bytes; one backbone and task has at most {MOST}"
+        in text
+    )
+    assert f"{knn.QUERIES} queries, the classes in turn" in text
+    assert f"the {knn.NEIGHBOURS} nearest training images" in text
+    assert f"{retrieval.QUERIES} queries that have a positive | the first {retrieval.RANKED} of" in text
+    assert f"{propagation.FRAMES} frames of at most {propagation.VIDEOS} videos" in text
+    assert f"{keypoints.PAIRS} pairs" in text
+    assert f"{clustering.OF_EACH} images of each of {clustering.CLASSES} classes" in text

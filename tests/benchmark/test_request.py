@@ -170,7 +170,7 @@ def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_every_option_has_an_example() -> None:
-    assert {name for name, *_ in EXAMPLES} | {"floor"} == {one.name for one in fields(Request)}
+    assert {name for name, *_ in EXAMPLES} | {"floor", "examples"} == {one.name for one in fields(Request)}
 
 
 @pytest.mark.parametrize(("name", "words", "given", "kept"), EXAMPLES)
@@ -185,6 +185,7 @@ def test_command_line_and_python_mean_the_same(
 
 def test_switches() -> None:
     assert not filled(Request, "--no-floor").floor
+    assert not filled(Request, "--no-examples").examples
     assert filled(Request, "--floor") == filled(Request) == Request()
     assert filled(Pretraining, "fs", "--install", "--no-resume") == Pretraining(
         objective="fs", install=True, resume=False
