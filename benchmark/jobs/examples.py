@@ -15,6 +15,7 @@ from leaderboards.records.arrays import write_arrays
 from leaderboards.records.thumbnails import MOST, NAMES, write_thumbnail
 from tasks.base import LayerOutcome
 from tasks.datasets.base import Sample, UnreadableImageError
+from tasks.examples.draw import VERSION
 from tasks.mini import TEMPLATES
 
 Arrays = dict[str, NDArray[np.generic]]
@@ -44,6 +45,7 @@ def keep_examples(task: BoundTask, job: ScoreJob, outcomes: Sequence[LayerOutcom
     every = [one.outcome.predicted for one in shown]
     pictures = task.pictured.pictures([shown[place].outcome.predicted for place in drawn])
     arrays: Arrays = {
+        "version": np.asarray(VERSION),
         "layer": np.asarray([one.layer.index for one in shown], np.int64),
         "tap": np.asarray([one.layer.tap for one in shown], str),
         "pooling": np.asarray([one.pooling for one in shown], str),

@@ -17,7 +17,7 @@ from tasks.datasets.base import Sample
 from tasks.metrics.arrays import VOID
 
 VERSION = 1
-"""Changes when what is kept would for the same features; of stored vectors nothing is computed again then."""
+"""Changes when what is kept would for the same features; stored vectors stay as they are then."""
 
 SEED = 14
 """Of the draw of examples."""

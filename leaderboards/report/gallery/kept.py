@@ -15,6 +15,7 @@ from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.record import UNREADABLE
 from leaderboards.records.seal import companions_of, file_digest, read_sealed
 from leaderboards.records.thumbnails import FOLDER, NAMES
+from tasks.examples.draw import VERSION
 
 Array = NDArray[Any]
 
@@ -91,7 +92,7 @@ def read_kept(output: Path, column: Column, backbone: str, layer: int, value: fl
         value: Its score.
 
     Returns:
-        None where there are none, or they are not those that belong to the records.
+        None where there are none, they are not those that belong to the records, or of another version.
     """
     key = task_key(column.task, column.dataset, column.protocol)
     path = output / "examples" / scored_path(key, backbone, ending="npz")
@@ -102,6 +103,6 @@ def read_kept(output: Path, column: Column, backbone: str, layer: int, value: fl
         arrays = read_arrays(path)
     except UNREADABLE:
         return None
-    if not arrays["drawn"].any():
+    if not np.array_equal(arrays.get("version", -1), VERSION) or not arrays["drawn"].any():
         return None
     return Kept(backbone, layer, value, column.metric, arrays, output / FOLDER)

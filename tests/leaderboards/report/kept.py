@@ -12,6 +12,7 @@ from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.record import read_records, write_frame
 from leaderboards.records.seal import file_digest
 from leaderboards.records.thumbnails import FOLDER, write_thumbnail
+from tasks.examples.draw import VERSION
 from tests.leaderboards.builder import frame, layers
 
 LAYERS = 3
@@ -26,7 +27,7 @@ def keep(output: Path, records: list[Any], arrays: dict[str, Any], pictures: lis
     path = output / "examples" / scored_path(key, one["backbone"], ending="npz")
     colours = np.random.default_rng(len(pictures)).integers(0, 256, (len(pictures), 3)).tolist()
     made = [write_thumbnail(Image.new("RGB", (40, 30), tuple(c)), output / FOLDER) for c in colours]
-    places = {"layer": np.arange(1, LAYERS + 1), "drawn": np.ones(LAYERS, bool)}
+    places = {"version": VERSION, "layer": np.arange(1, LAYERS + 1), "drawn": np.ones(LAYERS, bool)}
     named = {"picture": np.array(pictures), "thumbnail": np.array(made)}
     write_arrays({name: np.asarray(values) for name, values in (places | named | arrays).items()}, path)
     write_frame(rows, output / "records" / scored_path(key, one["backbone"]), {"examples": file_digest(path)})

@@ -114,6 +114,9 @@ def test_examples_that_are_not_those_of_the_records_are_left_out(tmp_path: Path)
     path.write_bytes(path.read_bytes() + b" ")
     assert example_sections(read(tmp_path), tmp_path) == []
     path.unlink()
+    keep(tmp_path, layers([50.0, 90.0, 40.0]), {"version": 0, "query": ["q"]}, ["q"])
+    assert example_sections(read(tmp_path), tmp_path) == []
+    path.unlink()
     assert example_sections(read(tmp_path), tmp_path) == []
 
 
