@@ -32,8 +32,8 @@ def _card(column: dict[str, object], rows: pd.DataFrame, costs: Costs) -> str:
     facts = [*_sure(rows), *_honest(top), *_floor(column), *_cost(str(top["backbone"]), layer, costs)]
     lines = "".join(f"<li>{fact}</li>" for fact in facts)
     return (
-        f'<li class="card"><h3>{escape(str(column["column"]))}</h3>'
-        f'<p class="where">{escape(str(column["dataset"]))}</p>'
+        f'<li class="card"><h3>{escape(str(column["title"]))}</h3>'
+        f'<p class="where">{escape(str(column["column"]))} on {escape(str(column["dataset"]))}</p>'
         f'<p class="winner"><span class="name">{escape(str(top["backbone"]))}</span> '
         f'<span class="layer">layer {layer} of {depth}, {escape(pooling_name(str(top["pooling"])))}</span></p>'
         f'<p class="score">{_score(float(top["value"]), float(spread))}</p>'
@@ -66,7 +66,7 @@ def _sure(rows: pd.DataFrame) -> list[str]:
 def _honest(top: "pd.Series[object]") -> list[str]:
     """The score of an honest choice of the layer, where one was made."""
     honest = float(str(top["honest"]))
-    return [] if math.isnan(honest) else [f"{fixed(honest, 1)} % where the layer is chosen on other images"]
+    return [] if math.isnan(honest) else [f"{fixed(honest, 1)} % with the layer chosen on other items"]
 
 
 def _floor(column: dict[str, object]) -> list[str]:
@@ -85,7 +85,7 @@ def _cost(backbone: str, layer: int, costs: Costs) -> list[str]:
     words += [] if math.isnan(row["dim"]) else [f"{int(row['dim']):,} numbers a vector"]
     known = not math.isnan(row["parameters"])
     about = "" if costs.measured else "about "
-    words += [f"{about}{row['parameters'] / 1e6:.3g} M weights up to there"] if known else []
+    words += [f"{about}{row['parameters'] / 1e6:.2g} M weights"] if known else []
     return [", ".join(words)] if words else []
 
 

@@ -26,6 +26,9 @@ GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#cc79
 ACCENT = "#d55e00"
 """Of fronts, floors and numbers of others."""
 
+STEPS = {"ranking": 24, "depth_map": 18, "task_map": 26}
+"""Height of a row in pixels, of charts that have rows."""
+
 RAMP = "viridis"
 """Colours of heat maps: of growing lightness, so that they can be read with any colour vision, and in grey."""
 
@@ -54,15 +57,16 @@ def ranking() -> Spec:
     """The best layer of each backbone of one task with its interval, grouped by what the data can tell.
 
     Rows: `leaderboards.report.board.BEST` and ``label``, what stands beside the point; rows whose ``group`` is
-    ``published`` are numbers of others. Open: metric, order (backbones), floor (a list of numbers), axis.
+    ``published`` are numbers of others. Open: metric, order (backbones), floor (a list of numbers), axis, groups
+    (those that there are), tones (their colours) and height.
     """
     shared = {"y": {"field": "backbone", "type": "nominal", "sort": "{order}", "title": None}}
     colour = {
         "field": "group",
         "type": "nominal",
         "title": None,
-        "scale": {"domain": [*GROUPS], "range": [*GROUPS.values()]},
-        "legend": {"orient": "top", "symbolType": "circle"},
+        "scale": {"domain": "{groups}", "range": "{tones}"},
+        "legend": {"orient": "top", "symbolType": "circle", "symbolOpacity": 1},
     }
     tips = [
         {"field": "backbone"},
@@ -80,11 +84,12 @@ def ranking() -> Spec:
          "encoding": shared | {"x": low, "x2": {"field": "ci_high"}, "color": colour}},
         {"transform": [measured], "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
          "encoding": shared | {"x": value, "color": colour, "tooltip": tips}},
-        {"transform": [measured], "mark": _text(align="left", dx=9, dy=-8),
-         "encoding": shared | {"x": value, "text": {"field": "label"}}},
+        {"transform": [measured], "mark": _text(align="left", dx=8),
+         "encoding": shared | {"x": value | {"field": "end"}, "text": {"field": "label"}}},
         {"transform": [others], "mark": _diamond(), "encoding": shared | {"x": value, "tooltip": _others()}},
     ]  # fmt: skip
-    return _chart(layers, height={"step": 24}, transform=[_SURE, _LAYER])
+    end = {"calculate": "isValid(datum.ci_high) ? datum.ci_high : datum.value", "as": "end"}
+    return _chart(layers, height="{height}", transform=[_SURE, _LAYER, end])
 
 
 def curves() -> Spec:
@@ -94,29 +99,30 @@ def curves() -> Spec:
     ``place`` is ``published`` are numbers of others. Open: metric, backbones (labels in the order of their
     colours), colours, shapes, floor, axis, depth (name of the axis of layers).
     """
-    place = {"field": "x", "type": "quantitative", "title": "{depth}", "scale": {"zero": False, "nice": False}}
-    place |= {"axis": {"tickMinStep": "{step}"}}
+    place = {"field": "x", "type": "quantitative", "title": "{depth}", "axis": {"tickMinStep": "{step}"}}
+    place |= {"scale": {"zero": False, "nice": False, "padding": 12}}
     value = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
     colour = {"field": "backbone", "type": "nominal", "title": None, "scale": _fixed("{colours}")}
     shape = {"field": "backbone", "type": "nominal", "title": None, "scale": _fixed("{shapes}")}
-    legend = {"orient": "top", "columns": "{columns}", "symbolStrokeWidth": 2, "labelLimit": 220}
+    legend = {"orient": "top", "columns": "{columns}", "symbolOpacity": 1, "symbolSize": 70, "labelLimit": 220}
+    colour, shape = colour | {"legend": legend}, shape | {"legend": legend}
     own, others = {"filter": "datum.place != 'published'"}, {"filter": "datum.place == 'published'"}
     tips = [*_SCORE_TIPS, {"field": "chosen", "title": "chosen on random halves", "format": ".0%"}]
     low = value | {"field": "ci_low"}
     layers = [
         _floor("y"),
         {"transform": [own], "mark": {"type": "area", "opacity": 0.14, "aria": False},
-         "encoding": {"x": place, "y": low, "y2": {"field": "ci_high"}, "color": colour | {"legend": None}}},
+         "encoding": {"x": place, "y": low, "y2": {"field": "ci_high"}, "color": colour}},
         {"transform": [own], "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
-         "encoding": {"x": place, "y": value, "color": colour | {"legend": None}}},
+         "encoding": {"x": place, "y": value, "color": colour}},
         {"transform": [own], "mark": {"type": "point", "filled": True, "opacity": 1},
-         "encoding": {"x": place, "y": value, "color": colour | {"legend": legend}, "shape": shape,
+         "encoding": {"x": place, "y": value, "color": colour, "shape": shape,
                       "size": {"condition": {"test": "datum.place == 'best'", "value": 130}, "value": 28},
                       "tooltip": tips}},
         {"transform": [own, {"filter": "datum.place == 'best'"}],
          "mark": {"type": "point", "size": 330, "strokeWidth": 1.4, "filled": False, "opacity": 0.9,
                   "aria": False},
-         "encoding": {"x": place, "y": value, "color": colour | {"legend": None}}},
+         "encoding": {"x": place, "y": value, "color": colour}},
         {"transform": [others], "mark": _diamond(), "encoding": {"x": place, "y": value, "tooltip": _others()}},
     ]  # fmt: skip
     return _chart(layers, height=340, transform=[_SURE, _LAYER])
@@ -125,7 +131,7 @@ def curves() -> Spec:
 def depth_map() -> Spec:
     """The scores of every layer of many backbones in one task, as colours over the share of the depth.
 
-    Rows: `leaderboards.report.board.LAYERS`. Open: metric, order (backbones), axis.
+    Rows: `leaderboards.report.board.LAYERS`. Open: metric, order (backbones), axis, height.
     """
     transform = [
         _SURE,
@@ -140,7 +146,7 @@ def depth_map() -> Spec:
             "type": "quantitative",
             "title": "share of the depth",
             "scale": {"domain": [0, 1], "nice": False},
-            "axis": {"grid": False, "format": ".2~f"},
+            "axis": {"grid": False, "format": ".2~f", "tickCount": 5},
         },
         "x2": {"field": "to"},
     }
@@ -149,14 +155,14 @@ def depth_map() -> Spec:
     chosen = {"transform": [{"filter": "datum.place == 'best'"}],
               "mark": {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2, "aria": False},
               "encoding": row | place}  # fmt: skip
-    return _chart([cells, chosen], height={"step": 18}, transform=transform)
+    return _chart([cells, chosen], height="{height}", transform=transform)
 
 
 def task_map() -> Spec:
     """The scores of every layer of one backbone in every task, each as a share of the best layer's there.
 
     Rows: `leaderboards.report.board.LAYERS` and ``share``, in percent, and ``text``, the score. Open: order
-    (columns).
+    (columns) and height.
     """
     places = {
         "x": {"field": "layer", "type": "ordinal", "title": "layer", "axis": {"labelAngle": 0}},
@@ -175,7 +181,7 @@ def task_map() -> Spec:
             "text": {"field": "text"},
             "color": {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#101418"}}},
     ]  # fmt: skip
-    return _chart(layers, height={"step": 26}, transform=[_SURE, _LAYER])
+    return _chart(layers, height="{height}", transform=[_SURE, _LAYER])
 
 
 def tradeoff() -> Spec:
@@ -186,11 +192,12 @@ def tradeoff() -> Spec:
     backbones, colours, label (what stands at the front's points).
     """
     place = {"field": "cost", "type": "quantitative", "title": "{cost}"}
-    place |= {"scale": {"type": "{scale}", "zero": False, "nice": True}, "axis": {"format": "~s", "tickCount": 6}}
+    place |= {"scale": "{scale}", "axis": {"format": "~g", "tickCount": 6}}
     value = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
     colour = {"field": "backbone", "type": "nominal", "title": None, "scale": _fixed("{colours}")}
-    colour |= {"legend": {"orient": "top", "columns": "{columns}", "symbolType": "circle", "labelLimit": 220}}
-    tips = [*_SCORE_TIPS, {"field": "cost", "title": "{cost}", "format": ".3~s"}]
+    colour |= {"legend": {"orient": "top", "columns": "{columns}", "symbolType": "circle", "symbolOpacity": 1,
+                          "labelLimit": 220}}
+    tips = [*_SCORE_TIPS, {"field": "cost", "title": "{cost}", "format": ".3~g"}]
     picked = {"filter": "datum.shown"}
     places = {"x": place, "y": value}
     layers = [
@@ -226,7 +233,8 @@ def alike() -> Spec:
             {"field": "value", "title": "CKA", "format": ".3f"}]  # fmt: skip
     colour = _ramp("value", "CKA") | {"scale": {"scheme": RAMP, "domain": [0, 1], "clamp": True}}
     cells = {"mark": {"type": "rect", "aria": False}, "encoding": places | {"color": colour, "tooltip": tips}}
-    return _chart([cells], height={"step": 20}) | {"width": {"step": 20}}
+    sides = {"width": {"step": 24}, "height": {"step": 24}, "autosize": {"type": "pad"}}
+    return _chart([cells], height=None) | sides
 
 
 def all_charts() -> dict[str, Spec]:

@@ -205,7 +205,7 @@ def _further_parts(content: Content, sources: Sources) -> list[Part]:
         inside = inside_page(content.inside, content.suite, sources.arrays)
         said = folder.html(folds(inside.blocks, "How to read this"))
         parts.append(Part("inside", "inside", "Inside the networks", said))
-    tables = folder.html(folds(_table_blocks(content, sources), "Best layers", level=3), pictures=False)
+    tables = folder.html(folds(_table_blocks(content, sources), "How to read the tables", level=3), pictures=False)
     return [*parts, Part("tables", "all tables", "Every table, and where the numbers come from", tables)]
 
 
@@ -242,7 +242,8 @@ def _data(content: Content) -> dict[str, Any]:
         "alike": [packed_matrix(one) for one in content.likeness.matrices],
         "files": _files(content),
         "charts": charts.all_charts(),
-        "series": {"colours": list(charts.SERIES), "shapes": list(charts.SHAPES)},
+        "steps": charts.STEPS,
+        "series": {"colours": list(charts.SERIES), "shapes": list(charts.SHAPES), "groups": charts.GROUPS},
     }
 
 

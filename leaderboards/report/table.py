@@ -18,6 +18,9 @@ FACTS = (
 )
 """Columns of facts and their heads."""
 
+LATER = ("supervision", "licence")
+"""Those that stand behind the scores."""
+
 
 def best_table(board: Board) -> str:
     """The best layer of each backbone in each column.
@@ -28,17 +31,20 @@ def best_table(board: Board) -> str:
     facts = [
         (key, head) for key, head in FACTS if key in ("backbone", "family") or _said(board.backbones[key])
     ]
-    heads = [_head(head, "words" if key != "parameters" else "numbers") for key, head in facts]
+    before, after = ([one for one in facts if (one[0] in LATER) == later] for later in (False, True))
+    heads = [_head(head, "words" if key != "parameters" else "numbers") for key, head in before]
     heads += [_head(str(name), "numbers") for name in board.columns["column"]]
+    heads += [_head(head, "words") for _, head in after]
     cells = {
         (str(row["backbone"]), str(row["column"])): row for row in board.best.to_dict("records")
     }
     rows = []
     for one in board.backbones.to_dict("records"):
-        body = "".join(_fact(key, one[key]) for key, _ in facts)
+        body = "".join(_fact(key, one[key]) for key, _ in before)
         body += "".join(_cell(cells.get((str(one["backbone"]), str(name)))) for name in board.columns["column"])
+        body += "".join(_fact(key, one[key]) for key, _ in after)
         rows.append(f"<tr{_attributes(one)}>{body}</tr>\n")
-    floors = _floors(board, len(facts))
+    floors = _floors(board, len(before), len(after))
     foot = f"<tfoot>{floors}</tfoot>\n" if floors else ""
     return (
         '<div class="scroll tall" tabindex="0" role="region" aria-label="The best layer of each backbone">\n'
@@ -101,7 +107,7 @@ def _cell(row: dict[str, object] | None) -> str:
     return f'<td{side} data-v="{value:.4f}">{text} <small>{row["layer"]}/{row["depth"]}</small></td>'
 
 
-def _floors(board: Board, facts: int) -> str:
+def _floors(board: Board, before: int, after: int) -> str:
     """The row of the random floor; "" without one."""
     if not board.columns["floor"].notna().any():
         return ""
@@ -109,4 +115,5 @@ def _floors(board: Board, facts: int) -> str:
         f"<td>{score_text(floor, deviation)}</td>"
         for floor, deviation in zip(board.columns["floor"], board.columns["deviation"], strict=True)
     )
-    return f'<tr><th scope="row" class="left">random floor, ± s.d.</th>{"<td></td>" * (facts - 1)}{cells}</tr>'
+    first = f'<th scope="row" class="left">random floor, ± s.d.</th>{"<td></td>" * (before - 1)}'
+    return f"<tr>{first}{cells}{'<td></td>' * after}</tr>"

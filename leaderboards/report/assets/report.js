@@ -79,14 +79,13 @@
     }),
     columns: Math.max(1, Math.floor((one("main").clientWidth - 60) / 170)),
   });
-  const aside = (rows, task) => {
+  const aside = (task) => {
     const column = by.column.get(task) || {};
     return {
       metric: column.metric || "",
       axis: `${column.metric}, %`,
       floor: typeof column.floor === "number" ? [{ floor: column.floor }] : [],
       order: rank(task).filter((name) => state.shown.has(name)),
-      rows,
     };
   };
   const spread = (row) =>
@@ -109,7 +108,9 @@
         const own = (by.best.get(state.task) || []).filter((row) => state.shown.has(row.backbone));
         const rows = own.map((row) => ({ ...row, label: `${spread(row)}  layer ${row.layer}/${row.depth}` }));
         const others = published(state.task, state.shown).map((row) => ({ ...row, group: "published" }));
-        return { what: state.task, rows, drawn: [...rows, ...others], words: aside(rows, state.task) };
+        const groups = Object.keys(data.series.groups).filter((name) => rows.some((row) => row.group === name));
+        const words = { ...aside(state.task), groups, tones: groups.map((name) => data.series.groups[name]) };
+        return { what: state.task, rows, drawn: [...rows, ...others], words };
       },
     },
     curves: {
@@ -124,7 +125,7 @@
         const others = published(state.task, own)
           .filter((row) => row.layer !== null)
           .map((row) => ({ ...at(row), place: "published" }));
-        const words = { ...aside(rows, state.task), ...series(names) };
+        const words = { ...aside(state.task), ...series(names) };
         words.depth = alike ? "layer (block)" : "share of the depth";
         words.step = alike ? 1 : 0.1;
         return { what: state.task, rows, drawn: [...rows.map(at), ...others], words };
@@ -134,7 +135,7 @@
       columns: LAYERS,
       make: () => {
         const rows = (by.layers.get(state.task) || []).filter((row) => state.shown.has(row.backbone));
-        return { what: state.task, rows, words: aside(rows, state.task) };
+        return { what: state.task, rows, words: aside(state.task) };
       },
     },
     tradeoff: {
@@ -157,7 +158,8 @@
         }
         const costs = rows.map((row) => row.cost).filter((cost) => cost > 0);
         const wide = costs.length === rows.length && Math.max(...costs) > 20 * Math.min(...costs);
-        const words = { ...aside(rows, state.task), ...series(names), scale: wide ? "log" : "linear" };
+        const scale = wide ? { type: "log", nice: false, padding: 14 } : { zero: false, nice: false, padding: 14 };
+        const words = { ...aside(state.task), ...series(names), scale };
         words.cost = (data.axes.find((axis) => axis[0] === state.cost) || ["", ""])[1];
         return { what: state.task, rows, words };
       },
@@ -176,7 +178,7 @@
         if (one("main").clientWidth < 34 * new Set(rows.map((row) => row.layer)).size + 120)
           for (const row of rows) row.text = "";
         const order = frames.columns.map((row) => row.column);
-        return { what: state.backbone, rows, words: { order } };
+        return { what: state.backbone, rows, words: { order: order.filter((name) => rows.some((row) => row.column === name)) } };
       },
     },
     alike: {
@@ -209,8 +211,8 @@
     return rows;
   };
 
-  const logger = vega.logger(vega.Error);
   const drawn = new Map();
+  const turns = new Map();
   const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
   const draw = async (name) => {
     const figure = one(`#view-${name}`);
@@ -228,14 +230,16 @@
       place.append(Object.assign(document.createElement("p"), { className: "empty", textContent: "Nothing to draw: no backbone is chosen that has a score here." }));
       return;
     }
-    const spec = filled(data.charts[name], { ...made.words, ink: "currentColor", font: FONT });
+    const height = (data.steps[name] || 0) * Math.max(2, (made.words.order || []).length);
+    const spec = filled(data.charts[name], { ...made.words, height, ink: "currentColor", font: FONT });
     spec.data = { name: "rows", values: made.drawn || made.rows };
-    const view = new vega.View(vega.parse(vegaLite.compile(spec, { logger }).spec), {
-      renderer: "svg", container: place, hover: true, logger,
+    const turn = (turns.get(name) || 0) + 1;
+    turns.set(name, turn);
+    const result = await vegaEmbed(place, spec, {
+      mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, tooltip: tell, logLevel: 1,
     });
-    view.tooltip(tell);
-    drawn.set(name, view);
-    await view.runAsync();
+    if (turns.get(name) !== turn) return void result.finalize(); // another one was asked for meanwhile
+    drawn.set(name, result);
   };
 
   // Charts are drawn when they come into view, and again when what they show has changed.
@@ -329,7 +333,7 @@
       const view = drawn.get(button.dataset.view);
       if (!view) return;
       const link = document.createElement("a");
-      save(link, [await view.toSVG()], "image/svg+xml", fileName(button.dataset.view, "svg"));
+      save(link, [await view.view.toSVG()], "image/svg+xml", fileName(button.dataset.view, "svg"));
       link.click();
     });
   for (const details of all(".numbers"))
