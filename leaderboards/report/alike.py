@@ -53,7 +53,9 @@ def likeness(records: pd.DataFrame, most: int = CELLS) -> Likeness:
         most: Numbers that all matrices have together at most. Those of backbones with themselves come first.
     """
     backbones = [one for one in backbones_of(records) if not one.floor]
-    pairs = records[(records["other"] != "") & (records["tap"] == "block") & (records["other_tap"] == "block")]
+    pairs = records[
+        (records["other"] != "") & (records["tap"] == "block") & (records["other_tap"] == "block")
+    ]
     pairs = pairs[(pairs["layer"] >= 1) & (pairs["other_layer"] >= 1) & pairs["value"].notna()]
     found = [one for table in cka_tables(records) for one in _matrices(table, pairs, backbones)]
     kept, count = [], 0

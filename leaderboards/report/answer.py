@@ -29,13 +29,14 @@ def _card(column: dict[str, object], rows: pd.DataFrame, costs: Costs) -> str:
     top = rows.iloc[0]
     spread = (top["ci_high"] - top["ci_low"]) / 2
     layer, depth = int(top["layer"]), int(top["depth"])
+    pooling = escape(pooling_name(str(top["pooling"])))
     facts = [*_sure(rows), *_honest(top), *_floor(column), *_cost(str(top["backbone"]), layer, costs)]
     lines = "".join(f"<li>{fact}</li>" for fact in facts)
     return (
         f'<li class="card"><h3>{escape(str(column["title"]))}</h3>'
         f'<p class="where">{escape(str(column["column"]))} on {escape(str(column["dataset"]))}</p>'
         f'<p class="winner"><span class="name">{escape(str(top["backbone"]))}</span> '
-        f'<span class="layer">layer {layer} of {depth}, {escape(pooling_name(str(top["pooling"])))}</span></p>'
+        f'<span class="layer">layer {layer} of {depth}, {pooling}</span></p>'
         f'<p class="score">{_score(float(top["value"]), float(spread))}</p>'
         f"<ul>{lines}</ul></li>\n"
     )
@@ -44,7 +45,9 @@ def _card(column: dict[str, object], rows: pd.DataFrame, costs: Costs) -> str:
 def _score(value: float, spread: float) -> str:
     """A score with its spread in smaller type."""
     number, _, around = score_text(value, spread).partition(" ± ")
-    return f'{number}<span class="unit"> %</span>' + (f'<span class="spread"> ± {around}</span>' if around else "")
+    return f'{number}<span class="unit"> %</span>' + (
+        f'<span class="spread"> ± {around}</span>' if around else ""
+    )
 
 
 def _sure(rows: pd.DataFrame) -> list[str]:

@@ -58,8 +58,8 @@ class Board:
         backbones: Columns `BACKBONES`, in the order of the tables, without the random floor.
         columns: Columns `COLUMNS`; ``floor`` and ``deviation`` are the random floor's mean and s.d.
         best: Columns `BEST`: the best layer of each backbone in each column; ``group`` as the data tell.
-        layers: Columns `LAYERS`: every block in the backbone's primary pooling; ``place`` is ``best``, ``tied``
-            or "".
+        layers: Columns `LAYERS`: every block in the backbone's primary pooling; ``place`` is ``best``,
+            ``tied`` or "".
         published: Columns `PUBLISHED`: numbers of others beside which something was measured.
     """
 
@@ -96,7 +96,9 @@ def board_of(
         best.append(_best(own[own["metric"] == column.metric], column, honest, ties.get(column.key, Ties())))
         layers.append(_layers(column.rows(scores), column))
     return Board(
-        pd.DataFrame([_backbone(one, facts.get(one.name, UNKNOWN)) for one in backbones], columns=[*BACKBONES]),
+        pd.DataFrame(
+            [_backbone(one, facts.get(one.name, UNKNOWN)) for one in backbones], columns=[*BACKBONES]
+        ),
         _columns(scores, columns),
         _labelled(best, labels, BEST),
         _labelled(layers, labels, LAYERS),
@@ -131,9 +133,7 @@ def _best(rows: pd.DataFrame, column: Column, honest: Mapping[str, Choice], ties
     rows = rows.sort_values("value", ascending=False, kind="stable")
     names = [str(name) for name in rows["backbone"]]
     top = rows["value"].max()
-    groups = [
-        _group(name, ties, top=value == top) for name, value in zip(names, rows["value"], strict=True)
-    ]
+    groups = [_group(name, ties, top=value == top) for name, value in zip(names, rows["value"], strict=True)]
     return rows.assign(
         column=column.heading,
         honest=[honest[name].score if name in honest else np.nan for name in names],
@@ -172,9 +172,12 @@ def _labelled(parts: Sequence[pd.DataFrame], labels: Mapping[str, str], names: S
 
 
 def _published(
-    records: pd.DataFrame, columns: Sequence[Column], labels: Mapping[str, str], published: Sequence[Published]
+    records: pd.DataFrame,
+    columns: Sequence[Column],
+    labels: Mapping[str, str],
+    published: Sequence[Published],
 ) -> pd.DataFrame:
-    """Numbers of others that stand beside a score of the page, each at its own layer or the measured one's."""
+    """Numbers of others beside scores of the page, each at its own layer or at the measured one's."""
     if not published or not columns:
         return pd.DataFrame(columns=[*PUBLISHED])
     headings = {(one.task, one.dataset, one.protocol, one.metric): one.heading for one in reversed(columns)}

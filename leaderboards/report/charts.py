@@ -1,7 +1,7 @@
 """The report's charts as data: Vega-Lite specifications in which the rows and a few words are still open.
 
-The page fills them in the reader's browser, `leaderboards.report.figures` for files: what is drawn is the same.
-An open place is a string ``{name}``; one that is the whole string takes whatever is given, as lists.
+The page fills them in the reader's browser, `leaderboards.report.figures` for files: what is drawn is the
+same. An open place is a string ``{name}``; one that is the whole string takes whatever is given, as lists.
 """
 
 import re
@@ -30,7 +30,7 @@ STEPS = {"ranking": 24, "depth_map": 18, "task_map": 26}
 """Height of a row in pixels, of charts that have rows."""
 
 RAMP = "viridis"
-"""Colours of heat maps: of growing lightness, so that they can be read with any colour vision, and in grey."""
+"""Colours of heat maps: of growing lightness, so that any colour vision can read them, and grey print."""
 
 INK = "{ink}"
 """Colour of text and axes, that of the paper or of the reader's theme."""
@@ -56,9 +56,9 @@ _SCORE_TIPS = [
 def ranking() -> Spec:
     """The best layer of each backbone of one task with its interval, grouped by what the data can tell.
 
-    Rows: `leaderboards.report.board.BEST` and ``label``, what stands beside the point; rows whose ``group`` is
-    ``published`` are numbers of others. Open: metric, order (backbones), floor (a list of numbers), axis, groups
-    (those that there are), tones (their colours) and height.
+    Rows: `leaderboards.report.board.BEST` and ``label``, what stands beside the point; rows whose ``group``
+    is ``published`` are numbers of others. Open: metric, order (backbones), floor (a list of numbers), axis,
+    groups (those that there are), tones (their colours) and height.
     """
     shared = {"y": {"field": "backbone", "type": "nominal", "sort": "{order}", "title": None}}
     colour = {
@@ -80,7 +80,8 @@ def ranking() -> Spec:
     low = value | {"field": "ci_low"}
     layers = [
         _floor("x"),
-        {"transform": [measured], "mark": {"type": "rule", "strokeWidth": 2.5, "opacity": 0.55, "aria": False},
+        {"transform": [measured],
+         "mark": {"type": "rule", "strokeWidth": 2.5, "opacity": 0.55, "aria": False},
          "encoding": shared | {"x": low, "x2": {"field": "ci_high"}, "color": colour}},
         {"transform": [measured], "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
          "encoding": shared | {"x": value, "color": colour, "tooltip": tips}},
@@ -104,7 +105,13 @@ def curves() -> Spec:
     value = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
     colour = {"field": "backbone", "type": "nominal", "title": None, "scale": _fixed("{colours}")}
     shape = {"field": "backbone", "type": "nominal", "title": None, "scale": _fixed("{shapes}")}
-    legend = {"orient": "top", "columns": "{columns}", "symbolOpacity": 1, "symbolSize": 70, "labelLimit": 220}
+    legend = {
+        "orient": "top",
+        "columns": "{columns}",
+        "symbolOpacity": 1,
+        "symbolSize": 70,
+        "labelLimit": 220,
+    }
     colour, shape = colour | {"legend": legend}, shape | {"legend": legend}
     own, others = {"filter": "datum.place != 'published'"}, {"filter": "datum.place == 'published'"}
     tips = [*_SCORE_TIPS, {"field": "chosen", "title": "chosen on random halves", "format": ".0%"}]
@@ -123,7 +130,8 @@ def curves() -> Spec:
          "mark": {"type": "point", "size": 330, "strokeWidth": 1.4, "filled": False, "opacity": 0.9,
                   "aria": False},
          "encoding": {"x": place, "y": value, "color": colour}},
-        {"transform": [others], "mark": _diamond(), "encoding": {"x": place, "y": value, "tooltip": _others()}},
+        {"transform": [others], "mark": _diamond(),
+         "encoding": {"x": place, "y": value, "tooltip": _others()}},
     ]  # fmt: skip
     return _chart(layers, height=340, transform=[_SURE, _LAYER])
 
@@ -169,7 +177,8 @@ def task_map() -> Spec:
         "y": {"field": "column", "type": "nominal", "sort": "{order}", "title": None},
     }
     tips = [{"field": "column", "title": "task"}, {"field": "where", "title": "layer"},
-            {"field": "value", "title": "score", "format": ".1f"}, {"field": "sure", "title": "95 % interval"},
+            {"field": "value", "title": "score", "format": ".1f"},
+            {"field": "sure", "title": "95 % interval"},
             {"field": "share", "title": "share of the best layer's, %", "format": ".1f"}]  # fmt: skip
     layers = [
         {"mark": {"type": "rect", "aria": False},
@@ -192,12 +201,19 @@ def tradeoff() -> Spec:
     backbones, colours, label (what stands at the front's points).
     """
     place = {"field": "cost", "type": "quantitative", "title": "{cost}"}
-    place |= {"scale": "{scale}", "axis": {"format": "~g", "tickCount": 6}}
+    place |= {"scale": "{scale}", "axis": {"format": ".3~r", "tickCount": 6}}
     value = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
     colour = {"field": "backbone", "type": "nominal", "title": None, "scale": _fixed("{colours}")}
-    colour |= {"legend": {"orient": "top", "columns": "{columns}", "symbolType": "circle", "symbolOpacity": 1,
-                          "labelLimit": 220}}
-    tips = [*_SCORE_TIPS, {"field": "cost", "title": "{cost}", "format": ".3~g"}]
+    colour |= {
+        "legend": {
+            "orient": "top",
+            "columns": "{columns}",
+            "symbolType": "circle",
+            "symbolOpacity": 1,
+            "labelLimit": 220,
+        }
+    }
+    tips = [*_SCORE_TIPS, {"field": "cost", "title": "{cost}", "format": ".3~r"}]
     picked = {"filter": "datum.shown"}
     places = {"x": place, "y": value}
     layers = [
@@ -209,12 +225,13 @@ def tradeoff() -> Spec:
         {"transform": [picked], "mark": {"type": "point", "filled": True, "size": 34, "opacity": 0.9},
          "encoding": places | {"color": colour, "tooltip": tips}},
         {"transform": [{"filter": "datum.front"}],
-         "mark": {"type": "line", "interpolate": "step-after", "color": INK, "strokeWidth": 1.4, "aria": False},
+         "mark": {"type": "line", "interpolate": "step-after", "color": INK, "strokeWidth": 1.4,
+                  "aria": False},
          "encoding": places},
         {"transform": [{"filter": "datum.front"}],
          "mark": {"type": "point", "size": 110, "color": INK, "strokeWidth": 1.6, "filled": False},
          "encoding": places | {"tooltip": tips}},
-        {"transform": [{"filter": "datum.label"}], "mark": _text(align="right", dx=-8, dy=-8),
+        {"transform": [{"filter": "datum.label"}], "mark": _text(align="left", dx=9, dy=12),
          "encoding": places | {"text": {"field": "label"}}},
     ]  # fmt: skip
     return _chart(layers, height=340, transform=[_SURE, _LAYER])
@@ -310,7 +327,13 @@ def _fixed(values: str) -> Spec:
 def _ramp(field: str, title: str) -> Spec:
     """Colours of a heat map."""
     legend = {"orient": "top", "gradientLength": 180, "titleLimit": 400}
-    return {"field": field, "type": "quantitative", "title": title, "scale": {"scheme": RAMP}, "legend": legend}
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": title,
+        "scale": {"scheme": RAMP},
+        "legend": legend,
+    }
 
 
 def _floor(side: str) -> Spec:
@@ -332,7 +355,14 @@ def _text(**changes: object) -> Spec:
 
 def _diamond() -> Spec:
     """The mark of a number of others."""
-    return {"type": "point", "shape": "diamond", "size": 90, "filled": False, "color": ACCENT, "strokeWidth": 2}
+    return {
+        "type": "point",
+        "shape": "diamond",
+        "size": 90,
+        "filled": False,
+        "color": ACCENT,
+        "strokeWidth": 2,
+    }
 
 
 def _others() -> list[Spec]:

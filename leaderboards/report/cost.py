@@ -51,14 +51,16 @@ def costs_of(records: pd.DataFrame, facts: Mapping[str, Facts]) -> Costs:
     """What the backbones of some records cost.
 
     Args:
-        records: Columns of `Record`, of one suite, one of each identity; those of the analysis `TASK` tell what
-            was measured.
+        records: Columns of `Record`, of one suite, one of each identity; those of the analysis `TASK` tell
+            what was measured.
         facts: What is known of backbones, by name.
     """
     backbones = [one for one in backbones_of(records) if not one.floor]
     labels = {one.name: one.label for one in backbones}
     rows = records[(records["task"] == TASK) & records["value"].notna() & records["backbone"].isin(labels)]
-    rows = rows.sort_values("date", kind="stable").drop_duplicates(["backbone", "layer", "metric"], keep="last")
+    rows = rows.sort_values("date", kind="stable").drop_duplicates(
+        ["backbone", "layer", "metric"], keep="last"
+    )
     rows = rows.assign(backbone=rows["backbone"].map(labels))
     inner = rows[(rows["tap"] == "block") & (rows["layer"] >= 1)]
     measured = _wide(inner, ["backbone", "layer"], COST)
@@ -93,8 +95,9 @@ def front(points: pd.DataFrame, cost: str) -> pd.DataFrame:
 def _wide(rows: pd.DataFrame, keys: list[str], names: tuple[str, ...]) -> pd.DataFrame:
     """Records of costs with a column for each metric."""
     metrics = [name for name in names if name not in keys]
-    table = rows[rows["metric"].isin(metrics)].set_index([*keys, "metric"])["value"].unstack("metric")
-    return table.reindex(columns=metrics).reset_index()[[*names]]
+    known = rows[rows["metric"].isin(metrics)]
+    table = known.pivot_table(index=keys, columns="metric", values="value", aggfunc="last")
+    return table.reindex(columns=metrics).reset_index().reindex(columns=[*names])
 
 
 def _from_facts(label: str, depth: int, facts: Facts) -> list[tuple[object, ...]]:

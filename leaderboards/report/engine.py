@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
-"""What of the library the page uses; it knows the other parts, which come out of the bundler without names."""
+"""What of the library the page uses; the other parts come out of the bundler without names."""
 
 
 @cache

@@ -21,7 +21,7 @@ CKA_NONE = -32768
 
 
 def packed(frame: pd.DataFrame) -> dict[str, Any]:
-    """A frame by columns: numbers with `DECIMALS`, None for none; texts as places in a list of different ones."""
+    """A frame by columns: numbers with `DECIMALS`, None for none; texts as places among different ones."""
     return {str(name): _column(frame[name]) for name in frame.columns}
 
 

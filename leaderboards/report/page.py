@@ -16,6 +16,7 @@ from leaderboards.literature import Published
 from leaderboards.pages.best import best_blocks
 from leaderboards.pages.blocks import Block, Numbers
 from leaderboards.pages.csv import csv_text
+from leaderboards.pages.inside.numbers import inside_frame
 from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.layers import layer_blocks
 from leaderboards.pages.page import gap_blocks
@@ -80,6 +81,7 @@ class Content:
         board: The scores as frames.
         costs: What each depth costs.
         likeness: CKA.
+        numbers: The tables of all numbers, as the leaderboard's pages have them: of scores, of analyses.
     """
 
     suite: str
@@ -89,6 +91,7 @@ class Content:
     board: Board
     costs: Costs
     likeness: Likeness
+    numbers: tuple[Numbers, ...]
 
 
 def content_of(records: pd.DataFrame, suite: str, sources: Sources) -> Content:
@@ -105,7 +108,15 @@ def content_of(records: pd.DataFrame, suite: str, sources: Sources) -> Content:
     ties = column_ties(score_rows(own), sources.items) if sources.items is not None else {}
     board = board_of(own, ties, sources.facts, sources.published)
     costs = costs_of(everything, sources.facts)
-    return Content(suite, own, everything[inside], ties, board, costs, likeness(own))
+    inner = everything[inside]
+    numbers = _numbers(own, inner, suite)
+    return Content(suite, own, inner, ties, board, costs, likeness(own), numbers)
+
+
+def _numbers(own: pd.DataFrame, inside: pd.DataFrame, suite: str) -> tuple[Numbers, ...]:
+    """The tables of all numbers of a suite, of those kinds that it has."""
+    found = [Numbers(tidy_frame(own, suite), page_name(suite))] if len(own) else []
+    return (*found, *([Numbers(inside_frame(inside, suite), inside_name(suite))] if len(inside) else []))
 
 
 def report_page(content: Content, sources: Sources) -> str:
@@ -142,7 +153,7 @@ def report_page(content: Content, sources: Sources) -> str:
 <noscript><p class="note">Without JavaScript there are no charts, no filters and no sorting; the tables below
 hold all their numbers.</p></noscript>
 {body}</main>
-<footer><p>{escape(run_sentence(pd.concat(every)))} This page is one file and asks nothing of any network.</p></footer>
+<footer><p>{escape(run_sentence(pd.concat(every)))} One file, which asks nothing of any network.</p></footer>
 <div id="tip" role="status" hidden></div>
 <script type="application/json" id="data">{data}</script>
 <script>{engine}</script>
@@ -187,9 +198,10 @@ def _scored_parts(content: Content) -> list[Part]:
     board = content.board
     if board.best.empty:
         return []
+    table = FILTERS + best_table(board) + DOWNLOAD
     return [
         Part("answer", "answer", "The answer", answer_html(board, content.costs)),
-        Part("best", "best layers", "The best layer of each backbone", FILTERS + best_table(board) + DOWNLOAD),
+        Part("best", "best layers", "The best layer of each backbone", table),
         one_task_part(board),
         *cost_part(content.costs),
         one_backbone_part(),
@@ -205,7 +217,9 @@ def _further_parts(content: Content, sources: Sources) -> list[Part]:
         inside = inside_page(content.inside, content.suite, sources.arrays)
         said = folder.html(folds(inside.blocks, "How to read this"))
         parts.append(Part("inside", "inside", "Inside the networks", said))
-    tables = folder.html(folds(_table_blocks(content, sources), "How to read the tables", level=3), pictures=False)
+    tables = folder.html(
+        folds(_table_blocks(content, sources), "How to read the tables", level=3), pictures=False
+    )
     return [*parts, Part("tables", "all tables", "Every table, and where the numbers come from", tables)]
 
 
@@ -216,11 +230,11 @@ def _table_blocks(content: Content, sources: Sources) -> list[Block]:
     columns = columns_of(scores)
     if columns:
         blocks += [*best_blocks(scores, columns, content.ties), *layer_blocks(scores, columns)]
-    if sources.published and len(own):
+    if len(content.board.published):
         blocks += published_blocks(own, sources.published)
     if len(own):
         blocks += [*similarity_blocks(own), *twin_blocks(own)]
-        blocks += provenance_blocks(own, Numbers(tidy_frame(own, content.suite), page_name(content.suite)))
+        blocks += provenance_blocks(own, content.numbers[0])
         blocks += gap_blocks(empty_cells(own))
     return blocks
 
@@ -240,22 +254,8 @@ def _data(content: Content) -> dict[str, Any]:
         },
         "axes": [list(axis) for axis in costs.axes],
         "alike": [packed_matrix(one) for one in content.likeness.matrices],
-        "files": _files(content),
+        "files": {f"{one.name}.csv": packed_file(csv_text(one)) for one in content.numbers},
         "charts": charts.all_charts(),
         "steps": charts.STEPS,
         "series": {"colours": list(charts.SERIES), "shapes": list(charts.SHAPES), "groups": charts.GROUPS},
     }
-
-
-def _files(content: Content) -> dict[str, str]:
-    """The tables of all numbers that the page hands out, packed, by their names."""
-    from leaderboards.pages.inside.numbers import inside_frame
-
-    files = {}
-    if len(content.scores):
-        name = page_name(content.suite)
-        files[f"{name}.csv"] = csv_text(Numbers(tidy_frame(content.scores, content.suite), name))
-    if len(content.inside):
-        name = inside_name(content.suite)
-        files[f"{name}.csv"] = csv_text(Numbers(inside_frame(content.inside, content.suite), name))
-    return {name: packed_file(text) for name, text in files.items()}

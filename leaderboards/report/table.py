@@ -1,4 +1,4 @@
-"""The table of best layers as HTML: sorted and filtered by the page's script, whole and readable without it."""
+"""The table of best layers as HTML: the page's script sorts and filters it, and it is whole without that."""
 
 import math
 from html import escape
@@ -35,13 +35,13 @@ def best_table(board: Board) -> str:
     heads = [_head(head, "words" if key != "parameters" else "numbers") for key, head in before]
     heads += [_head(str(name), "numbers") for name in board.columns["column"]]
     heads += [_head(head, "words") for _, head in after]
-    cells = {
-        (str(row["backbone"]), str(row["column"])): row for row in board.best.to_dict("records")
-    }
+    cells = {(str(row["backbone"]), str(row["column"])): row for row in board.best.to_dict("records")}
     rows = []
     for one in board.backbones.to_dict("records"):
         body = "".join(_fact(key, one[key]) for key, _ in before)
-        body += "".join(_cell(cells.get((str(one["backbone"]), str(name)))) for name in board.columns["column"])
+        body += "".join(
+            _cell(cells.get((str(one["backbone"]), str(name)))) for name in board.columns["column"]
+        )
         body += "".join(_fact(key, one[key]) for key, _ in after)
         rows.append(f"<tr{_attributes(one)}>{body}</tr>\n")
     floors = _floors(board, len(before), len(after))

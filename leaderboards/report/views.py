@@ -44,17 +44,20 @@ DOWNLOAD = """\
 """
 
 NOTES = {
-    "ranking": "Each backbone's best layer, with its 95 % interval. The dark and the light blue ones together hold "
-    "the true best with 95 %; among them there is no order. Dashed: random features. Diamonds: published numbers.",
-    "curves": "The score after every block; the band is the 95 % interval, the ring the layer that scores best. "
-    "Neighbours inside of the band may be as good. Dashed: random features.",
-    "depth_map": "One row a backbone, from its first block on the left to its last; the frame marks the best layer.",
-    "tradeoff": "A point is a backbone cut after one layer. The line joins those that no other exceeds at the same "
-    "cost or less: the Pareto front of what is shown. A lead within the intervals may be luck.",
-    "task_map": "Each row is scaled to the backbone's best layer in that task, since scores of different tasks cannot "
-    "be compared; the number is the score, the frame the best layer.",
-    "alike": "CKA is 1 where two layers find the same images alike, 0 where they are unrelated. It says how similar "
-    "features are, not how good.",
+    "ranking": "Each backbone's best layer, with its 95 % interval. The dark and the light blue ones "
+    "together hold the true best with 95 %; among them there is no order. Dashed: random features. Diamonds: "
+    "published numbers.",
+    "curves": "The score after every block; the band is the 95 % interval, the ring the layer that scores "
+    "best. Neighbours inside of the band may be as good. Dashed: random features. Diamonds: published "
+    "numbers.",
+    "depth_map": "One row a backbone, from its first block on the left to its last; the frame marks the best "
+    "layer.",
+    "tradeoff": "A point is a backbone cut after one layer. The line joins those that no other exceeds at "
+    "the same cost or less: the Pareto front of what is shown. A lead within the intervals may be luck.",
+    "task_map": "Each row is scaled to the backbone's best layer in that task, since scores of different "
+    "tasks cannot be compared; the number is the score, the frame the best layer.",
+    "alike": "CKA is 1 where two layers find the same images alike, 0 where they are unrelated. It says how "
+    "similar features are, not how good.",
 }
 """What each chart shows, below its title."""
 
@@ -71,7 +74,8 @@ PARTLY = "Backbones without a measured cost have no point over time."
 def one_task_part(board: Board) -> Part:
     """The section of the charts of one task, with what chooses the task and the backbones."""
     tasks = "".join(
-        f'<option value="{escape(str(name))}">{escape(str(name))}</option>' for name in board.columns["column"]
+        f'<option value="{escape(str(name))}">{escape(str(name))}</option>'
+        for name in board.columns["column"]
     )
     controls = (
         '<div class="controls sticky needs-script">\n'
@@ -80,7 +84,8 @@ def one_task_part(board: Board) -> Part:
         '<div class="menu"><p><button type="button" data-pick="top">the best seven</button> '
         '<button type="button" data-pick="family">one a family</button> '
         '<button type="button" data-pick="none">none</button></p>'
-        '<fieldset><legend class="hidden">Backbones in the charts</legend></fieldset></div></details>\n</div>\n'
+        '<fieldset><legend class="hidden">Backbones in the charts</legend></fieldset></div></details>\n'
+        "</div>\n"
     )
     views = "".join(
         _view(name, title)
@@ -156,6 +161,6 @@ def _view(name: str, title: str) -> str:
         f'<button type="button" class="svg" data-view="{name}">SVG</button>'
         f'<details class="numbers"><summary>the numbers</summary><div class="scroll" tabindex="0" '
         f'role="region" aria-label="{escape(title)}: the numbers"></div></details></div>\n'
-        '<noscript><p class="note">This chart needs JavaScript; its numbers stand in the tables at the end.</p>'
-        "</noscript>\n</figure>\n"
+        '<noscript><p class="note">This chart needs JavaScript; its numbers stand in the tables at the end.'
+        "</p></noscript>\n</figure>\n"
     )

@@ -69,6 +69,7 @@
     const whole = /^\{(\w+)\}$/.exec(spec);
     return whole ? words[whole[1]] : spec.replace(/\{(\w+)\}/g, (_, name) => String(words[name]));
   };
+  const room = () => one("main").clientWidth - 110;
   const series = (names) => ({
     backbones: names,
     colours: names.map((name) => data.series.colours[state.slots.get(name) % data.series.colours.length]),
@@ -77,7 +78,7 @@
       const turn = Math.floor(slot / data.series.colours.length);
       return data.series.shapes[(slot + turn) % data.series.shapes.length];
     }),
-    columns: Math.max(1, Math.floor((one("main").clientWidth - 60) / 170)),
+    columns: Math.max(1, Math.floor(room() / (46 + 7 * Math.max(0, ...names.map((name) => name.length))))),
   });
   const aside = (task) => {
     const column = by.column.get(task) || {};
@@ -106,7 +107,7 @@
       columns: BEST,
       make: () => {
         const own = (by.best.get(state.task) || []).filter((row) => state.shown.has(row.backbone));
-        const rows = own.map((row) => ({ ...row, label: `${spread(row)}  layer ${row.layer}/${row.depth}` }));
+        const rows = own.map((row) => ({ ...row, label: room() > 380 ? `${spread(row)}, layer ${row.layer}/${row.depth}` : "" }));
         const others = published(state.task, state.shown).map((row) => ({ ...row, group: "published" }));
         const groups = Object.keys(data.series.groups).filter((name) => rows.some((row) => row.group === name));
         const words = { ...aside(state.task), groups, tones: groups.map((name) => data.series.groups[name]) };
