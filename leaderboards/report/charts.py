@@ -26,8 +26,10 @@ GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#cc79
 ACCENT = "#d55e00"
 """Of fronts, floors and numbers of others."""
 
-STEPS = {"ranking": 24, "depth_map": 18, "task_map": 26}
-"""Height of a row in pixels, of charts that have rows."""
+STEPS = {"ranking": (24, 14), "depth_map": (18, 12), "task_map": (26, 20)}
+"""Height of a row in pixels, of charts that have rows: of a few, and of more than `FEW`."""
+
+FEW = 40
 
 RAMP = "viridis"
 """Colours of heat maps: of growing lightness, so that any colour vision can read them, and grey print."""
@@ -278,6 +280,12 @@ def filled(spec: Any, words: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON o
     if whole:
         return words[whole[1]]
     return re.sub(r"\{(\w+)\}", lambda found: str(words[found[1]]), spec)
+
+
+def height(view: str, rows: int) -> int:
+    """Height in pixels of a chart that has rows; 0 of others."""
+    few, many = STEPS.get(view, (0, 0))
+    return max(2, rows) * (few if rows <= FEW else many)
 
 
 def colours(count: int) -> list[str]:

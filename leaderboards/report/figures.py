@@ -94,7 +94,7 @@ def _words(column: dict[str, Any], best: pd.DataFrame) -> dict[str, Any]:
 
 def _drawn(view: str, rows: list[dict[str, Any]], words: dict[str, Any], width: object = WIDTH) -> Spec:
     """A chart with its rows, of a fixed size, on white."""
-    height = charts.STEPS.get(view, 0) * max(2, len(words.get("order", ())))
+    height = charts.height(view, len(words.get("order", ())))
     spec: Spec = charts.filled(
         charts.all_charts()[view], {"height": height, "ink": INK, "font": FONT} | words
     )

@@ -229,7 +229,10 @@ def _table_blocks(content: Content, sources: Sources) -> list[Block]:
     scores = score_rows(own)
     columns = columns_of(scores)
     if columns:
-        blocks += [*best_blocks(scores, columns, content.ties), *layer_blocks(scores, columns)]
+        blocks += [
+            *best_blocks(scores, columns, content.ties),
+            *layer_blocks(scores, columns, pictures=False),
+        ]
     if len(content.board.published):
         blocks += published_blocks(own, sources.published)
     if len(own):
@@ -256,6 +259,7 @@ def _data(content: Content) -> dict[str, Any]:
         "alike": [packed_matrix(one) for one in content.likeness.matrices],
         "files": {f"{one.name}.csv": packed_file(csv_text(one)) for one in content.numbers},
         "charts": charts.all_charts(),
-        "steps": charts.STEPS,
+        "steps": {name: list(steps) for name, steps in charts.STEPS.items()},
+        "few": charts.FEW,
         "series": {"colours": list(charts.SERIES), "shapes": list(charts.SHAPES), "groups": charts.GROUPS},
     }

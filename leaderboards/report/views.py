@@ -90,8 +90,8 @@ def one_task_part(board: Board) -> Part:
     views = "".join(
         _view(name, title)
         for name, title in (
-            ("ranking", "Who may be the best"),
             ("curves", "Layer by layer"),
+            ("ranking", "Who may be the best"),
             ("depth_map", "All backbones over their depth"),
         )
     )

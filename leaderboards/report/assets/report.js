@@ -231,7 +231,8 @@
       place.append(Object.assign(document.createElement("p"), { className: "empty", textContent: "Nothing to draw: no backbone is chosen that has a score here." }));
       return;
     }
-    const height = (data.steps[name] || 0) * Math.max(2, (made.words.order || []).length);
+    const lines = (made.words.order || []).length;
+    const height = Math.max(2, lines) * (data.steps[name] || [0, 0])[lines > data.few ? 1 : 0];
     const spec = filled(data.charts[name], { ...made.words, height, ink: "currentColor", font: FONT });
     spec.data = { name: "rows", values: made.drawn || made.rows };
     const turn = (turns.get(name) || 0) + 1;
