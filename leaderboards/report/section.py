@@ -16,9 +16,9 @@ class Section:
     Attributes:
         anchor: Its ``id`` on the page: letters, digits and hyphens, none that another section has.
         title: Its heading, plain text; the page escapes it.
-        html: What stands below the heading. Everything in it that comes from data is escaped already; it has no
-            script, no style sheet, no ``style`` attribute and no address outside the file, which the page's
-            policy forbids.
+        html: What stands below the heading. Everything in it that comes from data is escaped already; it has
+            no script, no style sheet, no ``style`` attribute and no address outside the file, which the
+            page's policy forbids.
     """
 
     anchor: str
