@@ -176,6 +176,7 @@ def choose_suite(request: Request) -> Suite:
     """The suite that was named, or the one that fits the data."""
     if request.data is not None and request.images:
         raise InputError("--data and --images exclude each other: the one replaces the other")
+    _require_one_folder(request)
     real = request.data is not None or bool(request.images)
     suite = find_suite(request.suite) if request.suite else (STANDARD_SUITE if real else MINI_SUITE)
     if suite.embedded and real:
@@ -185,3 +186,18 @@ def choose_suite(request: Request) -> Suite:
     if not suite.embedded and not real:
         raise InputError(f"the suite {suite.name!r} needs the real datasets; give --data DIR")
     return suite
+
+
+def _require_one_folder(request: Request) -> None:
+    """Raise InputError where labels are given for none, or for several folders of images."""
+    if request.labels is None:
+        return
+    if not request.images:
+        raise InputError("--labels says the classes of your own images; give their folder with --images DIR")
+    if any(location.startswith("hf:") for location in request.images):
+        raise InputError("--labels is for a folder of images; choose the columns of hf:ID with ?label=COLUMN")
+    if len(request.images) > 1 and str(request.labels) != "none":
+        raise InputError(
+            f"--labels is for one folder of images, found {len(request.images)}; put a metadata.csv with the "
+            "same columns into each folder"
+        )

@@ -49,9 +49,17 @@ class Request:
     )
     images: Option[Names, tuple[str, ...]] = Option(
         (),
-        "Your own images: folders of class folders, or hf:DATASET, each a dataset of its own.",
+        "Your own images, each folder a dataset of its own: class folders in any depth, with or without "
+        "train and val; images with a metadata.csv or --labels; images without classes; or hf:DATASET.",
         parsers.names,
         several=True,
+    )
+    labels: Option[str | Path | None, Path | None] = Option(
+        None,
+        "CSV file of the classes of --images DIR: columns file and label (and split), files relative to DIR; "
+        "none: folders are no classes.",
+        parsers.optional_path,
+        shown="DIR/metadata.csv, or the folders",
     )
     output: Option[str | Path, Path] = Option(
         "results", "Folder of records and tables.", parsers.path, short="-o"
