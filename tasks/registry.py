@@ -340,8 +340,8 @@ def find_tasks(names: Sequence[str]) -> tuple[TaskEntry, ...]:
     """Tasks of those names; those run by default if none is given.
 
     Args:
-        names: Names of the registry, ``inside`` for its analyses of what goes on inside, or ``module:name`` of
-            an entry of somebody's own, with `TaskEntry.bind`.
+        names: Names of the registry, ``inside`` for its analyses of what goes on inside, or ``module:name``
+            of an entry of somebody's own, with `TaskEntry.bind`.
 
     Returns:
         Those of the registry in its order, then the others in the order given.

@@ -31,9 +31,9 @@ from tasks.datasets.base import (
 )
 from tasks.datasets.coco import read_coco
 from tasks.datasets.davis import read_davis
-from tasks.datasets.folder import OwnImages, read_folder
-from tasks.datasets.hub import read_hub_dataset
+from tasks.datasets.folder import OwnImages
 from tasks.datasets.imagenet import probe_subset, read_imagenet
+from tasks.datasets.own import read_own
 from tasks.datasets.partimagenet import read_partimagenet
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.datasets.spair import read_spair
@@ -99,8 +99,7 @@ def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[s
     found: dict[str, OwnImages] = {}
     given: dict[str, str] = {}
     for location in locations:
-        hub = location.startswith("hf:")
-        data = read_hub_dataset(location) if hub else read_folder(Path(location), labels)
+        data = read_own(location, labels)
         name = own_name(data)
         if name in found:
             raise InputError(f"--images names the same images twice: {given[name]} and {location}")
