@@ -10,6 +10,12 @@ import pytest
 import benchmark
 from benchmark.plan.datasets import own_datasets
 from leaderboards.pages.inside.page import inside_page
+from tasks.datasets.files import IMAGE_EXTENSIONS
+from tasks.datasets.folder import QUERY_SPLITS
+from tasks.datasets.label_table import FILE_COLUMNS, LABEL_COLUMNS, METADATA, SPLIT_COLUMN
+from tasks.datasets.split import MADE, MADE_SPLIT
+from tasks.protocols import STANDARD
+from tasks.registry import find_tasks
 from tests import fakes
 from tests.benchmark.runs import Tally, command, run
 from zoo.errors import InputError
@@ -17,7 +23,6 @@ from zoo.errors import InputError
 Capture = pytest.CaptureFixture[str]
 
 IMAGES = 14
-MADE = "val made of 20 % of each class of train by the hash of file names, seed 0"
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +192,17 @@ def test_identity_is_the_content_and_not_the_place_nor_the_time(flat: Path, tmp_
     first = sorted((tmp_path / "flat").iterdir())[0]
     first.write_bytes(first.read_bytes()[:-1] + b"x")
     assert [*own_datasets([str(tmp_path / "flat")])] != [name]
+
+
+def test_the_page_names_what_is_taken() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "own_images.md").read_text(encoding="utf-8")
+    (entry,) = find_tasks(("label-free",))
+    columns = (*FILE_COLUMNS, *LABEL_COLUMNS, SPLIT_COLUMN)
+    for word in (*columns, *QUERY_SPLITS, *IMAGE_EXTENSIONS, *METADATA, *entry.metrics, MADE_SPLIT):
+        assert f"`{word}`" in page, word
+    assert MADE in page
+    assert f"more than {STANDARD.own_unlabelled:,} images" in page
+    assert f"the {STANDARD.label_free.neighbours} nearest neighbours" in page
 
 
 def test_a_whole_folder_of_broken_images_fails_in_a_sentence(tmp_path: Path) -> None:
