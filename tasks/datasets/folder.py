@@ -34,6 +34,9 @@ SPLITS = (TRAIN, *QUERY_SPLITS)
 NO_LABELS = Path("none")
 """Stands for a table of labels where folders are no classes."""
 
+NO_CLASSES = "no classes: layers are described, not ranked"
+"""What is said of images without classes."""
+
 
 def read_folder(folder: Path, labels: Path | None = None) -> OwnImages:
     """The user's own images as a dataset that is named after the folder; keys are paths relative to it.
@@ -91,7 +94,7 @@ def _unlabelled(name: str, tree: ImageTree) -> Unlabelled:
         path for path in tree.others if path.endswith(".csv") and path not in METADATA and "/" not in path
     ]
     hint = tuple(f"--labels {tree.root / path} would take classes from that file" for path in tables[:1])
-    remarks = ("no classes", *hint, *tree.remarks)
+    remarks = (NO_CLASSES, *hint, *tree.remarks)
     return Unlabelled(name, samples, Coverage((Count("images", len(samples)),), remarks=remarks))
 
 

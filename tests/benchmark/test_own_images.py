@@ -11,7 +11,7 @@ import benchmark
 from benchmark.plan.datasets import own_datasets
 from leaderboards.pages.inside.page import inside_page
 from tasks.datasets.files import IMAGE_EXTENSIONS
-from tasks.datasets.folder import QUERY_SPLITS
+from tasks.datasets.folder import NO_CLASSES, QUERY_SPLITS
 from tasks.datasets.label_table import FILE_COLUMNS, LABEL_COLUMNS, METADATA, SPLIT_COLUMN
 from tasks.datasets.split import MADE, MADE_SPLIT
 from tasks.protocols import STANDARD
@@ -55,7 +55,7 @@ def test_without_labels_what_needs_none_is_run(without_labels: tuple[Path, pd.Da
     assert records.attrs["failures"] == []
     assert set(records["task"]) == {"cka", "label-free"}
     assert set(records["split"]) == {"images"}
-    assert set(records["coverage"]) == {f"{IMAGES} images; no classes"}
+    assert set(records["coverage"]) == {f"{IMAGES} images; {NO_CLASSES}"}
     assert not records["partial"].any()
     # once as they are and once mirrored; the random floor is described by no analysis
     assert tally.rows == {

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from tasks.datasets.base import Classification, Unlabelled
-from tasks.datasets.folder import NO_LABELS, read_folder
+from tasks.datasets.folder import NO_CLASSES, NO_LABELS, read_folder
 from tasks.datasets.split import MADE, MADE_SPLIT
 from tests.fakes import write_fake_class_folders
 from tests.tasks.datasets.helpers import copy_shuffled, keys
@@ -124,7 +124,7 @@ def test_images_without_classes(tmp_path: Path) -> None:
     data = read_folder(tmp_path / "flat")
     assert isinstance(data, Unlabelled)
     assert keys(data.samples) == [f"{index}.png" for index in range(4)]
-    assert str(data.coverage) == "4 images; no classes; 1 file that is no image ignored (notes.TXT)"
+    assert str(data.coverage) == f"4 images; {NO_CLASSES}; 1 file that is no image ignored (notes.TXT)"
     assert not data.coverage.partial
     (tmp_path / "flat" / "mine.csv").write_text("file,label\n0,cat\n")
     assert "flat/mine.csv would take classes from that file" in str(read_folder(tmp_path / "flat").coverage)

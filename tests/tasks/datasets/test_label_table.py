@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tasks.datasets.base import Classification
-from tasks.datasets.folder import read_folder
+from tasks.datasets.folder import NO_CLASSES, read_folder
 from tasks.datasets.label_table import read_label_table
 from tasks.datasets.split import MADE_SPLIT
 from tests.tasks.datasets.helpers import keys
@@ -93,7 +93,7 @@ def test_metadata_in_the_folders_of_splits(tmp_path: Path) -> None:
 def test_metadata_without_classes_is_none(folder: Path) -> None:
     path = table(folder / "metadata.csv", "file_name,text\n0.png,a cat\n")
     assert read_label_table(path, required=False) is None
-    assert "no classes" in read_folder(folder).coverage.remarks
+    assert NO_CLASSES in read_folder(folder).coverage.remarks
 
 
 def test_a_column_of_splits(folder: Path) -> None:
