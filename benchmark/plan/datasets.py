@@ -1,7 +1,7 @@
 """Where data is, and how the dataset of each role is read: one function a role, in one table."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from tasks.datasets.own import read_own
 from tasks.datasets.partimagenet import read_partimagenet
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.datasets.spair import read_spair
-from tasks.registry import Role, TaskEntry
+from tasks.registry import INSIDE, Role, TaskEntry
 from tasks.sources import (
     ClusteredRegions,
     ProbedClasses,
@@ -196,17 +196,19 @@ READERS: Mapping[Role, Callable[[DataLocation], list[Read]]] = {
 """For each role, what reads each of its datasets."""
 
 
-def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, named: bool) -> BoundTasks:
+def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collection[str]) -> BoundTasks:
     """Join tasks with data; each dataset is read once for all tasks that need it.
 
     Args:
         at: Where the data is.
         tasks: The tasks.
-        named: Whether the user named them; absent data is then an error.
+        names: What the user named, if anything: names of tasks, whose absent data is then an error, and of
+            groups of tasks, of which those are run that have data.
 
     Raises:
         InputError: A named task has no data, or no task has any.
     """
+    named = bool(names)
     bound = BoundTasks()
     readers = {role: [cache(read) for read in READERS[role](at)] for role in {task.role for task in tasks}}
     if at.images:
@@ -224,7 +226,8 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, named: bool) -> 
                 bound.absent.append(Unbound(task.name, str(error)))
             except InputError as error:
                 bound.broken.append(Unbound(task.name, str(error)))
-    _require_something(bound, named=named)
+    grouped = {one.name for one in tasks if INSIDE in names and one.analysis} - {*names}
+    _require_something(bound, {one.name for one in tasks if named} - grouped)
     return bound
 
 
@@ -241,10 +244,10 @@ def _serves(task: TaskEntry, data: object, *, named: bool) -> bool:
     return named or task.unlabelled
 
 
-def _require_something(bound: BoundTasks, *, named: bool) -> None:
+def _require_something(bound: BoundTasks, required: Collection[str]) -> None:
     served = {one.subject.entry.name for one in bound.every} | {one.task for one in bound.broken}
-    lacking = [str(one) for one in bound.absent if one.task not in served]
-    if named and lacking:
+    lacking = [str(one) for one in bound.absent if one.task not in served and one.task in required]
+    if lacking:
         raise InputError(f"data of a task that was asked for is not there: {'; '.join(lacking)}")
     if not bound.every:
         problems = [str(one) for one in bound.broken or bound.absent]

@@ -118,11 +118,10 @@ def make_plan(recipe: PlanRecipe) -> Plan:
     Raises:
         InputError: There is no such task, or the data of one is not there, or none is.
     """
-    named = bool(recipe.tasks)
     asked = find_tasks(recipe.tasks)
-    if not named:
+    if not recipe.tasks:
         asked = tuple(dict.fromkeys((*asked, *WITHOUT_LABELS)))
-    tasks = bind_tasks(recipe.location, asked, named=named)
+    tasks = bind_tasks(recipe.location, asked, names=recipe.tasks)
     return Plan(recipe, tasks, fewest_passes(tasks.every))
 
 

@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 import benchmark
-from benchmark.plan.datasets import own_datasets
+from benchmark.plan.datasets import bind_tasks, own_datasets
+from benchmark.plan.location import DataLocation
+from benchmark.plan.suites import MINI_SUITE
 from leaderboards.pages.inside.page import inside_page
 from tasks.datasets.files import IMAGE_EXTENSIONS
 from tasks.datasets.folder import NO_CLASSES, QUERY_SPLITS
@@ -219,3 +221,12 @@ def test_a_whole_folder_of_broken_images_fails_in_a_sentence(tmp_path: Path) -> 
     )
     assert len(records) == 0
     assert all("expected images that can be decoded" in one for one in records.attrs["failures"])
+
+
+def test_of_the_analyses_together_those_are_run_that_class_labels_allow(flat: Path) -> None:
+    at = DataLocation(MINI_SUITE.catalogue, None, images=(str(flat.parent / "classes"),), protocol=STANDARD)
+    found = bind_tasks(at, find_tasks(("inside",)), names=["inside"])
+    assert "attention-maps" in {one.subject.entry.name for one in found.every}
+    assert "saliency" in {one.task for one in found.absent}
+    with pytest.raises(InputError, match="saliency: needs more than the class labels"):
+        bind_tasks(at, find_tasks(("saliency",)), names=["saliency"])

@@ -173,7 +173,7 @@ FAKES: Catalogue = replace(
 
 
 def bound(data: Path, protocol: EvaluationProtocol, catalogue: Catalogue = FAKES) -> dict[str, BoundTask]:
-    found = bind_tasks(DataLocation(catalogue, data, protocol=protocol), find_tasks(()), named=True)
+    found = bind_tasks(DataLocation(catalogue, data, protocol=protocol), find_tasks(()), names=["knn"])
     assert not found.absent
     assert not found.broken
     return {one.subject.entry.name: one for one in found.every}
@@ -236,7 +236,9 @@ def test_saliency_looks_at_all_images_with_masks_through_the_view_of_classificat
     catalogue = replace(FAKES, objects=CocoEntry(images=7, first=4))
     for protocol in PROTOCOLS:
         at = DataLocation(catalogue, data, protocol=protocol)
-        found = bind_tasks(at, find_tasks(("saliency", "attention-maps")), named=True)
+        found = bind_tasks(
+            at, find_tasks(("saliency", "attention-maps")), names=["saliency", "attention-maps"]
+        )
         maps, objects, parts = found.analyses
         assert [one.subject.dataset for one in (objects, parts)] == ["coco-val2017", "partimagenet"]
         assert [len(one.problem.source.samples) for one in (objects, parts)] == [6, 18]
