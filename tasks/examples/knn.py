@@ -39,7 +39,8 @@ class KnnExamples:
             neighbours: Of all that could be read.
             given: Class that each of those was given, [queries].
         """
-        train, rows = self.data.train, {key: row for row, key in enumerate(found.keys)}
+        train, wanted = self.data.train, {*self.queries}
+        rows = {key: row for row, key in enumerate(found.keys) if key in wanted}
         read = [(place, rows[key]) for place, key in enumerate(self.queries) if key in rows]
         names = np.asarray(train.classes, str)
         shape = (len(self.queries), min(NEIGHBOURS, neighbours.index.shape[1]))
