@@ -13,6 +13,9 @@ from leaderboards.report.cost import Costs
 NAMED = 6
 """Backbones that a card names at most of those that cannot be told from the best."""
 
+FEW = 3
+"""Backbones that a card names at most of those that were not compared."""
+
 
 def answer_html(board: Board, costs: Costs) -> str:
     """A card for each column that has a score."""
@@ -62,7 +65,8 @@ def _sure(rows: pd.DataFrame) -> list[str]:
     if maybe:
         facts.append(f"<b>cannot be told from</b> {_listed(maybe)}")
     if untested:
-        facts.append(f"not compared with {_listed(untested)}")
+        several = len(untested) > FEW
+        facts.append(f"not compared with {f'{len(untested)} others' if several else _listed(untested)}")
     return facts or ["better than every other backbone, with 95 % confidence"]
 
 
@@ -88,8 +92,13 @@ def _cost(backbone: str, layer: int, costs: Costs) -> list[str]:
     words += [] if math.isnan(row["dim"]) else [f"{int(row['dim']):,} numbers a vector"]
     known = not math.isnan(row["parameters"])
     about = "" if costs.measured else "about "
-    words += [f"{about}{row['parameters'] / 1e6:.2g} M weights"] if known else []
+    words += [f"{about}{_millions(row['parameters'])} M weights"] if known else []
     return [", ".join(words)] if words else []
+
+
+def _millions(count: float) -> str:
+    """A number in millions, in two digits where it is small."""
+    return f"{count / 1e6:.2g}" if count < 1e7 else f"{count / 1e6:,.0f}"
 
 
 def _names(rows: pd.DataFrame) -> list[str]:

@@ -20,7 +20,7 @@ ROWS = "rows"
 """Name of the data that a chart draws."""
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
-GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#cc79a7"}
+GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#e69f00"}
 """Colour of each group of backbones in a column."""
 
 ACCENT = "#d55e00"
@@ -30,6 +30,9 @@ STEPS = {"ranking": (24, 14), "depth_map": (18, 12), "task_map": (26, 20)}
 """Height of a row in pixels, of charts that have rows: of a few, and of more than `FEW`."""
 
 FEW = 40
+
+APART = 0.1
+"""Share of the axis of costs by which names at a front are apart at least."""
 
 RAMP = "viridis"
 """Colours of heat maps: of growing lightness, so that any colour vision can read them, and grey print."""

@@ -261,5 +261,6 @@ def _data(content: Content) -> dict[str, Any]:
         "charts": charts.all_charts(),
         "steps": {name: list(steps) for name, steps in charts.STEPS.items()},
         "few": charts.FEW,
+        "apart": charts.APART,
         "series": {"colours": list(charts.SERIES), "shapes": list(charts.SHAPES), "groups": charts.GROUPS},
     }
