@@ -185,7 +185,7 @@ def task_map() -> Spec:
             {"field": "value", "title": "score", "format": ".1f"},
             {"field": "sure", "title": "95 % interval"},
             {"field": "share", "title": "share of the best layer's, %", "format": ".1f"}]  # fmt: skip
-    layers = [
+    layers: list[Spec] = [
         {"mark": {"type": "rect", "aria": False},
          "encoding": places | {"color": _ramp("share", "% of the best layer's score"), "tooltip": tips}},
         {"transform": [{"filter": "datum.place == 'best'"}],
@@ -205,7 +205,7 @@ def tradeoff() -> Spec:
     picked out, ``front`` whether none is better at the same cost or less. Open: metric, axis, cost, scale,
     backbones, colours, label (what stands at the front's points).
     """
-    place = {"field": "cost", "type": "quantitative", "title": "{cost}"}
+    place: Spec = {"field": "cost", "type": "quantitative", "title": "{cost}"}
     place |= {"scale": "{scale}", "axis": {"format": ".3~r", "tickCount": 6}}
     value = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
     colour = {"field": "backbone", "type": "nominal", "title": None, "scale": _fixed("{colours}")}
@@ -221,7 +221,7 @@ def tradeoff() -> Spec:
     tips = [*_SCORE_TIPS, {"field": "cost", "title": "{cost}", "format": ".3~r"}]
     picked = {"filter": "datum.shown"}
     places = {"x": place, "y": value}
-    layers = [
+    layers: list[Spec] = [
         {"transform": [{"filter": "!datum.shown"}],
          "mark": {"type": "point", "filled": True, "size": 22, "color": "#8c959f", "opacity": 0.45},
          "encoding": places | {"tooltip": tips}},

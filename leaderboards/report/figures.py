@@ -1,6 +1,6 @@
 """The report's charts as files, in a style fit for papers: small, on white, in one type size."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def _words(column: dict[str, Any], best: pd.DataFrame) -> dict[str, Any]:
+def _words(column: Mapping[Hashable, Any], best: pd.DataFrame) -> dict[str, Any]:
     """What fills the open places of all charts of a task."""
     floor = float(column["floor"])
     return {

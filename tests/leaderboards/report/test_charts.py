@@ -3,6 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from leaderboards.pages.svg.colours import SERIES
 from leaderboards.report import charts
 
 # Machado, Oliveira and Fernandes, A Physiologically-based Model for Simulation of Color Vision Deficiency,
@@ -34,7 +35,7 @@ def lab(colour, vision):
 
 
 @pytest.mark.parametrize("vision", VISIONS)
-@pytest.mark.parametrize("colours", [charts.SERIES, tuple(charts.GROUPS.values())], ids=["series", "groups"])
+@pytest.mark.parametrize("colours", [SERIES, tuple(charts.GROUPS.values())], ids=["series", "groups"])
 def test_colours_can_be_told_apart_by_all_readers(colours, vision):
     # 2.3 is what is just noticed side by side; shapes tell series apart, too
     apart = [np.linalg.norm(lab(one, vision) - lab(other, vision)) for one, other in combinations(colours, 2)]

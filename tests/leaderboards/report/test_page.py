@@ -77,7 +77,7 @@ def test_the_answer_comes_first_and_is_honest(text):
     assert "62.2" in card
     assert "61.8 % with the layer chosen on other items" in card
     assert "random features reach 3.0 %" in card
-    assert "not compared with mini-clip, mini-fs" in card
+    assert "not compared with the other backbones" in card
     assert "better than" not in card
 
 
