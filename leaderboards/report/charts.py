@@ -20,7 +20,7 @@ ROWS = "rows"
 """Name of the data that a chart draws."""
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
-GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#cc79a7"}
+GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#e69f00"}
 """Colour of each group of backbones in a column."""
 
 ACCENT = "#d55e00"
@@ -30,6 +30,9 @@ STEPS = {"ranking": (24, 14), "depth_map": (18, 12), "task_map": (26, 20)}
 """Height of a row in pixels, of charts that have rows: of a few, and of more than `FEW`."""
 
 FEW = 40
+
+APART = 0.1
+"""Share of the axis of costs by which names at a front are apart at least."""
 
 RAMP = "viridis"
 """Colours of heat maps: of growing lightness, so that any colour vision can read them, and grey print."""
@@ -182,7 +185,7 @@ def task_map() -> Spec:
             {"field": "value", "title": "score", "format": ".1f"},
             {"field": "sure", "title": "95 % interval"},
             {"field": "share", "title": "share of the best layer's, %", "format": ".1f"}]  # fmt: skip
-    layers = [
+    layers: list[Spec] = [
         {"mark": {"type": "rect", "aria": False},
          "encoding": places | {"color": _ramp("share", "% of the best layer's score"), "tooltip": tips}},
         {"transform": [{"filter": "datum.place == 'best'"}],
@@ -202,7 +205,7 @@ def tradeoff() -> Spec:
     picked out, ``front`` whether none is better at the same cost or less. Open: metric, axis, cost, scale,
     backbones, colours, label (what stands at the front's points).
     """
-    place = {"field": "cost", "type": "quantitative", "title": "{cost}"}
+    place: Spec = {"field": "cost", "type": "quantitative", "title": "{cost}"}
     place |= {"scale": "{scale}", "axis": {"format": ".3~r", "tickCount": 6}}
     value = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
     colour = {"field": "backbone", "type": "nominal", "title": None, "scale": _fixed("{colours}")}
@@ -218,7 +221,7 @@ def tradeoff() -> Spec:
     tips = [*_SCORE_TIPS, {"field": "cost", "title": "{cost}", "format": ".3~r"}]
     picked = {"filter": "datum.shown"}
     places = {"x": place, "y": value}
-    layers = [
+    layers: list[Spec] = [
         {"transform": [{"filter": "!datum.shown"}],
          "mark": {"type": "point", "filled": True, "size": 22, "color": "#8c959f", "opacity": 0.45},
          "encoding": places | {"tooltip": tips}},

@@ -1,6 +1,6 @@
 """The report's charts as files, in a style fit for papers: small, on white, in one type size."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def _words(column: dict[str, Any], best: pd.DataFrame) -> dict[str, Any]:
+def _words(column: Mapping[Hashable, Any], best: pd.DataFrame) -> dict[str, Any]:
     """What fills the open places of all charts of a task."""
     floor = float(column["floor"])
     return {
@@ -168,19 +168,32 @@ def _tradeoff(
     rows = rows.assign(cost=rows[name] / (1e6 if name == "parameters" else 1))
     ahead = front(rows, "cost")
     places = set(ahead.index)
-    labels, before = dict[Any, str](), ""
-    for place, backbone, layer in zip(ahead.index, ahead["backbone"], ahead["layer"], strict=True):
-        labels[place] = "" if backbone == before else f"{backbone}, {layer}"
-        before = backbone
+    wide = bool((rows["cost"] > 0).all()) and rows["cost"].max() > 20 * rows["cost"].min()
+    labels = _front_labels(ahead, np.log(rows["cost"]) if wide else rows["cost"])
     rows = rows.assign(
         shown=rows["backbone"].isin(names),
         front=[place in places for place in rows.index],
         label=[labels.get(place, "") for place in rows.index],
     )
-    wide = bool((rows["cost"] > 0).all()) and rows["cost"].max() > 20 * rows["cost"].min()
     scale = {"nice": False, "padding": 14} | ({"type": "log"} if wide else {"zero": False})
     said = words | _series(names) | {"cost": title, "scale": scale}
     return _drawn("tradeoff", rows_of(rows), said) | {"height": 260}
+
+
+def _front_labels(ahead: pd.DataFrame, places: "pd.Series[float]") -> dict[Any, str]:
+    """Names at the points of a front, as far as they have room: where the backbone changes, and apart.
+
+    Args:
+        ahead: The points of the front in order.
+        places: Where every point of the chart lies on the axis of costs, by the same index.
+    """
+    labels, before, last = dict[Any, str](), "", -np.inf
+    width = float(places.max() - places.min()) or 1.0
+    for point, backbone, layer in zip(ahead.index, ahead["backbone"], ahead["layer"], strict=True):
+        if backbone != before and (places[point] - last) / width >= charts.APART:
+            labels[point], last = f"{backbone}, {layer}", places[point]
+        before = backbone
+    return labels
 
 
 def _tasks(board: Board, layers: pd.DataFrame) -> Spec:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from leaderboards.choices.answers import Answer, answers
 from leaderboards.choices.gaps import empty_cells
 from leaderboards.choices.selection import columns_of, is_analysis, newest, score_rows
 from leaderboards.choices.ties import column_ties
@@ -23,6 +24,7 @@ from leaderboards.pages.page import gap_blocks
 from leaderboards.pages.provenance import provenance_blocks, run_sentence
 from leaderboards.pages.published import published_blocks
 from leaderboards.pages.similarity import similarity_blocks
+from leaderboards.pages.svg.colours import SERIES
 from leaderboards.pages.tidy import tidy_frame
 from leaderboards.pages.twins import twin_blocks
 from leaderboards.records.record import of_suite
@@ -79,6 +81,7 @@ class Content:
         scores: Its newest records that rank, or compare layers.
         inside: Its newest records of analyses.
         ties: For the `Column.key` of each column, what is tied with its best.
+        answers: The best of each column.
         board: The scores as frames.
         costs: What each depth costs.
         likeness: CKA.
@@ -89,6 +92,7 @@ class Content:
     scores: pd.DataFrame
     inside: pd.DataFrame
     ties: ColumnTies
+    answers: tuple[Answer, ...]
     board: Board
     costs: Costs
     likeness: Likeness
@@ -111,7 +115,8 @@ def content_of(records: pd.DataFrame, suite: str, sources: Sources) -> Content:
     costs = costs_of(everything, sources.facts)
     inner = everything[inside]
     numbers = _numbers(own, inner, suite)
-    return Content(suite, own, inner, ties, board, costs, likeness(own), numbers)
+    found = tuple(answers(everything, None, ties))
+    return Content(suite, own, inner, ties, found, board, costs, likeness(own), numbers)
 
 
 def _numbers(own: pd.DataFrame, inside: pd.DataFrame, suite: str) -> tuple[Numbers, ...]:
@@ -201,7 +206,7 @@ def _scored_parts(content: Content) -> list[Part]:
         return []
     table = FILTERS + best_table(board) + DOWNLOAD
     return [
-        Part("answer", "answer", "The answer", answer_html(board, content.costs)),
+        Part("answer", "answer", "The answer", answer_html(content.answers, board, content.costs)),
         Part("best", "best layers", "The best layer of each backbone", table),
         one_task_part(board),
         *cost_part(content.costs),
@@ -262,5 +267,6 @@ def _data(content: Content) -> dict[str, Any]:
         "charts": charts.all_charts(),
         "steps": {name: list(steps) for name, steps in charts.STEPS.items()},
         "few": charts.FEW,
-        "series": {"colours": list(charts.SERIES), "shapes": list(charts.SHAPES), "groups": charts.GROUPS},
+        "apart": charts.APART,
+        "series": {"colours": list(SERIES), "shapes": list(charts.SHAPES), "groups": charts.GROUPS},
     }

@@ -1,7 +1,9 @@
 """The table of best layers as HTML: the page's script sorts and filters it, and it is whole without that."""
 
 import math
+from collections.abc import Hashable, Mapping
 from html import escape
+from typing import Any
 
 import pandas as pd
 
@@ -59,7 +61,7 @@ def count_text(value: float) -> str:
     return "" if math.isnan(value) else fixed(value / 1e6, 1 if value < 1e8 else 0)
 
 
-def _said(values: "pd.Series[object]") -> bool:
+def _said(values: "pd.Series[Any]") -> bool:
     """Whether a fact is known of any backbone."""
     return bool(values.notna().any()) and any(str(value) not in ("", "nan") for value in values)
 
@@ -73,7 +75,7 @@ def _head(text: str, kind: str) -> str:
     )
 
 
-def _attributes(one: dict[str, object]) -> str:
+def _attributes(one: Mapping[Hashable, Any]) -> str:
     """What filters ask for."""
     weights = float(str(one["parameters"]))
     known = {name: str(one[name]) for name in ("backbone", "family", "supervision", "licence")}
@@ -92,7 +94,7 @@ def _fact(key: str, value: object) -> str:
     return f'<td class="left" data-v="{escape(str(value))}">{escape(str(value))}</td>'
 
 
-def _cell(row: dict[str, object] | None) -> str:
+def _cell(row: Mapping[Hashable, Any] | None) -> str:
     """A score with its layer; empty where there is none."""
     if row is None:
         return '<td data-v=""></td>'

@@ -22,7 +22,7 @@ from benchmark.pretrain.options import Pretraining
 from benchmark.request import Request, default_cache, default_workers
 from benchmark.request.exchange import CompareRequest, ExportRequest, MergeRequest
 from benchmark.request.option import declared
-from benchmark.request.pages import LeaderboardRequest, ReproduceRequest
+from benchmark.request.pages import LeaderboardRequest, ReportRequest, ReproduceRequest
 from benchmark.request.request import CheckRequest
 from tests.benchmark.runs import command
 from zoo.errors import InputError
@@ -38,6 +38,7 @@ FORMS = pytest.mark.parametrize(
         (ExportRequest, "export"),
         (LeaderboardRequest, "leaderboard"),
         (ReproduceRequest, "reproduce"),
+        (ReportRequest, "report"),
         (CheckRequest, "check"),
     ],
 )

@@ -151,14 +151,19 @@
           const value = state.cost === "parameters" ? cost.parameters / 1e6 : cost[state.cost];
           rows.push({ ...row, cost: value, shown: own.has(row.backbone), front: false, label: "" });
         }
-        let before = "";
+        const costs = rows.map((row) => row.cost);
+        const [least, most] = [Math.min(...costs), Math.max(...costs)];
+        const wide = least > 0 && most > 20 * least;
+        const along = (cost) => (wide ? Math.log(cost / least) / Math.log(most / least) : (cost - least) / (most - least || 1));
+        let [before, last] = ["", -Infinity];
         for (const row of front(rows)) {
           row.front = true;
-          row.label = row.backbone === before ? "" : `${row.backbone}, ${row.layer}`;
+          if (row.backbone !== before && along(row.cost) - last >= data.apart) {
+            row.label = `${row.backbone}, ${row.layer}`;
+            last = along(row.cost);
+          }
           before = row.backbone;
         }
-        const costs = rows.map((row) => row.cost).filter((cost) => cost > 0);
-        const wide = costs.length === rows.length && Math.max(...costs) > 20 * Math.min(...costs);
         const scale = wide ? { type: "log", nice: false, padding: 14 } : { zero: false, nice: false, padding: 14 };
         const words = { ...aside(state.task), ...series(names), scale };
         words.cost = (data.axes.find((axis) => axis[0] === state.cost) || ["", ""])[1];
