@@ -69,12 +69,11 @@ def ranking() -> Spec:
         {"transform": [measured], "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
          "encoding": shared | {"x": value, "color": colour, "tooltip": tips}},
         {"transform": [measured], "mark": text(align="left", dx=8),
-         "encoding": shared | {"x": value | {"field": "end"}, "text": {"field": "label"}}},
+         "encoding": shared | {"x": {"value": "width"}, "text": {"field": "label"}}},
         {"transform": [others], "mark": diamond(),
          "encoding": shared | {"x": value, "tooltip": other_tips()}},
     ]  # fmt: skip
-    end = {"calculate": "isValid(datum.ci_high) ? datum.ci_high : datum.value", "as": "end"}
-    return chart(layers, height="{height}", transform=[_SURE, _LAYER, end])
+    return chart(layers, height="{height}", transform=[_SURE, _LAYER])
 
 
 def curves() -> Spec:

@@ -114,5 +114,5 @@ def test_the_page_is_the_same_for_the_records_in_any_order(text):
 
 def test_assets_are_part_of_the_package():
     names = {path.name for path in ASSETS.iterdir()}
-    assert names == {"report.css", "report.js"}
+    assert names == {"examples.css", "report.css", "report.js"}
     assert "report/assets/*" in (ASSETS.parents[2] / "pyproject.toml").read_text()
