@@ -69,8 +69,8 @@ def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
         return in_directory(*mini.generated(spec, cache_dir))
     if not spec.repository:
         raise InputError(
-            f"{spec.name} is in no repository of the Hub that is read; fetch {spec.original} and give the file: "
-            f"--weights {spec.name}=FILE."
+            f"{spec.name} is in no repository of the Hub that is read; fetch {spec.original} and give "
+            f"the file: --weights {spec.name}=FILE."
         )
     local = Path(spec.repository)
     if local.is_dir():

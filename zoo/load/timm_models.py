@@ -30,8 +30,8 @@ def is_timm(text: str) -> bool:
 def timm_spec(text: str) -> BackboneSpec:
     """What a network of timm is: it is built without its weights, and tried.
 
-    Mean, std and size are those of its ``pretrained_cfg``; its repository is that of the Hub with its weights,
-    "" where there is none.
+    Mean, std and size are those of its ``pretrained_cfg``; its repository is that of the Hub with its
+    weights, "" where there is none.
 
     Args:
         text: ``timm:NAME``, ``timm:NAME.TAG`` or ``timm:NAME@TAG``.
@@ -123,7 +123,9 @@ def _timm() -> ModuleType:
     try:
         import timm
     except ImportError as error:
-        raise InputError("names timm:... need timm; install it with: pip install 'layerboard[timm]'") from error
+        raise InputError(
+            "names timm:... need timm; install it with: pip install 'layerboard[timm]'"
+        ) from error
     except Exception as error:
         raise InputError(f"timm is installed and does not start: {type(error).__name__}: {error}") from error
     found: ModuleType = timm

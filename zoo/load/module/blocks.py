@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from torch import Tensor, nn
 
@@ -12,10 +13,30 @@ from zoo.load.module.forward import run_watched
 LISTS = (nn.ModuleList, nn.Sequential)
 """Containers whose members may be blocks."""
 
-GIVE = "give blocks=, a list of modules of the network or a path such as 'layers.*.blocks'"
-
 GivenBlocks = nn.Module | Sequence[nn.Module] | str
 """A list of modules, a container, or a dotted path in which ``*`` stands for any name."""
+
+GIVE = "give blocks=, a list of modules of the network or a path such as 'layers.*.blocks'"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a module: the first tensors that it was given and gave, and the version of the latter.
+
+    A tensor that is changed in place later is the same tensor of another version.
+    """
+
+    before: Tensor | None
+    after: Tensor | None
+    version: int
+
+    def ends_as(self, other: "Run") -> bool:
+        """Whether both gave the same tensor, unchanged between."""
+        return self.after is other.after and self.version == other.version
+
+
+Runs = Mapping[str, Sequence[Run]]
+"""Runs of modules by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +95,19 @@ def find_blocks(net: nn.Module, images: Tensor) -> Blocks:
     """
     rows = _rows(net)
     members = {path: net.get_submodule(path) for row in rows.values() for one in row for path in one}
-    passed: dict[str, list[tuple[Tensor | None, Tensor | None]]] = {path: [] for path in members}
-    run_watched(net, images, members, lambda path, before, after: passed[path].append((before, after)))
+    passed: dict[str, list[Run]] = {path: [] for path in members}
+
+    def see(path: str, before: Tensor | None, after: Tensor | None) -> None:
+        passed[path].append(Run(before, after, 0 if after is None else after._version))
+
+    run_watched(net, images, members, see)
     chains = {words: row for words, row in rows.items() if all(_is_chain(one, passed) for one in row)}
+    outer = [path for row in chains.values() for one in row for path in one]
+    chains = {words: row for words, row in chains.items() if _is_stream(row, outer, passed)}
     if not chains:
         raise InputError(
-            f"no row of repeated modules of {type(net).__name__} passes on what it gives, one to the next; {GIVE}"
+            f"no row of repeated modules of {type(net).__name__} passes on what it gives, one to the "
+            f"next; {GIVE}"
         )
     words = max(chains, key=lambda one: (sum(map(len, chains[one])), -len(one)))
     return Blocks(tuple(path for one in chains[words] for path in one), f"net.{words}")
@@ -105,16 +133,22 @@ def _is_composed(module: nn.Module) -> bool:
     return any(True for _ in module.children()) and any(True for _ in module.parameters())
 
 
-def _is_chain(
-    paths: Sequence[str], passed: Mapping[str, Sequence[tuple[Tensor | None, Tensor | None]]]
-) -> bool:
+def _is_chain(paths: Sequence[str], passed: Runs) -> bool:
     """Whether each module ran once, and on what the one before it gave."""
     if any(len(passed[path]) != 1 for path in paths):
         return False
     runs = [passed[path][0] for path in paths]
-    if any(left is None for _, left in runs):
-        return False
-    return all(before[1] is after[0] for before, after in zip(runs, runs[1:], strict=False))
+    passes_on = all(one.after is following.before for one, following in pairwise(runs))
+    return passes_on and all(one.after is not None for one in runs)
+
+
+def _is_stream(row: Sequence[Sequence[str]], outer: Sequence[str], passed: Runs) -> bool:
+    """Whether rows inside other modules of a row end as those do, once at least.
+
+    So do the blocks of a stage; the layers of a residual block do not, since what goes past them is added.
+    """
+    ends = [(path, one[-1]) for one in row for path in outer if one[-1].startswith(f"{path}.")]
+    return not ends or any(passed[path][0].ends_as(passed[last][0]) for path, last in ends)
 
 
 def _paths_like(net: nn.Module, pattern: str) -> list[str]:
@@ -136,5 +170,8 @@ def _pattern(paths: Sequence[str]) -> str:
     """Paths in a word: what differs between them as ``*``, and no number at the end."""
     if len(paths) == 1:
         return paths[0]
+    parents = {path.rpartition(".")[0] for path in paths}
+    if len(parents) == 1 and all(path.rpartition(".")[2].isdigit() for path in paths):
+        return parents.pop() or "*"
     patterns = dict.fromkeys(re.sub(r"\.\*$", "", re.sub(r"\d+", "*", path)) for path in paths)
     return " and ".join(patterns) if len(patterns) < 4 else f"{paths[0]} to {paths[-1]}"

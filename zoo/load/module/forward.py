@@ -39,8 +39,8 @@ def run_watched(net: nn.Module, images: Tensor, modules: Mapping[str, nn.Module]
                 hook = module.register_forward_hook(hook_of(path), with_kwargs=True)
             except RuntimeError as error:
                 raise InputError(
-                    f"{type(net).__name__}.{path} is a {type(module).__name__}, which cannot be watched; give "
-                    "the network as it was before it was compiled"
+                    f"{type(net).__name__}.{path} is a {type(module).__name__}, which cannot be watched; "
+                    "give the network as it was before it was compiled"
                 ) from error
             hooks.callback(hook.remove)
         try:

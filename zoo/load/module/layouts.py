@@ -105,7 +105,7 @@ def constant_tokens(stream: Tensor, reading: Reading) -> list[int]:
 
 def cells_to_change(side: int) -> tuple[Cell, Cell]:
     """Two cells of a grid that no confusion of rows and columns brings to the same place."""
-    return (side // 4, side - 1 - side // 4), (side - 1 - side // 3, side // 3)
+    return (side // 8, side - 1 - side // 8), (side - 1 - side // 3, side // 3)
 
 
 def change_cells(image: Tensor, side: int) -> Tensor:
@@ -141,5 +141,5 @@ def no_reading(where: str, shape: Sequence[int], size: int) -> InputError:
     sides = " ".join(str(length) for length in shape)
     return InputError(
         f"{where} is [{sides}] for a batch of images of {size} px, which is no square grid of cells with "
-        "prefix tokens before it: neither [batch tokens dim] nor [batch dim height width], nor with other axes"
+        "prefix tokens before it, neither [batch tokens dim] nor [batch dim height width] nor with other axes"
     )

@@ -94,8 +94,8 @@ def given(reference: str) -> GivenNetwork:
     if found is None:
         name = reference.removeprefix(MARK).partition("#")[0]
         raise InputError(
-            f"the network {name} is not in this process; keep what from_module gave as long as it is run, and "
-            "run it in the process that made it"
+            f"the network {name} is not in this process; keep what from_module gave as long as it is run, "
+            "and run it in the process that made it"
         )
     return found
 
@@ -114,8 +114,8 @@ def given_network(net: nn.Module, told: Told) -> GivenNetwork:
         copied = copy.deepcopy(net)
     except Exception as error:
         raise InputError(
-            f"{type(net).__name__} cannot be copied ({type(error).__name__}: {error}); detach tensors that it "
-            "keeps"
+            f"{type(net).__name__} cannot be copied ({type(error).__name__}: {error}); detach tensors that "
+            "it keeps"
         ) from error
     copied.requires_grad_(False).train(False)
     return GivenNetwork(copied, examine(copied, told, *named))
@@ -202,10 +202,8 @@ def _words(spec: BackboneSpec, trial: Trial, blocks: Blocks) -> str:
     widths = joined(str, [stage.width for stage in spec.stages])
     tokens = f"{spec.prefix_tokens} prefix {'token' if spec.prefix_tokens == 1 else 'tokens'}"
     norm = f"final norm net.{trial.final_norm}" if trial.final_norm else "no final norm"
-    return (
-        f"{spec.depth} {'block' if spec.depth == 1 else 'blocks'} of {blocks.words}, {tokens} + {grids} grid of "
-        f"patch {strides}, {widths} channels, {norm}"
-    )
+    count = f"{spec.depth} {'block' if spec.depth == 1 else 'blocks'}"
+    return f"{count} of {blocks.words}, {tokens} + {grids} grid of patch {strides}, {widths} channels, {norm}"
 
 
 def _details(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from torch import nn
@@ -88,6 +89,8 @@ def images_of(net: nn.Module, told: Told) -> Images:
         )
     if len(mean) != 3 or len(std) != 3:
         raise InputError(f"mean and std take three numbers each, red, green, blue; found {mean!r}, {std!r}")
+    if not all(map(isfinite, (*mean, *std))) or min(std) <= 0:
+        raise InputError(f"mean and std take finite numbers, std above 0; found {mean!r}, {std!r}")
     together = from_mean if from_mean == from_std else f"{from_mean} and {from_std}"
     return Images(size, Normalisation(tuple(map(float, mean)), tuple(map(float, std))), (from_size, together))
 

@@ -180,7 +180,8 @@ def _norms(net: nn.Module, blocks: Sequence[str]) -> dict[str, nn.Module]:
     return {
         path: module
         for path, module in net.named_modules()
-        if "norm" in type(module).__name__.lower() and not any(f"{path}.".startswith(f"{one}.") for one in blocks)
+        if "norm" in type(module).__name__.lower()
+        and not any(f"{path}.".startswith(f"{one}.") for one in blocks)
     }
 
 
@@ -189,10 +190,10 @@ def _require_order(subject: Subject, seen: Sequence[str]) -> None:
         return
     times = {path: seen.count(path) for path in subject.blocks}
     wrong = next((path for path, count in times.items() if count != 1), "")
-    how = f"block {wrong} runs {times[wrong]} times" if wrong else f"blocks run in the order {', '.join(seen)}"
-    raise InputError(
-        f"{subject.name}: {how} in one forward; each should run once, in the order of blocks="
+    how = (
+        f"block {wrong} runs {times[wrong]} times" if wrong else f"blocks run in the order {', '.join(seen)}"
     )
+    raise InputError(f"{subject.name}: {how} in one forward; each should run once, in the order of blocks=")
 
 
 def _first_reading(subject: Subject, stream: Tensor, base: Tensor, wishes: Wishes) -> Reading:
@@ -204,14 +205,14 @@ def _first_reading(subject: Subject, stream: Tensor, base: Tensor, wishes: Wishe
     fitting = [one for one in every if agrees_with_equal_images(stream, one)]
     if not fitting:
         raise _drawn(where)
-    fitting = _with_prefix(where, stream, fitting)
+    fitting = _with_prefix(where, stream, fitting, subject.size)
     admitted = [one for one in fitting if wishes.admits(one)]
     if not admitted:
         raise InputError(f"{where} is {fitting[0]}, which is not what was said of layout and prefix_tokens")
     return _in_place(where, subject, base, admitted)
 
 
-def _with_prefix(where: str, stream: Tensor, fitting: Sequence[Reading]) -> list[Reading]:
+def _with_prefix(where: str, stream: Tensor, fitting: Sequence[Reading], size: int) -> list[Reading]:
     """Readings whose prefix tokens are those that no image changes, where there are such tokens."""
     if not fitting[0].layout.startswith("tokens"):
         return list(fitting)
@@ -219,10 +220,12 @@ def _with_prefix(where: str, stream: Tensor, fitting: Sequence[Reading]) -> list
     kept = [one for one in fitting if not constant or constant == list(range(one.prefix))]
     if kept:
         return kept
+    if constant == list(range(len(constant))):
+        raise no_reading(where, stream.shape, size)
     tokens = ", ".join(map(str, constant[:5])) + (", ..." if len(constant) > 5 else "")
     raise InputError(
-        f"{where} is [{' '.join(map(str, stream.shape))}], of which tokens {tokens} (from 0) are the same for "
-        f"all images: it should be {len(constant)} such tokens first, and then a square of patches"
+        f"{where} is [{' '.join(map(str, stream.shape))}], of which tokens {tokens} (from 0) are the same "
+        "for all images; such tokens should come first, and then a square of patches"
     )
 
 
@@ -231,10 +234,9 @@ def _in_place(where: str, subject: Subject, base: Tensor, admitted: Sequence[Rea
     streams: dict[int, Tensor] = {}
     for side in {one.side for one in admitted}:
         streams[side] = _streams(subject, change_cells(base, side))[0][0]
-    distances = {one: distance(streams[one.side], one) for one in admitted}
-    nearest = min(distances.values())
-    found = [one for one, far in distances.items() if far == nearest]
-    if nearest > NEAR:
+    near = [one for one in admitted if distance(streams[one.side], one) <= (NEAR if one.side > 3 else 0)]
+    found = [one for one in near if one.side == max(every.side for every in near)]
+    if not found:
         raise InputError(
             f"{where} could be {admitted[0]}, but where a cell of the image changes, another one of the "
             "features does: patches should follow the prefix tokens row by row"
