@@ -43,8 +43,13 @@ class Reading:
     side: int
     width: int
 
+    @property
+    def is_map(self) -> bool:
+        """Whether it is a feature map and has no tokens."""
+        return not self.layout.startswith("tokens")
+
     def __str__(self) -> str:
-        before = f"{self.prefix} prefix tokens and " if self.layout.startswith("tokens") else ""
+        before = "" if self.is_map else f"{self.prefix} prefix tokens and "
         return f"{before}{self.side} x {self.side} cells of {self.width} channels in {WORDS[self.layout]}"
 
 
@@ -83,9 +88,9 @@ def _token_readings(layout: str, tokens: int, width: int) -> Iterator[Reading]:
 def grid_of(stream: Tensor, reading: Reading) -> Tensor:
     """Cells of an activation, [batch rows columns dim], float32."""
     found = with_batch_first(stream, reading.layout).float()
-    if reading.layout.startswith("tokens"):
-        return found[:, reading.prefix :].unflatten(1, (reading.side, reading.side))
-    return found.permute(0, 2, 3, 1)
+    if reading.is_map:
+        return found.permute(0, 2, 3, 1)
+    return found[:, reading.prefix :].unflatten(1, (reading.side, reading.side))
 
 
 def agrees_with_equal_images(stream: Tensor, reading: Reading) -> bool:

@@ -12,8 +12,9 @@ from zoo.errors import InputError, shortened
 from zoo.features import BackboneIdentity
 from zoo.load.module.blocks import Blocks, find_blocks, named_blocks, path_of
 from zoo.load.module.digest import digest_of
+from zoo.load.module.streams import Subject
 from zoo.load.module.told import Images, Told, has_class_token, images_of, require_known
-from zoo.load.module.trial import Subject, Trial, Wishes, try_out
+from zoo.load.module.trial import Trial, Wishes, try_out
 from zoo.load.own import wrong_with
 from zoo.look.backbone import HookedBackbone
 from zoo.look.layout import WORDS, LayoutSplit
@@ -80,6 +81,11 @@ class GivenNetwork:
         """The backbone, of a copy of the copy: a run may need it in another dtype, elsewhere."""
         network = self._found.network(copy.deepcopy(self._net))
         return HookedBackbone(spec, network, identity, device, dtype)
+
+    @property
+    def name(self) -> str:
+        """Its name in tables."""
+        return self.spec.name
 
     def __repr__(self) -> str:
         return "\n".join(self.lines)

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from zoo.errors import InputError
-from zoo.load.module.forward import run_watched
 from zoo.load.module.layouts import (
     NEAR,
     Reading,
@@ -19,45 +18,9 @@ from zoo.load.module.layouts import (
     no_reading,
     readings,
 )
-from zoo.look.layout import Layout, first_tensor
-from zoo.normalisation import Normalisation
+from zoo.load.module.streams import Subject, streams_of
+from zoo.look.layout import Layout
 from zoo.spec import Stage
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """A network, and how it is tried.
-
-    Attributes:
-        net: The network, in evaluation mode.
-        blocks: Paths of its blocks.
-        size: Side of its images in pixels.
-        normalisation: Mean and std of its input.
-    """
-
-    net: nn.Module
-    blocks: tuple[str, ...]
-    size: int
-    normalisation: Normalisation
-
-    @property
-    def name(self) -> str:
-        """The network in sentences."""
-        return type(self.net).__name__
-
-    def images(self, pixels: Tensor) -> Tensor:
-        """The network's input of pixels in [0, 1], [batch 3 height width], where and as its weights are."""
-        first = next(iter(self.net.parameters()), None)
-        mean, std = (
-            torch.tensor(v)[:, None, None] for v in (self.normalisation.mean, self.normalisation.std)
-        )
-        images = (pixels - mean) / std
-        return images if first is None else images.to(first)
-
-    def draw(self, height: int = 0, width: int = 0) -> Tensor:
-        """Noise in [0, 1], [3 height width], always the same; of the network's own size if not told."""
-        draw = torch.Generator().manual_seed(height)
-        return torch.rand(3, height or self.size, width or self.size, generator=draw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +70,7 @@ class Trial:
     @property
     def of_tokens(self) -> bool:
         """Whether all blocks pass on tokens."""
-        return all(one.layout.startswith("tokens") for one in self.readings)
+        return not any(one.is_map for one in self.readings)
 
 
 def try_out(subject: Subject, final_norm: str | None, wishes: Wishes) -> Trial:
@@ -123,7 +86,7 @@ def try_out(subject: Subject, final_norm: str | None, wishes: Wishes) -> Trial:
             not of the image alone, or can be read in several ways.
     """
     base, other = subject.draw(), subject.draw().flip(-1, -2)
-    streams, norms = _streams(subject, torch.stack([base, base, other]))
+    streams, norms = streams_of(subject, torch.stack([base, base, other]))
     first = _first_reading(subject, streams[0], base, wishes)
     found = [first]
     for number, stream in enumerate(streams[1:], start=1):
@@ -135,65 +98,6 @@ def try_out(subject: Subject, final_norm: str | None, wishes: Wishes) -> Trial:
     if norm:
         _require_norm(subject, norm, streams[-1])
     return Trial(tuple(found), subject.size, norm, _other_sizes(subject, found, stride))
-
-
-def _streams(subject: Subject, pixels: Tensor) -> tuple[list[Tensor], list[str]]:
-    """What enters the first block and what leaves each; and paths of norms that were given the last."""
-    net, order = subject.net, list(subject.blocks)
-    given: list[Tensor] = []
-    seen: list[tuple[str, Tensor]] = []
-    last: list[Tensor] = []
-    normed: list[tuple[str, Tensor]] = []
-
-    def keep(_: nn.Module, inputs: object, options: object) -> None:
-        entering = first_tensor((inputs, options))
-        given.extend([] if entering is None else [entering.clone()])
-
-    def see(path: str, before: Tensor | None, after: Tensor | None) -> None:
-        if path not in order:
-            keeps = before is not None and after is not None and before.shape == after.shape
-            normed.extend([(path, before)] if keeps and before is not None else [])
-        elif after is None:
-            raise InputError(f"block {path} gives no tensor")
-        else:
-            seen.append((path, after.clone()))
-            last.append(after)
-
-    watched = {path: net.get_submodule(path) for path in order} | _norms(net, order)
-    handle = watched[order[0]].register_forward_pre_hook(keep, with_kwargs=True)
-    try:
-        run_watched(net, subject.images(pixels), watched, see)
-    finally:
-        handle.remove()
-    _require_order(subject, [path for path, _ in seen])
-    if not given:
-        raise InputError(f"block {order[0]} of {subject.name} is given no tensor")
-    streams = [given[0], *(stream for _, stream in seen)]
-    for number, stream in enumerate(streams):
-        if not torch.isfinite(stream).all():
-            raise InputError(f"{subject.name} gives numbers that are not finite at layer {number}")
-    return streams, sorted((path for path, before in normed if before is last[-1]), key=len)
-
-
-def _norms(net: nn.Module, blocks: Sequence[str]) -> dict[str, nn.Module]:
-    """Norms outside the blocks, by path."""
-    return {
-        path: module
-        for path, module in net.named_modules()
-        if "norm" in type(module).__name__.lower()
-        and not any(f"{path}.".startswith(f"{one}.") for one in blocks)
-    }
-
-
-def _require_order(subject: Subject, seen: Sequence[str]) -> None:
-    if list(seen) == list(subject.blocks):
-        return
-    times = {path: seen.count(path) for path in subject.blocks}
-    wrong = next((path for path, count in times.items() if count != 1), "")
-    how = (
-        f"block {wrong} runs {times[wrong]} times" if wrong else f"blocks run in the order {', '.join(seen)}"
-    )
-    raise InputError(f"{subject.name}: {how} in one forward; each should run once, in the order of blocks=")
 
 
 def _first_reading(subject: Subject, stream: Tensor, base: Tensor, wishes: Wishes) -> Reading:
@@ -214,7 +118,7 @@ def _first_reading(subject: Subject, stream: Tensor, base: Tensor, wishes: Wishe
 
 def _with_prefix(where: str, stream: Tensor, fitting: Sequence[Reading], size: int) -> list[Reading]:
     """Readings whose prefix tokens are those that no image changes, where there are such tokens."""
-    if not fitting[0].layout.startswith("tokens"):
+    if fitting[0].is_map:
         return list(fitting)
     constant = constant_tokens(stream, fitting[0])
     kept = [one for one in fitting if not constant or constant == list(range(one.prefix))]
@@ -233,7 +137,7 @@ def _in_place(where: str, subject: Subject, base: Tensor, admitted: Sequence[Rea
     """The one reading by which a changed cell of the image is a changed cell of the features."""
     streams: dict[int, Tensor] = {}
     for side in {one.side for one in admitted}:
-        streams[side] = _streams(subject, change_cells(base, side))[0][0]
+        streams[side] = streams_of(subject, change_cells(base, side))[0][0]
     near = [one for one in admitted if distance(streams[one.side], one) <= (NEAR if one.side > 3 else 0)]
     found = [one for one in near if one.side == max(every.side for every in near)]
     if not found:
@@ -248,15 +152,9 @@ def _in_place(where: str, subject: Subject, base: Tensor, admitted: Sequence[Rea
 
 
 def _reading(where: str, stream: Tensor, first: Reading, size: int) -> Reading:
-    """How to read what leaves a block, in the layout of what enters the first where axes are as many."""
-    every = readings(stream.shape, 3, size)
-    alike = len(stream.shape) == (3 if first.layout.startswith("tokens") else 4)
-    found = [
-        one
-        for one in every
-        if (one.layout == first.layout if alike else True)
-        and (one.prefix == first.prefix or not one.layout.startswith("tokens"))
-    ]
+    """How to read what leaves a block: in the layout of what enters the first, or in the only other one."""
+    every = [one for one in readings(stream.shape, 3, size) if one.prefix == first.prefix or one.is_map]
+    found = [one for one in every if one.layout == first.layout] or every
     if len(found) != 1:
         raise no_reading(where, stream.shape, size)
     if not agrees_with_equal_images(stream, found[0]):
@@ -290,7 +188,7 @@ def _other_sizes(subject: Subject, found: Sequence[Reading], stride: int) -> str
     """Why the network takes images of one size only; "" where a larger oblong one gives the larger grid."""
     sides = (subject.size + stride, subject.size + 2 * stride)
     try:
-        streams, _ = _streams(subject, subject.draw(*sides)[None])
+        streams, _ = streams_of(subject, subject.draw(*sides)[None])
     except InputError as error:
         return str(error.__cause__ or error).strip().partition("\n")[0] or type(error.__cause__).__name__
     for stream, reading in zip(streams, found, strict=True):
