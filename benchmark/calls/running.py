@@ -29,9 +29,11 @@ def run(call: RunCall) -> RunResult:
         >>> import benchmark
         >>> found = benchmark.run(["mini-dino", "mini-resnet"], ["knn", "cka"], images="photos", floor=False)
         >>> found
-        suite ...
-        task ... best backbone ... layer ...
+        suite images-photos-...
+        <BLANKLINE>
+        task       best backbone    layer    vectors    score ...
         ...
+        knn top-1  mini-... ± ...
         >>> sorted(set(found.frame["backbone"])), found.failures
         (['mini-dino', 'mini-resnet'], ())
     """
@@ -78,7 +80,7 @@ def features(call: RunCall) -> Files:
         >>> written.frame[["backbone", "layer", "pooling"]].values.tolist()
         [['mini-dino', '11', 'cls'], ['mini-dino', '12', 'cls']]
         >>> np.load(written.paths[0])["train"].shape[1]
-        192
+        96
     """
     import pandas as pd
 

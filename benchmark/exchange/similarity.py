@@ -114,6 +114,11 @@ def _of_backbones(call: CkaCall, first: str, second: str) -> Alike:
     if not both:
         raise InputError(f"{first} and {second} were not compared with each other; run them together")
     found = newest(pd.concat(both, ignore_index=True))
+    found = found[found["dataset"] == call.dataset] if call.dataset is not None else found
+    places = sorted(set(zip(found["dataset"], found["data"], found["protocol"], strict=True)))
+    if len(places) != 1:
+        names = ", ".join(" ".join(place) for place in places) or f"none called {call.dataset}"
+        raise InputError(f"{first} and {second} were compared on these: {names}; say which one by dataset=")
     known = set(found["pooling"])
     if call.pooling is not None and call.pooling not in known:
         raise unknown("compared pooling", call.pooling, sorted(known))

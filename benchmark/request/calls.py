@@ -46,6 +46,9 @@ class CkaCall:
     output: Option[str | Path, Path] = Option(
         "results", "Of backbones: folder of their records.", parsers.path
     )
+    dataset: Option[str | None, str | None] = Option(
+        None, "Of backbones: on which images.", parsers.text, shown="those that there are, if they are of one"
+    )
     pooling: Option[str | None, str | None] = Option(
         None, "Of backbones: cls, mean or patch.", parsers.text, shown="the first of these that was compared"
     )

@@ -13,7 +13,7 @@ from zoo.features import BackboneIdentity
 from zoo.load.module.blocks import Blocks, find_blocks, named_blocks, path_of
 from zoo.load.module.digest import digest_of
 from zoo.load.module.streams import Subject
-from zoo.load.module.told import Images, Told, has_class_token, images_of, require_known
+from zoo.load.module.told import Images, Told, has_class_token, images_of
 from zoo.load.module.trial import Trial, Wishes, try_out
 from zoo.load.own import wrong_with
 from zoo.look.backbone import HookedBackbone
@@ -124,7 +124,10 @@ def given_network(net: nn.Module, told: Told) -> GivenNetwork:
             "it keeps"
         ) from error
     copied.requires_grad_(False).train(False)
-    return GivenNetwork(copied, examine(copied, told, *named))
+    found = examine(copied, told, *named)
+    if wrong := wrong_with(found.spec):
+        raise InputError(f"the network {found.spec.name!r} {wrong}")
+    return GivenNetwork(copied, found)
 
 
 def _named(net: nn.Module, told: Told) -> tuple[Blocks | None, str | None]:
@@ -162,7 +165,6 @@ def examine(net: nn.Module, told: Told, blocks: Blocks | None = None, final_norm
     trial = try_out(subject, final_norm, Wishes(told.layout, told.prefix_tokens))
     has_cls, reason = has_class_token(net, trial.prefix, told)
     spec = _spec(net, told, images, trial, has_cls=has_cls and trial.of_tokens)
-    require_known(spec, wrong_with(spec))
     told_what = {"blocks": blocks is not None, "norm": final_norm is not None}
     lines = (
         f"{spec.name}: {_words(spec, trial, found)}",

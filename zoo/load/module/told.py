@@ -11,7 +11,6 @@ from zoo.errors import InputError
 from zoo.load.module.blocks import GivenBlocks
 from zoo.look.layout import Layout
 from zoo.normalisation import IMAGENET, Normalisation
-from zoo.spec import BackboneSpec
 
 USUAL_SIZE = 224
 """Side in pixels of images of a network that says nothing."""
@@ -104,12 +103,6 @@ def has_class_token(net: nn.Module, prefix: int, told: Told) -> tuple[bool, str]
         return False, "the network has no cls_token"
     known = any(getattr(net, name, None) is not None for name in names)
     return prefix > 0, "the network has one" if known else "taken to be the first token"
-
-
-def require_known(spec: BackboneSpec, wrong: str | None) -> None:
-    """Raise InputError with what is wrong with a spec that was made of what somebody says."""
-    if wrong:
-        raise InputError(f"the network {spec.name!r} {wrong}")
 
 
 def _first(*found: tuple[Any, str]) -> tuple[Any, str]:
