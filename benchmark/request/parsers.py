@@ -131,7 +131,8 @@ def anything(value: Any, option: Of) -> Any:  # noqa: ANN401  # objects that the
 
 def number_text(value: str | int | None, option: Of) -> str | None:
     """A number in words, such as 100M, or None where that is the default."""
-    return text(str(value) if isinstance(value, int) and not isinstance(value, bool) else value, option)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return text(str(value) if is_number else cast("str | None", value), option)
 
 
 def backbones(value: Any, option: Of) -> tuple[str, ...]:  # noqa: ANN401  # networks among names
@@ -139,13 +140,15 @@ def backbones(value: Any, option: Of) -> tuple[str, ...]:  # noqa: ANN401  # net
     several = (value,) if isinstance(value, str | Path) or hasattr(value, "reference") else value
     if not isinstance(several, Iterable):
         raise option.takes("words", value)
-    return names([getattr(one, "reference", one) for one in several], option)
+    found: list[str] = [getattr(one, "reference", one) for one in several]
+    return names(found, option)
 
 
 def run_name(value: Any, option: Of) -> str:  # noqa: ANN401  # a network or a name
     """The name under which a backbone was run: a word, or that of a network of this process."""
     spec = getattr(value, "spec", None)
-    return text(value if spec is None else spec.name, option)
+    name: str = value if spec is None else spec.name
+    return text(name, option)
 
 
 def names(value: str | Path | Sequence[str | Path], option: Of) -> tuple[str, ...]:

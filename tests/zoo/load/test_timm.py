@@ -132,7 +132,7 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path) -> None:
         find(["timm:vit"])
     (tmp_path / "wrong.safetensors").write_bytes(b"no weights")
     (spec,) = with_weights(find(["timm:vit_small"]), {"timm:vit_small": tmp_path / "wrong.safetensors"})
-    with pytest.raises(InputError, match="timm:vit_small cannot be built with the weights .*wrong.safetensors"):
+    with pytest.raises(InputError, match=r"cannot be built with the weights .*wrong.safetensors"):
         load(spec, device=CPU, dtype=torch.float32, cache_dir=tmp_path)
     (spec,) = find(["timm:vit_small"])
     with pytest.raises(InputError, match="the Hub cannot be reached"):
