@@ -32,7 +32,7 @@ def test_it_runs_among_names_and_is_not_computed_again(
     assert set(rows["family"]) == {"Own"}
     assert set(rows["revision"]) == {own.revision}
     assert rows[rows["primary"]]["value"].notna().all()
-    again = benchmark.from_module(Vit(0), name="own-vit", image_size=SIZE, verbose=False)
+    again = benchmark.from_module(Vit(0), name="own-vit", family="Own", image_size=SIZE, verbose=False)
     assert capsys.readouterr().out == ""
     with Tally().watching() as tally:
         run(tmp_path, [again], "knn", "davis", data=data, layers="1-3")  # type: ignore[list-item]
