@@ -95,7 +95,7 @@ class Similarity(Result):
     def __float__(self) -> float:
         if self.matrix.size != 1:
             raise TypeError(f"this is CKA of {self.matrix.size} pairs of layers, not a number; see matrix")
-        return float(self.matrix.iloc[0, 0])
+        return float(self.matrix.to_numpy(dtype=float)[0, 0])
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

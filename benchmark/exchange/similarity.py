@@ -119,10 +119,10 @@ def _of_backbones(call: CkaCall, first: str, second: str) -> Alike:
     if len(places) != 1:
         names = ", ".join(" ".join(place) for place in places) or f"none called {call.dataset}"
         raise InputError(f"{first} and {second} were compared on these: {names}; say which one by dataset=")
-    known = set(found["pooling"])
-    if call.pooling is not None and call.pooling not in known:
-        raise unknown("compared pooling", call.pooling, sorted(known))
-    pooling = call.pooling or next(one for one in (*POOLINGS, *sorted(known)) if one in known)
+    poolings = set(found["pooling"])
+    if call.pooling is not None and call.pooling not in poolings:
+        raise unknown("compared pooling", call.pooling, sorted(poolings))
+    pooling = call.pooling or next(one for one in (*POOLINGS, *sorted(poolings)) if one in poolings)
     found = found[found["pooling"] == pooling]
     return _matrix(found, f"CKA of {first} (rows) and {second} (columns), {pooling}")
 

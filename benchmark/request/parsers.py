@@ -140,7 +140,7 @@ def backbones(value: Any, option: Of) -> tuple[str, ...]:  # noqa: ANN401  # net
     several = (value,) if isinstance(value, str | Path) or hasattr(value, "reference") else value
     if not isinstance(several, Iterable):
         raise option.takes("words", value)
-    found: list[str] = [getattr(one, "reference", one) for one in several]
+    found: list[Any] = [getattr(one, "reference", one) for one in several]
     return names(found, option)
 
 

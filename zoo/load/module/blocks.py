@@ -74,7 +74,7 @@ def path_of(net: nn.Module, module: object, what: str) -> str:
     """Dotted path of a module in a network; raises InputError where it is not in it."""
     if not isinstance(module, nn.Module):
         raise InputError(f"{what} should be a module of the network; found {shortened(module)}")
-    path = next((path for path, one in net.named_modules() if one is module), None)
+    path: str | None = next((path for path, one in net.named_modules() if one is module), None)
     if not path:
         raise InputError(f"{what}, a {type(module).__name__}, is no module inside {type(net).__name__}")
     return path

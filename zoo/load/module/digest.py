@@ -4,7 +4,9 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -25,7 +27,7 @@ def digest_of(net: nn.Module, *facts: object) -> str:
         combined.update(repr(fact).encode())
     for name, tensor in (*net.named_parameters(), *net.named_buffers()):
         combined.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        combined.update(_bytes(tensor))
+        combined.update(_bytes(tensor).data)
     return f"sha256:{combined.hexdigest()[:16]}"
 
 
@@ -68,6 +70,7 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _bytes(tensor: Tensor) -> memoryview:
-    flat = tensor.detach().cpu().contiguous().flatten()
-    return memoryview(flat.view(torch.uint8).numpy())
+def _bytes(tensor: Tensor) -> NDArray[np.uint8]:
+    """The bytes of a tensor, in order."""
+    flat: NDArray[np.uint8] = tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
+    return flat

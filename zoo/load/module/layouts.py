@@ -90,7 +90,7 @@ def grid_of(stream: Tensor, reading: Reading) -> Tensor:
     found = with_batch_first(stream, reading.layout).float()
     if reading.is_map:
         return found.permute(0, 2, 3, 1)
-    return found[:, reading.prefix :].unflatten(1, (reading.side, reading.side))
+    return found[:, reading.prefix :].reshape(len(found), reading.side, reading.side, -1)
 
 
 def agrees_with_equal_images(stream: Tensor, reading: Reading) -> bool:

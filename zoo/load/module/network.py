@@ -15,6 +15,7 @@ from zoo.load.module.digest import digest_of
 from zoo.load.module.streams import Subject
 from zoo.load.module.told import Images, Told, has_class_token, images_of
 from zoo.load.module.trial import Trial, Wishes, try_out
+from zoo.load.module.words import details, headline
 from zoo.load.own import wrong_with
 from zoo.look.backbone import HookedBackbone
 from zoo.look.layout import WORDS, LayoutSplit
@@ -159,19 +160,42 @@ def examine(net: nn.Module, told: Told, blocks: Blocks | None = None, final_norm
         InputError: It is not what is told of it, or is no backbone.
     """
     images = images_of(net, told)
-    probe = Subject(net, (), images.size, images.normalisation)
-    found = blocks or find_blocks(net, probe.images(probe.draw()[None]))
-    subject = replace(probe, blocks=found.paths)
-    trial = try_out(subject, final_norm, Wishes(told.layout, told.prefix_tokens))
+    try:
+        found, trial = _tried(net, told, images, blocks, final_norm)
+    except InputError as error:
+        images = images.rounded() if told.image_size is None else images
+        found, trial = _tried_again(net, told, images, (blocks, final_norm), error)
     has_cls, reason = has_class_token(net, trial.prefix, told)
     spec = _spec(net, told, images, trial, has_cls=has_cls and trial.of_tokens)
     told_what = {"blocks": blocks is not None, "norm": final_norm is not None}
     lines = (
-        f"{spec.name}: {_words(spec, trial, found)}",
-        *(f"  {line}" for line in _details(spec, trial, images, reason, told_what)),
+        f"{spec.name}: {headline(spec, trial, found)}",
+        *(f"  {line}" for line in details(spec, trial, images, reason, told_what)),
     )
     split = LayoutSplit(tuple(one.layout for one in trial.readings))
     return Found(spec, found.paths, trial.final_norm, split, lines)
+
+
+def _tried(
+    net: nn.Module, told: Told, images: Images, blocks: Blocks | None, final_norm: str | None
+) -> tuple[Blocks, Trial]:
+    """Blocks and what was found, with images of that size; raises InputError where they are no backbone's."""
+    probe = Subject(net, (), images.size, images.normalisation)
+    found = blocks or find_blocks(net, probe.images(probe.draw()[None]))
+    subject = replace(probe, blocks=found.paths)
+    return found, try_out(subject, final_norm, Wishes(told.layout, told.prefix_tokens))
+
+
+def _tried_again(
+    net: nn.Module, told: Told, images: Images, named: tuple[Blocks | None, str | None], error: InputError
+) -> tuple[Blocks, Trial]:
+    """The same at a size that was rounded; raises the first error where that does not help either."""
+    if images == images_of(net, told):
+        raise error
+    try:
+        return _tried(net, told, images, *named)
+    except InputError:
+        raise error from None
 
 
 def _spec(net: nn.Module, told: Told, images: Images, trial: Trial, *, has_cls: bool) -> BackboneSpec:
@@ -197,39 +221,3 @@ def _spec(net: nn.Module, told: Told, images: Images, trial: Trial, *, has_cls: 
         std=images.normalisation.std,
         parameters=sum(one.numel() for one in net.parameters()),
     )
-
-
-def _words(spec: BackboneSpec, trial: Trial, blocks: Blocks) -> str:
-    """The line that says what was found: blocks, tokens, grid, channels, norm."""
-
-    def joined(word: Callable[[int], str], numbers: list[int]) -> str:
-        return "/".join(word(number) for number in dict.fromkeys(numbers))
-
-    grids = joined(lambda side: f"{side}x{side}", [one.side for one in trial.readings[1:]])
-    strides = joined(str, [stage.stride for stage in spec.stages])
-    widths = joined(str, [stage.width for stage in spec.stages])
-    tokens = f"{spec.prefix_tokens} prefix {'token' if spec.prefix_tokens == 1 else 'tokens'}"
-    norm = f"final norm net.{trial.final_norm}" if trial.final_norm else "no final norm"
-    count = f"{spec.depth} {'block' if spec.depth == 1 else 'blocks'}"
-    return f"{count} of {blocks.words}, {tokens} + {grids} grid of patch {strides}, {widths} channels, {norm}"
-
-
-def _details(
-    spec: BackboneSpec, trial: Trial, images: Images, class_token: str, told: dict[str, bool]
-) -> list[str]:
-    """Where each fact is from, and what it means."""
-    layouts = " then ".join(dict.fromkeys(WORDS[one.layout] for one in trial.readings))
-    mean, std = (", ".join(f"{value:.4g}" for value in one) for one in (spec.mean, spec.std))
-    size, normalisation = images.source
-    lines = [
-        f"blocks {'as told' if told['blocks'] else 'found'}; they pass on {layouts}",
-        f"images of {spec.input_size} px ({size}); mean ({mean}) and std ({std}) ({normalisation})",
-    ]
-    if trial.of_tokens and spec.prefix_tokens:
-        what = "a class token" if spec.has_cls else "no class token"
-        lines.append(f"the first prefix token is {what} ({class_token})")
-    if not told["norm"] and not trial.final_norm:
-        lines.append("no norm was given what the last block gives; final_norm= names one")
-    if trial.other_sizes:
-        lines.append(f"images of other sizes: none, {shortened(trial.other_sizes)}")
-    return lines

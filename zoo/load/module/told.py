@@ -1,7 +1,7 @@
 """What somebody says of a network of their own, and what the network says of its images itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -11,9 +11,13 @@ from zoo.errors import InputError
 from zoo.load.module.blocks import GivenBlocks
 from zoo.look.layout import Layout
 from zoo.normalisation import IMAGENET, Normalisation
+from zoo.view.resize import nearest_multiple
 
 USUAL_SIZE = 224
 """Side in pixels of images of a network that says nothing."""
+
+USUAL_STRIDE = 32
+"""Pixels of a cell of the coarsest grid of most networks whose grids change."""
 
 Three = tuple[float, float, float]
 
@@ -67,6 +71,14 @@ class Images:
     normalisation: Normalisation
     source: tuple[str, str]
 
+    def rounded(self) -> "Images":
+        """The same at the next size that ConvNets have whole cells for; of such a size, itself."""
+        size = nearest_multiple(self.size, USUAL_STRIDE)
+        if size == self.size:
+            return self
+        said = f"{self.source[0]}, {self.size}, in whole cells"
+        return replace(self, size=size, source=(said, self.source[1]))
+
 
 def images_of(net: nn.Module, told: Told) -> Images:
     """What a network is shown, by what somebody says, or by its own configuration, or as is usual.
@@ -91,7 +103,9 @@ def images_of(net: nn.Module, told: Told) -> Images:
     if not all(map(isfinite, (*mean, *std))) or min(std) <= 0:
         raise InputError(f"mean and std take finite numbers, std above 0; found {mean!r}, {std!r}")
     together = from_mean if from_mean == from_std else f"{from_mean} and {from_std}"
-    return Images(size, Normalisation(tuple(map(float, mean)), tuple(map(float, std))), (from_size, together))
+    (red, green, blue), (of_red, of_green, of_blue) = map(float, mean), map(float, std)
+    normalisation = Normalisation((red, green, blue), (of_red, of_green, of_blue))
+    return Images(size, normalisation, (from_size, together))
 
 
 def has_class_token(net: nn.Module, prefix: int, told: Told) -> tuple[bool, str]:

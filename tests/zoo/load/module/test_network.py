@@ -131,6 +131,19 @@ def test_maps_with_channels_last_and_as_many_channels_as_cells() -> None:
     torch.testing.assert_close(shown(network)["final"].grid, net(images))
 
 
+def test_a_size_of_its_own_that_has_no_whole_cells_is_rounded() -> None:
+    net = ConvNet()
+    vars(net)["pretrained_cfg"] = {"input_size": (3, 44, 44), "mean": (0, 0, 0), "std": (1, 1, 1)}
+    network = given(net, image_size=None)
+    assert network.spec.input_size == SIZE
+    assert network.lines[2].startswith("  images of 32 px (from its pretrained_cfg, 44, in whole cells)")
+    with pytest.raises(InputError, match="for a batch of images of 44 px, which is no square grid"):
+        given(net, image_size=44)
+    vars(net)["pretrained_cfg"]["input_size"] = (3, 32, 48)
+    with pytest.raises(InputError, match="takes images of 32 x 48 px; only square ones are shown"):
+        given(net, image_size=None)
+
+
 @pytest.mark.parametrize(
     ("blocks", "depth", "words"),
     [
