@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from tasks.analyses.attention_maps import MapRule
 from tasks.analyses.inspect import InspectRule
+from tasks.analyses.label_free import LabelFreeRule
 from tasks.analyses.localisation import LocalisationRule
 from tasks.analyses.locality import LocalityRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
@@ -38,6 +39,7 @@ class EvaluationProtocol:
         batches: Batches of CKA.
         own_probe: Images that each class gives the probe subset (image clustering, CKA) where the dataset has
             no list of its own.
+        own_unlabelled: Images at most that are looked at where the images have no classes.
         knn: Numbers of k-NN.
         fewshot: Numbers of few-shot classification.
         linear: Numbers of the trained linear probe.
@@ -53,6 +55,7 @@ class EvaluationProtocol:
         inspect: Numbers of the inspection of weights.
         residual_cka: Numbers of CKA of skips, branches and outputs.
         locality: Numbers of the comparison of heads with ConvNets.
+        label_free: Numbers of the criteria that need no labels.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
         parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
@@ -64,6 +67,7 @@ class EvaluationProtocol:
     images: View
     batches: Batches
     own_probe: int
+    own_unlabelled: int
     knn: KnnRule
     fewshot: FewShotRule
     linear: SoftmaxRule
@@ -79,6 +83,7 @@ class EvaluationProtocol:
     inspect: InspectRule
     residual_cka: CkaRule
     locality: LocalityRule
+    label_free: LabelFreeRule
     objects_left_out: int
     parts_as_objects: bool
     parts_by_partition: bool
@@ -113,6 +118,7 @@ STANDARD = EvaluationProtocol(
     images=_IMAGES,
     batches=Batches(size=256, seed=0),
     own_probe=100,
+    own_unlabelled=5000,
     knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
     fewshot=_FEW_SHOT,
     linear=_LINEAR,
@@ -149,6 +155,7 @@ STANDARD = EvaluationProtocol(
     inspect=_INSPECT,
     residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=False),
     locality=LocalityRule(block=1, blocks=5),
+    label_free=LabelFreeRule(neighbours=10),
     objects_left_out=0,
     parts_as_objects=False,
     parts_by_partition=False,
@@ -160,6 +167,7 @@ PAPER = EvaluationProtocol(
     images=_PAPER_IMAGES,
     batches=Batches(size=8, seed=None),
     own_probe=100,
+    own_unlabelled=5000,
     knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
     fewshot=replace(_FEW_SHOT, penalties=()),
     linear=_LINEAR,
@@ -196,6 +204,7 @@ PAPER = EvaluationProtocol(
     inspect=_INSPECT,
     residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
     locality=LocalityRule(block=1, blocks=5),
+    label_free=LabelFreeRule(neighbours=10),
     objects_left_out=1,
     parts_as_objects=True,
     parts_by_partition=True,

@@ -1,7 +1,6 @@
 """A network of somebody's own as a backbone of this process."""
 
 import copy
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
@@ -18,7 +17,7 @@ from zoo.load.module.trial import Trial, Wishes, try_out
 from zoo.load.module.words import details, headline
 from zoo.load.own import wrong_with
 from zoo.look.backbone import HookedBackbone
-from zoo.look.layout import WORDS, LayoutSplit
+from zoo.look.layout import LayoutSplit
 from zoo.look.network import Network
 from zoo.spec import BackboneSpec
 
