@@ -185,6 +185,7 @@ def shown_answers(
 
     from leaderboards.answer import answer_cells, answer_frame, answer_notes
 
+    found = [one for one in found if one.answers]
     frames, tables, notes = [], [], dict[str, None]()
     for one in found:
         frame, table = answer_frame(one.answers), answer_cells(one.answers, one.labels)

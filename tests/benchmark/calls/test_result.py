@@ -45,6 +45,16 @@ def test_a_run_shows_answers_and_keeps_records(whole: Whole) -> None:
         benchmark.best(output=whole.place / "out", tasks="knm")
 
 
+def test_a_run_of_analyses_has_no_answer(tmp_path: Path) -> None:
+    options = {"floor": False, "workers": 1, "output": tmp_path / "out", "cache": tmp_path / "cache"}
+    found = benchmark.run("mini-fs", "inspect", progress=False, **options)  # type: ignore[arg-type]
+    assert found.failures == ()
+    assert len(found.frame) > 0
+    assert len(found.best) == 0
+    assert repr(found).startswith("no scores")
+    assert "no scores" in found._repr_html_()
+
+
 def test_show_prints_what_best_gives(whole: Whole, capsys: pytest.CaptureFixture[str]) -> None:
     benchmark.show(output=whole.place / "out", tasks="knn")
     out = capsys.readouterr().out
