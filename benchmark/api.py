@@ -26,6 +26,7 @@ from benchmark.plan.suites import choose_suite, images_suite
 from benchmark.request import Request
 from leaderboards.pages.build import write_pages
 from leaderboards.records.record import suite_records
+from leaderboards.records.thumbnails import remove_unneeded
 from tasks.protocols import find_protocol
 
 
@@ -91,6 +92,8 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
     seconds = perf_counter() - begin
     failures = (*prepared.failures, *done.failures)
     failures += compare_all(plan, prepared.comparisons, failures, done.refusals, report)
+    if not request.examples:
+        remove_unneeded(request.output)
 
     records = suite_records(request.output / "records", name)
     pages = _pages(records, request.output) if len(records) else []
