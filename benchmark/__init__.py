@@ -12,7 +12,7 @@ from textwrap import fill, indent
 
 from benchmark.calls.reading import best, cka, compare, list_backbones, show
 from benchmark.calls.running import features, from_module, run
-from benchmark.calls.writing import export, merge
+from benchmark.calls.writing import export, merge, report
 from leaderboards.records.version import VERSION
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "from_module",
     "list_backbones",
     "merge",
+    "report",
     "run",
     "show",
 ]
@@ -43,7 +44,7 @@ def _described(function: Callable[..., object]) -> str:
 
 _PUBLIC: tuple[Callable[..., object], ...] = (
     *(run, best, show, compare, cka),
-    *(from_module, list_backbones, features, merge, export),
+    *(from_module, list_backbones, features, merge, export, report),
 )
 
 __doc__ = "\n\n".join([(__doc__ or "").rstrip(), *map(_described, _PUBLIC)])

@@ -1,8 +1,12 @@
 """Functions that hand on what runs have written."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from benchmark.calls.result import Files
 from benchmark.request.exchange import ExportRequest, MergeRequest
 from benchmark.request.option import called_with
+from benchmark.request.pages import ReportRequest
 
 
 @called_with(MergeRequest)
@@ -53,14 +57,40 @@ def export(request: ExportRequest) -> Files:
         >>> [path.suffix for path in benchmark.export("csv", output="results", to="tables").paths]
         ['.csv']
     """
-    import pandas as pd
-
     from benchmark.exchange.export import exported
 
-    paths = tuple(exported(request))
+    return _files(exported(request), f"for {request.form}")
+
+
+@called_with(ReportRequest)
+def report(request: ReportRequest) -> Files:
+    """Write one HTML page for each suite of an output folder: charts, filters, tables, in one offline file.
+
+    Does what ``python -m benchmark report`` does, with the same options.
+
+    Returns:
+        ``paths`` are the files that were written, pages first, ``frame`` names them.
+
+    Raises:
+        zoo.errors.InputError: There are no records, no such suite, or a file of published numbers cannot be
+            read.
+
+    Example:
+        >>> import benchmark
+        >>> [path.suffix for path in benchmark.report(output="results", to="pages").paths]
+        ['.html']
+    """
+    from benchmark.exchange.reporting import written
+
+    return _files(written(request), "to look at")
+
+
+def _files(paths: Sequence[Path], purpose: str) -> Files:
+    import pandas as pd
+
     count = len(paths)
     return Files(
-        title=f"{count} {'file' if count == 1 else 'files'} for {request.form}",
+        title=f"{count} {'file' if count == 1 else 'files'} {purpose}",
         frame=pd.DataFrame({"path": [str(path) for path in paths]}),
-        paths=paths,
+        paths=tuple(paths),
     )
