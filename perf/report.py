@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.records.record import COLUMNS, Record
+from leaderboards.report.content import Sources, content_of
 from leaderboards.report.facts import Facts
-from leaderboards.report.page import Sources, content_of, report_page
+from leaderboards.report.page import report_page
 from tasks.registry import TASKS, TaskEntry
 from zoo.spec import FAMILIES
 

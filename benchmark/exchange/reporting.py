@@ -9,9 +9,10 @@ from benchmark.request.pages import ReportRequest
 from leaderboards.display import page_name
 from leaderboards.literature import all_published, read_published
 from leaderboards.records.record import of_suite, suites_of
+from leaderboards.report.content import Sources, content_of
 from leaderboards.report.examples import example_sections
 from leaderboards.report.figures import FORMATS, write_figures
-from leaderboards.report.page import Sources, content_of, report_page
+from leaderboards.report.page import report_page
 from leaderboards.report.site import write_site
 from zoo.atomic import whole_file
 from zoo.errors import InputError, unknown

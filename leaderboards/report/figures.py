@@ -10,12 +10,12 @@ import pandas as pd
 
 from leaderboards.display import page_name, score_text
 from leaderboards.pages.inside.evidence import slug
-from leaderboards.report import charts, engine
+from leaderboards.report import charts, engine, parts
 from leaderboards.report.alike import Alike
 from leaderboards.report.board import Board
-from leaderboards.report.charts import Spec
+from leaderboards.report.content import Content
 from leaderboards.report.cost import Costs, front
-from leaderboards.report.page import Content
+from leaderboards.report.parts import Spec
 from zoo.atomic import whole_file
 
 FORMATS = ("svg", "pdf")
@@ -94,10 +94,8 @@ def _words(column: Mapping[Hashable, Any], best: pd.DataFrame) -> dict[str, Any]
 
 def _drawn(view: str, rows: list[dict[str, Any]], words: dict[str, Any], width: object = WIDTH) -> Spec:
     """A chart with its rows, of a fixed size, on white."""
-    height = charts.height(view, len(words.get("order", ())))
-    spec: Spec = charts.filled(
-        charts.all_charts()[view], {"height": height, "ink": INK, "font": FONT} | words
-    )
+    height = parts.height(view, len(words.get("order", ())))
+    spec: Spec = parts.filled(charts.all_charts()[view], {"height": height, "ink": INK, "font": FONT} | words)
     style = spec["config"] | {"background": "#ffffff", "padding": 8}
     return spec | {
         "data": {"values": rows},
@@ -119,18 +117,16 @@ def _ranking(board: Board, best: pd.DataFrame, words: dict[str, Any]) -> Spec:
     places = zip(best["value"], spreads, best["layer"], best["depth"], strict=True)
     labels = [f"{score_text(value, spread)}, layer {layer}/{depth}" for value, spread, layer, depth in places]
     rows = rows_of(best.assign(label=labels)) + _others(board, str(best["column"].iloc[0]), "group")
-    groups = [name for name in charts.GROUPS if name in set(best["group"])]
-    return _drawn(
-        "ranking", rows, words | {"groups": groups, "tones": [charts.GROUPS[one] for one in groups]}
-    )
+    groups = [name for name in parts.GROUPS if name in set(best["group"])]
+    return _drawn("ranking", rows, words | {"groups": groups, "tones": [parts.GROUPS[one] for one in groups]})
 
 
 def _series(names: Sequence[str]) -> dict[str, Any]:
     """Colours and shapes of backbones."""
     return {
         "backbones": [*names],
-        "colours": charts.colours(len(names)),
-        "shapes": charts.shapes(len(names)),
+        "colours": parts.colours(len(names)),
+        "shapes": parts.shapes(len(names)),
         "columns": max(1, WIDTH // (46 + 7 * max(map(len, names), default=0))),
     }
 
@@ -190,7 +186,7 @@ def _front_labels(ahead: pd.DataFrame, places: "pd.Series[float]") -> dict[Any, 
     labels, before, last = dict[Any, str](), "", -np.inf
     width = float(places.max() - places.min()) or 1.0
     for point, backbone, layer in zip(ahead.index, ahead["backbone"], ahead["layer"], strict=True):
-        if backbone != before and (places[point] - last) / width >= charts.APART:
+        if backbone != before and (places[point] - last) / width >= parts.APART:
             labels[point], last = f"{backbone}, {layer}", places[point]
         before = backbone
     return labels
@@ -221,7 +217,7 @@ def _own(matrices: Sequence[Alike]) -> dict[str, list[Alike]]:
 
 def _alike(matrices: Sequence[Alike]) -> Spec:
     """Matrices side by side."""
-    parts = []
+    panels = []
     for one in matrices:
         rows = [
             {"row": row + 1, "column": column + 1, "value": float(value)}
@@ -230,11 +226,11 @@ def _alike(matrices: Sequence[Alike]) -> Spec:
         ]
         spec = _drawn("alike", rows, {"first": "", "second": ""}, {"step": 9})
         style = spec.pop("config")
-        parts.append(
+        panels.append(
             {key: value for key, value in spec.items() if key not in ("$schema", "autosize")}
             | {"height": {"step": 9}, "title": one.first}
         )
     few = style | {
         "axis": style["axis"] | {"labelFontSize": 8, "labelOverlap": "greedy", "labelSeparation": 4}
     }
-    return {"$schema": charts.SCHEMA, "concat": parts, "columns": 4, "config": few}
+    return {"$schema": parts.SCHEMA, "concat": panels, "columns": 4, "config": few}

@@ -1,23 +1,17 @@
 """The report of one suite as one HTML page that needs nothing else: no network, no other file."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from leaderboards.choices.answers import Answer, answers
 from leaderboards.choices.gaps import empty_cells
-from leaderboards.choices.selection import columns_of, is_analysis, newest, score_rows
-from leaderboards.choices.ties import column_ties
-from leaderboards.display import inside_name, page_name
-from leaderboards.literature import Published
+from leaderboards.choices.selection import columns_of, score_rows
+from leaderboards.display import page_name
 from leaderboards.pages.best import best_blocks
-from leaderboards.pages.blocks import Block, Numbers
+from leaderboards.pages.blocks import Block
 from leaderboards.pages.csv import csv_text
-from leaderboards.pages.inside.numbers import inside_frame
 from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.layers import layer_blocks
 from leaderboards.pages.page import gap_blocks
@@ -25,20 +19,15 @@ from leaderboards.pages.provenance import provenance_blocks, run_sentence
 from leaderboards.pages.published import published_blocks
 from leaderboards.pages.similarity import similarity_blocks
 from leaderboards.pages.svg.colours import SERIES
-from leaderboards.pages.tidy import tidy_frame
 from leaderboards.pages.twins import twin_blocks
-from leaderboards.records.record import of_suite
 from leaderboards.report import charts
-from leaderboards.report.alike import Likeness, likeness
+from leaderboards.report import parts as chart_parts
 from leaderboards.report.answer import answer_html
-from leaderboards.report.board import Board, ColumnTies, board_of
-from leaderboards.report.cost import Costs, costs_of
+from leaderboards.report.content import Content, Sources
 from leaderboards.report.engine import library
 from leaderboards.report.examples import example_style
-from leaderboards.report.facts import Facts
 from leaderboards.report.folds import Folder, folds
 from leaderboards.report.packing import json_script, packed, packed_file, packed_matrix, script_digest
-from leaderboards.report.section import Section
 from leaderboards.report.table import best_table
 from leaderboards.report.views import (
     DOWNLOAD,
@@ -51,78 +40,6 @@ from leaderboards.report.views import (
 )
 
 ASSETS = Path(__file__).parent / "assets"
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """What a report is made of beside records; all of it may be missing.
-
-    Attributes:
-        items: Folder of the per-item measurements, by which backbones are compared.
-        arrays: Folder of what analyses kept, of which pictures are drawn.
-        facts: What is known of backbones, by name.
-        published: Numbers of others.
-        sections: Sections that others wrote, such as failures and successes.
-    """
-
-    items: Path | None = None
-    arrays: Path | None = None
-    facts: Mapping[str, Facts] = field(default_factory=dict)
-    published: Sequence[Published] = ()
-    sections: Sequence[Section] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """Everything that is said of one suite, before it is written.
-
-    Attributes:
-        suite: Its name.
-        scores: Its newest records that rank, or compare layers.
-        inside: Its newest records of analyses.
-        ties: For the `Column.key` of each column, what is tied with its best.
-        answers: The best of each column.
-        board: The scores as frames.
-        costs: What each depth costs.
-        likeness: CKA.
-        numbers: The tables of all numbers, as the leaderboard's pages have them: of scores, of analyses.
-    """
-
-    suite: str
-    scores: pd.DataFrame
-    inside: pd.DataFrame
-    ties: ColumnTies
-    answers: tuple[Answer, ...]
-    board: Board
-    costs: Costs
-    likeness: Likeness
-    numbers: tuple[Numbers, ...]
-
-
-def content_of(records: pd.DataFrame, suite: str, sources: Sources) -> Content:
-    """What the records say of one suite.
-
-    Args:
-        records: Columns of `Record`; other suites are left out.
-        suite: Name of the suite.
-        sources: What else there is.
-    """
-    everything = newest(of_suite(records, suite))
-    inside = is_analysis(everything)
-    own = everything[~inside]
-    ties = column_ties(score_rows(own), sources.items) if sources.items is not None else {}
-    board = board_of(own, ties, sources.facts, sources.published)
-    costs = costs_of(everything, sources.facts)
-    inner = everything[inside]
-    numbers = _numbers(own, inner, suite)
-    found = tuple(answers(everything, None, ties))
-    return Content(suite, own, inner, ties, found, board, costs, likeness(own), numbers)
-
-
-def _numbers(own: pd.DataFrame, inside: pd.DataFrame, suite: str) -> tuple[Numbers, ...]:
-    """The tables of all numbers of a suite, of those kinds that it has."""
-    found = [Numbers(tidy_frame(own, suite), page_name(suite))] if len(own) else []
-    return (*found, *([Numbers(inside_frame(inside, suite), inside_name(suite))] if len(inside) else []))
 
 
 def report_page(content: Content, sources: Sources) -> str:
@@ -265,8 +182,8 @@ def _data(content: Content) -> dict[str, Any]:
         "alike": [packed_matrix(one) for one in content.likeness.matrices],
         "files": {f"{one.name}.csv": packed_file(csv_text(one)) for one in content.numbers},
         "charts": charts.all_charts(),
-        "steps": {name: list(steps) for name, steps in charts.STEPS.items()},
-        "few": charts.FEW,
-        "apart": charts.APART,
-        "series": {"colours": list(SERIES), "shapes": list(charts.SHAPES), "groups": charts.GROUPS},
+        "steps": {name: list(steps) for name, steps in chart_parts.STEPS.items()},
+        "few": chart_parts.FEW,
+        "apart": chart_parts.APART,
+        "series": {"colours": list(SERIES), "shapes": list(chart_parts.SHAPES), "groups": chart_parts.GROUPS},
     }

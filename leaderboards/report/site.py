@@ -6,7 +6,7 @@ from pathlib import Path
 
 from leaderboards.display import page_name
 from leaderboards.pages.csv import csv_text
-from leaderboards.report.page import Content
+from leaderboards.report.content import Content
 from zoo.atomic import whole_file
 
 CARD = """\

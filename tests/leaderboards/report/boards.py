@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from leaderboards.report.content import Sources, content_of
 from leaderboards.report.facts import Facts
-from leaderboards.report.page import Sources, content_of
 from tests.leaderboards.builder import floor, frame, layers, pair, record, unsure
 
 HOSTILE = "</script><script>alert(1)</script>\"'&lt;{x}"
