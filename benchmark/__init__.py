@@ -1,79 +1,36 @@
 """Which frozen vision backbone, and which of its layers, is best for which task?
 
 From Python as from the command line (``python -m benchmark run``): `run` shows every image to every backbone
-once, scores every layer on every task, writes leaderboards and gives the records as a data frame.
+once, scores every layer on every task, and writes leaderboards; `best`, `compare` and `cka` read what runs
+have written; `from_module` makes a backbone of any network of your own. Results show themselves as tables,
+and have the numbers as data frames (``.frame``).
 """
 
 import inspect
 from collections.abc import Callable
 from textwrap import fill, indent
-from typing import TYPE_CHECKING
 
-from benchmark.request import Request
-from benchmark.request.exchange import CompareRequest
-from benchmark.request.option import called_with
+from benchmark.calls.reading import best, cka, compare, list_backbones, show
+from benchmark.calls.running import features, from_module, run
+from benchmark.calls.writing import export, merge, report
 from leaderboards.records.version import VERSION
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["__version__", "compare", "run"]
+__all__ = [
+    "__version__",
+    "best",
+    "cka",
+    "compare",
+    "export",
+    "features",
+    "from_module",
+    "list_backbones",
+    "merge",
+    "report",
+    "run",
+    "show",
+]
 
 __version__ = VERSION
-
-
-@called_with(Request)
-def run(request: Request) -> "pd.DataFrame":
-    """Run backbones through tasks and give the records of this output folder's suite.
-
-    Does what ``python -m benchmark run`` does, with the same options. Work that is done already is not done
-    again. Without options: the mini suite, offline, in one to two minutes.
-
-    Returns:
-        One row a number, with the columns of ``leaderboards.records.record.Record``. Failures of single
-        backbones or tasks do not raise; they are sentences in ``frame.attrs["failures"]``.
-
-    Raises:
-        zoo.errors.InputError: Something that was given is wrong.
-
-    Example:
-        >>> import benchmark
-        >>> records = benchmark.run("mini-dino", ["knn", "davis"], output="results")  # doctest: +SKIP
-    """
-    from benchmark.api import carry_out
-    from benchmark.engines.progress import Silent
-
-    summary = carry_out(request, Silent())
-    frame = summary.records
-    frame.attrs["failures"] = [str(failure) for failure in summary.done.failures]
-    return frame
-
-
-@called_with(CompareRequest, without=("json",))
-def compare(request: CompareRequest) -> "pd.DataFrame":
-    """Compare two backbones that were run, paired, on every task that both ran on the same images.
-
-    Does what ``python -m benchmark compare`` does, with the same options.
-
-    Returns:
-        One row a comparison, with the columns of ``leaderboards.versus.match_frame``. What the numbers show,
-        in words, is ``frame.attrs["conclusion"]``; what could not be compared, and why,
-        ``frame.attrs["left_out"]``.
-
-    Raises:
-        zoo.errors.InputError: Something that was given is wrong, or nothing can be compared.
-
-    Example:
-        >>> import benchmark
-        >>> benchmark.compare("mini-fs", "mini-dino", output="results")  # doctest: +SKIP
-    """
-    from benchmark.exchange.comparison import matched
-    from leaderboards.versus import conclusion, match_frame
-
-    found = matched(request)
-    frame = match_frame(found)
-    frame.attrs |= {"conclusion": conclusion(found), "left_out": list(found.left_out)}
-    return frame
 
 
 def _described(function: Callable[..., object]) -> str:
@@ -85,6 +42,9 @@ def _described(function: Callable[..., object]) -> str:
     return f"{call}\n\n{indent(inspect.getdoc(function) or '', ' ' * 4)}"
 
 
-_PUBLIC: tuple[Callable[..., object], ...] = (run, compare)
+_PUBLIC: tuple[Callable[..., object], ...] = (
+    *(run, best, show, compare, cka),
+    *(from_module, list_backbones, features, merge, export, report),
+)
 
 __doc__ = "\n\n".join([(__doc__ or "").rstrip(), *map(_described, _PUBLIC)])

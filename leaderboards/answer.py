@@ -36,7 +36,13 @@ def _row(one: Answer) -> dict[str, object]:
 
 
 def answer_table(found: Sequence[Answer], labels: dict[str, str] | None = None) -> str:
-    """A table for a terminal or a file of plain text; columns that no answer fills are left out.
+    """The cells as a table for a terminal or a file of plain text; arguments as in `answer_cells`."""
+    cells = answer_cells(found, labels).to_dict("list")
+    return tabulate(cells, headers="keys", tablefmt="simple", disable_numparse=True)
+
+
+def answer_cells(found: Sequence[Answer], labels: dict[str, str] | None = None) -> pd.DataFrame:
+    """One row a column of the leaderboard, as text; columns that no answer fills are left out.
 
     Args:
         found: The answers.
@@ -56,8 +62,7 @@ def answer_table(found: Sequence[Answer], labels: dict[str, str] | None = None) 
         }
         for one in found
     )
-    table = table.loc[:, [(table[name] != "").any() for name in table]]
-    return tabulate(table.to_dict("list"), headers="keys", tablefmt="simple", disable_numparse=True)
+    return table.loc[:, [(table[name] != "").any() for name in table]]
 
 
 def _others(one: Answer, labels: dict[str, str]) -> str:

@@ -75,9 +75,9 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
     """The backbones that a user asked for.
 
     A pattern is a name, a name with ``*`` or ``?``, a Hub id (``facebook/dinov2-base``), a local directory in
-    Hugging Face format, one of the first and third followed by ``@REVISION``, or ``module:function`` for a
-    Python object. Facts about a backbone that is not in the registry are read from its configuration or its
-    object, for which alone heavy libraries are imported and the Hub is asked.
+    Hugging Face format, one of the first and third followed by ``@REVISION``, ``module:function`` for a
+    Python object, or ``timm:NAME``. Facts about a backbone that is not in the registry are read from its
+    configuration or its object, for which alone heavy libraries are imported and the Hub is asked.
 
     Args:
         patterns: What to look for.
@@ -116,6 +116,8 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
         InputError: The text is none of these.
     """
     is_directory = Path(text).is_dir()
+    if text.startswith(("given:", "timm:")):
+        return _not_by_file(text)
     if not is_directory and is_reference(text):
         return _own(text)
     repository, _, revision = (text, "", "") if is_directory else text.partition("@")
@@ -127,6 +129,17 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
     from zoo.load.infer import infer  # Brings torch and transformers along.
 
     return infer(repository, revision or None, cache_dir)
+
+
+def _not_by_file(text: str) -> BackboneSpec:
+    """A network of this process, or one that timm builds; raises InputError also where its name is taken."""
+    from zoo.load.module.network import given  # Brings torch along.
+    from zoo.load.timm_models import is_timm, timm_spec
+
+    spec = timm_spec(text) if is_timm(text) else given(text).spec
+    if spec.name in _BY_NAME:
+        raise InputError(f"The registry has a backbone of the name {spec.name!r}; give yours another name.")
+    return spec
 
 
 def _own(reference: str) -> BackboneSpec:

@@ -62,7 +62,7 @@ _ORDER: tuple[Tap, ...] = get_args(Tap)
 Interpolation = Literal["huggingface", "dino", "timm"]
 """How absolute position embeddings are fitted to another grid: `zoo.load.positions`."""
 
-CheckpointFormat = Literal["transformers", "original", "packaged", "generated", "object"]
+CheckpointFormat = Literal["transformers", "original", "packaged", "generated", "object", "module", "timm"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -135,8 +135,9 @@ class BackboneSpec:
             when the backbone is loaded.
         checkpoint: Format of the weights: ``transformers``, ``original`` (a state dict under the names of the
             original code, see `zoo.load.convert`), ``packaged`` (files that come with this package),
-            ``generated`` (no file: features or weights come from a seed) or ``object`` (no file:
-            ``repository`` names a Python function, see `zoo.load.own`).
+            ``generated`` (no file: features or weights come from a seed), ``object`` (no file:
+            ``repository`` names a Python function, see `zoo.load.own`), ``module`` (no file: a network of
+            this process, see `zoo.load.module`) or ``timm`` (a network that timm builds).
         stages: Blocks with their widths and strides; a plain ViT has one stage.
         model_types: What ``model_type`` in ``config.json`` may be, and what `zoo.load.convert` may make of a
             state dict under original names; anything if empty.
@@ -149,6 +150,7 @@ class BackboneSpec:
         has_cls: Whether the first prefix token is a class token.
         has_final: Whether a final norm exists, so that the layer ``final`` does.
         stem_width: Channels of layer 0; None where it equals the first stage's width.
+        stem_stride: Input pixels a cell of layer 0; None where it equals the first stage's stride.
         input_size: Side in pixels at which the backbone is evaluated; every view scales with it.
         fixed_size: Whether it takes images of ``input_size`` x ``input_size`` only; those of networks of
             transformers take all multiples of the patch size.
@@ -177,6 +179,7 @@ class BackboneSpec:
     has_cls: bool
     has_final: bool
     stem_width: int | None = None
+    stem_stride: int | None = None
     input_size: int = 224
     fixed_size: bool = False
     interpolation: Interpolation = "huggingface"
@@ -221,7 +224,7 @@ class BackboneSpec:
         """Taps of every block that have features, in the order of a forward; see ``taps``."""
         if self.taps is not None:
             return tuple(tap for tap in SUBLAYER_TAPS if tap in self.taps)
-        if self.is_floor or self.checkpoint == "object":
+        if self.is_floor or self.checkpoint in ("object", "module", "timm"):
             return ()
         return CONVNET_TAPS if self.heads is None else TRANSFORMER_TAPS
 
@@ -238,7 +241,7 @@ class BackboneSpec:
         """Stage that a layer belongs to; layer 0 has the first stage's stride and its own width."""
         if layer.index == 0:
             first = self.stages[0]
-            return Stage(0, self.stem_width or first.width, first.stride)
+            return Stage(0, self.stem_width or first.width, self.stem_stride or first.stride)
         last = 0
         for stage in self.stages:
             last += stage.blocks

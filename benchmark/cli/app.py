@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-import benchmark
 from benchmark.cli.check import check_command
 from benchmark.cli.compare import compare_command
 from benchmark.cli.export import export_command
@@ -23,6 +22,7 @@ from benchmark.cli.score import score_app
 from benchmark.cli.show import show_command
 from benchmark.engines.base import WorkerDiedError
 from benchmark.request.parsers import require_working_folder
+from leaderboards.records.version import VERSION
 from zoo.errors import InputError, shortened
 
 app = typer.Typer(
@@ -50,7 +50,7 @@ app.add_typer(score_app, name="score")
 
 def _say_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"layerboard {benchmark.__version__}")
+        typer.echo(f"layerboard {VERSION}")
         raise typer.Exit
 
 

@@ -2,11 +2,11 @@
 
 import typer
 
-import benchmark
 from benchmark.cli.interrupt import ended_by_signals
 from benchmark.cli.options import command_of
 from benchmark.engines.progress import Terminal
 from benchmark.request import Request
+from leaderboards.records.version import VERSION
 
 
 @command_of(Request)
@@ -32,4 +32,4 @@ def first_line(request: Request) -> str:
     where = f" on {given}" if given else ""
     backbones = ", ".join(request.backbones) or "the suite's backbones"
     tasks = ", ".join(request.tasks) or "all tasks"
-    return f"layerboard {benchmark.__version__}: suite {suite}{where}; {backbones}; {tasks}"
+    return f"layerboard {VERSION}: suite {suite}{where}; {backbones}; {tasks}"

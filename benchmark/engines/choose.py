@@ -16,6 +16,8 @@ SMALL = 64
 def choose_engine(backbones: Sequence[BackboneSpec], workers: int, device: torch.device) -> Engine:
     """Processes side by side for several small backbones on a CPU; otherwise one after the other.
 
+    A network that somebody gave to this process is in no other one, so such a run stays in it.
+
     Args:
         backbones: Those that have something to do.
         workers: Threads that the run may use.
@@ -23,6 +25,7 @@ def choose_engine(backbones: Sequence[BackboneSpec], workers: int, device: torch
     """
     processes = min(len(backbones), workers)
     small = all(spec.input_size <= SMALL for spec in backbones)
-    if device.type != "cpu" or not small or processes < 2:
+    stays = any(spec.checkpoint == "module" for spec in backbones)
+    if stays or device.type != "cpu" or not small or processes < 2:
         return LocalEngine()
     return ProcessEngine(processes, threads=max(1, workers // processes))

@@ -54,9 +54,11 @@ def _with_weights(spec: BackboneSpec, path: Path | None) -> BackboneSpec:
     """A backbone with files of its own: a directory in Hugging Face format, or a file of the authors."""
     if path is None:
         return spec
-    if spec.family == "random" or spec.checkpoint == "object":
+    if spec.family == "random" or spec.checkpoint in ("object", "module"):
         raise InputError(f"--weights names {spec.name!r}, whose features come from no file")
     checkpoint: CheckpointFormat = "original" if path.is_file() else "transformers"
+    if spec.checkpoint == "timm":
+        checkpoint = "timm"
     return replace(spec, repository=str(path), revision=None, checkpoint=checkpoint, trained=True)
 
 

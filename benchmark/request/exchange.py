@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from benchmark.request import parsers
 from benchmark.request.option import Option
+from benchmark.request.request import GivenNetwork
 
 ComparedLayers = Literal["best", "same"]
 ExportForm = Literal["latex", "csv", "hub"]
@@ -19,8 +20,8 @@ Paths = str | Path | Sequence[str | Path]
 class CompareRequest:
     """Which backbones to compare, and where; the command ``compare`` has exactly these options."""
 
-    first: Option[str, str] = Option(..., "A backbone that was run.", parsers.text)
-    second: Option[str, str] = Option(..., "Another one.", parsers.text)
+    first: Option[str | GivenNetwork, str] = Option(..., "A backbone that was run.", parsers.run_name)
+    second: Option[str | GivenNetwork, str] = Option(..., "Another one.", parsers.run_name)
     _: KW_ONLY
     output: Option[str | Path, Path] = Option(
         "results", "Folder of records and per-item files.", parsers.path, short="-o"

@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, fields
 from functools import wraps
+from inspect import getattr_static
 from textwrap import fill
 from types import EllipsisType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_args, get_type_hints, overload
@@ -97,7 +98,7 @@ def declared(form: Callable[..., object]) -> tuple[Declared, ...]:
     """The options of a form in the order of their declaration."""
     assert isinstance(form, type)
     hints = get_type_hints(form)
-    return tuple(Declared(vars(form)[one.name], *get_args(hints[one.name])) for one in fields(form))
+    return tuple(Declared(getattr_static(form, one.name), *get_args(hints[one.name])) for one in fields(form))
 
 
 def called_with(

@@ -118,6 +118,39 @@ def switch(value: bool, option: Of) -> bool:
     return value
 
 
+def optional_switch(value: bool | None, option: Of) -> bool | None:
+    """True, False or None."""
+    return None if value is None else switch(value, option)
+
+
+def anything(value: Any, option: Of) -> Any:  # noqa: ANN401  # objects that their user checks
+    """Whatever is given; who uses it says what is wrong with it."""
+    del option
+    return value
+
+
+def number_text(value: str | int | None, option: Of) -> str | None:
+    """A number in words, such as 100M, or None where that is the default."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return text(str(value) if is_number else cast("str | None", value), option)
+
+
+def backbones(value: Any, option: Of) -> tuple[str, ...]:  # noqa: ANN401  # networks among names
+    """Names of backbones, and networks of this process; one alone is a list of one."""
+    several = (value,) if isinstance(value, str | Path) or hasattr(value, "reference") else value
+    if not isinstance(several, Iterable):
+        raise option.takes("words", value)
+    found: list[Any] = [getattr(one, "reference", one) for one in several]
+    return names(found, option)
+
+
+def run_name(value: Any, option: Of) -> str:  # noqa: ANN401  # a network or a name
+    """The name under which a backbone was run: a word, or that of a network of this process."""
+    spec = getattr(value, "spec", None)
+    name: str = value if spec is None else spec.name
+    return text(name, option)
+
+
 def names(value: str | Path | Sequence[str | Path], option: Of) -> tuple[str, ...]:
     """Words or paths; one alone is a list of one."""
     if isinstance(value, str | Path):

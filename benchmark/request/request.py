@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 from benchmark.request import parsers
 from benchmark.request.option import Option
@@ -27,6 +27,18 @@ Names = str | Path | Sequence[str | Path]
 Texts = str | Sequence[str]
 
 
+class GivenNetwork(Protocol):
+    """A network of this process that a run can call for: what ``benchmark.from_module`` gives."""
+
+    @property
+    def reference(self) -> str:
+        """By what the run finds it."""
+        ...
+
+
+Backbones = str | Path | GivenNetwork | Sequence[str | Path | GivenNetwork]
+
+
 @dataclass(frozen=True)
 class Request:
     """What to run, and how; the command ``run`` and the function ``benchmark.run`` have exactly its options.
@@ -34,11 +46,11 @@ class Request:
     Whatever is wrong about an option alone raises InputError when the request is made.
     """
 
-    backbones: Option[Names, tuple[str, ...]] = Option(
+    backbones: Option[Backbones, tuple[str, ...]] = Option(
         (),
         "Names, patterns ('dino-*'), Hub ids (owner/name[@revision]), directories, Python objects "
-        "(module:function).",
-        parsers.names,
+        "(module:function), networks of timm (timm:NAME); from Python also what from_module gives.",
+        parsers.backbones,
         short="-b",
         several=True,
         shown="the suite's",

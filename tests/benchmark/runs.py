@@ -63,9 +63,14 @@ def write_data(root: Path) -> Path:
 
 
 def run(place: Path, backbones: Collection[str], *tasks: str, **options: Any) -> pd.DataFrame:
-    """`benchmark.run` with ``place/out`` and, unless told otherwise, ``place/cache``."""
+    """Records of `benchmark.run` with ``place/out`` and, unless told otherwise, ``place/cache``.
+
+    What went wrong is in ``attrs["failures"]``.
+    """
     settings = {"workers": 1, "layers": QUICK, "floor": False, "cache": place / "cache"} | options
-    return benchmark.run(list(backbones), list(tasks), output=place / "out", **settings)
+    found = benchmark.run(list(backbones), list(tasks), output=place / "out", **settings)
+    found.frame.attrs["failures"] = list(found.failures)
+    return found.frame
 
 
 def comparable(frame: pd.DataFrame, *, numbers_only: bool = False) -> pd.DataFrame:

@@ -67,7 +67,7 @@ def test_scores_are_the_committed_ones(name: str, tmp_path: Path) -> None:
     )
     rows = committed(suite.name)
     own = rows[(rows["backbone"] == name) & rows["task"].isin(tasks)]
-    found = tidy_frame(records, suite.name)
+    found = tidy_frame(records.frame, suite.name)
     assert set(own["task"]) == tasks
     for task, points in TOLERANCES.items():
         rows = found[found["task"] == task]

@@ -211,7 +211,7 @@ def test_a_whole_folder_of_broken_images_fails_in_a_sentence(tmp_path: Path) -> 
     (tmp_path / "im").mkdir()
     for index in range(3):
         (tmp_path / "im" / f"{index}.jpg").write_bytes(b"no image")
-    records = benchmark.run(
+    found = benchmark.run(
         "mini-fs",
         images=tmp_path / "im",
         floor=False,
@@ -219,8 +219,9 @@ def test_a_whole_folder_of_broken_images_fails_in_a_sentence(tmp_path: Path) -> 
         output=tmp_path / "out",
         cache=tmp_path / "cache",
     )
-    assert len(records) == 0
-    assert all("expected images that can be decoded" in one for one in records.attrs["failures"])
+    assert len(found.frame) == 0
+    assert repr(found).startswith("no scores")
+    assert all("expected images that can be decoded" in one for one in found.failures)
 
 
 def test_of_the_analyses_together_those_are_run_that_class_labels_allow(flat: Path) -> None:

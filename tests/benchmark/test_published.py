@@ -40,6 +40,6 @@ def test_a_real_checkpoint_gives_its_published_numbers(name: str, task: str, tmp
     records = benchmark.run(
         [name], [task], data=os.environ["LAYERBOARD_DATA"], output=tmp_path, layers="final", floor=False
     )
-    compared = reproduce(records, wanted)
+    compared = reproduce(records.frame, wanted)
     assert compared["measured"].notna().all(), compared["reason"].tolist()
     assert (compared["difference"].abs() <= TOLERANCE[task]).all(), compared.to_string()

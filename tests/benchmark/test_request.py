@@ -148,7 +148,7 @@ def test_help_shows_every_option(
 
 def test_the_python_call_has_the_same_options() -> None:
     parameters = signature(benchmark.run).parameters
-    assert list(parameters) == [one.name for one in fields(Request)]
+    assert list(parameters) == [*(one.name for one in fields(Request)), "progress"]
     for one in declared(Request):
         parameter = parameters[one.option.name]
         first = one.option.name in ("backbones", "tasks")
@@ -226,7 +226,7 @@ def test_help_shows_public_functions_first() -> None:
     before, _, _ = text.partition("PACKAGE CONTENTS")
     assert "run(backbones=(), tasks=(), *, suite=None" in before
     assert "poolings='cls,mean'" in before
-    assert "Run backbones through tasks and give the records" in before
+    assert "Run backbones through tasks and give the best of each task" in before
     assert "poolings: Vectors to keep: cls, mean, or both." in before
 
 

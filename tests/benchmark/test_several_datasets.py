@@ -28,8 +28,9 @@ def test_each_dataset_has_its_columns_its_comparison_and_a_part_in_the_mean(
 ) -> None:
     options = {"layers": "1", "workers": 1, "floor": False, "cache": tmp_path / "cache"}
     tasks = ["knn", "cka", "fewshot"]
-    records = benchmark.run("mini-fs", tasks, images=folders, output=tmp_path / "out", **options)
-    assert records.attrs["failures"] == []
+    found = benchmark.run("mini-fs", tasks, images=folders, output=tmp_path / "out", **options)
+    assert found.failures == ()
+    records = found.frame
     names = sorted(records["dataset"].unique())
     assert [name.rpartition("-")[0] for name in names] == ["im", "im", "other"]
     for task in tasks:
@@ -49,7 +50,7 @@ def test_each_dataset_has_its_columns_its_comparison_and_a_part_in_the_mean(
         f"{shots} shots need {shots} readable training images of every class; one class has 4"
         for shots in (5, 10, 25)
     }
-    again = benchmark.run("mini-fs", tasks, images=folders[::-1], output=tmp_path / "out", **options)
+    again = benchmark.run("mini-fs", tasks, images=folders[::-1], output=tmp_path / "out", **options).frame
     assert set(again["suite"]) == {suite}
     assert (again["date"] == records["date"]).all()  # nothing was scored again
 

@@ -7,9 +7,11 @@ import torch
 from zoo.errors import InputError
 from zoo.features import Backbone
 from zoo.load.identity import identify, identity_of, locate
+from zoo.load.module.network import given
 from zoo.load.network import build_network
 from zoo.load.own import own_backbone
 from zoo.load.positions import use_rule
+from zoo.load.timm_models import timm_backbone
 from zoo.look.backbone import HookedBackbone
 from zoo.look.random_floor import RandomFloor
 from zoo.spec import BackboneSpec
@@ -34,7 +36,13 @@ def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_
         return RandomFloor(spec, floor.revision, floor.fingerprint, device, dtype)
     if spec.checkpoint == "object":
         return own_backbone(spec, device, dtype)
+    if spec.checkpoint == "module":
+        identity = identify(spec, dtype=dtype, cache_dir=cache_dir)
+        return given(spec.repository).backbone(spec, identity, device, dtype)
     checkpoint = locate(spec, cache_dir)
+    identity = identity_of(spec, checkpoint.revision, dtype)
+    if spec.checkpoint == "timm":
+        return timm_backbone(spec, checkpoint.weights, identity, device, dtype)
     network = build_network(spec, checkpoint)
     use_rule(network.body, spec.patch_size, spec.interpolation)
-    return HookedBackbone(spec, network, identity_of(spec, checkpoint.revision, dtype), device, dtype)
+    return HookedBackbone(spec, network, identity, device, dtype)

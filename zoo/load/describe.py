@@ -4,6 +4,8 @@ from pathlib import Path
 
 from zoo.load.checkpoint import read_json
 from zoo.load.identity import locate
+from zoo.load.module.network import given
+from zoo.load.timm_models import timm_lines
 from zoo.spec import BackboneSpec
 
 
@@ -15,6 +17,10 @@ def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
     """
     if spec.checkpoint == "object":
         return f"{spec.name}: {_shape(spec)}; {_images(spec)}; all from the spec that {spec.repository} gives"
+    if spec.checkpoint == "module":
+        return "\n".join(given(spec.repository).lines)
+    if spec.checkpoint == "timm":
+        return "\n".join(timm_lines(spec.name))
     preprocessor = locate(spec, cache_dir).preprocessor
     values = {} if preprocessor is None else read_json(preprocessor)
     if values.get("do_normalize") is False:

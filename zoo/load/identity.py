@@ -10,6 +10,7 @@ from zoo.errors import InputError
 from zoo.features import BackboneIdentity
 from zoo.load.checkpoint import Checkpoint, in_directory, single_file
 from zoo.load.hub import fetch
+from zoo.load.module.network import given
 from zoo.load.own import make_own
 from zoo.look.random_floor import SEED
 from zoo.spec import BackboneSpec
@@ -29,6 +30,8 @@ def identify(spec: BackboneSpec, *, dtype: torch.dtype, cache_dir: Path) -> Back
     if spec.checkpoint == "object":
         found = make_own(spec.repository)
         return BackboneIdentity(found.revision, found.fingerprint)
+    if spec.checkpoint == "module":
+        return identity_of(spec, given(spec.repository).revision, dtype)
     return identity_of(spec, locate(spec, cache_dir).revision, dtype)
 
 
@@ -66,8 +69,8 @@ def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
         return in_directory(*mini.generated(spec, cache_dir))
     if not spec.repository:
         raise InputError(
-            f"{spec.name} is in no repository of the Hub; fetch {spec.original} and give the file: "
-            f"--weights {spec.name}=FILE."
+            f"{spec.name} is in no repository of the Hub that is read; fetch {spec.original} and give "
+            f"the file: --weights {spec.name}=FILE."
         )
     local = Path(spec.repository)
     if local.is_dir():

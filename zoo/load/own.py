@@ -84,12 +84,17 @@ def _checked(reference: str, found: Any) -> Visitable:  # noqa: ANN401  # whatev
     if not callable(getattr(found, "visit", None)):
         raise InputError(f"{reference}() gives a {type(found).__name__} without a method visit.")
     backbone: Visitable = found
-    wrong = next(_wrong(backbone.spec), None)
+    wrong = wrong_with(backbone.spec)
     if wrong is None and shows_attention(backbone) and backbone.spec.heads is None:
         wrong = "says nothing of heads, and the backbone has attention = True"
     if wrong:
         raise InputError(f"{reference}: its spec {backbone.spec.name!r} {wrong}.")
     return backbone
+
+
+def wrong_with(spec: BackboneSpec) -> str | None:
+    """The first thing that is wrong with a spec that somebody wrote, in words; None where nothing is."""
+    return next(_wrong(spec), None)
 
 
 def _wrong(spec: BackboneSpec) -> Iterator[str]:

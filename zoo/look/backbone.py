@@ -134,8 +134,8 @@ class HookedBackbone:
     def _split(self, layer: Layer, activation: Tensor | None, batch: int, cells: Cells) -> Shown:
         if activation is None or layer.tap == "probabilities":
             return attention_maps(self.spec, layer, activation, batch, cells)
-        split = map_features if self._network.convolutional else token_features
-        return split(self.spec, layer, activation, batch, cells)
+        of_kind = map_features if self._network.convolutional else token_features
+        return (self._network.split or of_kind)(self.spec, layer, activation, batch, cells)
 
     def _watch(self, layer: Layer, show: _Show) -> Iterator[RemovableHandle]:
         """Hooks that show a layer when the forward reaches it."""

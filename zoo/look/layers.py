@@ -35,6 +35,8 @@ def in_words(taps: Sequence[str]) -> str:
 
 
 def _no_probabilities(spec: BackboneSpec, layer: Layer) -> str:
+    if spec.checkpoint in ("module", "timm"):
+        return f"{spec.name} is a network whose attention probabilities cannot be read."
     if spec.heads is None:
         return f"{spec.name} has no attention."
     first, last = Layer(1, "probabilities"), Layer(spec.depth, "probabilities")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from zoo.look.layout import LayoutSplit
 from zoo.look.sublayers import Parts
 
 
@@ -18,6 +19,7 @@ class Network:
         interpolates: Whether the forward must be asked to fit position embeddings to the image.
         convolutional: Whether blocks give feature maps instead of tokens.
         parts: Where the parts of a block are; None where they are not known.
+        split: How a network that is not of transformers lays out its layers; None for one that is.
     """
 
     body: nn.Module
@@ -26,3 +28,4 @@ class Network:
     interpolates: bool
     convolutional: bool
     parts: Parts
+    split: LayoutSplit | None = None

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from zoo.look.layout import first_tensor
 from zoo.look.sublayers import Parts, Residual, Sublayers, submodule
 from zoo.spec import Tap
 
 Show = Callable[[Tensor], None]
-Output = Tensor | tuple[Tensor, ...]
 
 
 def watch_inside(parts: Parts, tap: Tap, block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
@@ -39,19 +39,23 @@ def watch_inside(parts: Parts, tap: Tap, block: nn.Module, show: Show) -> Iterat
 
 
 def before(module: nn.Module, show: Show) -> RemovableHandle:
-    """Hook that shows what enters a module."""
+    """Hook that shows what enters a module: the first tensor that it is given."""
 
-    def hook(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        show(inputs[0])
+    def hook(_: nn.Module, inputs: tuple[object, ...], options: dict[str, object]) -> None:
+        entering = first_tensor((inputs, options))
+        assert entering is not None
+        show(entering)
 
-    return module.register_forward_pre_hook(hook)
+    return module.register_forward_pre_hook(hook, with_kwargs=True)
 
 
 def after(module: nn.Module, show: Show) -> RemovableHandle:
-    """Hook that shows what leaves a module, or the first of it."""
+    """Hook that shows what leaves a module: the first tensor that it gives."""
 
-    def hook(_: nn.Module, __: tuple[Tensor, ...], output: Output) -> None:
-        show(output if isinstance(output, Tensor) else output[0])
+    def hook(_: nn.Module, __: tuple[object, ...], output: object) -> None:
+        leaving = first_tensor(output)
+        assert leaving is not None
+        show(leaving)
 
     return module.register_forward_hook(hook)
 

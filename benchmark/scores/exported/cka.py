@@ -1,6 +1,7 @@
 """CKA of exported representations of the same samples."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -37,11 +38,8 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
     """
     arrays = [read_array(path, mapped=True) for path in features]
     names = _names(features)
-    n = _check(arrays, features)
-    of_paper = estimator is Estimator.paper
-    size = min(batch_size or (PAPER.batches.size if of_paper else n), n)
-    used = n if n % size >= SMALLEST_BATCH else n - n % size
-    found = _compare(arrays, features, estimator, size, used)
+    compared = compare_arrays(arrays, features, estimator, batch_size)
+    found, size, used, n = compared.matrix, compared.size, compared.used, len(arrays[0])
     rows = [
         [float(value) if defined else None for value, defined in zip(*pair, strict=True)]
         for pair in zip(found.value.tolist(), found.defined.tolist(), strict=True)
@@ -54,7 +52,7 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
     }
     return ScoreReport(
         command="cka",
-        protocol=(PAPER if of_paper else STANDARD).name,
+        protocol=(PAPER if estimator is Estimator.paper else STANDARD).name,
         parameters=parameters,
         n=used,
         unit="samples",
@@ -69,15 +67,51 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """CKA of arrays with each other.
+
+    Attributes:
+        matrix: The numbers.
+        size: Samples of a batch.
+        used: Samples that were compared.
+    """
+
+    matrix: CkaMatrix
+    size: int
+    used: int
+
+
+def compare_arrays(
+    arrays: Sequence[Array], sources: Sequence[object], estimator: Estimator, batch_size: int | None
+) -> Compared:
+    """CKA of every array with every other one; arguments as of `score_cka`.
+
+    Args:
+        arrays: Two or more, [n ...], with the same samples in the same order.
+        sources: What sentences call them.
+        estimator: Which HSIC.
+        batch_size: Rows of a batch.
+
+    Raises:
+        InputError: Something about the numbers is wrong.
+    """
+    n = _check(arrays, sources)
+    of_paper = estimator is Estimator.paper
+    size = min(batch_size or (PAPER.batches.size if of_paper else n), n)
+    used = n if n % size >= SMALLEST_BATCH else n - n % size
+    return Compared(_compare(arrays, sources, estimator, size, used), size, used)
+
+
 def _compare(
-    arrays: Sequence[Array], features: Sequence[Path], estimator: Estimator, size: int, used: int
+    arrays: Sequence[Array], sources: Sequence[object], estimator: Estimator, size: int, used: int
 ) -> CkaMatrix:
     """CKA over batches, one of which is in memory at a time."""
     unbiased = CkaAccumulator()
     biased = torch.zeros(len(arrays), len(arrays), dtype=torch.float64)
     for start in range(0, used, size):
         batch = [
-            _rows(array, path, start, start + size) for array, path in zip(arrays, features, strict=True)
+            _rows(array, source, start, start + size) for array, source in zip(arrays, sources, strict=True)
         ]
         if estimator is Estimator.biased:
             grams = torch.stack([gram_matrix(values) / (len(values) - 1) for values in batch]).flatten(1)
@@ -88,13 +122,13 @@ def _compare(
     return normalise(biased) if estimator is Estimator.biased else unbiased.matrix()
 
 
-def _rows(array: Array, path: Path, start: int, stop: int) -> Tensor:
+def _rows(array: Array, source: object, start: int, stop: int) -> Tensor:
     """Samples of one representation: [rows dim] float64; raises InputError."""
-    where = f"rows {start} to {min(stop, len(array)) - 1} of {path}"
+    where = f"rows {start} to {min(stop, len(array)) - 1} of {source}"
     return torch.from_numpy(as_floats(array[start:stop], where, "[n ...]", wide=True).copy()).flatten(1)
 
 
-def _check(arrays: Sequence[Array], features: Sequence[Path]) -> int:
+def _check(arrays: Sequence[Array], features: Sequence[object]) -> int:
     """Number of samples, which all arrays share; raises InputError."""
     if len(arrays) < 2:
         raise InputError(f"expected at least two arrays as --features, found {len(arrays)}")

@@ -199,9 +199,10 @@ def test_two_backbones_are_compared(capsys: Capture, whole: Whole) -> None:
     found = json.loads(said.out, parse_constant=pytest.fail)
     (row,) = found["comparisons"]
     assert row["difference"] == pytest.approx(row["score"] - row["other_score"])
-    frame = benchmark.compare("mini-fs", "mini-resnet", output=out, tasks="knn")
-    assert frame["difference"].tolist() == pytest.approx([row["difference"]])
-    assert frame.attrs["conclusion"] == found["conclusion"]
+    compared = benchmark.compare("mini-fs", "mini-resnet", output=out, tasks="knn")
+    assert compared.frame["difference"].tolist() == pytest.approx([row["difference"]])
+    assert compared.conclusion == found["conclusion"]
+    assert compared.conclusion in repr(compared)
 
 
 @pytest.mark.parametrize(

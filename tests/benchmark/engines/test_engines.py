@@ -32,9 +32,9 @@ import benchmark
 print("once")
 names, data, out, cache = json.loads(sys.argv[1])
 options = dict(workers=2, layers="{layers}", floor=False)
-frame = benchmark.run(names, {tasks}, data=data, output=out, cache=cache, **options)
-frame.to_parquet(out + "/all.parquet")
-print(json.dumps(frame.attrs["failures"]))
+found = benchmark.run(names, {tasks}, data=data, output=out, cache=cache, **options)
+found.frame.to_parquet(out + "/all.parquet")
+print(json.dumps(found.failures))
 """
 
 

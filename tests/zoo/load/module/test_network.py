@@ -1,0 +1,290 @@
+"""Networks of anybody's own: what is found out about each layout, and what is refused."""
+
+import gc
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.zoo.load.module.networks import (
+    PATCH,
+    SIZE,
+    WIDTH,
+    Block,
+    Called,
+    ClassTokenLast,
+    ConvNet,
+    Masked,
+    Mixing,
+    Swin,
+    TokensFirst,
+    Transposed,
+    Vit,
+)
+from zoo.errors import InputError
+from zoo.features import LayerFeatures, Shown
+from zoo.load.backbone import load
+from zoo.load.identity import identify
+from zoo.load.module.network import GivenNetwork, given_network
+from zoo.load.module.told import Told
+from zoo.registry import find
+from zoo.spec import BackboneSpec, Layer, Stage
+
+GRID = SIZE // PATCH
+CPU = torch.device("cpu")
+
+
+def given(net: nn.Module, **told: object) -> GivenNetwork:
+    return given_network(net, Told(**{"name": "own", "image_size": SIZE, **told}))  # type: ignore[arg-type]
+
+
+def shown(network: GivenNetwork, side: int = SIZE) -> dict[str, LayerFeatures]:
+    """Features of every layer of a batch of two, by layer."""
+    backbone = load(network.spec, device=CPU, dtype=torch.float32, cache_dir=Path("nowhere"))
+    seen: list[Shown] = []
+    pixels = torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8, generator=torch.Generator())
+    backbone.visit(pixels, seen.append)
+    return {str(one.layer): one for one in seen if isinstance(one, LayerFeatures)}
+
+
+def by_hand(net: Vit, side: int = SIZE) -> list[Tensor]:
+    """Layers of a small transformer, computed without hooks."""
+    pixels = torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8, generator=torch.Generator())
+    mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
+    x = net.embed((pixels / 255 - mean[:, None, None]) / std[:, None, None])
+    layers = [x]
+    for block in net.blocks:
+        layers.append(block(layers[-1]))
+    return [*layers, net.norm(layers[-1])]
+
+
+@pytest.mark.parametrize("prefix", [0, 1, 5])
+def test_tokens_are_told_apart_from_what_is_before_them(prefix: int) -> None:
+    net = Vit(prefix)
+    network = given(net)
+    spec = network.spec
+    assert (spec.prefix_tokens, spec.has_cls, spec.has_final) == (prefix, prefix > 0, True)
+    assert spec.stages == (Stage(3, WIDTH, PATCH),)
+    tokens = "1 prefix token" if prefix == 1 else f"{prefix} prefix tokens"
+    first, *_ = network.lines
+    assert first == (
+        f"own: 3 blocks of net.blocks, {tokens} + 4x4 grid of patch 8, 12 channels, final norm net.norm"
+    )
+    for side in (SIZE, 2 * SIZE):
+        for one, expected in zip(shown(network, side).values(), by_hand(net, side), strict=True):
+            grid = expected[:, prefix:].unflatten(1, (side // PATCH, side // PATCH))
+            torch.testing.assert_close(one.grid, grid)
+            assert (one.cls is None) == (prefix == 0)
+            assert one.cls is None or torch.allclose(one.cls, expected[:, 0], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [Called, TokensFirst])
+def test_blocks_are_called_and_answer_in_any_way(kind: type[Vit]) -> None:
+    net = kind()
+    network = given(net)
+    for one, expected in zip(shown(network).values(), by_hand(Vit()), strict=False):
+        torch.testing.assert_close(one.grid, expected[:, 1:].unflatten(1, (GRID, GRID)))
+    assert network.spec.has_final == (kind is Called)
+    if kind is TokensFirst:
+        assert "tokens [tokens batch dim]" in network.lines[1]
+        assert "no norm was given what the last block gives" in str(network)
+
+
+def test_heads_beside_each_other_are_no_blocks() -> None:
+    assert "3 blocks of net.blocks," in given(Vit(kind=Mixing)).lines[0]
+
+
+def test_feature_maps_of_stages() -> None:
+    net = ConvNet()
+    network = given(net)
+    spec = network.spec
+    assert spec.stages == (Stage(2, 8, 4), Stage(3, 16, 8))
+    assert (spec.stem_width, spec.stem_stride, spec.has_cls, spec.prefix_tokens) == (6, 2, False, 0)
+    assert network.lines[0] == (
+        "own: 5 blocks of net.layer*, 0 prefix tokens + 8x8/4x4 grid of patch 4/8, 8/16 channels, "
+        "final norm net.bn"
+    )
+    layers = shown(network)
+    assert [tuple(one.grid.shape[1:]) for one in layers.values()] == [
+        (16, 16, 6),
+        *2 * [(8, 8, 8)],
+        *4 * [(4, 4, 16)],
+    ]
+    net.train(False)
+    torch.testing.assert_close(
+        layers["final"].grid, net.bn(layers["5"].grid.permute(0, 3, 1, 2)).movedim(1, 3)
+    )
+    assert not spec.fixed_size
+    assert shown(network, 48)["5"].grid.shape == (2, 6, 6, 16)
+
+
+def test_maps_with_channels_last_and_as_many_channels_as_cells() -> None:
+    network = given(Swin())
+    assert network.spec.stages == (Stage(2, 8, 4), Stage(2, 8, 8))
+    assert "4 blocks of net.layers.*.blocks, 0 prefix tokens + 8x8/4x4 grid" in network.lines[0]
+    assert "feature maps [batch height width dim]" in network.lines[1]
+    net = Swin()
+    pixels = torch.randint(0, 256, (2, 3, SIZE, SIZE), dtype=torch.uint8, generator=torch.Generator())
+    mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
+    images = (pixels / 255 - mean[:, None, None]) / std[:, None, None]
+    torch.testing.assert_close(shown(network)["final"].grid, net(images))
+
+
+def test_a_size_of_its_own_that_has_no_whole_cells_is_rounded() -> None:
+    net = ConvNet()
+    vars(net)["pretrained_cfg"] = {"input_size": (3, 44, 44), "mean": (0, 0, 0), "std": (1, 1, 1)}
+    network = given(net, image_size=None)
+    assert network.spec.input_size == SIZE
+    assert network.lines[2].startswith("  images of 32 px (from its pretrained_cfg, 44, in whole cells)")
+    with pytest.raises(InputError, match="for a batch of images of 44 px, which is no square grid"):
+        given(net, image_size=44)
+    vars(net)["pretrained_cfg"]["input_size"] = (3, 32, 48)
+    with pytest.raises(InputError, match="takes images of 32 x 48 px; only square ones are shown"):
+        given(net, image_size=None)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "depth", "words"),
+    [
+        (lambda net: net.layer2, 3, "net.layer2"),
+        (lambda net: [net.layer1, net.layer2], 2, "net.layer*"),
+        (lambda net: "layer*", 2, "net.layer*"),
+        (lambda net: "layer*.*", 5, "net.layer*"),
+        (lambda net: "net.layer1", 2, "net.layer1"),
+        (lambda net: [net.layer2[2]], 1, "net.layer2.2"),
+    ],
+)
+def test_blocks_are_named_in_several_ways(blocks: object, depth: int, words: str) -> None:
+    net = ConvNet()
+    network = given(net, blocks=blocks(net))  # type: ignore[operator]
+    assert network.spec.depth == depth
+    assert f" of {words}," in network.lines[0]
+    assert "blocks as told" in network.lines[1]
+
+
+def test_a_norm_is_named_or_refused() -> None:
+    net = Vit()
+    assert not given(net, final_norm=False).spec.has_final
+    assert given(net, final_norm="net.norm").spec.has_final
+    assert given(net, final_norm=net.norm).lines[0].endswith("final norm net.norm")
+    for norm, message in (
+        ("normal", "names no module of Vit"),
+        (nn.LayerNorm(WIDTH), "is no module inside Vit"),
+        (net.patches, "final_norm patches makes .12, 2, 1. of .3, 17, 12.; a norm keeps the shape"),
+    ):
+        with pytest.raises(InputError, match=message):
+            given(net, final_norm=norm)
+
+
+@pytest.mark.parametrize(
+    ("net", "told", "message"),
+    [
+        (ClassTokenLast(), {}, "tokens 16 .from 0. are the same for all images; such tokens"),
+        (Transposed(), {}, "patches should follow the prefix tokens row by row"),
+        (Masked(), {}, "not the same for two equal images of a batch: it draws something"),
+        (Vit(), {"prefix_tokens": 2}, "which is not what was said of layout and prefix_tokens"),
+        (Vit(), {"layout": "maps"}, "which is not what was said of layout and prefix_tokens"),
+        (Vit(), {"image_size": 33}, "is .3 17 12. for a batch of images of 33 px, which is no square"),
+        (Vit(), {"image_size": (32, 48)}, "image_size takes the side of square images"),
+        (Vit(), {"blocks": "layers.*"}, "blocks='layers..' names no module of Vit; give blocks="),
+        (Vit(), {"blocks": [Block()]}, "a block, a Block, is no module inside Vit"),
+        (Vit(), {"name": "two words"}, "needs a name of letters, digits"),
+        (Vit(), {"family": "random"}, "which is that of the random floor"),
+        (Vit(), {"std": (0, 1, 1)}, "mean and std take finite numbers, std above 0"),
+        (Vit(), {"mean": (0, 1)}, "mean and std take three numbers each"),
+        (nn.Sequential(nn.Conv2d(3, 4, 1)), {}, "no row of repeated modules of Sequential"),
+        ("net", {}, "a network should be a torch.nn.Module; found 'net'"),
+    ],
+)
+def test_what_contradicts_is_refused(net: nn.Module, told: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        given(net, **told)
+
+
+def test_blocks_that_do_not_run_once_in_order_are_refused() -> None:
+    net = Vit()
+    with pytest.raises(InputError, match=r"blocks run in the order blocks.0, blocks.1, blocks.2"):
+        given(net, blocks=list(net.blocks)[::-1])
+    net.blocks.append(Block())
+    net.blocks.append(net.blocks[1])
+    with pytest.raises(InputError, match=r"block blocks.1 runs 2 times in one forward"):
+        given(net, blocks=list(net.blocks)[:4])
+
+
+def test_a_network_that_cannot_run_is_one_sentence() -> None:
+    net = Vit(fixed=True)
+    with pytest.raises(
+        InputError, match=r"Vit does not take images .1 3 64 64.: ValueError: 'images of 32 px"
+    ):
+        given(net, image_size=64)
+    fixed = given(net)
+    assert fixed.spec.fixed_size
+    assert fixed.lines[-1] == "  images of other sizes: none, 'images of 32 px only'"
+
+
+def test_the_network_itself_is_left_alone() -> None:
+    net = Vit().train()
+    network = given(net)
+    assert net.training
+    assert all(one.requires_grad for one in net.parameters())
+    assert not any(one._forward_hooks or one._forward_pre_hooks for one in net.modules())
+    before = shown(network)["3"].grid
+    with torch.no_grad():
+        net.patches.weight.zero_()
+    torch.testing.assert_close(shown(network)["3"].grid, before)
+
+
+def test_the_fingerprint_is_of_weights_settings_code_and_places() -> None:
+    class Other(Vit):
+        def forward(self, images: Tensor) -> Tensor:
+            return super().forward(images) * 2
+
+    def print_of(network: GivenNetwork, dtype: torch.dtype = torch.float32) -> str:
+        return identify(network.spec, dtype=dtype, cache_dir=Path("nowhere")).fingerprint
+
+    same = [given(Vit()), given(Vit().train()), given(Vit(), name="another", family="any word")]
+    changed = Vit()
+    with torch.no_grad():
+        changed.norm.bias[0] += 1e-3
+    eps = Vit()
+    eps.norm.eps = 1e-3
+    others = [given(changed), given(eps), given(Other()), given(Vit(), blocks="blocks.1"), given(Vit(5))]
+    assert len({one.revision for one in same}) == 1
+    assert len({one.revision for one in [*same, *others]}) == 6
+    network = given(Vit())
+    assert print_of(network) != print_of(network, torch.float16)
+    assert print_of(network) != print_of(given(Vit(), mean=(0, 0, 0)))
+
+
+def test_a_network_is_found_as_long_as_somebody_holds_it() -> None:
+    network = given(Vit())
+    reference = network.reference
+    (spec,) = find([reference])
+    assert isinstance(spec, BackboneSpec)
+    assert (spec.name, spec.checkpoint) == ("own", "module")
+    del network
+    gc.collect()
+    with pytest.raises(
+        InputError, match="the network own is not in this process; keep what from_module gave"
+    ):
+        find([reference])
+    taken = given(Vit(), name="mini-fs")
+    with pytest.raises(InputError, match="The registry has a backbone of the name 'mini-fs'"):
+        find([taken.reference])
+
+
+def test_what_it_does_not_show_is_one_sentence() -> None:
+    network = given(Vit())
+    backbone = load(network.spec, device=CPU, dtype=torch.float32, cache_dir=Path("nowhere"))
+    assert backbone.refusal([Layer(1, "probabilities")]).endswith(
+        "whose attention probabilities cannot be read."
+    )
+    assert "has no layer 1.mlp" in backbone.refusal([Layer(1, "mlp")])
+    (field,) = backbone.receptive_fields(
+        torch.zeros(1, 3, SIZE, SIZE, dtype=torch.uint8), [Layer(3)], lambda _: [0]
+    )
+    assert field.strength.shape == (SIZE, SIZE)
+    filters = backbone.weights().filters
+    assert filters is not None
+    assert filters.shape == (WIDTH, 3, PATCH, PATCH)

@@ -1,0 +1,107 @@
+"""What passes through the blocks of somebody's network in a trial forward."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from zoo.errors import InputError
+from zoo.load.module.forward import run_watched
+from zoo.look.layout import first_tensor
+from zoo.normalisation import Normalisation
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A network, and how it is tried.
+
+    Attributes:
+        net: The network, in evaluation mode.
+        blocks: Paths of its blocks.
+        size: Side of its images in pixels.
+        normalisation: Mean and std of its input.
+    """
+
+    net: nn.Module
+    blocks: tuple[str, ...]
+    size: int
+    normalisation: Normalisation
+
+    @property
+    def name(self) -> str:
+        """The network in sentences."""
+        return type(self.net).__name__
+
+    def images(self, pixels: Tensor) -> Tensor:
+        """The network's input of pixels in [0, 1], [batch 3 height width], where and as its weights are."""
+        first = next(iter(self.net.parameters()), None)
+        mean, std = (
+            torch.tensor(v)[:, None, None] for v in (self.normalisation.mean, self.normalisation.std)
+        )
+        images = (pixels - mean) / std
+        return images if first is None else images.to(first)
+
+    def draw(self, height: int = 0, width: int = 0) -> Tensor:
+        """Noise in [0, 1], [3 height width], always the same; of the network's own size if not told."""
+        draw = torch.Generator().manual_seed(height)
+        return torch.rand(3, height or self.size, width or self.size, generator=draw)
+
+
+def streams_of(subject: Subject, pixels: Tensor) -> tuple[list[Tensor], list[str]]:
+    """What enters the first block and what leaves each; and paths of norms that were given the last."""
+    net, order = subject.net, list(subject.blocks)
+    given: list[Tensor] = []
+    seen: list[tuple[str, Tensor]] = []
+    last: list[Tensor] = []
+    normed: list[tuple[str, Tensor]] = []
+
+    def keep(_: nn.Module, inputs: object, options: object) -> None:
+        entering = first_tensor((inputs, options))
+        given.extend([] if entering is None else [entering.clone()])
+
+    def see(path: str, before: Tensor | None, after: Tensor | None) -> None:
+        if path not in order:
+            keeps = before is not None and after is not None and before.shape == after.shape
+            normed.extend([(path, before)] if keeps and before is not None else [])
+        elif after is None:
+            raise InputError(f"block {path} gives no tensor")
+        else:
+            seen.append((path, after.clone()))
+            last.append(after)
+
+    watched = {path: net.get_submodule(path) for path in order} | _norms(net, order)
+    handle = watched[order[0]].register_forward_pre_hook(keep, with_kwargs=True)
+    try:
+        run_watched(net, subject.images(pixels), watched, see)
+    finally:
+        handle.remove()
+    _require_order(subject, [path for path, _ in seen])
+    if not given:
+        raise InputError(f"block {order[0]} of {subject.name} is given no tensor")
+    streams = [given[0], *(stream for _, stream in seen)]
+    for number, stream in enumerate(streams):
+        if not torch.isfinite(stream).all():
+            raise InputError(f"{subject.name} gives numbers that are not finite at layer {number}")
+    return streams, sorted((path for path, before in normed if before is last[-1]), key=len)
+
+
+def _norms(net: nn.Module, blocks: Sequence[str]) -> dict[str, nn.Module]:
+    """Norms outside the blocks, by path."""
+    return {
+        path: module
+        for path, module in net.named_modules()
+        if "norm" in type(module).__name__.lower()
+        and not any(f"{path}.".startswith(f"{one}.") for one in blocks)
+    }
+
+
+def _require_order(subject: Subject, seen: Sequence[str]) -> None:
+    if list(seen) == list(subject.blocks):
+        return
+    times = {path: seen.count(path) for path in subject.blocks}
+    wrong = next((path for path, count in times.items() if count != 1), "")
+    how = (
+        f"block {wrong} runs {times[wrong]} times" if wrong else f"blocks run in the order {', '.join(seen)}"
+    )
+    raise InputError(f"{subject.name}: {how} in one forward; each should run once, in the order of blocks=")

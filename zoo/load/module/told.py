@@ -1,0 +1,143 @@
+"""What somebody says of a network of their own, and what the network says of its images itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Any
+
+from torch import nn
+
+from zoo.errors import InputError
+from zoo.load.module.blocks import GivenBlocks
+from zoo.look.layout import Layout
+from zoo.normalisation import IMAGENET, Normalisation
+from zoo.view.resize import nearest_multiple
+
+USUAL_SIZE = 224
+"""Side in pixels of images of a network that says nothing."""
+
+USUAL_STRIDE = 32
+"""Pixels of a cell of the coarsest grid of most networks whose grids change."""
+
+Three = tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What somebody says of a network; None is read from it or found out by a trial forward.
+
+    Attributes:
+        name: Name in tables; that of the class if None.
+        family: Group in tables, any word.
+        supervision: What it learned from, in a few words.
+        data: What it was trained on.
+        licence: Licence of its weights.
+        blocks: Its residual blocks, first to last.
+        final_norm: Norm after the last block, or its path; False for none.
+        image_size: Side of its images in pixels.
+        mean: Per-channel mean of its input, for pixels in [0, 1].
+        std: Standard deviation of the same.
+        layout: How its blocks pass on features.
+        prefix_tokens: Tokens before the patches.
+        class_token: Whether the first of them is a class token.
+    """
+
+    name: str | None = None
+    family: str = "other"
+    supervision: str = "unknown"
+    data: str = "unknown"
+    licence: str = "unknown"
+    blocks: GivenBlocks | None = None
+    final_norm: nn.Module | str | bool | None = None
+    image_size: int | None = None
+    mean: Three | None = None
+    std: Three | None = None
+    layout: Layout | None = None
+    prefix_tokens: int | None = None
+    class_token: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """What a network is shown.
+
+    Attributes:
+        size: Side in pixels.
+        normalisation: Mean and std.
+        source: Where these numbers are from, a phrase for each.
+    """
+
+    size: int
+    normalisation: Normalisation
+    source: tuple[str, str]
+
+    def rounded(self) -> "Images":
+        """The same at the next size that ConvNets have whole cells for; of such a size, itself."""
+        size = nearest_multiple(self.size, USUAL_STRIDE)
+        if size == self.size:
+            return self
+        said = f"{self.source[0]}, {self.size}, in whole cells"
+        return replace(self, size=size, source=(said, self.source[1]))
+
+
+def images_of(net: nn.Module, told: Told) -> Images:
+    """What a network is shown, by what somebody says, or by its own configuration, or as is usual.
+
+    timm's networks say all of it (``pretrained_cfg``), those of transformers the size (``config``).
+
+    Raises:
+        InputError: The size is no whole number from 1 on, or mean and std are not three numbers each.
+    """
+    says = _configured(net)
+    size, from_size = _first(
+        (told.image_size, "as told"), says["size"], (USUAL_SIZE, "assumed, since the network says none")
+    )
+    mean, from_mean = _first((told.mean, "as told"), says["mean"], (IMAGENET.mean, "assumed: ImageNet's"))
+    std, from_std = _first((told.std, "as told"), says["std"], (IMAGENET.std, "assumed: ImageNet's"))
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise InputError(
+            f"image_size takes the side of square images in pixels, a whole number; found {size!r}"
+        )
+    if len(mean) != 3 or len(std) != 3:
+        raise InputError(f"mean and std take three numbers each, red, green, blue; found {mean!r}, {std!r}")
+    if not all(map(isfinite, (*mean, *std))) or min(std) <= 0:
+        raise InputError(f"mean and std take finite numbers, std above 0; found {mean!r}, {std!r}")
+    together = from_mean if from_mean == from_std else f"{from_mean} and {from_std}"
+    (red, green, blue), (of_red, of_green, of_blue) = map(float, mean), map(float, std)
+    normalisation = Normalisation((red, green, blue), (of_red, of_green, of_blue))
+    return Images(size, normalisation, (from_size, together))
+
+
+def has_class_token(net: nn.Module, prefix: int, told: Told) -> tuple[bool, str]:
+    """Whether the first prefix token is a class token, and how that is known."""
+    if told.class_token is not None:
+        return told.class_token, "as told"
+    names = ("cls_token", "class_token", "class_embedding")
+    if prefix and all(getattr(net, name, None) is None for name in names) and hasattr(net, names[0]):
+        return False, "the network has no cls_token"
+    known = any(getattr(net, name, None) is not None for name in names)
+    return prefix > 0, "the network has one" if known else "taken to be the first token"
+
+
+def _first(*found: tuple[Any, str]) -> tuple[Any, str]:
+    return next(one for one in found if one[0] is not None)
+
+
+def _configured(net: nn.Module) -> Mapping[str, tuple[Any, str]]:
+    """Size, mean and std that a network brings along, and where it says them."""
+    timm = getattr(net, "pretrained_cfg", None) or getattr(net, "default_cfg", None)
+    if isinstance(timm, Mapping):
+        sides = tuple(timm.get("input_size") or ())[1:]
+        if len(set(sides)) > 1:
+            raise InputError(
+                f"{type(net).__name__} takes images of {sides[0]} x {sides[1]} px; only square ones are "
+                "shown: give image_size="
+            )
+        said = "from its pretrained_cfg"
+        return {
+            "size": (sides[0] if sides else None, said),
+            "mean": (timm.get("mean"), said),
+            "std": (timm.get("std"), said),
+        }
+    side = getattr(getattr(net, "config", None), "image_size", None)
+    return {"size": (side, "from its config"), "mean": (None, ""), "std": (None, "")}

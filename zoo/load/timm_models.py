@@ -1,0 +1,132 @@
+"""Networks that timm builds, named ``timm:NAME`` or ``timm:NAME.TAG``, where timm is installed."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+
+from zoo.errors import InputError, shortened
+from zoo.features import BackboneIdentity
+from zoo.load.module.network import Found, examine
+from zoo.load.module.told import Told
+from zoo.load.quiet import quiet
+from zoo.look.backbone import HookedBackbone
+from zoo.spec import BackboneSpec
+
+MARK = "timm:"
+"""Begins the names of timm's networks."""
+
+
+def is_timm(text: str) -> bool:
+    """Whether a name is one of timm's."""
+    return text.startswith(MARK)
+
+
+def timm_spec(text: str) -> BackboneSpec:
+    """What a network of timm is: it is built without its weights, and tried.
+
+    Mean, std and size are those of its ``pretrained_cfg``; its repository is that of the Hub with its
+    weights, "" where there is none.
+
+    Args:
+        text: ``timm:NAME``, ``timm:NAME.TAG`` or ``timm:NAME@TAG``.
+
+    Raises:
+        InputError: timm is not installed or has no such network, or it is no backbone.
+    """
+    return _found(text).spec
+
+
+def timm_lines(text: str) -> tuple[str, ...]:
+    """What was found out about a network of timm, in words."""
+    return _found(text).lines
+
+
+def timm_backbone(
+    spec: BackboneSpec,
+    files: Sequence[Path],
+    identity: BackboneIdentity,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> HookedBackbone:
+    """A network of timm with the weights of a file, which timm itself reads.
+
+    Raises:
+        InputError: The file cannot be read, or its weights are those of another network.
+    """
+    net = _built(spec.name, file=files[0]).requires_grad_(False).train(False)
+    return HookedBackbone(spec, _found(spec.name).network(net), identity, device, dtype)
+
+
+@lru_cache(maxsize=64)
+def _found(text: str) -> Found:
+    net = _built(text).requires_grad_(False).train(False)
+    settings = vars(net).get("pretrained_cfg") or {}
+    kind = str(settings.get("architecture") or _name(text)).partition("_")[0]
+    licence = str(settings.get("license") or "unknown")
+    told = Told(name=text, family=kind, supervision=_supervision(settings), licence=licence)
+    found = examine(net, told)
+    where = str(settings.get("hf_hub_id") or "") if not settings.get("hf_hub_filename") else ""
+    spec = replace(
+        found.spec,
+        checkpoint="timm",
+        repository=where,
+        original=str(settings.get("url") or settings.get("hf_hub_id") or "its authors' page"),
+        paper=f"timm {settings.get('tag') or 'without tag'}",
+    )
+    return replace(found, spec=spec)
+
+
+def _supervision(settings: dict[str, Any]) -> str:
+    """What a network learned from, as far as its tag says."""
+    return f"timm tag {tag}" if (tag := settings.get("tag")) else "unknown"
+
+
+def _built(text: str, file: Path | None = None) -> nn.Module:
+    """The network, with random weights if no file is given; the state of torch's generator is kept."""
+    timm = _timm()
+    name = _name(text)
+    if not timm.is_model(name.partition(".")[0]):
+        close = timm.list_models(f"*{name.partition('.')[0]}*")[:3]
+        guess = f"did you mean {' or '.join(close)}?" if close else "timm.list_models() names all."
+        raise InputError(f"timm has no network {name!r}; {guess}")
+    options: dict[str, Any] = {} if file is None else {"pretrained_cfg_overlay": {"file": str(file)}}
+    with torch.random.fork_rng(devices=[]), quiet():
+        try:
+            return _created(timm, name, pretrained=file is not None, **options)
+        except Exception as error:
+            of = "" if file is None else f" with the weights {file}"
+            reason = str(error).strip().partition("\n")[0]
+            raise InputError(f"{text} cannot be built{of}: {shortened(reason)}") from error
+
+
+def _created(timm: ModuleType, name: str, **options: Any) -> nn.Module:  # noqa: ANN401  # timm's options
+    """The network, one that takes images of any size where it has that option."""
+    try:
+        made: nn.Module = timm.create_model(name, dynamic_img_size=True, **options)
+    except TypeError:
+        made = timm.create_model(name, **options)
+    return made
+
+
+def _name(text: str) -> str:
+    return text.removeprefix(MARK).replace("@", ".")
+
+
+def _timm() -> ModuleType:
+    """The library; raises InputError where it is not installed or does not start."""
+    try:
+        import timm
+    except ImportError as error:
+        raise InputError(
+            "names timm:... need timm; install it with: pip install 'layerboard[timm]'"
+        ) from error
+    except Exception as error:
+        raise InputError(f"timm is installed and does not start: {type(error).__name__}: {error}") from error
+    found: ModuleType = timm
+    return found
