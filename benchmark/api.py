@@ -12,6 +12,7 @@ from benchmark.engines.choose import choose_engine
 from benchmark.engines.device import find_device
 from benchmark.engines.progress import Reporter
 from benchmark.jobs.comparisons import compare_all
+from benchmark.jobs.costs import measure_costs
 from benchmark.jobs.failures import Failure
 from benchmark.jobs.job import BackboneJobs
 from benchmark.jobs.passes import Loaded, run_passes
@@ -66,7 +67,7 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
     location = find_data(request, suite, protocol, report)
     plan = make_plan(PlanRecipe(backbones, request.tasks, location))
 
-    name = images_suite([task.subject.dataset for task in plan.tasks.every]) if request.images else suite.name
+    name = images_suite(plan.datasets) if request.images else suite.name
     prepared = prepare(plan, request, name, device)
 
     begin = perf_counter()
@@ -75,6 +76,7 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
     seconds = perf_counter() - begin
     failures = (*prepared.failures, *done.failures)
     failures += compare_all(plan, prepared.comparisons, failures, done.refusals, report)
+    failures += measure_costs(plan, prepared.costs, report)  # alone on the machine
 
     records = suite_records(request.output / "records", name)
     pages = _pages(records, request.output) if len(records) else []

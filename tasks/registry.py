@@ -293,8 +293,24 @@ TASKS: tuple[TaskEntry, ...] = (
         analysis=True,
         default=False,
     ),
+    TaskEntry(
+        name="cost",
+        role="weights",
+        title="time, memory and size up to each depth",
+        data="none",
+        metrics=(
+            *("ms", "ms-batch", "parameters", "gflops", "dim", "bytes"),
+            *("images-per-second", "best-batch", "largest-batch", "latency", "peak-memory"),
+        ),
+        asks="What does a layer cost on this machine, if the backbone is cut after it?",
+        measures="ms: milliseconds of one image up to the layer",
+        analysis=True,
+    ),
 )
 
+
+COST = "cost"
+"""The task that measures what layers cost, which has a page of its own."""
 
 INSIDE = "inside"
 """Stands for all analyses of the registry where tasks are named."""

@@ -198,6 +198,6 @@ def _require_something(bound: BoundTasks, *, named: bool) -> None:
     lacking = [str(one) for one in bound.absent if one.task not in served]
     if named and lacking:
         raise InputError(f"data of a task that was asked for is not there: {'; '.join(lacking)}")
-    if not bound.every:
+    if not any(named or task.sources for task in bound.every):  # what needs no data is not worth a run
         problems = [str(one) for one in bound.broken or bound.absent]
         raise InputError(f"there is nothing to run: {'; '.join(problems) or 'no task fits this data'}")

@@ -8,6 +8,7 @@ from benchmark.plan.bound import (
     AnalysisTask,
     BoundTask,
     Comparison,
+    CostTask,
     GradientTask,
     InspectTask,
     MeasuredTask,
@@ -17,6 +18,7 @@ from benchmark.plan.bound import (
 from tasks.analyses.attention_distance import AttentionDistance
 from tasks.analyses.attention_maps import AttentionMapsProblem
 from tasks.analyses.attention_shares import AttentionShares
+from tasks.analyses.cost import CostProblem
 from tasks.analyses.inspect import InspectProblem
 from tasks.analyses.localisation import LocalisationProblem
 from tasks.analyses.locality import Locality
@@ -142,6 +144,11 @@ def inspect(entry: TaskEntry, data: None, rules: EvaluationProtocol) -> InspectT
     return InspectTask(Subject(entry, rules.name, "weights", "", Coverage(())), InspectProblem(rules.inspect))
 
 
+def cost(entry: TaskEntry, data: None, rules: EvaluationProtocol) -> CostTask:
+    """Bind the measurement of cost, which needs no data; its records name the device in its place."""
+    return CostTask(Subject(entry, rules.name, "device", "", Coverage(())), CostProblem(rules.cost))
+
+
 def residuals(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
     """Bind norm ratios and cosines of residual sums to the probe subset."""
     return AnalysisTask(_on_probe(entry, data, rules), Residuals(data.where))
@@ -185,6 +192,7 @@ PROBLEMS: Mapping[str, Bind] = {
     "residual-cka": residual_cka,
     "locality": locality,
     "token-probes": token_probes,
+    "cost": cost,
 }
 """By name of the task."""
 
