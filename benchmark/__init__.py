@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 
 from benchmark.request import Request
 from benchmark.request.exchange import CompareRequest
+from benchmark.request.loading import LoadRequest
 from benchmark.request.option import called_with
 from leaderboards.records.version import VERSION
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["__version__", "compare", "run"]
+    from zoo.look.cut import CutBackbone
+
+__all__ = ["__version__", "compare", "load", "run"]
 
 __version__ = VERSION
 
@@ -76,6 +79,31 @@ def compare(request: CompareRequest) -> "pd.DataFrame":
     return frame
 
 
+@called_with(LoadRequest)
+def load(request: LoadRequest) -> "CutBackbone":
+    """Load a backbone that ends after a layer: a function from images to vectors.
+
+    Blocks after the layer are never run and their weights not kept, so that it costs what the table of costs
+    says of that depth. Images are shown as the run shows them.
+
+    Returns:
+        An object that maps one image of Pillow, several, or uint8 pixels [images 3 height width] to vectors
+        [images dim] (grids [images rows columns dim] with ``pooling="grid"``), float32 on its device. It has
+        ``spec``, ``layer``, ``dim`` and ``parameters``.
+
+    Raises:
+        zoo.errors.InputError: There is no such backbone or layer, or its files cannot be had.
+
+    Example:
+        >>> import benchmark
+        >>> encode = benchmark.load("mini-dino", layer=8, pooling="cls")  # doctest: +SKIP
+        >>> vectors = encode(images)  # doctest: +SKIP
+    """
+    from benchmark.exchange.loading import loaded
+
+    return loaded(request)
+
+
 def _described(function: Callable[..., object]) -> str:
     """Name, options with their defaults, and documentation of a public function, as text."""
     signature = inspect.signature(function)
@@ -85,6 +113,6 @@ def _described(function: Callable[..., object]) -> str:
     return f"{call}\n\n{indent(inspect.getdoc(function) or '', ' ' * 4)}"
 
 
-_PUBLIC: tuple[Callable[..., object], ...] = (run, compare)
+_PUBLIC: tuple[Callable[..., object], ...] = (run, compare, load)
 
 __doc__ = "\n\n".join([(__doc__ or "").rstrip(), *map(_described, _PUBLIC)])

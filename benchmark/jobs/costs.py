@@ -18,9 +18,8 @@ def measure_costs(plan: Plan, jobs: Sequence[ScoreJob], report: Reporter) -> tup
     """Measure and write down what each backbone costs; gives what fails."""
     if not jobs:
         return ()
-    placed = {
-        task.key: task for task in (task.on(device_name(jobs[0].setup.device)) for task in plan.tasks.costs)
-    }
+    device = device_name(jobs[0].setup.device)
+    placed = {one.key: one for one in (task.on(device) for task in plan.tasks.costs)}
     failures: list[Failure] = []
     with report.bar("measuring cost", len(jobs), "backbones") as advance:
         for job in jobs:

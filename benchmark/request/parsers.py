@@ -118,6 +118,11 @@ def switch(value: bool, option: Of) -> bool:
     return value
 
 
+def word(value: str | Path, option: Of) -> str:
+    """A word, or a path as one."""
+    return text(str(value) if isinstance(value, Path) else value, option)
+
+
 def names(value: str | Path | Sequence[str | Path], option: Of) -> tuple[str, ...]:
     """Words or paths; one alone is a list of one."""
     if isinstance(value, str | Path):

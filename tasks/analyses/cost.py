@@ -104,8 +104,8 @@ class CostProblem:
     """What a backbone costs.
 
     As a whole: ``images-per-second`` at ``best-batch``, ``largest-batch``, ``latency`` in milliseconds of one
-    image, ``peak-memory`` in bytes at the best batch, ``parameters`` and ``gflops`` of one image. Up to each
-    layer: ``ms`` of one image, ``ms-batch`` an image at the best batch, ``parameters``, ``gflops``, and of its
+    image, ``peak-memory`` in bytes at the best batch, ``parameters``, ``gflops`` of one image. Up to each
+    layer: ``ms`` of one image, ``ms-batch`` an image at the best batch, ``parameters``, ``gflops``; of its
     vector in float32 ``dim`` and ``bytes``.
     """
 
