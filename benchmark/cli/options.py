@@ -49,7 +49,7 @@ def _parameter(one: Declared) -> Parameter:
         word = typer.Argument(help=words if option.choices else option.help)
         kept = list[str] if option.several else str
         return Parameter(option.name, Parameter.KEYWORD_ONLY, annotation=Annotated[kept, word])
-    names = [] if one.kept is bool else [option.flag, *filter(None, [option.short])]
+    names = [] if one.kept is bool else [option.flag, *option.also, *filter(None, [option.short])]
     described = typer.Option(
         *names,
         help=f"{option.help.removesuffix('.')}; several may follow." if option.several else option.help,
