@@ -10,12 +10,12 @@ import pandas as pd
 
 from benchmark.engines.choose import choose_engine
 from benchmark.engines.device import find_device
-from benchmark.engines.progress import Reporter
+from benchmark.engines.progress import Reporter, over_all
 from benchmark.jobs.comparisons import compare_all
 from benchmark.jobs.costs import measure_costs
 from benchmark.jobs.failures import Failure
 from benchmark.jobs.job import BackboneJobs
-from benchmark.jobs.passes import Loaded, run_passes
+from benchmark.jobs.passes import Loaded, images_left, run_passes
 from benchmark.jobs.prepare import prepare
 from benchmark.jobs.questions import run_questions
 from benchmark.jobs.scores import run_scores
@@ -49,8 +49,20 @@ class Done:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What came of a request: the plan, what was done and for how long, the suite's records and pages."""
+    """What came of a request.
 
+    Attributes:
+        suite: Name under which its records are filed.
+        output: Folder of records, items and pages.
+        plan: What there was to do.
+        done: What was done.
+        seconds: For how long.
+        records: All of the suite's records in that folder, those of earlier runs among them.
+        pages: The suite's pages.
+    """
+
+    suite: str
+    output: Path
     plan: Plan
     done: Done
     seconds: float
@@ -72,7 +84,9 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
 
     begin = perf_counter()
     engine = choose_engine([one.setup.spec for one in prepared.backbones], request.workers, device)
-    done = _together(engine.map(partial(passes_and_scores, plan), prepared.backbones, report))
+    left = sum(images_left(plan, jobs.passes) for jobs in prepared.backbones)
+    with over_all(report, "all backbones", left, "images") as counting:
+        done = _together(engine.map(partial(passes_and_scores, plan), prepared.backbones, counting))
     seconds = perf_counter() - begin
     failures = (*prepared.failures, *done.failures)
     failures += compare_all(plan, prepared.comparisons, failures, done.refusals, report)
@@ -80,7 +94,8 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
 
     records = suite_records(request.output / "records", name)
     pages = _pages(records, request.output) if len(records) else []
-    return RunSummary(plan, Done(done.images, done.unreadable, failures), seconds, records, tuple(pages))
+    done = Done(done.images, done.unreadable, failures)
+    return RunSummary(name, request.output, plan, done, seconds, records, tuple(pages))
 
 
 def _pages(records: pd.DataFrame, output: Path) -> list[Path]:

@@ -43,7 +43,7 @@ class Size:
         rivals: How many candidates are equally good.
         rows: Samples of a row of so many.
         tables: Samples of a table of so many.
-        few: Samples of a row of partitions, and of a cell of power.
+        few: Samples of a cell of power.
         counts: Items of the grid of coverage.
         shares: True shares of hits there.
         items: Items of rows, tables and powers.
@@ -203,7 +203,7 @@ def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
     if "rows" in parts:
         yield (
             "Rows that lose a layer as good as the best, in percent "
-            f"({_listed(size.rows)} samples a cell; purity {size.few}):\n"
+            f"({_listed(size.rows)} samples a cell):\n"
         )
         yield from table(["items", "n", "p", *heads], _lost_rows(size))
     if "tables" in parts:
@@ -237,8 +237,8 @@ def _lost_rows(size: Size) -> Iterator[list[object]]:
                 yield [kind, count, f"{share:g}", *errors]
     for count in size.items[-2:-1] or size.items:
         errors = [
-            lost(lambda random, n=rivals: partitions(random, count, n), size.few, (count, rivals))  # type: ignore[misc]  # noqa: B023
-            for rivals in size.rivals
+            lost(lambda random, n=rivals: partitions(random, count, n), samples, (count, rivals))  # type: ignore[misc]  # noqa: B023
+            for rivals, samples in zip(size.rivals, size.rows, strict=True)
         ]
         yield ["purity", count, "", *errors]
 

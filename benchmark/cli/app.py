@@ -20,6 +20,7 @@ from benchmark.cli.recommend import recommend_command
 from benchmark.cli.reproduce import reproduce_command
 from benchmark.cli.run import run_command
 from benchmark.cli.score import score_app
+from benchmark.cli.show import show_command
 from benchmark.engines.base import WorkerDiedError
 from benchmark.request.parsers import require_working_folder
 from zoo.errors import InputError, shortened
@@ -33,6 +34,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(run_command)
+app.command("show")(show_command)
 app.command("list")(list_command)
 app.command("check")(check_command)
 app.command("leaderboard")(leaderboard_command)

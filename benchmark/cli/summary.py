@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import typer
+
 from benchmark.api import RunSummary
+from benchmark.cli.show import in_words
 from benchmark.engines.progress import Terminal
+from benchmark.exchange.answering import answers_of
 
 MOST_NAMED = 5
 """Images that could not be read and are named one by one."""
@@ -38,9 +42,19 @@ def show(summary: RunSummary, report: Terminal) -> int:
         report.say(f"failed: {failure}")
     for page in summary.pages:
         report.say(f"wrote {_short(page)}")
+    _answer(summary)
     if not done.failures:
         return 0
     return 2 if all(failure.bad_input for failure in done.failures) else 1
+
+
+def _answer(summary: RunSummary) -> None:
+    """Print the best of each task, and where more is; on standard output, as what was asked for."""
+    found = answers_of(summary.records, summary.suite, summary.output) if len(summary.records) else None
+    if found and found.answers:
+        pages = [page for page in summary.pages if page.suffix == ".md"]
+        where = f"{_short(pages[0])} has every layer" if pages else ""
+        typer.echo(f"\n{in_words(found)}\nRead on: {where}; `python -m benchmark show` prints this again.")
 
 
 def counted(count: int, noun: str) -> str:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Protocol
 
 from rich.console import Console
@@ -16,6 +17,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.text import Text
+
+PACE_SECONDS = 600
+"""Speed and time left are told by what was done in so many seconds, pauses for scoring among them."""
 
 
 class Advance(Protocol):
@@ -68,6 +72,37 @@ class OneBar:
         self._report.say(line)
 
 
+class _Counting:
+    """A reporter whose bars of one unit also move a bar over all of them."""
+
+    def __init__(self, report: Reporter, advance: Advance, unit: str) -> None:
+        self._report, self._advance, self._unit = report, advance, unit
+
+    @contextmanager
+    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
+        """A stage, which counts for the whole where it is of its unit."""
+        with self._report.bar(title, total, unit) as advance:
+            yield advance if unit != self._unit else partial(self._both, advance)
+
+    def say(self, line: str) -> None:
+        """A line that stays."""
+        self._report.say(line)
+
+    def _both(self, advance: Advance, amount: float) -> None:
+        advance(amount)
+        self._advance(amount)
+
+
+@contextmanager
+def over_all(report: Reporter, title: str, total: int, unit: str) -> Iterator[Reporter]:
+    """A reporter that also shows how much of all stages of a unit is done; where there is none, the same."""
+    if not total:
+        yield report
+        return
+    with report.bar(title, total, unit) as advance:
+        yield _Counting(report, advance, unit)
+
+
 class _Speed(ProgressColumn):
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
@@ -90,6 +125,7 @@ class Terminal:
             TimeRemainingColumn(),
             console=self.console,
             transient=True,
+            speed_estimate_period=PACE_SECONDS,
         )
         self._shown = self.console.is_terminal
         self._open = 0

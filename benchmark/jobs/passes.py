@@ -53,6 +53,20 @@ def run_passes(plan: Plan, jobs: Sequence[Job], loaded: "Loaded", report: Report
     )
 
 
+def images_left(plan: Plan, jobs: Sequence[Job]) -> int:
+    """Images of the shards that jobs still miss."""
+    return sum(
+        plan.pass_over(job.source).source.shard_images(shard) for job in jobs for shard in _missing(plan, job)
+    )
+
+
+def _missing(plan: Plan, job: Job) -> set[int]:
+    """Shards that a listener of a job misses."""
+    count = plan.pass_over(job.source).source.shards
+    folders = job.listeners.values()
+    return set().union(*({*Shards.open(folder, count).missing} & {*job.shards} for folder in folders))
+
+
 def run_job(plan: Plan, job: Job, loaded: "Loaded", report: Reporter) -> Passed:
     """Show the images of the shards that a listener of a job misses, once, to its backbone."""
     one = plan.pass_over(job.source)

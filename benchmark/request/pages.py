@@ -85,3 +85,19 @@ class ReproduceRequest:
         parsers.paths,
         several=True,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowRequest:
+    """Which answers to show; the command ``show`` and the function ``benchmark.best`` have these options."""
+
+    output: Option[str | Path, Path] = Option(
+        "results", "Folder of records and tables.", parsers.path, short="-o"
+    )
+    suite: Option[str | None, str | None] = Option(
+        None, "One of the folder's suites.", parsers.text, shown="all of them"
+    )
+    tasks: Option[Texts, tuple[str, ...]] = Option(
+        (), "Tasks.", parsers.names, short="-t", several=True, shown="all"
+    )
+    json: Option[bool, bool] = Option(False, "For machines.", parsers.switch)

@@ -1,11 +1,13 @@
 """What a run tells, on a terminal and in a file."""
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from rich.console import Console
 
-from benchmark.engines.progress import Terminal
+from benchmark.engines.progress import Advance, Terminal, over_all
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -20,3 +22,41 @@ def test_bars_are_for_terminals_and_leave_no_blank_lines_elsewhere(terminal: boo
         assert "outer" in said.getvalue()
     else:
         assert said.getvalue() == "a line\nanother line\n"
+
+
+class Heard:
+    """A reporter that keeps what is done in each bar."""
+
+    def __init__(self) -> None:
+        self.done: dict[str, float] = {}
+
+    @contextmanager
+    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
+        self.done[title] = 0
+
+        def advance(amount: float) -> None:
+            self.done[title] += amount
+
+        yield advance
+
+    def say(self, line: str) -> None:
+        self.done[line] = -1
+
+
+def test_stages_of_one_unit_move_a_bar_over_all() -> None:
+    heard = Heard()
+    with over_all(heard, "all", 7, "images") as report:
+        with report.bar("first", 3, "images") as advance:
+            advance(3)
+        with report.bar("second", 4, "images") as advance, report.bar("scoring", 2, "tasks") as other:
+            advance(2)
+            other(1)
+        report.say("a line")
+    assert heard.done == {"all": 5, "first": 3, "second": 2, "scoring": 1, "a line": -1}
+
+
+def test_where_there_is_nothing_to_do_there_is_no_bar_over_all() -> None:
+    heard = Heard()
+    with over_all(heard, "all", 0, "images") as report:
+        assert report is heard
+    assert heard.done == {}

@@ -1,0 +1,56 @@
+"""The answer on the screen: at the end of a run, and again."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.benchmark.conftest import Whole
+from tests.benchmark.runs import command
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_a_run_ends_with_what_show_says_again(capsys: Capture, again: Path, data: Path) -> None:
+    place = ("-o", again / "out")
+    options = ("-b", "mini-fs", "mini-resnet", "--layers", "1,final", "--workers", "1", "--no-floor")
+    ended = command(capsys, "run", "--data", data, *options, *place, "--cache", again / "cache")
+    assert ended.code == 0
+    shown = command(capsys, "show", *place)
+    assert shown.code == 0
+    answer = ended.out.partition("\nsuite ")[2]
+    assert f"suite {answer.rpartition('Read on')[0]}".strip() == shown.out.strip()
+    assert "tables/standard.md has every layer" in answer
+    assert [line.split("  ")[0] for line in shown.out.splitlines() if line.startswith("knn")] == [
+        "knn top-1 †"
+    ]
+
+
+def test_for_machines(capsys: Capture, whole: Whole) -> None:
+    (suite,) = json.loads(command(capsys, "show", "-o", whole.place / "out", "--json").out)
+    assert suite["suite"] == "standard"
+    tasks = [one["task"] for one in suite["answers"]]
+    assert tasks[0] == "knn"
+    assert tasks.count("retrieval") == 2
+    scores = whole.records.query("task == 'knn' and primary and tap == 'block'")["value"]
+    assert suite["answers"][0]["score"] == scores.max()
+    one = command(capsys, "show", "-o", whole.place / "out", "-t", "knn", "--suite", "standard", "--json").out
+    assert json.loads(one)[0]["answers"] == suite["answers"][:1]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--suite", "standrd"), "did you mean 'standard'?"),
+        (("-t", "kn"), "did you mean 'knn'?"),
+        (("-t", "cka"), "there is no score of a backbone"),
+    ],
+)
+def test_wrong_names(capsys: Capture, whole: Whole, options: tuple[str, ...], sentence: str) -> None:
+    said = command(capsys, "show", "-o", whole.place / "out", *options)
+    assert said.code == 2
+    assert sentence in said.error
+
+
+def test_no_output(capsys: Capture, tmp_path: Path) -> None:
+    assert "which does not exist" in command(capsys, "show", "-o", tmp_path / "none").error

@@ -1,0 +1,143 @@
+"""The answer to each column: what is best, what may be, too, and what it costs; and how a table says it."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leaderboards.answer import answer_frame, answer_notes, answer_table
+from leaderboards.choices.answers import answers, costs_of
+from leaderboards.records.files import scored_path, task_key
+from leaderboards.records.items import write_items
+from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure
+
+HITS = 100.0 * (np.arange(80) % 2)
+KEY = task_key("knn", "mini-imagenet", "standard")
+
+
+def fewer(wrong: int) -> np.ndarray:
+    """Half of 80 images right, less so many."""
+    values = HITS.copy()
+    values[np.flatnonzero(HITS)[:wrong]] = 0
+    return values
+
+
+def scored(folder: Path, backbone: str, *by_layer: np.ndarray, **changes) -> list:
+    """Records of a backbone and their items."""
+    places = {(layer, "block", "cls"): measured(list(one)) for layer, one in enumerate(by_layer, start=1)}
+    write_items(places, folder / scored_path(KEY, backbone))
+    found = layers([float(one.mean()) for one in by_layer], backbone=backbone, data="d1", **changes)
+    return unsure(found, half=2.0, chosen={2: 1.0}, loss=0.5, tied=[1] if backbone == "mini-dino" else [])
+
+
+def cost(backbone: str, layer: int, milliseconds: float, **changes) -> object:
+    fields = {"backbone": backbone, "layer": layer, "value": milliseconds, "task": "cost", "metric": "ms"}
+    return record(**(fields | {"pooling": "", "analysis": True, "primary": False, "dataset": ""} | changes))
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> pd.DataFrame:
+    """DINO best at layer 2, CLIP a hit behind it, MAE far below; and the random floor."""
+    return frame(
+        scored(tmp_path, "mini-mae", fewer(40), fewer(39), family="MAE"),
+        scored(tmp_path, "mini-dino", fewer(1), fewer(0), family="DINO"),
+        scored(tmp_path, "mini-clip", fewer(9), fewer(1), family="CLIP"),
+        floor([60.0, 70.0], data="d1"),
+        [cost("mini-dino", 1, 1.0), cost("mini-dino", 2, 2.04), cost("mini-clip", 2, 9.0)],
+    )
+
+
+def test_the_best_layer_of_the_best_backbone(three: pd.DataFrame, tmp_path: Path) -> None:
+    (found,) = answers(three, tmp_path)
+    assert (found.backbone, found.layer, found.depth, found.pooling) == ("mini-dino", 2, 2, "cls")
+    assert (found.score, found.ci_low, found.ci_high, found.honest) == (50.0, 48.0, 52.0, 49.5)
+    assert (found.rivals, found.untested, found.compared) == (("mini-clip",), (), 2)
+    assert found.layers == (1,)
+    assert (found.milliseconds, found.device) == (2.04, "cpu")
+
+
+def test_without_items_nothing_is_compared(three: pd.DataFrame, tmp_path: Path) -> None:
+    (found,) = answers(three, None)
+    assert (found.rivals, found.untested, found.compared) == ((), (), 0)
+    (found,) = answers(three, tmp_path / "nowhere")
+    assert (found.rivals, found.untested, found.compared) == ((), ("mini-clip", "mini-mae"), 0)
+
+
+def test_backbones_that_share_the_best_score_are_all_named(tmp_path: Path) -> None:
+    both = frame(
+        scored(tmp_path, "mini-dino", fewer(9), fewer(0), family="DINO"),
+        scored(tmp_path, "mini-clip", fewer(9), fewer(0), family="CLIP"),
+    )
+    (found,) = answers(both, tmp_path)
+    assert {found.backbone, *found.rivals} == {"mini-dino", "mini-clip"}
+
+
+def test_layers_that_share_the_best_score_are_all_named(tmp_path: Path) -> None:
+    (found,) = answers(frame(scored(tmp_path, "mini-clip", fewer(0), fewer(0))), tmp_path)
+    assert (found.layer, found.layers) == (1, (2,))
+
+
+def test_costs_are_those_of_the_newest_records() -> None:
+    found = costs_of(
+        frame(
+            [
+                cost("a", 1, 5.0, date="2026-11-20T10:00:00+00:00"),
+                cost("a", 1, 4.0, date="2026-11-21T10:00:00+00:00", device="cuda"),
+                cost("a", 2, math.nan, reason="out of memory"),
+                cost("a", -1, 7.0),
+            ]
+        )
+    )
+    assert found == {("a", 1): (4.0, "cuda"), ("a", -1): (7.0, "cpu")}
+
+
+def test_a_floor_and_analyses_alone_answer_nothing() -> None:
+    assert answers(frame(floor([1.0, 2.0]), [cost("mini-dino", 1, 1.0)]), None) == []
+
+
+def test_the_table_and_its_notes(three: pd.DataFrame, tmp_path: Path) -> None:
+    found = answers(three, tmp_path)
+    head, _, row = answer_table(found, {"mini-dino": "DINO!"}).splitlines()
+    assert head.split("  ")[0] == "task"
+    for cell in ("knn top-1", "DINO!", "2/2", "cls", "50.0 ± 2.0", "49.5", "2.0", "mini-clip; layer 1"):
+        assert cell in row
+    assert [note.split(":")[0] for note in answer_notes(found)] == ["May be best, too", "Honest", "ms"]
+
+
+def test_the_table_leaves_out_what_is_not_known() -> None:
+    found = answers(frame(layers([10.0, 20.0], final=15.0)), None)
+    assert answer_table(found).splitlines()[0].split() == [
+        "task",
+        "best",
+        "backbone",
+        "layer",
+        "vectors",
+        "score",
+    ]
+    assert answer_notes(found) == []
+
+
+def test_a_better_pooling_is_pointed_out() -> None:
+    found = answers(frame(layers([10.0, 20.0]), layers([30.0, 5.0], pooling="mean", primary=False)), None)
+    assert "cls ↑" in answer_table(found)
+    assert answer_notes(found) == ["↑ knn top-1: pooling mean reaches 30.0 (layer 1/2)."]
+
+
+def test_many_rivals_are_counted(tmp_path: Path) -> None:
+    names = ("mini-fs", "mini-clip", "mini-moco", "mini-mae", "mini-beit")
+    groups = [scored(tmp_path, name, fewer(9), fewer(1)) for name in names]
+    found = answers(frame(scored(tmp_path, "mini-dino", fewer(9), fewer(0)), *groups), tmp_path)
+    assert "5 of 5 others" in answer_table(found)
+
+
+def test_the_frame_is_in_full(three: pd.DataFrame, tmp_path: Path) -> None:
+    (row,) = answer_frame(answers(three, tmp_path)).to_dict("records")
+    assert (row["task"], row["metric"], row["data"]) == ("knn", "top-1", "d1")
+    assert (row["backbone"], row["score"], row["rivals"], row["layers"]) == (
+        "mini-dino",
+        50.0,
+        ("mini-clip",),
+        (1,),
+    )

@@ -1,0 +1,43 @@
+"""docs/columns.md explains the columns that there are, and no others."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from leaderboards.answer import answer_frame
+from leaderboards.choices.versus import Match
+from leaderboards.pages.inside.numbers import INSIDE
+from leaderboards.pages.tidy import TIDY
+from leaderboards.records.record import COLUMNS
+from leaderboards.versus import match_frame
+
+TEXT = (Path(__file__).parents[2] / "docs" / "columns.md").read_text()
+SECTIONS = {part.partition("\n")[0]: part for part in TEXT.split("\n## ")}
+
+
+def named(section: str) -> set[str]:
+    """Names in the first cells of a section's tables, or anywhere in one that has none."""
+    text = SECTIONS[section]
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    cells = " ".join(row.split("|")[1] for row in rows) if rows else text
+    return set(re.findall(r"`([a-z_]+)`", cells))
+
+
+def test_the_csv() -> None:
+    assert named("The CSV of a leaderboard") == {*TIDY}
+
+
+def test_the_csv_of_analyses() -> None:
+    differ = {*TIDY} ^ {*INSIDE}
+    assert named("The CSV of analyses") == differ
+
+
+def test_records() -> None:
+    assert named("Records") == {*COLUMNS} - {*TIDY}
+    assert {*TIDY} - {*COLUMNS} == {"best"}
+
+
+@pytest.mark.parametrize("frame", [answer_frame([]), match_frame(Match(("a", "b"), "best", (), ()))])
+def test_for_machines(frame) -> None:
+    assert {*frame.columns} <= named("For machines")
