@@ -9,7 +9,7 @@ import pandas as pd
 from leaderboards.choices.picks import Pick
 from leaderboards.choices.possible import Possible
 from leaderboards.choices.selection import Column
-from leaderboards.display import fixed, score_text
+from leaderboards.display import count_text, ms_text, score_text
 
 PICK = [
     *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
@@ -27,8 +27,8 @@ class Recommendation:
     """What to use.
 
     Attributes:
-        picks: Backbones with layers, the cheapest first. If none may be the best in every column, the one that
-            loses least.
+        picks: Backbones with layers, the cheapest first. Where none may be the best in every column, the one
+            that loses least.
         possible: For each column, all layers that may be the best.
         fronts: For each column, the layers above which none scores that takes no longer; empty without times.
         device: Where times were measured; "" where none were.
@@ -81,7 +81,7 @@ class Recommendation:
         ]
         if len(pick.layers) > 1:
             layers = " and ".join(map(str, pick.layers))
-            texts.append(f"no one of its layers will do for all: one forward gives layers {layers}")
+            texts.append(f"no one of its layers will do for all, take layers {layers}")
         return "; ".join(texts)
 
     def _compared(self, pick: Pick, column: Column) -> str:
@@ -182,18 +182,3 @@ def _number(value: float) -> float:
 
 def _score(row: pd.Series) -> str:
     return score_text(float(row["value"]), float(row["half"]))
-
-
-def ms_text(value: float) -> str:
-    """Milliseconds: one decimal from 10 on, two below; "" where they are not known."""
-    return fixed(value, 1 if value >= 10 else 2)
-
-
-def count_text(value: float) -> str:
-    """A number of weights: ``1.4M``; "" where it is not known."""
-    if math.isnan(value):
-        return ""
-    for unit, size in (("G", 1e9), ("M", 1e6), ("K", 1e3)):
-        if value >= size:
-            return f"{value / size:.3g}{unit}"
-    return f"{value:.0f}"

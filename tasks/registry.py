@@ -312,6 +312,12 @@ TASKS: tuple[TaskEntry, ...] = (
 COST = "cost"
 """The task that measures what layers cost, which has a page of its own."""
 
+DEPENDS_ON_LOAD = (
+    *("ms", "ms-batch", "latency", "images-per-second"),
+    *("best-batch", "largest-batch", "peak-memory"),
+)
+"""Metrics that no two runs measure alike."""
+
 INSIDE = "inside"
 """Stands for all analyses of the registry where tasks are named."""
 

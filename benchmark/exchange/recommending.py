@@ -85,7 +85,7 @@ def _facts(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def _within(column: Column, rows: pd.DataFrame, limits: Limits) -> pd.DataFrame:
-    """The candidates within the limits; raises InputError with what each limit leaves out if there are none."""
+    """The candidates within the limits; where there are none, InputError says what each limit leaves out."""
     if rows.empty:
         raise InputError(f"no backbone has a score in {column.heading}")
     left = allowed(rows, limits)
@@ -125,8 +125,8 @@ def _said(
         name, choice = str(one.best["backbone"]), choices(records, column).get(str(one.best["backbone"]))
         if choice is not None:
             yield (
-                f"{column.heading}: the best layer of {name} was found on what scores it, which is optimistic; "
-                f"chosen on one half and scored on the other, its layers have {score_text(choice.score)}."
+                f"{column.heading}: the best layer of {name} was found on what scores it, which is "
+                f"optimistic; chosen on one half and scored on the other it has {score_text(choice.score)}."
             )
         if one.untested:
             places = ", ".join(f"{backbone} layer {layer}" for backbone, layer in one.untested)

@@ -18,12 +18,6 @@ IMAGE = "image"
 FLOAT32 = 4
 """Bytes of a number of a vector."""
 
-DEPENDS_ON_LOAD = (
-    *("ms", "ms-batch", "latency", "images-per-second"),
-    *("best-batch", "largest-batch", "peak-memory"),
-)
-"""Metrics that no two runs measure alike."""
-
 
 @dataclass(frozen=True, slots=True)
 class CostRule:
