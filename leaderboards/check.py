@@ -71,8 +71,8 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
     Rows that are missing or new, values beyond the tolerance, counts and partial data; not dates, versions,
     devices or which layer is best. Of intervals, only whether they are there; they move with the scores, and
     how often a layer is chosen and what is tied move more than the scores do. Analyses are compared where
-    the records have any: they are not run where no task is named. Costs are not compared: each machine has its
-    own. Where either has several sets of data by one name, each is compared with the one of its digest.
+    the records have any: they are not run where no task is named. Costs are not: every machine has its own.
+    Where either has several sets of data by one name, each is compared with the one of its digest.
 
     Returns:
         One sentence a difference; none where the committed files are current.

@@ -17,8 +17,8 @@ from zoo.spec import Layer
 LARGEST_BATCH = 4096
 """No larger batch is tried: kernels that count in 32 bits fail beyond some, and the process with them."""
 
-NO_LIMIT = "a CPU has no memory of its own that a batch could fill"
-NO_TENSORS = "the backbone's forward runs no torch operations that could be counted"
+NO_LIMIT = "no largest batch: a CPU has no memory of its own that a batch could fill"
+NO_TENSORS = "not counted: the backbone's forward runs no torch operations that could be counted"
 
 
 class _Stamps(Protocol):

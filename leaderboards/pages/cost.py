@@ -20,6 +20,8 @@ from leaderboards.pages.wording import COSTS_NOTE, COSTS_UP_TO
 
 MEGABYTE = 1e6
 
+_TIMES = {"ms": "Milliseconds of one image", "ms-batch": "Milliseconds an image, at the best batch"}
+
 
 def cost_page(costs: pd.DataFrame, suite: str) -> Page:
     """The costs of one suite.
@@ -48,10 +50,7 @@ def _device_blocks(rows: pd.DataFrame, one: Analysis) -> list[Block]:
         Heading(2, f"On {device}"),
         Table(whole_table(rows), caption=f"Each backbone as a whole on {device}"),
     ]
-    for metric, title in (
-        ("ms", "Milliseconds of one image"),
-        ("ms-batch", "Milliseconds an image, at the best batch"),
-    ):
+    for metric, title in _TIMES.items():
         own = rows[rows["metric"] == metric]
         caption = f"{title}, up to each layer, on {device}"
         blocks += [
