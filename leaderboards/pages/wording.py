@@ -119,8 +119,8 @@ COSTS_NOTE = """\
 Times are **medians on the machine that is named**, measured while nothing else of the run computed: they tell
 backbones and depths apart there, and differ elsewhere. One forward is timed at every layer, so what stands at
 a layer is what a backbone costs that is cut after it. Images lie on the device already; decoding and resizing
-are not in the times. GFLOPs count additions and multiplications apart. Peak memory is of a forward at the best
-batch, weights included: what a graphics card's allocator tells; on a CPU, the tensors alive at once."""
+are not in the times. GFLOPs count additions and multiplications apart. Peak memory is of a forward at the
+best batch, weights included: what a graphics card's allocator tells; on a CPU, the tensors alive at once."""
 
 COSTS_UP_TO = "{title}, up to each layer:"
 
