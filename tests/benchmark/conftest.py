@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
-from tests.benchmark.runs import Tally, run, write_data
+from tests.benchmark.runs import Tally, leave_cost_out, run, write_data
 
 BACKBONES = ("mini-fs", "mini-resnet")
 
@@ -21,6 +21,7 @@ def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     torch.set_num_threads(1)
     own = tmp_path_factory.mktemp("own")
     with pytest.MonkeyPatch.context() as patch:
+        leave_cost_out(patch)
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setenv("LAYERBOARD_CACHE", str(own / "layerboard"))
         patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
