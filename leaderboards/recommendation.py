@@ -96,7 +96,8 @@ class Recommendation:
 def _saving(row: pd.Series, best: pd.Series) -> list[str]:
     """What one candidate costs instead of another: time, or where it is not known, weights."""
     if not (math.isnan(row["ms"]) or math.isnan(best["ms"])):
-        return [f"takes {ms_text(row['ms'])} ms instead of {ms_text(best['ms'])}"]
+        than = "instead of" if row["ms"] < best["ms"] else "against"
+        return [f"takes {ms_text(row['ms'])} ms {than} {ms_text(best['ms'])}"]
     if not (math.isnan(row["parameters"]) or math.isnan(best["parameters"])):
         sizes = [f"{count_text(one['parameters'])} weights" for one in (row, best)]
         if sizes[0] != sizes[1]:

@@ -99,5 +99,5 @@ def pareto_front(rows: pd.DataFrame) -> pd.DataFrame:
     """
     rows = rows[rows["ms"].notna() & rows["value"].notna()]
     rows = rows.sort_values(["ms", "value"], ascending=[True, False], kind="stable")
-    before = rows["value"].cummax().shift(fill_value=float("-inf"))
+    before = rows["value"].astype(float).cummax().shift(fill_value=float("-inf"))
     return rows[rows["value"] > before].reset_index(drop=True)

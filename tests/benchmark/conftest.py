@@ -14,6 +14,14 @@ from tests.benchmark.runs import Tally, leave_cost_out, run, write_data
 BACKBONES = ("mini-fs", "mini-resnet")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_cost() -> Iterator[None]:
+    """Before all else of the session, the whole run among it."""
+    with pytest.MonkeyPatch.context() as patch:
+        leave_cost_out(patch)
+        yield
+
+
 @pytest.fixture(scope="package", autouse=True)
 def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No network, no cache of the user, and one thread: equal numbers, and fast on small networks."""
@@ -21,7 +29,6 @@ def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     torch.set_num_threads(1)
     own = tmp_path_factory.mktemp("own")
     with pytest.MonkeyPatch.context() as patch:
-        leave_cost_out(patch)
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setenv("LAYERBOARD_CACHE", str(own / "layerboard"))
         patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)

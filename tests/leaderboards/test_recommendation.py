@@ -47,8 +47,8 @@ def test_several_tasks_have_a_reason_each() -> None:
     )
     (reason,) = reasons(found)
     assert reason == (
-        "knn top-1: scores best, 61.0 ± 1.0; spair PCK@0.1: cannot be told from b layer 2 (31.0 ± 1.0), takes "
-        "4.00 ms instead of 3.00; no one of its layers will do for all, take layers 4 and 9"
+        "knn top-1: scores best, 61.0 ± 1.0; spair PCK@0.1: cannot be told from b layer 2 (31.0 ± 1.0), "
+        "takes 4.00 ms against 3.00; no one of its layers will do for all, take layers 4 and 9"
     )
     (row,) = pick_table(found).to_dict("records")
     assert row["layer"] == "4, 9/12"
