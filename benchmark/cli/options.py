@@ -69,5 +69,7 @@ def _kind(one: Declared) -> object:
     if one.option.several:
         return list[str] | None
     kept = {one.kept, *get_args(one.kept)}
+    if {int, str} <= {*get_args(one.given)}:  # a number that may be written as a word, which the option reads
+        kept = {str}
     kind = next((known for known in _CONVERTED if known in kept), str)
     return kind | None if one.option.default is None else kind

@@ -1,5 +1,6 @@
 """`benchmark.load`: backbones by name, cut after a layer, as a run shows them images."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,13 @@ import benchmark
 from benchmark.engines.progress import Silent
 from benchmark.exchange.vectors import write_vectors
 from benchmark.request import Request
+from tasks.protocols import STANDARD
+from tasks.registry import COST, find_tasks
 from tests.benchmark.conftest import Whole
 from tests.zoo.load.test_infer import save
 from zoo.errors import InputError
+from zoo.look.cut import CutBackbone
+from zoo.spec import Layer
 from zoo.view.views import FitLongSide, Letterbox, Tiles
 
 CPU = {"device": "cpu"}
@@ -62,6 +67,26 @@ def test_directories_and_the_last_layer_work(tmp_path: Path) -> None:
 def test_the_weights_that_are_kept_grow_with_the_layer() -> None:
     kept = [benchmark.load("mini-fs", layer=layer, **CPU).parameters for layer in (2, 4, 12, "final")]
     assert np.diff(kept).tolist() == [2 * 111_840, 8 * 111_840, 192]
+
+
+def test_the_page_of_costs_is_right() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cost.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    names: dict[str, object] = {"images": [Image.new("RGB", (90, 70), "red")] * 2}
+    exec(example, names)
+    vectors, encode = names["vectors"], names["encode"]
+    assert isinstance(vectors, torch.Tensor)
+    assert vectors.shape == (2, 96)
+    assert isinstance(encode, CutBackbone)
+    assert (encode.spec.name, encode.layer, encode.dim) == ("mini-dino", Layer(8), 96)
+    (entry,) = find_tasks([COST])
+    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert {*re.findall(r"`([a-z-]+)`", " ".join(cells))} == {*entry.metrics}
+    rule = STANDARD.cost
+    assert (rule.rounds, rule.warm_up, rule.most_rounds, rule.images) == (5, 2, 50, 250)
+    assert f"{rule.single_seconds} s" in page
+    assert f"{100 * (rule.gain - 1):.0f} %" in page
+    assert f"{rule.seconds:.0f} s" in page
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, 
     [
         (("--task", "knm"), "there is no task 'knm'; did you mean 'knn'?"),
         (("-b", "mini-dino"), "there is no backbone 'mini-dino'"),
-        (("--task", "knn", "--max-ms", "0.1"), "--max-ms 0.1 leaves out all 4 layers"),
+        (("--task", "knn", "--max-ms", "0.1"), "--max-ms 0.1 leaves out all 2 layers"),
         (("--max-ms", "0"), "--max-ms takes a number above 0; found 0"),
         (("--max-ms", "nan"), "--max-ms takes a finite number"),
         (("--max-parameters", "many"), "--max-parameters takes a number such as 100M or 1.2G; found 'many'"),
