@@ -54,7 +54,7 @@ class _CudaStamps:
         self._events: list[torch.cuda.Event] = []
 
     def mark(self) -> None:
-        event = torch.cuda.Event(enable_timing=True)
+        event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         event.record(torch.cuda.current_stream(self._device))
         self._events.append(event)
 
@@ -150,8 +150,9 @@ def _peak(backbone: Backbone, pixels: Tensor, layers: Sequence[Layer]) -> int:
     if backbone.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(backbone.device)
         _forward(backbone, pixels, layers)
-        return torch.cuda.max_memory_allocated(backbone.device)
-    with BytesHeld() as held:
+        return int(torch.cuda.max_memory_allocated(backbone.device))
+    held = BytesHeld()
+    with held:
         _forward(backbone, pixels, layers)
     return held.peak
 

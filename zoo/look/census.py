@@ -15,11 +15,11 @@ from zoo.features import Backbone, Shown
 from zoo.spec import Layer
 
 
-class WeightsRead(TorchDispatchMode):
+class WeightsRead(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says no types
     """Inside, remembers every parameter that an operation was given."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.found: dict[int, nn.Parameter] = {}
 
     def __torch_dispatch__(
@@ -39,14 +39,14 @@ class WeightsRead(TorchDispatchMode):
         return sum(weight.numel() for weight in self.found.values())
 
 
-class BytesHeld(TorchDispatchMode):
+class BytesHeld(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says no types
     """Inside, adds up the memory of the tensors that are alive at once, the weights among them.
 
     What a library allocates inside an operation and gives back at its end is not seen.
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._weights: dict[int, int] = {}
         self._alive: dict[int, int] = {}
         self._now = 0

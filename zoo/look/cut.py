@@ -106,7 +106,7 @@ class CutBackbone:
             return features.mean
         found = features.cls if self.pooling == "cls" else features.grid
         assert found is not None
-        return found.float()
+        return found.to(torch.float32, copy=True)  # a view would keep the whole activation
 
     def _show(self, pixels: Tensor) -> LayerFeatures:
         """The layer's features of a batch; the forward ends there."""
