@@ -18,7 +18,9 @@ LARGEST_BATCH = 4096
 """No larger batch is tried: kernels that count in 32 bits fail beyond some, and the process with them."""
 
 NO_LIMIT = "no largest batch: a CPU has no memory of its own that a batch could fill"
-NO_TENSORS = "not counted: the backbone's forward runs no torch operations that could be counted"
+NO_WEIGHTS = "no weights were seen: the forward reads no parameters of torch"
+NO_OPERATIONS = "no operations were counted: the forward makes no products or convolutions in torch"
+NO_TENSORS = "no memory was seen: the forward makes no tensors of torch"
 
 
 class _Stamps(Protocol):
@@ -80,12 +82,12 @@ def measure_cost(backbone: Backbone, rule: CostRule) -> Costs:
     peak = _peak(backbone, _pixels(backbone, best), layers)
     fits = _largest(backbone, layers, timed[-1].batch, rule.seconds)
     reasons = {"largest-batch": fits.reason, "peak-memory": "" if peak else NO_TENSORS}
-    for metric, place in (("parameters", 0), ("gflops", 1)):
-        reasons[metric] = "" if counts[layers[-1]][place] else NO_TENSORS
+    weights, operations = counts[layers[-1]]
+    reasons |= {"parameters": "" if weights else NO_WEIGHTS, "gflops": "" if operations else NO_OPERATIONS}
     return Costs(
         timed,
-        {layer: weights for layer, (weights, _) in counts.items()},
-        {layer: operations for layer, (_, operations) in counts.items()},
+        {layer: found for layer, (found, _) in counts.items()},
+        {layer: found for layer, (_, found) in counts.items()},
         {layer: spec.stage_of(layer).width for layer in layers},
         peak or None,
         fits.batch,

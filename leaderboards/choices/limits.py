@@ -12,6 +12,9 @@ CANDIDATE = [
     *("backbone", "layer", "depth", "pooling", "tap", "input_size", "protocol", "value", "half"),
     *("ms", "parameters", "gflops", "dim", "licence"),
 ]
+MOST_NAMED = 5
+"""Backbones that a sentence names one by one."""
+
 FACTS = ["backbone", "layer", "dim", "parameters", "licence"]
 
 
@@ -103,5 +106,6 @@ def _sentence(words: str, rows: pd.DataFrame, refused: "pd.Series[bool]") -> str
     names = sorted(str(name) for name in by_backbone.index[by_backbone])
     if count == whole:
         return f"{words} leaves out all {whole} layers"
-    all_of = f", all of {', '.join(names)}" if names else ""
+    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+    all_of = f", all of {', '.join([*names[:MOST_NAMED], *more])}" if names else ""
     return f"{words} leaves out {count} of {whole} layers{all_of}"

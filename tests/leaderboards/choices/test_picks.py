@@ -138,6 +138,9 @@ def test_limits_keep_what_is_within_them_and_say_what_each_leaves_out() -> None:
         "--licence commercial leaves out 1 of 4 layers, all of b",
     ]
     assert exclusions(rows, Limits(ms=0.1)) == ["--max-ms 0.1 leaves out all 4 layers"]
+    many = candidates(*((name, 1, 10, 2.0) for name in "abcdefg"), ("h", 1, 10, 1.0))
+    (sentence,) = exclusions(many, Limits(ms=1.0))
+    assert sentence == "--max-ms 1 leaves out 7 of 8 layers, all of a, b, c, d, e, 2 more"
     unknown = candidates(("a", 1, 10, 1.0), parameters=NAN)
     assert allowed(unknown, Limits(parameters=1000)).empty
 
