@@ -78,6 +78,8 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
     backbones = find_backbones(request, suite, report)
     location = find_data(request, suite, protocol, report)
     plan = make_plan(PlanRecipe(backbones, request.tasks, location))
+    for line in plan.tasks.understood:
+        report.say(line)
 
     name = images_suite(plan.datasets) if request.images else suite.name
     prepared = prepare(plan, request, name, device)

@@ -202,8 +202,7 @@ def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
         yield from table(["items", "n", *(f"p {share:g}" for share in size.shares)], rows)
     if "rows" in parts:
         yield (
-            "Rows that lose a layer as good as the best, in percent "
-            f"({_listed(size.rows)} samples a cell):\n"
+            f"Rows that lose a layer as good as the best, in percent ({_listed(size.rows)} samples a cell):\n"
         )
         yield from table(["items", "n", "p", *heads], _lost_rows(size))
     if "tables" in parts:

@@ -17,7 +17,7 @@ from tasks.base import Group, Measurer, Source, digest
 from tasks.comparing import Floats, PairFindings, StoredBackbone
 from tasks.feeds import WHOLE_GRIDS, GridFeed
 from tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator, gram_matrix, scaled_gram, u_centred
-from tasks.sources import ClassificationSources
+from tasks.sources import ProbeSources
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View
 
@@ -46,7 +46,7 @@ class CkaRule:
 class CkaProblem:
     """Gram matrices of the probe subset, batch by batch; pooled forms come from its stored vectors."""
 
-    where: ClassificationSources
+    where: ProbeSources
     rule: CkaRule
 
     @property

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from tasks.analyses.attention_maps import MapRule
 from tasks.analyses.cost import CostRule
 from tasks.analyses.inspect import InspectRule
+from tasks.analyses.label_free import LabelFreeRule
 from tasks.analyses.localisation import LocalisationRule
 from tasks.analyses.locality import LocalityRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
@@ -39,6 +40,7 @@ class EvaluationProtocol:
         batches: Batches of CKA.
         own_probe: Images that each class gives the probe subset (image clustering, CKA) where the dataset has
             no list of its own.
+        own_unlabelled: Images at most that are looked at where the images have no classes.
         knn: Numbers of k-NN.
         fewshot: Numbers of few-shot classification.
         linear: Numbers of the trained linear probe.
@@ -55,6 +57,7 @@ class EvaluationProtocol:
         cost: Numbers of the measurement of cost.
         residual_cka: Numbers of CKA of skips, branches and outputs.
         locality: Numbers of the comparison of heads with ConvNets.
+        label_free: Numbers of the criteria that need no labels.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
         parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
@@ -66,6 +69,7 @@ class EvaluationProtocol:
     images: View
     batches: Batches
     own_probe: int
+    own_unlabelled: int
     knn: KnnRule
     fewshot: FewShotRule
     linear: SoftmaxRule
@@ -82,6 +86,7 @@ class EvaluationProtocol:
     cost: CostRule
     residual_cka: CkaRule
     locality: LocalityRule
+    label_free: LabelFreeRule
     objects_left_out: int
     parts_as_objects: bool
     parts_by_partition: bool
@@ -117,6 +122,7 @@ STANDARD = EvaluationProtocol(
     images=_IMAGES,
     batches=Batches(size=256, seed=0),
     own_probe=100,
+    own_unlabelled=5000,
     knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
     fewshot=_FEW_SHOT,
     linear=_LINEAR,
@@ -154,6 +160,7 @@ STANDARD = EvaluationProtocol(
     cost=_COST,
     residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=False),
     locality=LocalityRule(block=1, blocks=5),
+    label_free=LabelFreeRule(neighbours=10),
     objects_left_out=0,
     parts_as_objects=False,
     parts_by_partition=False,
@@ -165,6 +172,7 @@ PAPER = EvaluationProtocol(
     images=_PAPER_IMAGES,
     batches=Batches(size=8, seed=None),
     own_probe=100,
+    own_unlabelled=5000,
     knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
     fewshot=replace(_FEW_SHOT, penalties=()),
     linear=_LINEAR,
@@ -202,6 +210,7 @@ PAPER = EvaluationProtocol(
     cost=_COST,
     residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
     locality=LocalityRule(block=1, blocks=5),
+    label_free=LabelFreeRule(neighbours=10),
     objects_left_out=1,
     parts_as_objects=True,
     parts_by_partition=True,

@@ -26,6 +26,9 @@ class TaskEntry:
         analysis: Whether its numbers describe a backbone and do not rank it: they have a page of their own
             and are no column of the best-layer table.
         default: Whether it is run where no task is named.
+        labels: Whether it needs the classes of its images; of the role ``classification`` alone, whose images
+            may have none.
+        unlabelled: Whether it is run on images without classes where no task is named.
         bind: Joins it with the data of its role; None for the tasks of this package, whose table is in
             `benchmark.plan.problems`.
     """
@@ -39,6 +42,8 @@ class TaskEntry:
     measures: str
     analysis: bool = False
     default: bool = True
+    labels: bool = True
+    unlabelled: bool = False
     bind: Callable[..., Any] | None = None
 
     @property
@@ -155,6 +160,8 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=("CKA",),
         asks="Do two layers see the same images as similar?",
         measures="CKA: 1 for the same similarities, 0 for unrelated ones",
+        labels=False,
+        unlabelled=True,
     ),
     TaskEntry(
         name="attention-maps",
@@ -169,6 +176,7 @@ TASKS: tuple[TaskEntry, ...] = (
         measures="map-centre-distance: mean distance of the attention from the image's centre, unit square",
         analysis=True,
         default=False,
+        labels=False,
     ),
     TaskEntry(
         name="attention-distance",
@@ -183,6 +191,7 @@ TASKS: tuple[TaskEntry, ...] = (
         measures="attention-distance: mean distance from a patch to what it attends to, on the unit square",
         analysis=True,
         default=False,
+        labels=False,
     ),
     TaskEntry(
         name="attention-shares",
@@ -194,6 +203,7 @@ TASKS: tuple[TaskEntry, ...] = (
         measures="entropy: of the attention of a token over all tokens, as a share of the largest",
         analysis=True,
         default=False,
+        labels=False,
     ),
     TaskEntry(
         name="localisation",
@@ -206,6 +216,7 @@ TASKS: tuple[TaskEntry, ...] = (
         "the patch at its own place; 0.5 by chance",
         analysis=True,
         default=False,
+        labels=False,
     ),
     TaskEntry(
         name="saliency",
@@ -229,6 +240,7 @@ TASKS: tuple[TaskEntry, ...] = (
         "over the side of the image; 0.399 where all pixels count alike",
         analysis=True,
         default=False,
+        labels=False,
     ),
     TaskEntry(
         name="inspect",
@@ -258,6 +270,7 @@ TASKS: tuple[TaskEntry, ...] = (
         measures="norm-ratio: length of what skips half a block, over the length of what that half adds",
         analysis=True,
         default=False,
+        labels=False,
     ),
     TaskEntry(
         name="residual-cka",
@@ -269,6 +282,7 @@ TASKS: tuple[TaskEntry, ...] = (
         measures="cka-skip-branch: CKA of what skips half a block with what that half adds",
         analysis=True,
         default=False,
+        labels=False,
     ),
     TaskEntry(
         name="locality",
@@ -280,6 +294,7 @@ TASKS: tuple[TaskEntry, ...] = (
         measures="locality-rho: rank correlation of how far heads look and their CKA with a ConvNet",
         analysis=True,
         default=False,
+        labels=False,
     ),
     TaskEntry(
         name="token-probes",
@@ -292,6 +307,24 @@ TASKS: tuple[TaskEntry, ...] = (
         "from 10 images a class; the mean over tokens",
         analysis=True,
         default=False,
+    ),
+    TaskEntry(
+        name="label-free",
+        role="classification",
+        title="criteria of layers that need no labels",
+        data="ImageNet-50, or images without labels",
+        metrics=(
+            *("effective-rank", "rankme", "cka-to-last", "neighbours-to-last"),
+            *("view-neighbours", "view-top1"),
+        ),
+        asks="Which layers spread images over many directions, are like the last one, and see an image and "
+        "its mirror image alike? None of it is an accuracy.",
+        measures="effective-rank: over how many directions the vectors of the images are spread; exp of the "
+        "entropy of their singular values",
+        analysis=True,
+        default=False,
+        labels=False,
+        unlabelled=True,
     ),
     TaskEntry(
         name="cost",
@@ -318,16 +351,19 @@ DEPENDS_ON_LOAD = (
 )
 """Metrics that no two runs measure alike."""
 
+WITHOUT_LABELS = tuple(task for task in TASKS if task.unlabelled)
+"""Tasks that are run by default on images without classes."""
+
 INSIDE = "inside"
-"""Stands for all analyses of the registry where tasks are named."""
+"""Stands for the registry's analyses where tasks are named, but for those of `WITHOUT_LABELS`."""
 
 
 def find_tasks(names: Sequence[str]) -> tuple[TaskEntry, ...]:
     """Tasks of those names; those run by default if none is given.
 
     Args:
-        names: Names of the registry, ``inside`` for all of its analyses, or ``module:name`` of an entry of
-            somebody's own, with `TaskEntry.bind`.
+        names: Names of the registry, ``inside`` for its analyses of what goes on inside, or ``module:name``
+            of an entry of somebody's own, with `TaskEntry.bind`.
 
     Returns:
         Those of the registry in its order, then the others in the order given.
@@ -345,7 +381,7 @@ def find_tasks(names: Sequence[str]) -> tuple[TaskEntry, ...]:
 
 def _asked(task: TaskEntry, names: Sequence[str]) -> bool:
     """Whether a task of the registry is among those names."""
-    return task.name in names or (task.analysis and INSIDE in names)
+    return task.name in names or (task.analysis and not task.unlabelled and INSIDE in names)
 
 
 def _own(reference: str) -> TaskEntry:

@@ -6,14 +6,16 @@ through a backbone twice.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.base import Group, Source
-from tasks.datasets.base import Classification, ClassImages, Coverage, Regions, Sample
-from zoo.view.views import View
+from tasks.datasets.base import Classification, Coverage, Regions, Sample, Unlabelled
+from zoo.view.views import Mirrored, View
 
 ANY_SIZE = (256, 256)
 """Stands for the size of any image: views of a classification dataset show all at one size."""
@@ -60,6 +62,34 @@ def batch_slices(positions: Sequence[int], size: int, least: int) -> list[slice]
     return [batch for batch in batches if batch.stop - batch.start >= least]
 
 
+class ProbeSources(Protocol):
+    """Where the vectors of some images are that are looked at for more than their classes."""
+
+    @property
+    def probe(self) -> Source:
+        """The images, cut into batches; a group holds one or several whole ones."""
+        ...
+
+    @property
+    def probe_order(self) -> NDArray[np.int64]:
+        """Index into all images of the dataset of each of them, in the order of the source."""
+        ...
+
+    @property
+    def batches(self) -> Batches:
+        """How they are cut."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class UnlabelledSources:
+    """Where the vectors of images without classes are: as `ProbeSources`."""
+
+    probe: Source
+    probe_order: NDArray[np.int64]
+    batches: Batches
+
+
 @dataclass(frozen=True, slots=True)
 class ClassificationSources:
     """Where the vectors of a classification dataset's images are.
@@ -82,20 +112,31 @@ class ClassificationSources:
 
 
 @dataclass(frozen=True)
-class ProbedClasses:
-    """A classification dataset and its probe subset.
+class ProbedImages:
+    """Images, with or without classes, and those of them that CKA and analyses look at.
 
     Attributes:
         images: The dataset.
         where: Its sources.
-        labels: Class of each probe image, in the order of its source.
         coverage: How complete the probe subset is.
+    """
+
+    images: Classification | Unlabelled
+    where: ProbeSources
+    coverage: Coverage
+
+
+@dataclass(frozen=True)
+class ProbedClasses(ProbedImages):
+    """A classification dataset and its probe subset.
+
+    Attributes:
+        labels: Class of each probe image, in the order of its source.
     """
 
     images: Classification
     where: ClassificationSources
     labels: NDArray[np.int64]
-    coverage: Coverage
 
 
 @dataclass(frozen=True)
@@ -117,15 +158,10 @@ def classification_sources(
 ) -> ClassificationSources:
     """Sources of a dataset whose probe subset has those indices into ``data.train``."""
     order = np.sort(probe)[batches.order(len(probe))]
-    joint = batches.size * max(1, JOINT // batches.size)
-    groups = tuple(
-        Group(f"batch-{number:04d}", _take(data.train, order[start : start + joint]))
-        for number, start in enumerate(range(0, len(order), joint))
-    )
     rest = np.setdiff1d(np.arange(len(data.train.samples), dtype=np.int64), probe)
     return ClassificationSources(
-        probe=Source(f"{data.name}/train-probe", groups, view, joint=True, skip_unreadable=True),
-        rest=_stored(f"{data.name}/train-rest", _take(data.train, rest), view) if len(rest) else None,
+        probe=_batched(f"{data.name}/train-probe", _take(data.train.samples, order), view, batches),
+        rest=_stored(f"{data.name}/train-rest", _take(data.train.samples, rest), view) if len(rest) else None,
         val=_stored(f"{data.name}/val", data.val.samples, view),
         probe_order=order,
         rest_order=rest,
@@ -133,10 +169,36 @@ def classification_sources(
     )
 
 
+def unlabelled_sources(data: Unlabelled, most: int, view: View, batches: Batches) -> UnlabelledSources:
+    """Sources of images without classes; of more than ``most`` those are looked at whose keys hash lowest."""
+    chosen = np.arange(len(data.samples), dtype=np.int64)
+    if len(chosen) > most:
+        hashes = [blake2b(sample.key.encode(), digest_size=8).digest() for sample in data.samples]
+        chosen = np.sort(np.array(sorted(chosen, key=lambda index: hashes[index])[:most], np.int64))
+    order = chosen[batches.order(len(chosen))]
+    probe = _batched(f"{data.name}/images", _take(data.samples, order), view, batches)
+    return UnlabelledSources(probe, order, batches)
+
+
+def mirrored(source: Source) -> Source:
+    """The same images, each shown as in a mirror: a source of its own."""
+    return replace(source, name=f"{source.name}-mirrored", view=Mirrored(source.view), joint=False)
+
+
+def _batched(name: str, samples: Sequence[Sample], view: View, batches: Batches) -> Source:
+    """A source of images in the order in which they are cut into batches, whole ones in a group."""
+    joint = batches.size * max(1, JOINT // batches.size)
+    groups = tuple(
+        Group(f"batch-{number:04d}", tuple(samples[start : start + joint]))
+        for number, start in enumerate(range(0, len(samples), joint))
+    )
+    return Source(name, groups, view, joint=True, skip_unreadable=True)
+
+
 def _stored(name: str, samples: tuple[Sample, ...], view: View) -> Source:
     """A source of images that are left out where they cannot be read."""
     return Source(name, chunks(samples, CHUNK), view, skip_unreadable=True)
 
 
-def _take(images: ClassImages, indices: NDArray[np.int64]) -> tuple[Sample, ...]:
-    return tuple(images.samples[index] for index in indices)
+def _take(samples: Sequence[Sample], indices: NDArray[np.int64]) -> tuple[Sample, ...]:
+    return tuple(samples[index] for index in indices)

@@ -83,6 +83,8 @@ def write_vectors(request: Request, report: Reporter) -> Written:
     require_writable(request.output, request.cache)
     backbones = find_backbones(request, suite, report)
     plan = make_plan(PlanRecipe(backbones, request.tasks, find_data(request, suite, protocol, report)))
+    for line in plan.tasks.understood:
+        report.say(line)
     tasks = _with_vectors(plan, named=bool(request.tasks))
 
     images = {one.key: signature(one.source) for one in plan.passes if one.vectors}

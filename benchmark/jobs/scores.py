@@ -11,16 +11,17 @@ from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import ScoreJob
 from benchmark.jobs.passes import Passed
-from benchmark.plan.bound import AnalysisTask, BoundTask, FedTask, MeasuredTask, VectorTask
+from benchmark.plan.bound import AnalysisTask, BoundTask, FedTask, MeasuredTask, VectorsTask, VectorTask
 from benchmark.plan.plan import Plan, patch_tokens
 from benchmark.scores.assess import assess_outcomes, measured_items
-from benchmark.scores.layers import find, score_measurements, score_vectors
+from benchmark.scores.layers import describe_vectors, find, score_measurements, score_vectors
 from benchmark.scores.records import Scored, to_records
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.items import write_items
 from leaderboards.records.record import to_frame, write_frame
 from tasks.base import Findings, LayerOutcome, Outcome
 from tasks.checks import nothing_read
+from zoo.spec import Layer
 
 
 def run_scores(plan: Plan, jobs: Sequence[ScoreJob], passed: Passed, report: Reporter) -> tuple[Failure, ...]:
@@ -30,10 +31,12 @@ def run_scores(plan: Plan, jobs: Sequence[ScoreJob], passed: Passed, report: Rep
     if not todo:
         return ()
     vector = [task for task in plan.tasks.vector if task.key in todo]
+    described = [task for task in plan.tasks.described if task.key in todo]
     measured = [task for task in plan.tasks.measured if task.key in todo]
     analyses = [task for task in plan.tasks.analyses if task.key in todo]
     steps: list[tuple[BoundTask, Callable[[], None]]] = [
         *((task, partial(_score_vectors, plan, task, todo[task.key])) for task in vector),
+        *((task, partial(_describe_vectors, plan, task, todo[task.key])) for task in described),
         *((task, partial(_score_measured, task, todo[task.key], passed.refusals)) for task in measured),
         *((task, partial(_find, task, todo[task.key], passed.refusals)) for task in analyses),
     ]
@@ -58,6 +61,19 @@ def _score_vectors(plan: Plan, task: VectorTask, job: ScoreJob) -> None:
     patches = {layer: patch_tokens(spec, view, layer) for layer in setup.layers} if task.all_tokens else None
     outcomes = score_vectors(task.problem, readers, setup.layers, workers, setup.device, patches)
     unreadable = sum(int((~reader.shown).sum()) for reader in readers.values())
+    _keep(task, job, outcomes, unreadable, begin)
+
+
+def _describe_vectors(plan: Plan, task: VectorsTask, job: ScoreJob) -> None:
+    """Describe stored vectors, every layer and pooling beside the last block."""
+    begin = perf_counter()
+    readers, setup = readers_of(plan, job), job.setup
+    end = Layer(setup.spec.depth)
+    last = end if end in setup.kept else None
+    outcomes = describe_vectors(
+        task.problem, readers, setup.layers, last, setup.request.workers, setup.device
+    )
+    unreadable = sum(int((~reader.shown).sum()) for reader in readers.values()) // len(readers)
     _keep(task, job, outcomes, unreadable, begin)
 
 

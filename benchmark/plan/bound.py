@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmark.plan.identity import ground_truth, identity, short_digest
 from leaderboards.records.files import task_key
-from tasks.analyses.base import GradientProblem, WeightsProblem
+from tasks.analyses.base import GradientProblem, VectorsAnalysis, WeightsProblem
 from tasks.analyses.cost import CostProblem
 from tasks.base import AnalysisProblem, MeasuredProblem, ScoredProblem, Source, VectorProblem
 from tasks.comparing import ComparisonProblem
@@ -53,9 +53,14 @@ class Unbound:
 
 @dataclass
 class BoundTasks:
-    """Tasks with data by kind, those whose data is not there, and those whose data is wrong."""
+    """Tasks with data by kind, those whose data is not there, and those whose data is wrong.
+
+    Attributes:
+        understood: What was found in each folder of the user's own images, in words.
+    """
 
     vector: "list[VectorTask]" = field(default_factory=list)
+    described: "list[VectorsTask]" = field(default_factory=list)
     measured: "list[MeasuredTask]" = field(default_factory=list)
     analyses: "list[AnalysisTask]" = field(default_factory=list)
     gradients: "list[GradientTask]" = field(default_factory=list)
@@ -64,11 +69,12 @@ class BoundTasks:
     costs: "list[CostTask]" = field(default_factory=list)
     absent: list[Unbound] = field(default_factory=list)
     broken: list[Unbound] = field(default_factory=list)
+    understood: list[str] = field(default_factory=list)
 
     @property
     def scored(self) -> "list[BoundTask]":
         """Tasks that give scores of one backbone, in the order of the registry as far as they are in it."""
-        return [*self.vector, *self.measured, *self.analyses]
+        return [*self.vector, *self.described, *self.measured, *self.analyses]
 
     @property
     def asked(self) -> "list[BoundTask]":
@@ -157,6 +163,27 @@ class VectorTask(BoundTask):
     def join(self, tasks: BoundTasks) -> None:
         """Put it where tasks of its kind are."""
         tasks.vector.append(self)
+
+
+@dataclass(frozen=True, eq=False)
+class VectorsTask(BoundTask):
+    """An analysis of stored vectors."""
+
+    problem: VectorsAnalysis
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of everything but the features that decides its numbers."""
+        return self.problem.fingerprint
+
+    @property
+    def vector_sources(self) -> tuple[Source, ...]:
+        """Sources whose stored vectors it takes."""
+        return self.problem.sources
+
+    def join(self, tasks: BoundTasks) -> None:
+        """Put it where tasks of its kind are."""
+        tasks.described.append(self)
 
 
 @dataclass(frozen=True, eq=False)

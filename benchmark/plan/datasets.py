@@ -1,7 +1,7 @@
 """Where data is, and how the dataset of each role is read: one function a role, in one table."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -9,20 +9,42 @@ from typing import Any
 
 from benchmark.plan.bound import BoundTasks, Unbound
 from benchmark.plan.identity import own_name
-from benchmark.plan.limits import limit_classes, limit_keypoints, limit_regions, limit_retrieval, limit_videos
+from benchmark.plan.limits import (
+    limit_classes,
+    limit_keypoints,
+    limit_regions,
+    limit_retrieval,
+    limit_unlabelled,
+    limit_videos,
+)
 from benchmark.plan.location import DataLocation
 from benchmark.plan.problems import PROBLEMS
-from tasks.datasets.base import Classification, Keypoints, Regions, Retrieval, Videos
+from tasks.datasets.base import (
+    Classification,
+    Count,
+    Coverage,
+    Keypoints,
+    Regions,
+    Retrieval,
+    Unlabelled,
+    Videos,
+)
 from tasks.datasets.coco import read_coco
 from tasks.datasets.davis import read_davis
-from tasks.datasets.folder import read_folder
-from tasks.datasets.hub import read_hub_dataset
+from tasks.datasets.folder import OwnImages
 from tasks.datasets.imagenet import probe_subset, read_imagenet
+from tasks.datasets.own import read_own
 from tasks.datasets.partimagenet import read_partimagenet
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.datasets.spair import read_spair
-from tasks.registry import Role, TaskEntry
-from tasks.sources import ClusteredRegions, ProbedClasses, classification_sources
+from tasks.registry import INSIDE, Role, TaskEntry
+from tasks.sources import (
+    ClusteredRegions,
+    ProbedClasses,
+    ProbedImages,
+    classification_sources,
+    unlabelled_sources,
+)
 from zoo.errors import InputError, MissingDataError
 
 Read = Callable[[], Any]
@@ -36,8 +58,10 @@ def imagenet(at: DataLocation, folder: Path) -> ProbedClasses:
     return _probed(at, data, data.name, (entry.probe_wnids, entry.probe_per_class))
 
 
-def own_images(at: DataLocation, data: Classification, name: str) -> ProbedClasses:
+def own_images(at: DataLocation, data: OwnImages, name: str) -> ProbedImages:
     """Choose the probe subset of the user's own images, which records call by that name."""
+    if isinstance(data, Unlabelled):
+        return _unlabelled(at, data, name)
     return _probed(at, data, name, (None, at.protocol.own_probe))
 
 
@@ -53,10 +77,17 @@ def _probed(
     probe = probe_subset(data, *probed)
     where = classification_sources(data, probe.indices, at.protocol.images, at.protocol.batches)
     labels = data.train.labels[where.probe_order]
-    return ProbedClasses(replace(data, name=name), where, labels, probe.coverage)
+    return ProbedClasses(replace(data, name=name), where, probe.coverage, labels)
 
 
-def own_datasets(locations: Sequence[str]) -> dict[str, Classification]:
+def _unlabelled(at: DataLocation, data: Unlabelled, name: str) -> ProbedImages:
+    """Images without classes, of which as many are looked at as the protocol says."""
+    data = limit_unlabelled(data, at.limit) if at.limit else data
+    where = unlabelled_sources(data, at.protocol.own_unlabelled, at.protocol.images, at.protocol.batches)
+    return ProbedImages(replace(data, name=name), where, Coverage((Count("images", len(where.probe_order)),)))
+
+
+def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[str, OwnImages]:
     """The user's own datasets by the names that records call them by, all read, before any work.
 
     Datasets that are called alike, such as two folders of one name, are called by these names in their
@@ -65,11 +96,10 @@ def own_datasets(locations: Sequence[str]) -> dict[str, Classification]:
     Raises:
         InputError: One is not there or cannot be read, or two hold the same images under the same name.
     """
-    found: dict[str, Classification] = {}
+    found: dict[str, OwnImages] = {}
     given: dict[str, str] = {}
     for location in locations:
-        hub = location.startswith("hf:")
-        data = read_hub_dataset(location) if hub else read_folder(Path(location))
+        data = read_own(location, labels)
         name = own_name(data)
         if name in found:
             raise InputError(f"--images names the same images twice: {given[name]} and {location}")
@@ -139,7 +169,7 @@ def _one(read: Callable[[DataLocation, Path], Any]) -> Callable[[DataLocation], 
 def _classification(at: DataLocation) -> list[Read]:
     if not at.images:
         return [] if at.data is None else [partial(imagenet, at, at.data)]
-    return [partial(own_images, at, data, name) for name, data in own_datasets(at.images).items()]
+    return [partial(own_images, at, data, name) for name, data in own_datasets(at.images, at.labels).items()]
 
 
 def _retrieval(at: DataLocation) -> list[Read]:
@@ -166,37 +196,58 @@ READERS: Mapping[Role, Callable[[DataLocation], list[Read]]] = {
 """For each role, what reads each of its datasets."""
 
 
-def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, named: bool) -> BoundTasks:
+def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collection[str]) -> BoundTasks:
     """Join tasks with data; each dataset is read once for all tasks that need it.
 
     Args:
         at: Where the data is.
         tasks: The tasks.
-        named: Whether the user named them; absent data is then an error.
+        names: What the user named, if anything: names of tasks, whose absent data is then an error, and of
+            groups of tasks, of which those are run that have data.
 
     Raises:
         InputError: A named task has no data, or no task has any.
     """
+    named = bool(names)
     bound = BoundTasks()
     readers = {role: [cache(read) for read in READERS[role](at)] for role in {task.role for task in tasks}}
+    if at.images:
+        found = [read().images for read in readers.get("classification", ())]
+        bound.understood += [f"{images.name}: {images.coverage}" for images in found]
     for task in tasks:
         if named and not readers[task.role]:
             bound.absent.append(Unbound(task.name, "needs more than the class labels that --images has"))
         for read in readers[task.role]:
             try:
-                (task.bind or PROBLEMS[task.name])(task, read(), at.protocol).join(bound)
+                data = read()
+                if _serves(task, data, named=named):
+                    (task.bind or PROBLEMS[task.name])(task, data, at.protocol).join(bound)
             except MissingDataError as error:
                 bound.absent.append(Unbound(task.name, str(error)))
             except InputError as error:
                 bound.broken.append(Unbound(task.name, str(error)))
-    _require_something(bound, named=named)
+    grouped = {one.name for one in tasks if INSIDE in names and one.analysis} - {*names}
+    _require_something(bound, {one.name for one in tasks if named} - grouped, named=named)
     return bound
 
 
-def _require_something(bound: BoundTasks, *, named: bool) -> None:
+def _serves(task: TaskEntry, data: object, *, named: bool) -> bool:
+    """Whether a task is run on some data: not on labelled images where it is for others by default.
+
+    Raises:
+        MissingDataError: It needs labels that are not there.
+    """
+    if not isinstance(data, ProbedImages) or isinstance(data, ProbedClasses):
+        return named or task.default
+    if task.labels:
+        raise MissingDataError(f"needs class labels, which {data.images.name} does not have")
+    return named or task.unlabelled
+
+
+def _require_something(bound: BoundTasks, required: Collection[str], *, named: bool) -> None:
     served = {one.subject.entry.name for one in bound.every} | {one.task for one in bound.broken}
-    lacking = [str(one) for one in bound.absent if one.task not in served]
-    if named and lacking:
+    lacking = [str(one) for one in bound.absent if one.task not in served and one.task in required]
+    if lacking:
         raise InputError(f"data of a task that was asked for is not there: {'; '.join(lacking)}")
     if not any(named or task.sources for task in bound.every):  # what needs no data is not worth a run
         problems = [str(one) for one in bound.broken or bound.absent]

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Protocol
 
 from tasks.base import Source, digest
-from tasks.datasets.base import Classification, FileSample, Sample, UnreadableImageError, Videos
+from tasks.datasets.base import (
+    Classification,
+    FileSample,
+    Sample,
+    Unlabelled,
+    UnreadableImageError,
+    Videos,
+)
 
 DIGITS = 8
 """Hexadecimal digits of a short digest: of a thousand datasets two agree once in ten thousand times."""
@@ -50,11 +57,17 @@ def ground_truth(task: Task) -> object:
     return task.fingerprint
 
 
-def own_name(data: Classification) -> str:
+def own_name(data: Classification | Unlabelled) -> str:
     """Name of the user's own dataset: as the user calls it, on one line, and the digest of its content."""
     name = "".join(mark if mark.isprintable() else " " for mark in data.name)
-    parts = [(part.classes, part.labels.tolist(), _read(part.samples)) for part in (data.train, data.val)]
-    return f"{' '.join(name.split())}-{short_digest(parts)}"
+    return f"{' '.join(name.split())}-{short_digest(_parts(data))}"
+
+
+def _parts(data: Classification | Unlabelled) -> list[object]:
+    """Classes, labels and contents of its splits, or the contents of all images."""
+    if isinstance(data, Unlabelled):
+        return [_read(data.samples)]
+    return [(part.classes, part.labels.tolist(), _read(part.samples)) for part in (data.train, data.val)]
 
 
 def _read(samples: Iterable[Sample]) -> list[str]:

@@ -11,6 +11,7 @@ from tasks.datasets.base import (
     Keypoints,
     Regions,
     Retrieval,
+    Unlabelled,
     Videos,
 )
 
@@ -23,6 +24,14 @@ def limit_classes(data: Classification, limit: int) -> Classification:
         return data
     note = f"limited to {_counted(limit, 'image')} a class: {used} were used"
     return replace(data, train=train, val=val, coverage=_noted(data.coverage, note))
+
+
+def limit_unlabelled(data: Unlabelled, limit: int) -> Unlabelled:
+    """The first ``limit`` images."""
+    if limit >= len(data.samples):
+        return data
+    note = f"limited to {_counted(limit, 'image')}"
+    return replace(data, samples=data.samples[:limit], coverage=_noted(data.coverage, note))
 
 
 def limit_retrieval(data: Retrieval, limit: int) -> Retrieval:

@@ -18,7 +18,8 @@ class DataLocation:
     Attributes:
         catalogue: Datasets of the suite.
         data: Folder that holds them; None for the user's own images.
-        images: Folders of class folders, and ``hf:`` datasets, that replace them all.
+        images: Folders of images, and ``hf:`` datasets, that replace them all.
+        labels: Table of the classes of the one folder of images (`tasks.datasets.folder`); None for none.
         limit: At most so many images a class, videos, pairs a category, images with regions, queries.
         protocol: Numbers of the tasks.
     """
@@ -28,6 +29,7 @@ class DataLocation:
     images: tuple[str, ...] = ()
     limit: int | None = None
     protocol: EvaluationProtocol = STANDARD
+    labels: Path | None = None
 
 
 def find_data(request: Request, suite: Suite, protocol: EvaluationProtocol, report: Reporter) -> DataLocation:
@@ -41,4 +43,4 @@ def find_data(request: Request, suite: Suite, protocol: EvaluationProtocol, repo
         data = mini_data(request.cache, request.workers, report)
     elif data is not None and not data.is_dir():
         raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
-    return DataLocation(suite.catalogue, data, request.images, request.limit, protocol)
+    return DataLocation(suite.catalogue, data, request.images, request.limit, protocol, request.labels)

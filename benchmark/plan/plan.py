@@ -8,7 +8,7 @@ from benchmark.plan.bound import BoundTask, BoundTasks
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
 from tasks.base import Source
-from tasks.registry import find_tasks
+from tasks.registry import WITHOUT_LABELS, find_tasks
 from tasks.sources import ANY_SIZE
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import Tiles, View, WholeFrame
@@ -124,7 +124,10 @@ def make_plan(recipe: PlanRecipe) -> Plan:
     Raises:
         InputError: There is no such task, or the data of one is not there, or none is.
     """
-    tasks = bind_tasks(recipe.location, find_tasks(recipe.tasks), named=bool(recipe.tasks))
+    asked = find_tasks(recipe.tasks)
+    if not recipe.tasks:
+        asked = tuple(dict.fromkeys((*asked, *WITHOUT_LABELS)))
+    tasks = bind_tasks(recipe.location, asked, names=recipe.tasks)
     return Plan(recipe, tasks, fewest_passes(tasks.every))
 
 

@@ -13,6 +13,7 @@ from benchmark.plan.bound import (
     InspectTask,
     MeasuredTask,
     Subject,
+    VectorsTask,
     VectorTask,
 )
 from tasks.analyses.attention_distance import AttentionDistance
@@ -20,6 +21,7 @@ from tasks.analyses.attention_maps import AttentionMapsProblem
 from tasks.analyses.attention_shares import AttentionShares
 from tasks.analyses.cost import CostProblem
 from tasks.analyses.inspect import InspectProblem
+from tasks.analyses.label_free import LabelFree
 from tasks.analyses.localisation import LocalisationProblem
 from tasks.analyses.locality import Locality
 from tasks.analyses.receptive_field import ReceptiveFieldProblem
@@ -38,7 +40,7 @@ from tasks.propagation import PropagationProblem
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry
 from tasks.retrieval import RetrievalProblem
-from tasks.sources import ClusteredRegions, ProbedClasses
+from tasks.sources import ClusteredRegions, ProbedClasses, ProbedImages
 
 Bind = Callable[[TaskEntry, Any, EvaluationProtocol], BoundTask]
 """Joins a task with the data of its role (`benchmark.plan.datasets`) by the rules of a protocol."""
@@ -47,21 +49,21 @@ Bind = Callable[[TaskEntry, Any, EvaluationProtocol], BoundTask]
 def knn(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
     """Bind k-NN to validation images and the bank of training images."""
     images = data.images
-    subject = Subject(entry, rules.name, images.name, "train, val", images.coverage)
+    subject = Subject(entry, rules.name, images.name, images.split, images.coverage)
     return VectorTask(subject, KnnProblem(images, data.where, rules.knn))
 
 
 def fewshot(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
     """Bind few-shot classification to validation and training images."""
     images = data.images
-    subject = Subject(entry, rules.name, images.name, "train, val", images.coverage)
+    subject = Subject(entry, rules.name, images.name, images.split, images.coverage)
     return VectorTask(subject, FewShotProblem(images, data.where, rules.fewshot), all_tokens=True)
 
 
 def linear(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
     """Bind the trained linear probe to validation and training images."""
     images = data.images
-    subject = Subject(entry, rules.name, images.name, "train, val", images.coverage)
+    subject = Subject(entry, rules.name, images.name, images.split, images.coverage)
     return VectorTask(subject, LinearProblem(images, data.where, rules.linear), all_tokens=True)
 
 
@@ -103,22 +105,22 @@ def cluster_part(entry: TaskEntry, data: ClusteredRegions, rules: EvaluationProt
     return _regions(entry, data, "parts", "train, val, test", rules)
 
 
-def cka(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> Comparison:
+def cka(entry: TaskEntry, data: ProbedImages, rules: EvaluationProtocol) -> Comparison:
     """Bind CKA to the probe subset."""
     return Comparison(_on_probe(entry, data, rules), CkaProblem(data.where, rules.cka))
 
 
-def attention_distance(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+def attention_distance(entry: TaskEntry, data: ProbedImages, rules: EvaluationProtocol) -> AnalysisTask:
     """Bind attention distance to the probe subset."""
     return AnalysisTask(_on_probe(entry, data, rules), AttentionDistance(data.where))
 
 
-def attention_maps(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+def attention_maps(entry: TaskEntry, data: ProbedImages, rules: EvaluationProtocol) -> AnalysisTask:
     """Bind average attention maps to the probe subset."""
     return AnalysisTask(_on_probe(entry, data, rules), AttentionMapsProblem(data.where, rules.maps))
 
 
-def attention_shares(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+def attention_shares(entry: TaskEntry, data: ProbedImages, rules: EvaluationProtocol) -> AnalysisTask:
     """Bind the shares of special tokens to the probe subset."""
     return AnalysisTask(_on_probe(entry, data, rules), AttentionShares(data.where))
 
@@ -129,12 +131,12 @@ def saliency(entry: TaskEntry, data: Regions, rules: EvaluationProtocol) -> Anal
     return AnalysisTask(subject, SaliencyProblem(data, rules.saliency))
 
 
-def localisation(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+def localisation(entry: TaskEntry, data: ProbedImages, rules: EvaluationProtocol) -> AnalysisTask:
     """Bind the similarity of tokens and image patches to the probe subset."""
     return AnalysisTask(_on_probe(entry, data, rules), LocalisationProblem(data.where, rules.localisation))
 
 
-def receptive_field(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> GradientTask:
+def receptive_field(entry: TaskEntry, data: ProbedImages, rules: EvaluationProtocol) -> GradientTask:
     """Bind receptive fields to a few images of the probe subset."""
     return GradientTask(_on_probe(entry, data, rules), ReceptiveFieldProblem(data.where, rules.fields))
 
@@ -149,17 +151,17 @@ def cost(entry: TaskEntry, data: None, rules: EvaluationProtocol) -> CostTask:
     return CostTask(Subject(entry, rules.name, "device", "", Coverage(())), CostProblem(rules.cost))
 
 
-def residuals(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+def residuals(entry: TaskEntry, data: ProbedImages, rules: EvaluationProtocol) -> AnalysisTask:
     """Bind norm ratios and cosines of residual sums to the probe subset."""
     return AnalysisTask(_on_probe(entry, data, rules), Residuals(data.where))
 
 
-def residual_cka(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> AnalysisTask:
+def residual_cka(entry: TaskEntry, data: ProbedImages, rules: EvaluationProtocol) -> AnalysisTask:
     """Bind CKA of skips, branches and outputs to the probe subset."""
     return AnalysisTask(_on_probe(entry, data, rules), ResidualCka(data.where, rules.residual_cka))
 
 
-def locality(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> Comparison:
+def locality(entry: TaskEntry, data: ProbedImages, rules: EvaluationProtocol) -> Comparison:
     """Bind the comparison of heads with ConvNets to the probe subset."""
     return Comparison(_on_probe(entry, data, rules), Locality(data.where, rules.locality))
 
@@ -168,6 +170,11 @@ def token_probes(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtoco
     """Bind probes of single tokens to the probe subset."""
     problem = TokenProbes(data.where, data.labels, rules.fewshot)
     return AnalysisTask(_on_probe(entry, data, rules), problem, "token")
+
+
+def label_free(entry: TaskEntry, data: ProbedImages, rules: EvaluationProtocol) -> VectorsTask:
+    """Bind the criteria that need no labels to the probe subset."""
+    return VectorsTask(_on_probe(entry, data, rules), LabelFree(data.where, rules.label_free))
 
 
 PROBLEMS: Mapping[str, Bind] = {
@@ -192,16 +199,19 @@ PROBLEMS: Mapping[str, Bind] = {
     "residual-cka": residual_cka,
     "locality": locality,
     "token-probes": token_probes,
+    "label-free": label_free,
     "cost": cost,
 }
 """By name of the task."""
 
 
-def _on_probe(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> Subject:
+def _on_probe(entry: TaskEntry, data: ProbedImages, rules: EvaluationProtocol) -> Subject:
     """A task on the probe subset, whose coverage says what was there of the whole dataset, too."""
-    notes = (*data.images.coverage.notes, *data.coverage.notes)
-    coverage: Coverage = replace(data.coverage, notes=notes)
-    return Subject(entry, rules.name, data.images.name, "train-probe", coverage)
+    whole = data.images.coverage
+    notes, remarks = (*whole.notes, *data.coverage.notes), (*whole.remarks, *data.coverage.remarks)
+    coverage: Coverage = replace(data.coverage, notes=notes, remarks=remarks)
+    split = "train-probe" if isinstance(data, ProbedClasses) else "images"
+    return Subject(entry, rules.name, data.images.name, split, coverage)
 
 
 def _regions(

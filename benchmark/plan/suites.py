@@ -1,12 +1,15 @@
 """Suites: which backbones run on which datasets by default. Imports no torch."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from pathlib import Path
 
 from benchmark.request import Request
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
+from tasks.datasets.folder import NO_LABELS
+from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K, RevisitedEntry
@@ -174,8 +177,7 @@ def images_suite(datasets: Iterable[str]) -> str:
 
 def choose_suite(request: Request) -> Suite:
     """The suite that was named, or the one that fits the data."""
-    if request.data is not None and request.images:
-        raise InputError("--data and --images exclude each other: the one replaces the other")
+    require_fitting(request.data, request.images, request.labels)
     real = request.data is not None or bool(request.images)
     suite = find_suite(request.suite) if request.suite else (STANDARD_SUITE if real else MINI_SUITE)
     if suite.embedded and real:
@@ -185,3 +187,20 @@ def choose_suite(request: Request) -> Suite:
     if not suite.embedded and not real:
         raise InputError(f"the suite {suite.name!r} needs the real datasets; give --data DIR")
     return suite
+
+
+def require_fitting(data: Path | None, images: Sequence[str], labels: Path | None) -> None:
+    """Raise InputError for data and images together, and for labels of none or several folders of images."""
+    if data is not None and images:
+        raise InputError("--data and --images exclude each other: the one replaces the other")
+    if labels is None:
+        return
+    if not images:
+        raise InputError("--labels says the classes of your own images; give their folder with --images DIR")
+    if any(location.startswith(PREFIX) for location in images):
+        raise InputError("--labels is for a folder of images; choose the columns of hf:ID with ?label=COLUMN")
+    if len(images) > 1 and labels != NO_LABELS:
+        raise InputError(
+            f"--labels is for one folder of images, found {len(images)}; put a metadata.csv with the same "
+            "columns into each folder"
+        )

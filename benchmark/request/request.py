@@ -14,6 +14,15 @@ StoreDtype = Literal["float32", "float16"]
 InterpolationChoice = Literal["auto", "huggingface", "dino", "timm"]
 """``auto``, or a rule of `zoo.load.positions`."""
 
+IMAGES = (
+    "Your own images, each folder a dataset of its own: class folders in any depth, with or without train "
+    "and val; images with a metadata.csv or --labels; images without classes; or hf:DATASET."
+)
+LABELS = (
+    "CSV file of the classes of --images DIR: columns file and label (and split), files relative to DIR; "
+    "none: folders are no classes."
+)
+
 Names = str | Path | Sequence[str | Path]
 Texts = str | Sequence[str]
 
@@ -49,9 +58,12 @@ class Request:
     )
     images: Option[Names, tuple[str, ...]] = Option(
         (),
-        "Your own images: folders of class folders, or hf:DATASET, each a dataset of its own.",
+        IMAGES,
         parsers.names,
         several=True,
+    )
+    labels: Option[str | Path | None, Path | None] = Option(
+        None, LABELS, parsers.optional_path, shown="DIR/metadata.csv, or the folders"
     )
     output: Option[str | Path, Path] = Option(
         "results", "Folder of records and tables.", parsers.path, short="-o"
@@ -117,4 +129,17 @@ class Request:
         "(.safetensors, .pth).",
         parsers.weights,
         several=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRequest:
+    """Which data to look at; the command ``check`` has exactly these options."""
+
+    data: Option[str | Path | None, Path | None] = Option(
+        None, "Folder that holds the real datasets.", parsers.optional_path
+    )
+    images: Option[Names, tuple[str, ...]] = Option((), IMAGES, parsers.names, several=True)
+    labels: Option[str | Path | None, Path | None] = Option(
+        None, LABELS, parsers.optional_path, shown="DIR/metadata.csv, or the folders"
     )

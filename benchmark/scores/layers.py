@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from benchmark.extraction.reader import MeasuredLayers, VectorReader
+from tasks.analyses.base import VectorsAnalysis
 from tasks.base import AnalysisProblem, Findings, LayerOutcome, Outcome, ScoredProblem, VectorProblem
 from zoo.spec import Layer
 
@@ -62,6 +63,37 @@ def score_vectors(
 
     size = sum(reader.bytes(*jobs[0]) for reader in needed.values()) if jobs else 0
     return _parallel(score, jobs, workers, size)
+
+
+def describe_vectors(
+    problem: VectorsAnalysis,
+    readers: Mapping[str, VectorReader],
+    layers: Sequence[Layer],
+    last: Layer | None,
+    workers: int,
+    device: torch.device,
+) -> list[LayerOutcome]:
+    """Outcomes of an analysis of stored vectors for every layer and stored pooling, in that order.
+
+    Args:
+        problem: What describes the vectors.
+        readers: Readers by name of the source.
+        layers: Layers to describe.
+        last: The last block; None where its vectors are not kept.
+        workers: Threads.
+        device: Where large products may run.
+    """
+    jobs = [(layer, pooling) for layer in layers for pooling in next(iter(readers.values())).poolings()]
+
+    def read(layer: Layer, pooling: str) -> dict[str, NDArray[np.float32]]:
+        return {name: reader.read(layer, pooling) for name, reader in readers.items()}
+
+    def describe(job: tuple[Layer, str]) -> LayerOutcome:
+        end = None if last is None else read(last, job[1])
+        return LayerOutcome(*job, problem.describe(read(*job), end, None if device.type == "cpu" else device))
+
+    size = 2 * sum(reader.bytes(*jobs[0]) for reader in readers.values()) if jobs else 0
+    return _parallel(describe, jobs, workers, size)
 
 
 def score_measurements(

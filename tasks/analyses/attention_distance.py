@@ -19,7 +19,7 @@ from tasks.checks import nothing_read
 from tasks.feeds import ATTENTION, AttentionFeed
 from tasks.metrics.arrays import Floats
 from tasks.metrics.attention import attention_distance, cell_distances
-from tasks.sources import ANY_SIZE, ClassificationSources
+from tasks.sources import ANY_SIZE, ProbeSources
 from zoo.features import AttentionMaps
 from zoo.spec import Layer
 from zoo.view.views import View
@@ -40,7 +40,7 @@ class AttentionDistance:
     heads, the two numbers are this package's. A grid of one cell has distance 0 and no ratio.
     """
 
-    where: ClassificationSources
+    where: ProbeSources
 
     @property
     def source(self) -> Source:

@@ -22,7 +22,7 @@ from tasks.metrics.attention_maps import (
 )
 from tasks.metrics.offsets import aligned_map, offset_index
 from tasks.metrics.rollout import fuse_heads, output_map, roll
-from tasks.sources import ClassificationSources
+from tasks.sources import ProbeSources
 from zoo.features import AttentionMaps
 from zoo.spec import Layer
 from zoo.view.views import View
@@ -54,7 +54,7 @@ class AttentionMapsProblem:
         rule: The numbers.
     """
 
-    where: ClassificationSources
+    where: ProbeSources
     rule: MapRule
 
     @property

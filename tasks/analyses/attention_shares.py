@@ -17,7 +17,7 @@ from tasks.base import Findings, Group, LayerOutcome, Measurements, Measurer, Ou
 from tasks.checks import nothing_read
 from tasks.feeds import ATTENTION, AttentionFeed
 from tasks.metrics.attention_maps import entropy
-from tasks.sources import ClassificationSources
+from tasks.sources import ProbeSources
 from zoo.features import AttentionMaps
 from zoo.spec import Layer
 from zoo.view.views import View
@@ -36,7 +36,7 @@ class AttentionShares:
     share of the largest. There are no numbers of a class token or of registers where there are none.
     """
 
-    where: ClassificationSources
+    where: ProbeSources
 
     @property
     def source(self) -> Source:

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.base import Findings, Source
+from tasks.base import Device, Findings, Outcome, Source
 from zoo.features import Weights
 from zoo.spec import Layer
 
@@ -29,6 +29,36 @@ class Fields:
     coarsest: tuple[int, int]
     images: int
     refused: Mapping[Layer, str]
+
+
+class VectorsAnalysis(Protocol):
+    """An analysis of stored vectors, which sees each layer beside the last block."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of everything but the features that decides its numbers."""
+        ...
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The sources whose vectors it needs, in a fixed order."""
+        ...
+
+    def describe(
+        self,
+        vectors: Mapping[str, NDArray[np.float32]],
+        last: Mapping[str, NDArray[np.float32]] | None,
+        device: Device = None,
+    ) -> Outcome:
+        """What it says of one layer and pooling.
+
+        Args:
+            vectors: For each source name, [images dim] in the source's order; a row of an image that could
+                not be read is NaN.
+            last: The same of the last block; None where its vectors are not kept.
+            device: Where large products may run; None for the CPU.
+        """
+        ...
 
 
 class GradientProblem(Protocol):

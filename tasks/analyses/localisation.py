@@ -40,7 +40,7 @@ from tasks.metrics.localisation import (
     token_patch_cka,
 )
 from tasks.metrics.similarity import SMALLEST_BATCH
-from tasks.sources import ClassificationSources, batch_slices
+from tasks.sources import ProbeSources, batch_slices
 from zoo.spec import Layer
 from zoo.view.views import View
 
@@ -77,7 +77,7 @@ class LocalisationProblem:
     those off the grid's border (``interior``) and those on it (``border``).
     """
 
-    where: ClassificationSources
+    where: ProbeSources
     rule: LocalisationRule
 
     @property

@@ -21,7 +21,7 @@ from tasks.feeds import HeadsOrBlocksFeed
 from tasks.metrics.attention import attention_distance, cell_distances
 from tasks.metrics.locality import FEWEST, HeadSubsets, subsets_of
 from tasks.metrics.similarity import gather
-from tasks.sources import ANY_SIZE, ClassificationSources
+from tasks.sources import ANY_SIZE, ProbeSources
 from zoo.features import AttentionMaps, LayerFeatures
 from zoo.spec import WHOLE_BACKBONE, BackboneSpec, Layer
 from zoo.view.views import View
@@ -54,7 +54,7 @@ class Locality:
     protocol: scaled ones do not add.
     """
 
-    where: ClassificationSources
+    where: ProbeSources
     rule: LocalityRule
 
     @property

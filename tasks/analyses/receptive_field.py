@@ -16,7 +16,7 @@ from tasks.analyses.base import Fields
 from tasks.base import Findings, Group, LayerOutcome, Outcome, Score, Source, digest
 from tasks.metrics.arrays import Floats
 from tasks.metrics.receptive import half_area, half_radius, share_inside
-from tasks.sources import ClassificationSources
+from tasks.sources import ProbeSources
 from zoo.spec import Layer, Tap
 
 TAPS: tuple[Tap, ...] = ("attention", "mid", "mlp", "branch", "block")
@@ -47,7 +47,7 @@ class ReceptiveFieldProblem:
     ``erf-centre-share``: share inside the centre cell of the coarsest grid.
     """
 
-    where: ClassificationSources
+    where: ProbeSources
     rule: ReceptiveFieldRule
 
     @cached_property

@@ -17,7 +17,7 @@ from tasks.checks import nothing_read
 from tasks.cka import CkaProblem, CkaRule
 from tasks.feeds import ResidualFeed, sums_of
 from tasks.metrics.similarity import CkaAccumulator
-from tasks.sources import ClassificationSources
+from tasks.sources import ProbeSources
 from zoo.spec import Layer, Tap
 from zoo.view.views import View
 
@@ -26,7 +26,7 @@ from zoo.view.views import View
 class ResidualCka:
     """Unbiased minibatch CKA of all skips with all branches, and of each with the outputs, in every block."""
 
-    where: ClassificationSources
+    where: ProbeSources
     rule: CkaRule
 
     @property

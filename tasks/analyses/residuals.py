@@ -18,7 +18,7 @@ from tasks.base import Findings, Group, Measurements, Measurer, Source, digest
 from tasks.checks import nothing_read
 from tasks.feeds import ResidualFeed, Sum, sums_of
 from tasks.metrics.residual import cosine, frobenius_ratio, norm_ratio
-from tasks.sources import ClassificationSources
+from tasks.sources import ProbeSources
 from zoo.spec import Layer
 from zoo.view.views import View
 
@@ -34,7 +34,7 @@ class Residuals:
     patches is above that of the class token.
     """
 
-    where: ClassificationSources
+    where: ProbeSources
 
     @property
     def source(self) -> Source:

@@ -101,10 +101,12 @@ class Coverage:
     Attributes:
         counts: One entry for each thing that is counted.
         notes: What a reader of the numbers must know, such as a replaced class list; each makes it partial.
+        remarks: How it was understood, such as a split that was made of it; that makes nothing partial.
     """
 
     counts: tuple[Count, ...]
     notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def partial(self) -> bool:
@@ -112,7 +114,7 @@ class Coverage:
         return bool(self.notes) or not all(count.complete for count in self.counts)
 
     def __str__(self) -> str:
-        return "; ".join([", ".join(str(count) for count in self.counts), *self.notes])
+        return "; ".join([", ".join(str(count) for count in self.counts), *self.remarks, *self.notes])
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +134,29 @@ class ClassImages:
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """A classification dataset: a bank (train) and queries (val) over the same classes."""
+    """A classification dataset: a bank (train) and queries (val) over the same classes.
+
+    Attributes:
+        name: Name of the dataset.
+        train: The bank.
+        val: The queries.
+        coverage: How complete it is.
+        split: What was read of it, for records; it says where ``val`` was made of ``train``.
+    """
 
     name: str
     train: ClassImages
     val: ClassImages
+    coverage: Coverage
+    split: str = "train, val"
+
+
+@dataclass(frozen=True, slots=True)
+class Unlabelled:
+    """Images without classes, in sorted key order."""
+
+    name: str
+    samples: tuple[Sample, ...]
     coverage: Coverage
 
 

@@ -8,6 +8,7 @@ from tasks.datasets.base import Coverage
 from tasks.datasets.coco import COCO_VAL2017, CocoEntry, read_coco
 from tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, read_davis
 from tasks.datasets.imagenet import IMAGENET, ImageNetEntry, read_imagenet
+from tasks.datasets.own import read_own
 from tasks.datasets.partimagenet import PARTIMAGENET, PartImageNetEntry, read_partimagenet
 from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K, RevisitedEntry, read_revisited
 from tasks.datasets.spair import SPAIR_71K_TEST, SpairEntry, read_spair
@@ -70,6 +71,18 @@ def inspect(data: Path, entry: DatasetEntry) -> Inspection:
     except InputError as error:
         return Inspection(entry.name, State.BROKEN, str(error))
     return Inspection(entry.name, State.PARTIAL if found.partial else State.COMPLETE, str(found), found)
+
+
+def inspect_images(location: str, labels: Path | None) -> Inspection:
+    """The same of the user's own images; arguments as of `read_own`."""
+    try:
+        found = read_own(location, labels)
+    except MissingDataError as error:
+        return Inspection(location, State.MISSING, str(error))
+    except InputError as error:
+        return Inspection(location, State.BROKEN, str(error))
+    state = State.PARTIAL if found.coverage.partial else State.COMPLETE
+    return Inspection(found.name, state, str(found.coverage), found.coverage)
 
 
 def coverage(data: Path, entry: DatasetEntry) -> Coverage:

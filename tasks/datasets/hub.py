@@ -10,8 +10,8 @@ from PIL import Image
 
 from tasks.datasets.base import Classification, ClassImages, Count, Coverage, UnreadableImageError, to_rgb
 from tasks.datasets.class_folders import class_labels, require_known_classes
-from tasks.datasets.folder import require_classes, require_splittable, split_names
 from tasks.datasets.hub_spec import HubSpec, parse_hub_spec
+from tasks.datasets.split import MADE, MADE_SPLIT, require_classes, require_splittable, split_names
 from zoo.errors import InputError
 from zoo.online import hub_answers, offline_unless
 from zoo.view.geometry import Box
@@ -100,7 +100,9 @@ def read_hub_dataset(spec: str) -> Classification:
         Count("train images", len(train.samples)),
         Count("val images", len(val.samples)),
     )
-    return Classification(spec, train, val, Coverage(counts))
+    made = queries is None
+    coverage = Coverage(counts, remarks=(MADE,) if made else ())
+    return Classification(spec, train, val, coverage, MADE_SPLIT if made else "train, val")
 
 
 def _load(spec: HubSpec) -> dict[str, Table]:

@@ -23,6 +23,7 @@ from benchmark.request import Request, default_cache, default_workers
 from benchmark.request.exchange import CompareRequest, ExportRequest, MergeRequest
 from benchmark.request.option import declared
 from benchmark.request.pages import LeaderboardRequest, ReproduceRequest
+from benchmark.request.request import CheckRequest
 from tests.benchmark.runs import command
 from zoo.errors import InputError
 
@@ -37,6 +38,7 @@ FORMS = pytest.mark.parametrize(
         (ExportRequest, "export"),
         (LeaderboardRequest, "leaderboard"),
         (ReproduceRequest, "reproduce"),
+        (CheckRequest, "check"),
     ],
 )
 
@@ -50,6 +52,7 @@ EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("data", ("folder",), "folder", Path("folder")),
     ("images", ("hf:a/b", "folder"), ["hf:a/b", Path("folder")], ("hf:a/b", "folder")),
     ("images", ("folder",), Path("folder"), ("folder",)),
+    ("labels", ("labels.csv",), "labels.csv", Path("labels.csv")),
     ("output", ("out",), "out", Path("out")),
     ("cache", ("cache",), Path("cache"), Path("cache")),
     ("device", ("cuda:1",), "cuda:1", "cuda:1"),

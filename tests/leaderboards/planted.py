@@ -57,6 +57,11 @@ def metrics() -> dict[str, list[tuple[str, dict[str, str], bool]]]:
             for pair in ("skip-branch", "skip-output")
             for tap in halves
         ],
+        "label-free": [
+            (name, {"tap": "block", "pooling": pooling}, False)
+            for name in ("effective-rank", "cka-to-last", "view-top1")
+            for pooling in ("cls", "mean")
+        ],
         "locality": [],
         "inspect": [],
     }

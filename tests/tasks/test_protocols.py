@@ -18,6 +18,7 @@ from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import REAL, Catalogue
 from tasks.analyses.attention_maps import AttentionMapsProblem, MapRule
 from tasks.analyses.inspect import InspectRule
+from tasks.analyses.label_free import LabelFreeRule
 from tasks.analyses.localisation import LocalisationRule
 from tasks.analyses.locality import LocalityRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
@@ -63,6 +64,7 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "images": (ResizeCrop(short=256, crop=224), ResizeCrop(short=224, crop=224)),
     "batches": (Batches(size=256, seed=0), Batches(size=8, seed=None)),
     "own_probe": (100, 100),
+    "own_unlabelled": (5000, 5000),
     "knn": (KnnRule(20, (10, 100, 200), 0.07), KnnRule(20, (10, 100, 200), 0.07)),
     "retrieval": (RetrievalRule(FitLongSide(224), True), RetrievalRule(ThumbnailCrop(224, 224), False)),
     "propagation": (
@@ -90,6 +92,7 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "inspect": (InspectRule(28), InspectRule(28)),
     "residual_cka": (CkaRule(("cls", "patch", "all"), False), CkaRule(("cls", "patch", "all"), True)),
     "locality": (LocalityRule(1, 5), LocalityRule(1, 5)),
+    "label_free": (LabelFreeRule(10), LabelFreeRule(10)),
     "objects_left_out": (0, 1),
     "parts_as_objects": (False, True),
     "parts_by_partition": (False, True),
@@ -170,7 +173,7 @@ FAKES: Catalogue = replace(
 
 
 def bound(data: Path, protocol: EvaluationProtocol, catalogue: Catalogue = FAKES) -> dict[str, BoundTask]:
-    found = bind_tasks(DataLocation(catalogue, data, protocol=protocol), find_tasks(()), named=True)
+    found = bind_tasks(DataLocation(catalogue, data, protocol=protocol), find_tasks(()), names=["knn"])
     assert not found.absent
     assert not found.broken
     return {one.subject.entry.name: one for one in found.every}
@@ -233,7 +236,9 @@ def test_saliency_looks_at_all_images_with_masks_through_the_view_of_classificat
     catalogue = replace(FAKES, objects=CocoEntry(images=7, first=4))
     for protocol in PROTOCOLS:
         at = DataLocation(catalogue, data, protocol=protocol)
-        found = bind_tasks(at, find_tasks(("saliency", "attention-maps")), named=True)
+        found = bind_tasks(
+            at, find_tasks(("saliency", "attention-maps")), names=["saliency", "attention-maps"]
+        )
         maps, objects, parts = found.analyses
         assert [one.subject.dataset for one in (objects, parts)] == ["coco-val2017", "partimagenet"]
         assert [len(one.problem.source.samples) for one in (objects, parts)] == [6, 18]

@@ -75,6 +75,28 @@ class ResizeCrop:
 
 
 @dataclass(frozen=True, slots=True)
+class Mirrored:
+    """What another view shows, left and right exchanged, pixel by pixel."""
+
+    view: View
+
+    def scaled(self, input_size: int, multiple: int) -> "Mirrored":
+        """The other view, scaled."""
+        return Mirrored(self.view.scaled(input_size, multiple))
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map, whose horizontal scale is negative."""
+        seen = self.view.geometry(size, box)
+        width, (left, top, right, bottom) = seen.size[0], seen.content
+        scale, offset = (-seen.scale[0], seen.scale[1]), (width - seen.offset[0], seen.offset[1])
+        return Geometry(scale, offset, seen.size, (width - right, top, width - left, bottom))
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8, as many as of the other view."""
+        return self.view.render(image, box).flip(-1)
+
+
+@dataclass(frozen=True, slots=True)
 class ThumbnailCrop:
     """Longer side shrunk to ``long``, then shorter side enlarged to ``crop``, then the centre square.
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from leaderboards.pages.blocks import Block
+from leaderboards.pages.inside.criteria import draw_label_free
 from leaderboards.pages.inside.evidence import Evidence
 from leaderboards.pages.inside.fields import draw_fields, draw_locality
 from leaderboards.pages.inside.heads import draw_distance
@@ -19,6 +20,7 @@ DRAWINGS: dict[str, Callable[[Evidence], list[Block]]] = {
     "attention-shares": draw_shares,
     "inspect": draw_weights,
     "locality": draw_locality,
+    "label-free": draw_label_free,
     "localisation": draw_localisation,
     "receptive-field": draw_fields,
     "residual-cka": draw_similarity,

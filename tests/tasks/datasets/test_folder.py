@@ -4,60 +4,163 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from PIL import Image
 
-from tasks.datasets.folder import read_folder, split_names
+from tasks.datasets.base import Classification, Unlabelled
+from tasks.datasets.folder import NO_CLASSES, NO_LABELS, read_folder
+from tasks.datasets.split import MADE, MADE_SPLIT
 from tests.fakes import write_fake_class_folders
 from tests.tasks.datasets.helpers import copy_shuffled, keys
 from zoo.errors import InputError
 
 
-@given(st.sets(st.text(min_size=1, max_size=8), min_size=2, max_size=40))
-def test_split_is_a_partition_with_a_fifth_of_queries(names: set[str]) -> None:
-    bank, queries = split_names(sorted(names))
-    assert sorted(bank + queries) == sorted(names)
-    assert bank
-    assert len(queries) == max(1, round(len(names) / 5))
-    assert split_names(sorted(names, reverse=True)) == (bank, queries)
+def pictures(folder: Path, count: int, ending: str = "png") -> Path:
+    """So many images of one pixel, each of its own colour."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for index in range(count):
+        Image.new("RGB", (1, 1), (index, 0, 0)).save(folder / f"{index}.{ending}")
+    return folder
 
 
-def test_split_is_the_same_for_ever() -> None:
-    assert split_names([f"{index}.jpg" for index in range(10)])[1] == ["1.jpg", "7.jpg"]
+def labelled(folder: Path, labels: Path | None = None) -> Classification:
+    """A folder of images with classes."""
+    found = read_folder(folder, labels)
+    assert isinstance(found, Classification)
+    return found
 
 
 def test_unsplit_folder(tmp_path: Path) -> None:
     write_fake_class_folders(tmp_path / "birds", classes=3, images=10)
-    dataset = read_folder(tmp_path / "birds")
+    dataset = labelled(tmp_path / "birds")
     assert dataset.name == "birds"
     assert (len(dataset.train.samples), len(dataset.val.samples)) == (24, 6)
     assert sorted(set(dataset.val.labels)) == [0, 1, 2]
     assert not dataset.coverage.partial
-    assert str(dataset.coverage) == "3 classes, 24 train images, 6 val images"
+    assert str(dataset.coverage) == (
+        "3 classes, 24 train images, 6 val images; classes from folders; val made of 20 % of each class of "
+        "train by the hash of file names, seed 0"
+    )
+    assert dataset.split == "train, val (20 % of each class, seed 0)"
     assert not set(keys(dataset.train.samples)) & set(keys(dataset.val.samples))
     copy_shuffled(tmp_path / "birds", tmp_path / "again")
-    assert keys(read_folder(tmp_path / "again").val.samples) == keys(dataset.val.samples)
+    assert keys(labelled(tmp_path / "again").val.samples) == keys(dataset.val.samples)
 
 
-@pytest.mark.parametrize("split", ["val", "test"])
+@pytest.mark.parametrize("split", ["val", "valid", "validation", "test", "Val"])
 def test_given_split_is_used(tmp_path: Path, split: str) -> None:
     write_fake_class_folders(tmp_path / "train", images=3)
     write_fake_class_folders(tmp_path / split, classes=2, images=1)
-    dataset = read_folder(tmp_path)
+    dataset = labelled(tmp_path)
     assert len(dataset.train.samples) == 9
     assert keys(dataset.val.samples) == [f"{split}/n0000000{i}/n0000000{i}_0.JPEG" for i in (1, 2)]
+    assert dataset.split == "train, val"
+    assert MADE not in dataset.coverage.remarks
 
 
-def test_train_without_queries(tmp_path: Path) -> None:
-    write_fake_class_folders(tmp_path / "train")
-    with pytest.raises(InputError, match="expected a folder val or test beside"):
+def test_val_before_test_which_is_left_out_and_said(tmp_path: Path) -> None:
+    for split in ("train", "val", "test"):
+        write_fake_class_folders(tmp_path / split, classes=2, images=2)
+    write_fake_class_folders(tmp_path / "more", classes=1, images=3)
+    dataset = labelled(tmp_path)
+    assert {key.split("/")[0] for key in keys(dataset.val.samples)} == {"val"}
+    assert dataset.coverage.notes == ("4 images of further splits left out",)
+    assert any("3 images beside train and val ignored" in one for one in dataset.coverage.remarks)
+
+
+def test_train_alone_is_split(tmp_path: Path) -> None:
+    write_fake_class_folders(tmp_path / "a" / "train", images=10)
+    write_fake_class_folders(tmp_path / "b", images=10)
+    alone, bare = labelled(tmp_path / "a"), labelled(tmp_path / "b")
+    assert alone.split == MADE_SPLIT
+    assert MADE in alone.coverage.remarks
+    assert not alone.coverage.partial
+    assert keys(alone.val.samples) == [f"train/{key}" for key in keys(bare.val.samples)]
+    write_fake_class_folders(tmp_path / "a" / "other")
+    with pytest.raises(
+        InputError, match=r"expected a folder val or test beside .*train, or nothing, found other"
+    ):
+        read_folder(tmp_path / "a")
+
+
+def test_one_image_more_moves_one_other_at_most(tmp_path: Path) -> None:
+    write_fake_class_folders(tmp_path, classes=2, images=12)
+    before = {*keys(labelled(tmp_path).val.samples)}
+    shutil.copy(tmp_path / "n00000001/n00000001_0.JPEG", tmp_path / "n00000001/new.jpg")
+    after = {*keys(labelled(tmp_path).val.samples)}
+    assert len(before ^ after) <= 2
+
+
+def test_a_class_is_the_path_of_its_folder_in_any_depth(tmp_path: Path) -> None:
+    for name in ("animal/cat", "animal/dog", "vehicle/road/Kätzchen"):
+        pictures(tmp_path / "photos" / name, 5, ending="JPG")
+    dataset = labelled(tmp_path / "photos")
+    assert dataset.train.classes == ("animal/cat", "animal/dog", "vehicle/road/Kätzchen")
+    assert "classes from folders, by their paths" in dataset.coverage.remarks
+    assert keys(dataset.train.samples) == sorted(keys(dataset.train.samples))
+    assert [dataset.train.classes[label] for label in dataset.train.labels] == [
+        key.rpartition("/")[0] for key in keys(dataset.train.samples)
+    ]
+    for split in ("train", "val"):
+        shutil.copytree(tmp_path / "photos", tmp_path / "both" / split)
+    nested = labelled(tmp_path / "both")
+    assert nested.val.classes == dataset.train.classes
+    assert len(nested.val.samples) == 15
+
+
+def test_a_class_folder_in_a_class_folder_is_refused(tmp_path: Path) -> None:
+    pictures(tmp_path / "cat", 2)
+    pictures(tmp_path / "cat" / "thumbs", 2)
+    pictures(tmp_path / "dog", 2)
+    with pytest.raises(
+        InputError, match=r"found images in cat and in cat/thumbs; move them, or say the classes"
+    ):
+        read_folder(tmp_path)
+
+
+def test_images_without_classes(tmp_path: Path) -> None:
+    pictures(tmp_path / "flat", 4)
+    (tmp_path / "flat" / ".hidden.jpg").write_bytes(b"")
+    (tmp_path / "flat" / "notes.TXT").write_text("")
+    data = read_folder(tmp_path / "flat")
+    assert isinstance(data, Unlabelled)
+    assert keys(data.samples) == [f"{index}.png" for index in range(4)]
+    assert str(data.coverage) == f"4 images; {NO_CLASSES}; 1 file that is no image ignored (notes.TXT)"
+    assert not data.coverage.partial
+    (tmp_path / "flat" / "mine.csv").write_text("file,label\n0,cat\n")
+    assert "flat/mine.csv would take classes from that file" in str(read_folder(tmp_path / "flat").coverage)
+    pictures(tmp_path / "years" / "2023", 2)
+    pictures(tmp_path / "years" / "2024", 2)
+    assert isinstance(read_folder(tmp_path / "years"), Classification)
+    without = read_folder(tmp_path / "years", NO_LABELS)
+    assert isinstance(without, Unlabelled)
+    assert keys(without.samples) == ["2023/0.png", "2023/1.png", "2024/0.png", "2024/1.png"]
+
+
+def test_splits_without_class_folders(tmp_path: Path) -> None:
+    for split in ("train", "test"):
+        pictures(tmp_path / split, 2)
+    with pytest.raises(
+        InputError, match=r"expected class folders in test and train of .*, found images directly"
+    ):
+        read_folder(tmp_path)
+    pictures(tmp_path / "train" / "cat", 2)
+    with pytest.raises(InputError, match=r"expected class folders in .*test, found images directly in it"):
+        read_folder(tmp_path)
+
+
+def test_no_image_at_all(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"expected images \(.jpg, .*\) below .*, found none$"):
+        read_folder(tmp_path)
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat" / "a.heic").write_text("")
+    with pytest.raises(InputError, match=r"found none but 1 file that is no image ignored \(cat/a.heic\)"):
         read_folder(tmp_path)
 
 
 def test_a_class_may_be_called_train(tmp_path: Path) -> None:
     write_fake_class_folders(tmp_path, classes=2)
     (tmp_path / "n00000002").rename(tmp_path / "train")
-    assert read_folder(tmp_path).train.classes == ("n00000001", "train")
+    assert labelled(tmp_path).train.classes == ("n00000001", "train")
 
 
 def test_class_with_one_image(tmp_path: Path) -> None:
@@ -69,7 +172,7 @@ def test_class_with_one_image(tmp_path: Path) -> None:
 
 def test_one_class(tmp_path: Path) -> None:
     write_fake_class_folders(tmp_path, classes=1)
-    with pytest.raises(InputError, match="expected at least 2 classes"):
+    with pytest.raises(InputError, match=r"expected at least 2 classes in .*, found 1; --labels none takes"):
         read_folder(tmp_path)
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from zoo.view.views import (
     FitLongSide,
     Letterbox,
+    Mirrored,
     ResizeCrop,
     ThumbnailCrop,
     Tiles,
@@ -32,6 +33,8 @@ VIEWS: tuple[View, ...] = (
     ThumbnailCrop(224, 224),
     WholeFrame(240, 16),
     Tiles(448, 224, multiple=16),
+    Mirrored(ResizeCrop(256, 224)),
+    Mirrored(Letterbox(224)),
 )
 SIZES = ((500, 375), (375, 500), (300, 300), (641, 427), (120, 90))
 
@@ -102,6 +105,12 @@ def test_scaled_views_have_sides_that_are_multiples(view: View, input_size: int,
         assert tiles.shape[2] % multiple == 0
         assert tiles.shape[3] % multiple == 0
         assert all(side % multiple == 0 for side in scaled.geometry(size).size)
+
+
+def test_a_mirrored_view_shows_the_same_pixels_from_the_other_side() -> None:
+    image, view = noise((90, 120)), ResizeCrop(256, 224)
+    assert torch.equal(Mirrored(view).render(image).flip(-1), view.render(image))
+    assert Mirrored(view).scaled(64, 8) == Mirrored(view.scaled(64, 8))
 
 
 def test_sizes_of_a_mini_backbone() -> None:

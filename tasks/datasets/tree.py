@@ -1,0 +1,104 @@
+"""All images below a folder, in any depth."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tasks.datasets.files import IMAGE_EXTENSIONS, require_text, some
+from zoo.errors import InputError
+
+Identity = tuple[int, int]
+"""Device and number of a folder, by which a file system tells it from others."""
+
+NO_FILE = "\0"
+"""Marks names that cannot be read; no name of a file holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageTree:
+    """The files below a folder but the hidden ones, by sorted paths relative to it, with ``/`` between names.
+
+    Attributes:
+        root: The folder.
+        images: Files that end as images do (`IMAGE_EXTENSIONS`), in any case of letters.
+        others: All other files; broken links are among them.
+        empty: Folders without a file or folder.
+    """
+
+    root: Path
+    images: tuple[str, ...]
+    others: tuple[str, ...]
+    empty: tuple[str, ...] = ()
+
+    def without(self, path: str) -> "ImageTree":
+        """The same without one of the other files."""
+        return replace(self, others=tuple(other for other in self.others if other != path))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How many files and folders are ignored, in words; nothing where there are none."""
+        said = []
+        if count := len(self.others):
+            noun = "file that is no image" if count == 1 else "files that are no images"
+            said.append(f"{count:,} {noun} ignored ({some(self.others, 2)})")
+        if count := len(self.empty):
+            said.append(
+                f"{count:,} empty {'folder' if count == 1 else 'folders'} ignored ({some(self.empty, 2)})"
+            )
+        return tuple(said)
+
+
+def read_tree(root: Path) -> ImageTree:
+    """The files below a folder; links to folders are followed.
+
+    Raises:
+        InputError: A folder cannot be read, a link leads back to a folder that holds it, or a name is no
+            text.
+    """
+    images: list[str] = []
+    others: list[str] = []
+    empty: list[str] = []
+    for path in _files(root, "", ()):
+        if path.endswith("/"):
+            empty.append(path)
+        elif path.lower().endswith(IMAGE_EXTENSIONS):
+            images.append(path)
+        else:
+            others.append(path.removesuffix(NO_FILE))
+    return ImageTree(root, tuple(sorted(images)), tuple(sorted(others)), tuple(sorted(empty)))
+
+
+def _files(folder: Path, prefix: str, above: tuple[Identity, ...]) -> Iterator[str]:
+    """Relative paths of the files below a folder, in no order.
+
+    What is no file, such as a broken link, ends with `NO_FILE`; an empty folder with ``/``.
+    """
+    try:
+        status = folder.stat()
+        own = (status.st_dev, status.st_ino)
+        with os.scandir(folder) as found:
+            entries = [entry for entry in found if not entry.name.startswith(".")]
+    except OSError as error:
+        raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
+    if own in above:
+        raise InputError(
+            f"expected folders that end, found the link {folder}, which leads back to a folder that holds "
+            "it; remove it"
+        )
+    if prefix and not entries:
+        yield prefix
+    for entry in entries:
+        name = require_text(entry.name, f"names of files in {str(folder)!a}")
+        if _is(entry, os.DirEntry.is_dir):
+            yield from _files(folder / name, f"{prefix}{name}/", (*above, own))
+        else:
+            yield f"{prefix}{name}" if _is(entry, os.DirEntry.is_file) else f"{prefix}{name}{NO_FILE}"
+
+
+def _is(entry: "os.DirEntry[str]", kind: "Callable[[os.DirEntry[str]], bool]") -> bool:
+    """Whether an entry, or what it links to, is of a kind; not if it links to itself."""
+    try:
+        return kind(entry)
+    except OSError:
+        return False

@@ -1,0 +1,232 @@
+"""Images of one's own in every form that is taken, from the folder to the pages."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import benchmark
+from benchmark.plan.datasets import bind_tasks, own_datasets
+from benchmark.plan.location import DataLocation
+from benchmark.plan.suites import MINI_SUITE
+from leaderboards.pages.inside.page import inside_page
+from tasks.datasets.files import IMAGE_EXTENSIONS
+from tasks.datasets.folder import NO_CLASSES, QUERY_SPLITS
+from tasks.datasets.label_table import FILE_COLUMNS, LABEL_COLUMNS, METADATA, SPLIT_COLUMN
+from tasks.datasets.split import MADE, MADE_SPLIT
+from tasks.protocols import STANDARD
+from tasks.registry import find_tasks
+from tests import fakes
+from tests.benchmark.runs import Tally, command, run
+from zoo.errors import InputError
+
+Capture = pytest.CaptureFixture[str]
+
+IMAGES = 14
+
+
+@pytest.fixture(scope="module")
+def flat(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Images of two kinds in one folder."""
+    root = tmp_path_factory.mktemp("flat")
+    fakes.write_fake_class_folders(root / "classes", classes=2, images=IMAGES // 2)
+    (root / "flat").mkdir()
+    for path in (root / "classes").rglob("*.JPEG"):
+        shutil.copy2(path, root / "flat" / path.name)
+    return root / "flat"
+
+
+def table(path: Path, flat: Path, ending: str = ".JPEG") -> Path:
+    lines = (f"{one.stem}{ending};{one.name[:9]}" for one in sorted(flat.glob("*.JPEG")))
+    path.write_text("\n".join(["file;label", *lines]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def without_labels(flat: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pd.DataFrame, Tally]:
+    """A run on images without classes, of what is run there by default."""
+    place = tmp_path_factory.mktemp("without")
+    with Tally().watching() as tally:
+        return place, run(place, ["mini-fs"], images=flat, layers="6,12,final", floor=True), tally
+
+
+def test_without_labels_what_needs_none_is_run(without_labels: tuple[Path, pd.DataFrame, Tally]) -> None:
+    _, records, tally = without_labels
+    assert records.attrs["failures"] == []
+    assert set(records["task"]) == {"cka", "label-free"}
+    assert set(records["split"]) == {"images"}
+    assert set(records["coverage"]) == {f"{IMAGES} images; {NO_CLASSES}"}
+    assert not records["partial"].any()
+    # once as they are and once mirrored; the random floor is described by no analysis
+    assert tally.rows == {
+        ("mini-fs", "flat/images"): IMAGES,
+        ("mini-fs", "flat/images-mirrored"): IMAGES,
+        ("mini-random", "flat/images"): IMAGES,
+    }
+
+
+def test_without_labels_each_layer_and_pooling_has_its_criteria(
+    without_labels: tuple[Path, pd.DataFrame, Tally],
+) -> None:
+    _, records, _ = without_labels
+    own = records[records["task"] == "label-free"]
+    assert own["analysis"].all()
+    places = set(zip(own["layer"], own["tap"], own["pooling"], strict=True))
+    taps = ((6, "block"), (12, "block"), (12, "final"))
+    assert places == {(*one, pooling) for one in taps for pooling in ("cls", "mean")}
+    assert np.isfinite(own["value"]).all()
+    last = own[(own["layer"] == 12) & (own["tap"] == "block")].set_index(["metric", "pooling"])["value"]
+    assert last["cka-to-last", "cls"] == pytest.approx(1)
+    assert last["neighbours-to-last", "mean"] == 100
+    other = records[(records["task"] == "cka") & (records["backbone"] == "mini-fs")]
+    pairs = other[(other["other"] == "mini-fs") & (other["layer"] == 6) & (other["other_tap"] == "block")]
+    for pooling in ("cls", "mean"):
+        of_task = pairs[(pairs["pooling"] == pooling) & (pairs["other_layer"] == 12)]["value"].item()
+        here = own[(own["layer"] == 6) & (own["metric"] == "cka-to-last") & (own["pooling"] == pooling)]
+        assert here["value"].item() == pytest.approx(of_task, abs=1e-5)
+    page = inside_page(records, records["suite"].iloc[0])
+    text = " ".join(str(block) for block in page.blocks)
+    assert "none of these criteria is an accuracy" in " ".join(text.split())
+
+
+def test_without_labels_a_second_run_shows_nothing_to_a_backbone(
+    without_labels: tuple[Path, pd.DataFrame, Tally], flat: Path
+) -> None:
+    place, records, _ = without_labels
+    with Tally().watching() as tally:
+        again = run(place, ["mini-fs"], images=flat, layers="6,12,final", floor=True)
+    assert (tally.loads, tally.rows.total()) == ([], 0)
+    assert (again["date"] == records["date"]).all()
+
+
+def test_without_labels_a_task_that_needs_some_is_wrong_usage(flat: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"knn: needs class labels, which flat-.* does not have"):
+        run(tmp_path, ["mini-fs"], "knn", "cka", images=flat)
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_labels_from_a_table_give_the_scores_of_class_folders(
+    capsys: Capture, flat: Path, tmp_path: Path
+) -> None:
+    labels = table(tmp_path / "labels.csv", flat, ending="")
+    options = ("-b", "mini-fs", "-t", "knn", "--layers", "12", "--workers", "1", "--no-floor")
+    folders = ("-o", tmp_path / "out", "--cache", tmp_path / "cache")
+    for images in ((flat, "--labels", labels), (flat.parent / "classes",)):
+        assert command(capsys, "run", "--images", *images, *options, *folders).code == 0
+    records = pd.concat(map(pd.read_parquet, (tmp_path / "out" / "records").rglob("*.parquet")))
+    top = records[(records["metric"] == "top-1") & (records["pooling"] == "cls")]
+    assert len(top) == 2
+    assert top["value"].iloc[0] == top["value"].iloc[1]
+    assert set(records["split"]) == {"train, val (20 % of each class, seed 0)"}
+    assert records["coverage"].str.contains(MADE, regex=False).all()
+
+
+def test_what_was_understood_is_said_in_a_line(capsys: Capture, flat: Path, tmp_path: Path) -> None:
+    labels = table(tmp_path / "labels.csv", flat)
+    line = f"2 classes, 12 train images, 2 val images; classes from labels.csv (file, label); {MADE}"
+    own = ("--images", flat, "--labels", labels)
+    for name in ("run", "features"):
+        options = ("-b", "mini-fs", "-t", "knn", "--layers", "1", "--workers", "1", "--limit", "6")
+        said = command(capsys, name, *own, *options, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
+        assert said.code == 0
+        (found,) = said.lines("flat-")
+        assert found.partition(": ")[2] == line
+    said = command(capsys, "check", *own)
+    assert said.code == 0
+    assert " ".join(said.out.split()).endswith(f"flat complete {line}")
+    said = command(capsys, "check", "--images", flat, tmp_path / "nowhere")
+    assert said.code == 0
+    assert "missing" in said.out
+    assert command(capsys, "check", "--images", tmp_path).code == 2
+
+
+WRONG = {
+    (
+        "--labels",
+        "l.csv",
+    ): "--labels says the classes of your own images; give their folder with --images DIR",
+    (
+        "--images",
+        "a",
+        "b",
+        "--labels",
+        "l.csv",
+    ): "--labels is for one folder of images, found 2; put a metadata",
+    (
+        "--images",
+        "hf:a/b",
+        "--labels",
+        "l.csv",
+    ): r"--labels is for a folder of images; choose the columns of hf:ID",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+@pytest.mark.parametrize("name", ["run", "check", "features"])
+def test_labels_that_fit_nothing_are_wrong_usage(
+    capsys: Capture, tmp_path: Path, name: str, words: tuple[str, ...]
+) -> None:
+    folders = () if name == "check" else ("-o", tmp_path / "out", "--cache", tmp_path / "cache")
+    assert WRONG[words] in command(capsys, name, *words, *folders).error
+
+
+def test_check_of_nothing_says_what_to_give(capsys: Capture) -> None:
+    assert "give --data DIR, or --images DIR" in command(capsys, "check").error
+
+
+def test_labels_none_takes_several_folders_without_classes(flat: Path) -> None:
+    found = own_datasets([str(flat.parent / "classes"), str(flat)], Path("none"))
+    assert [len(data.samples) for data in found.values()] == [IMAGES, IMAGES]
+
+
+def test_identity_is_the_content_and_not_the_place_nor_the_time(flat: Path, tmp_path: Path) -> None:
+    (name,) = own_datasets([str(flat)])
+    shutil.copytree(flat, tmp_path / "flat", copy_function=shutil.copyfile)
+    assert [*own_datasets([str(tmp_path / "flat")])] == [name]
+    with pytest.raises(InputError, match="--images names the same images twice"):
+        own_datasets([str(flat), str(flat)])
+    (tmp_path / "labels.csv").write_text("file,label\n")
+    labels = table(tmp_path / "labels.csv", flat)
+    (with_labels,) = own_datasets([str(flat)], labels)
+    assert with_labels != name
+    first = sorted((tmp_path / "flat").iterdir())[0]
+    first.write_bytes(first.read_bytes()[:-1] + b"x")
+    assert [*own_datasets([str(tmp_path / "flat")])] != [name]
+
+
+def test_the_page_names_what_is_taken() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "own_images.md").read_text(encoding="utf-8")
+    (entry,) = find_tasks(("label-free",))
+    columns = (*FILE_COLUMNS, *LABEL_COLUMNS, SPLIT_COLUMN)
+    for word in (*columns, *QUERY_SPLITS, *IMAGE_EXTENSIONS, *METADATA, *entry.metrics, MADE_SPLIT):
+        assert f"`{word}`" in page, word
+    assert MADE in page
+    assert f"more than {STANDARD.own_unlabelled:,} images" in page
+    assert f"the {STANDARD.label_free.neighbours} nearest neighbours" in page
+
+
+def test_a_whole_folder_of_broken_images_fails_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "im").mkdir()
+    for index in range(3):
+        (tmp_path / "im" / f"{index}.jpg").write_bytes(b"no image")
+    records = benchmark.run(
+        "mini-fs",
+        images=tmp_path / "im",
+        floor=False,
+        layers="1",
+        output=tmp_path / "out",
+        cache=tmp_path / "cache",
+    )
+    assert len(records) == 0
+    assert all("expected images that can be decoded" in one for one in records.attrs["failures"])
+
+
+def test_of_the_analyses_together_those_are_run_that_class_labels_allow(flat: Path) -> None:
+    at = DataLocation(MINI_SUITE.catalogue, None, images=(str(flat.parent / "classes"),), protocol=STANDARD)
+    found = bind_tasks(at, find_tasks(("inside",)), names=["inside"])
+    assert "attention-maps" in {one.subject.entry.name for one in found.every}
+    assert "saliency" in {one.task for one in found.absent}
+    with pytest.raises(InputError, match="saliency: needs more than the class labels"):
+        bind_tasks(at, find_tasks(("saliency",)), names=["saliency"])

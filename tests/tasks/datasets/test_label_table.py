@@ -1,0 +1,177 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tasks.datasets.base import Classification
+from tasks.datasets.folder import NO_CLASSES, read_folder
+from tasks.datasets.label_table import read_label_table
+from tasks.datasets.split import MADE_SPLIT
+from tests.tasks.datasets.helpers import keys
+from tests.tasks.datasets.test_folder import labelled, pictures
+from zoo.errors import InputError
+
+CLASSES = ("cat", "dog")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Ten images, 0.png to 9.png."""
+    return pictures(tmp_path / "flat", 10)
+
+
+def table(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def rows(count: int = 10, ending: str = ".png", delimiter: str = ",") -> str:
+    """Even images are cats, odd ones dogs."""
+    return "".join(f"{index}{ending}{delimiter}{CLASSES[index % 2]}\n" for index in range(count))
+
+
+def classes_of(data: Classification) -> dict[str, str]:
+    """Class of each image by its key."""
+    return {
+        key: part.classes[label]
+        for part in (data.train, data.val)
+        for key, label in zip(keys(part.samples), part.labels, strict=True)
+    }
+
+
+EXPECTED = {f"{index}.png": CLASSES[index % 2] for index in range(10)}
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize(
+    "header", ["file,label", "file_name,class", "path,label", "IMAGE,Class", "Filename,LABEL"]
+)
+@pytest.mark.parametrize("ending", [".png", ""])
+def test_columns_delimiters_and_endings(folder: Path, delimiter: str, header: str, ending: str) -> None:
+    text = f"{header.replace(',', delimiter)}\n{rows(ending=ending, delimiter=delimiter)}"
+    data = labelled(folder, table(folder.parent / "labels.csv", text))
+    assert classes_of(data) == EXPECTED
+    assert data.split == MADE_SPLIT
+    assert f"classes from labels.csv ({header.replace(',', ', ')})" in data.coverage.remarks
+    assert not data.coverage.partial
+
+
+def test_any_order_of_columns_quotes_and_a_mark_of_the_byte_order(folder: Path) -> None:
+    text = "\ufeffnumber,label,file\r\n" + "".join(
+        f'{index},"{CLASSES[index % 2]}","./{index}.png"\r\n' for index in range(10)
+    )
+    assert classes_of(labelled(folder, table(folder / "labels.csv", text))) == EXPECTED
+
+
+def test_the_table_inside_is_no_file_that_is_ignored(folder: Path) -> None:
+    data = labelled(folder, table(folder / "labels.csv", "file,label\n" + rows()))
+    assert not any("ignored" in one for one in data.coverage.remarks)
+
+
+@pytest.mark.parametrize("name", ["metadata.csv", "metadata.jsonl"])
+def test_metadata_as_datasets_writes_it(folder: Path, name: str) -> None:
+    found = [{"file_name": f"{index}.png", "label": index % 2, "size": None} for index in range(10)]
+    lines = [json.dumps(one) for one in found]
+    if name.endswith(".csv"):
+        lines = ["file_name,label", *(f"{one['file_name']},{one['label']}" for one in found)]
+    table(folder / name, "\n".join(lines) + "\n")
+    data = labelled(folder)
+    assert data.train.classes == ("0", "1")
+    assert {key: CLASSES[int(label)] for key, label in classes_of(data).items()} == EXPECTED
+
+
+def test_metadata_in_the_folders_of_splits(tmp_path: Path) -> None:
+    for split, count in (("train", 6), ("test", 4)):
+        pictures(tmp_path / split, count)
+        table(tmp_path / split / "metadata.csv", "file_name,label\n" + rows(count))
+    data = labelled(tmp_path)
+    assert (len(data.train.samples), len(data.val.samples), data.split) == (6, 4, "train, val")
+    assert keys(data.val.samples)[0] == "test/0.png"
+    assert "classes from metadata.csv and 1 more (file_name, label)" in data.coverage.remarks
+
+
+def test_metadata_without_classes_is_none(folder: Path) -> None:
+    path = table(folder / "metadata.csv", "file_name,text\n0.png,a cat\n")
+    assert read_label_table(path, required=False) is None
+    assert NO_CLASSES in read_folder(folder).coverage.remarks
+
+
+def test_a_column_of_splits(folder: Path) -> None:
+    names = ["train"] * 6 + ["Valid"] * 2 + ["test"] * 2
+    text = "file,label,split\n" + "".join(f"{i},{CLASSES[i % 2]},{name}\n" for i, name in enumerate(names))
+    data = labelled(folder, table(folder.parent / "l.csv", text))
+    assert keys(data.val.samples) == ["6.png", "7.png"]
+    assert (data.split, len(data.train.samples)) == ("train, val", 6)
+    assert data.coverage.notes == ("2 images of further splits left out",)
+    alone = text.replace("Valid", "train").replace("test", "train")
+    assert labelled(folder, table(folder.parent / "l.csv", alone)).split == MADE_SPLIT
+    with pytest.raises(InputError, match=r"the splits of .* to be train and val, found 'dev'"):
+        read_folder(folder, table(folder.parent / "l.csv", text.replace("test", "dev")))
+    with pytest.raises(InputError, match=r"to be train and val, found no train"):
+        read_folder(folder, table(folder.parent / "l.csv", text.replace("train", "test")))
+
+
+def test_what_has_no_partner_is_counted_and_left_out(folder: Path) -> None:
+    text = "file,label\n" + rows(7) + "gone.png,cat\n8.png,\n6.png,cat\n"
+    data = labelled(folder, table(folder.parent / "l.csv", text))
+    assert len(classes_of(data)) == 7
+    assert data.coverage.partial
+    assert data.coverage.notes == (
+        "1 row without an image left out (gone.png)",
+        "2 images without a row in l.csv left out (7.png, 9.png)",
+        "1 image whose row has no class left out (8.png)",
+    )
+    assert "1 row said again what another said" in data.coverage.remarks
+
+
+def test_names_in_folders_absolute_and_composed_otherwise(tmp_path: Path) -> None:
+    pictures(tmp_path / "im" / "sub", 3)
+    (tmp_path / "im" / "sub" / "0.png").rename(tmp_path / "im" / "sub" / "e\u0301.png")
+    text = f"file,label\nsub/\u00e9.png,a\n{tmp_path}/im/sub/1.png,a\nsub\\2,b\n"
+    with pytest.raises(InputError, match="found 1 in b"):
+        read_folder(tmp_path / "im", table(tmp_path / "l.csv", text))
+
+
+WRONG = {
+    "file,label\n": "expected a row for each image",
+    "": "expected a row for each image",
+    "a,b\n1,2\n": r"expected a column file_name, .* or image and a column label or class .* found 'a', 'b'",
+    "file,b\n1,2\n": r"found 'file', 'b'",
+    "file,label\nx.png,cat\ny.png,dog\n": r"to name images below .* such as 0.png, found none of its 2",
+    "file,label\n0,\n1,\n": "expected a class in the rows of l.csv, found none",
+    "file,label\n0,cat\n0.png,dog\n": r"one class of 0.png, found 'cat' in line 2 of .* and 'dog' in line 3",
+    "file,label\n0,cat\n1,cat,x\n": r"expected 2 columns in every line of .*, found 3 in line 3",
+    "file,label\n0,cat\n,cat\n": r"expected an image in every row of .*, found none in line 3",
+    "file,label\n0,cat\n1,cat\n": r"expected at least 2 classes in .*, found 1",
+    "file,label\n0,cat\n1,cat\n2,dog\n": r"at least 2 images in every class .* found 1 in dog",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_wrong_table_is_one_sentence(folder: Path, text: str) -> None:
+    with pytest.raises(InputError, match=WRONG[text]) as raised:
+        read_folder(folder, table(folder.parent / "l.csv", text))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_name_that_may_be_two_images(folder: Path) -> None:
+    (folder / "0.jpg").write_bytes((folder / "0.png").read_bytes())
+    path = table(folder.parent / "l.csv", "file,label\n" + rows(ending=""))
+    with pytest.raises(
+        InputError, match=r"one image of the name '0' of .*, line 2, found 0.jpg, 0.png; write"
+    ):
+        read_folder(folder, path)
+
+
+def test_files_that_are_no_tables(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot read labels .*nowhere: No such file"):
+        read_folder(folder, folder / "nowhere")
+    with pytest.raises(InputError, match="it is no text in UTF-8"):
+        read_folder(folder, folder / "0.png")
+    for text in ("[1]\n", "{\n"):
+        with pytest.raises(InputError, match="expected one JSON object a line"):
+            read_folder(folder, table(folder / "l.jsonl", text))
+    for name in ("metadata.csv", "metadata.jsonl"):
+        table(folder / name, "")
+    with pytest.raises(InputError, match=r"expected one table in .*, found metadata.csv and metadata.jsonl"):
+        read_folder(folder)

@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+from tasks.metrics.effective_rank import EPSILON, effective_rank, rankme, singular_values
+
+
+def drawn(rows: int, columns: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(rows, columns))
+
+
+@pytest.mark.parametrize("k", [1, 2, 7])
+def test_equal_directions_are_counted(k: int) -> None:
+    values = singular_values(3 * np.eye(20)[:, :k])
+    assert effective_rank(values) == pytest.approx(k)
+
+
+def test_known_shares() -> None:
+    # shares 3/4 and 1/4: entropy 0.562335
+    assert effective_rank(np.array([3.0, 1.0, 0.0])) == pytest.approx(1.754765, abs=1e-6)
+    shares = np.array([0.75, 0.25, 0.0]) + EPSILON
+    assert rankme(np.array([3.0, 1.0, 0.0])) == pytest.approx(np.exp(-(shares * np.log(shares)).sum()))
+
+
+@pytest.mark.parametrize("shape", [(30, 8), (8, 30), (8, 8)])
+def test_singular_values_are_those_of_a_decomposition(shape: tuple[int, int]) -> None:
+    features = drawn(*shape)
+    expected = np.linalg.svd(features, compute_uv=False)
+    np.testing.assert_allclose(singular_values(features), expected, rtol=1e-7)
+    np.testing.assert_allclose(singular_values(features.astype(np.float32)), expected, rtol=1e-5)
+
+
+def test_neither_scale_nor_rotation_nor_order_matters() -> None:
+    features = drawn(40, 6) * [1, 2, 3, 4, 5, 6]
+    rotation = np.linalg.qr(drawn(6, 6, 1))[0]
+    rank = effective_rank(singular_values(features))
+    for other in (1e-3 * features, features @ rotation, features[::-1].copy()):
+        assert effective_rank(singular_values(other)) == pytest.approx(rank)
+    assert 1 <= rank <= 6
+
+
+def test_zeros_have_no_rank() -> None:
+    assert np.isnan(effective_rank(np.zeros(3)))
+    assert np.isnan(rankme(np.zeros(3)))
