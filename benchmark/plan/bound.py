@@ -1,4 +1,4 @@
-"""Tasks joined with data: the seven kinds of them, and where each belongs in a run."""
+"""Tasks joined with data: the eight kinds of them, and where each belongs in a run."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
