@@ -27,6 +27,7 @@ from benchmark.plan.suites import choose_suite, images_suite
 from benchmark.request import Request
 from leaderboards.pages.build import write_pages
 from leaderboards.records.record import suite_records
+from leaderboards.records.thumbnails import remove_unneeded
 from tasks.protocols import find_protocol
 
 
@@ -93,6 +94,8 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
     failures = (*prepared.failures, *done.failures)
     failures += compare_all(plan, prepared.comparisons, failures, done.refusals, report)
     failures += measure_costs(plan, prepared.costs, report)  # alone on the machine
+    if not request.examples:
+        remove_unneeded(request.output)
 
     records = suite_records(request.output / "records", name)
     pages = _pages(records, request.output) if len(records) else []

@@ -19,6 +19,7 @@ from leaderboards.records.record import (
     write_frame,
 )
 from leaderboards.records.seal import companions_of, file_digest, is_older, read_sealed
+from leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
 from tasks.registry import DEPENDS_ON_LOAD
 from zoo.atomic import whole_file
 from zoo.errors import InputError
@@ -51,7 +52,8 @@ class Result:
         name: Path of the records below ``folder/records``.
         frame: The records, as they were written.
         suites: Suites that they belong to.
-        beside: What belongs to them (items, arrays): name of its folder and path below it.
+        beside: What belongs to them (items, arrays, examples): name of its folder and path below it.
+        pictures: Files of the small pictures that its examples need.
     """
 
     folder: Path
@@ -59,6 +61,7 @@ class Result:
     frame: pd.DataFrame
     suites: tuple[str, ...]
     beside: Mapping[str, Path]
+    pictures: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -72,7 +75,7 @@ class Result:
 
 
 def merge_outputs(folders: Sequence[Path], output: Path) -> int:
-    """Put the records, items and arrays of output folders into one, beside what that has already.
+    """Put the records, items, arrays and examples of output folders into one, beside what that has already.
 
     A result that several folders have is kept once, the newest, and belongs to the suites of all. Files are
     copied as they are, so their seals stay; nothing is written unless all can be.
@@ -170,7 +173,24 @@ def _result(folder: Path, path: Path) -> Result:
     name = path.relative_to(folder / "records")
     frame = read_frame(path)
     beside = dict(_beside(folder, name, path))
-    return Result(folder, name, frame, tuple(suites_of(with_all_columns(frame.copy()))), beside)
+    pictures = _pictures(folder, beside["examples"]) if "examples" in beside else ()
+    return Result(folder, name, frame, tuple(suites_of(with_all_columns(frame.copy()))), beside, pictures)
+
+
+def _pictures(folder: Path, examples: Path) -> tuple[str, ...]:
+    """Files of the pictures of examples; raises InputError where one is not as it was."""
+    path = folder / "examples" / examples
+    try:
+        names = tuple(thumbnails_of(path))
+    except UNREADABLE as error:
+        raise InputError(f"cannot read examples {path}: {error}; delete the file and run again") from error
+    for name in names:
+        if not is_whole(folder / FOLDER / name):
+            raise InputError(
+                f"the picture {folder / FOLDER / name} of {path} is missing or damaged; copy the whole "
+                "folder, or run again"
+            )
+    return names
 
 
 def _beside(folder: Path, name: Path, path: Path) -> Iterator[tuple[str, Path]]:
@@ -209,6 +229,9 @@ def _write(result: Result, output: Path) -> None:
     """Copy a result, its records last; they are sealed again where they belong to further suites."""
     for kind, name in result.beside.items():
         _copy(result.folder / kind / name, output / kind / name)
+    for picture in result.pictures:
+        if not is_whole(output / FOLDER / picture):
+            _copy(result.folder / FOLDER / picture, output / FOLDER / picture)
     target = output / "records" / result.name
     if set(result.suites) == set(suites_of(with_all_columns(result.frame.copy()))):
         _copy(result.path, target)

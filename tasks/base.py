@@ -167,12 +167,15 @@ class Outcome:
         items: What was measured of each item behind them; None where they are of no items.
         empty: Why there are none, or none of the primary metric.
         missing: For metrics beside those of the scores, why they have no value.
+        predicted: What the layer said of the task's few examples (`tasks.examples`), small arrays by name; of
+            the same names and shapes for every layer.
     """
 
     scores: tuple[Score, ...]
     items: Items | None = None
     empty: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
+    predicted: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

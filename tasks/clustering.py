@@ -4,7 +4,7 @@ Source: Walmer et al., CVPR 2023 (k-means purity of images, COCO objects and Par
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +27,7 @@ from tasks.base import (
 )
 from tasks.checks import unusable
 from tasks.datasets.base import RegionImage, Regions
+from tasks.examples.clustering import ClusterExamples
 from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.clustering import AGREEMENTS, kmeans_starts
 from tasks.sources import ClassificationSources
@@ -97,11 +98,15 @@ def cluster_scores(features: NDArray[np.float32], items: Labelled, k: int, rule:
 
 @dataclass(frozen=True)
 class ImageClusterProblem:
-    """Clustering of the probe subset; ``labels`` is in the order of its source, k the number of classes."""
+    """Clustering of the probe subset; ``labels`` is in the order of its source, k the number of classes.
+
+    ``classes`` are their names, by which examples are called.
+    """
 
     where: ClassificationSources
     labels: NDArray[np.int64]
     rule: ClusterRule
+    classes: tuple[str, ...] = ()
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -113,6 +118,11 @@ class ImageClusterProblem:
         """Digest of k-means' rule and of the labels."""
         return digest("cluster-image", self.rule, self.labels)
 
+    @cached_property
+    def examples(self) -> ClusterExamples:
+        """What of its partitions is kept."""
+        return ClusterExamples(self.where.probe.samples, self.labels, self.classes)
+
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """Purity, NMI and ARI in percent of k-means clusters of one layer's vectors."""
         # k-means depends on the order of its rows: use the dataset's, not that of the batches
@@ -123,7 +133,8 @@ class ImageClusterProblem:
         images = Labelled("images", keys, keys, self.labels[order])
         read = ~np.isnan(features[:, 0])
         k = len(np.unique(self.labels))
-        return cluster_scores(features[read], images.only(read), k, self.rule)
+        outcome = cluster_scores(features[read], images.only(read), k, self.rule)
+        return replace(outcome, predicted=self.examples.predicted(outcome.items))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from torch.nn.functional import normalize
 from tasks.base import Group, Items, Measurements, Measurer, Outcome, Over, Score, Source, Statistic, digest
 from tasks.checks import ALIKE, varies
 from tasks.datasets.base import KeypointPair, Keypoints
+from tasks.examples.keypoints import KeypointExamples
 from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.correspondence import Target, match, match_official, prepare_target, sample_points
 from zoo.spec import Layer
@@ -91,6 +92,11 @@ class KeypointProblem:
         facts = [(p.key, p.category, p.source_size, p.target_size, p.target_box) for p in pairs]
         return digest("spair", self.rule, images, facts, *points)
 
+    @cached_property
+    def examples(self) -> KeypointExamples:
+        """Of which pairs the points are kept."""
+        return KeypointExamples(self.data.samples, self.pairs)
+
     @property
     def feed(self) -> GridFeed:
         """Measurers are fed grids."""
@@ -98,7 +104,8 @@ class KeypointProblem:
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What matches the pairs of one category."""
-        return _CategoryMeasurer(self.pairs[group.key], self.images[group.key], view, self.rule)
+        pairs, kept = self.pairs[group.key], self.examples.places[group.key]
+        return _CategoryMeasurer(pairs, self.images[group.key], view, self.rule, kept)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """PCK in percent; primary is the mean over categories of per-keypoint hits at the largest alpha."""
@@ -131,7 +138,10 @@ class KeypointProblem:
             for name, column, over, value, count, unit in measured:
                 scores.append(Score(name, value, count, unit))
                 statistics[name] = Statistic(column, over)
-        return Outcome(tuple(scores), self._items(values, statistics))
+        points = np.concatenate([np.asarray(m["point"], np.float32) for m in measurements])
+        right = values[f"PCK@{max(self.rule.alphas):g}"] > 0
+        predicted = self.examples.predicted(points, right)
+        return Outcome(tuple(scores), self._items(values, statistics), predicted=predicted)
 
     def _items(self, values: Mapping[str, NDArray[np.float64]], statistics: Mapping[str, Statistic]) -> Items:
         """Keypoints, of which those of one pair were sampled together, within its category."""
@@ -181,12 +191,21 @@ def _category_mean(hits: Sequence[NDArray[np.float64]]) -> float:
 
 
 class _CategoryMeasurer:
-    """Keeps the grids of one category's images and matches all of its pairs at the end."""
+    """Keeps the grids of one category's images and matches all of its pairs at the end.
+
+    Of a few pairs, the examples, it keeps the points that were found, too.
+    """
 
     def __init__(
-        self, pairs: tuple[KeypointPair, ...], images: tuple[int, ...], view: View, rule: KeypointRule
+        self,
+        pairs: tuple[KeypointPair, ...],
+        images: tuple[int, ...],
+        view: View,
+        rule: KeypointRule,
+        examples: tuple[int, ...],
     ) -> None:
         self._pairs = pairs
+        self._examples = examples
         self._rule = rule
         self._position = {index: position for position, index in enumerate(images)}
         self._view = view
@@ -203,7 +222,8 @@ class _CategoryMeasurer:
         grids = self._grids.pop(layer, {})
         targets: dict[int, Target] = {}
         distances: list[Tensor] = []
-        for pair in self._pairs:
+        kept: list[Tensor] = []
+        for place, pair in enumerate(self._pairs):
             source, target = (self._view.geometry(size) for size in (pair.source_size, pair.target_size))
             grid, side = grids[self._position[pair.source]], source.size[0]
             truth = torch.from_numpy(target.to_view(pair.target_points)).to(grid.device)
@@ -218,11 +238,23 @@ class _CategoryMeasurer:
                 asked = torch.from_numpy(source.to_view(pair.source_points))
                 found = match(sample_points(grid, asked, side / grid.shape[0]), targets[pair.target])
             distances.append(torch.linalg.vector_norm(found - truth, dim=1) / target.scale[0])
+            if place in self._examples:
+                kept.append(found.flatten())
         # one transfer from the device for the whole category
-        error = torch.cat(distances).double().cpu() if distances else torch.zeros(0, dtype=torch.float64)
+        every = torch.cat([*distances, *kept]).double().cpu() if distances else torch.zeros(0).double()
         box, image = self._lengths()
+        error, points = every[: len(box)], every[len(box) :]
         seen = torch.stack(self._varies.pop(layer, [torch.tensor(False)])).any().cpu()
-        return {"error_box": error / box, "error_image": error / image, "varies": seen[None]}
+        errors = {"error_box": error / box, "error_image": error / image}
+        return errors | {"varies": seen[None], "point": self._in_images(points)}
+
+    def _in_images(self, points: Tensor) -> Tensor:
+        """Points that were found in the examples' views, one after the other, in image pixels: [points 2]."""
+        pairs = [self._pairs[place] for place in self._examples]
+        parts = torch.split(points.view(-1, 2), [len(pair.source_points) for pair in pairs])
+        views = (self._view.geometry(pair.target_size) for pair in pairs)
+        found = [view.to_image(part.numpy()) for view, part in zip(views, parts, strict=True)]
+        return torch.from_numpy(np.concatenate([np.zeros((0, 2)), *found]).round(2)).float()
 
     def _lengths(self) -> tuple[Tensor, Tensor]:
         """Longer side of the target's box and of the target image for every keypoint, in image pixels."""

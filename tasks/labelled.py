@@ -21,6 +21,7 @@ class Labelled:
         test: [m dim].
         truth: Their classes, [m].
         keys: Their names, [m].
+        stored: Places of the training images in the dataset, [n].
     """
 
     train: NDArray[np.float32]
@@ -28,6 +29,7 @@ class Labelled:
     test: NDArray[np.float32]
     truth: NDArray[np.int64]
     keys: tuple[str, ...]
+    stored: NDArray[np.int64]
 
     def outcome(
         self, correct: Mapping[str, NDArray[np.float64]], missing: Mapping[str, str] | None = None
@@ -84,4 +86,5 @@ class LabelledProblem:
             queries[asked],
             self.data.val.labels[asked],
             tuple(s.key for s, ok in zip(self.data.val.samples, asked, strict=True) if ok),
+            np.flatnonzero(stored),
         )

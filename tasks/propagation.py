@@ -18,6 +18,8 @@ from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Sou
 from tasks.checks import ALIKE, varies
 from tasks.datasets.base import Video, Videos
 from tasks.datasets.davis_masks import read_mask
+from tasks.examples.draw import small_mask
+from tasks.examples.propagation import PropagationExamples
 from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.arrays import VOID
 from tasks.metrics.propagation import Propagator, decode, seed_labels
@@ -25,8 +27,8 @@ from tasks.metrics.segmentation import score_frame
 from zoo.spec import Layer
 from zoo.view.views import View
 
-FrameScores = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""J and F of every object in one frame."""
+FrameScores = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8] | None]
+"""J and F of every object in one frame and, of an example, the mask that was predicted, small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,11 @@ class PropagationProblem:
         masks = [(path.name, path.stat()) for video in self.data.videos for path in video.masks]
         return digest("davis", self.rule, [(name, s.st_size, s.st_mtime_ns) for name, s in masks])
 
+    @cached_property
+    def examples(self) -> PropagationExamples:
+        """Of which frames the masks are kept."""
+        return PropagationExamples(self.data.videos)
+
     @property
     def feed(self) -> GridFeed:
         """Measurers are fed grids."""
@@ -79,7 +86,7 @@ class PropagationProblem:
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What carries the first mask through one video and scores every frame."""
         video = next(video for video in self.data.videos if video.name == group.key)
-        return _VideoMeasurer(video, view, self.rule)
+        return _VideoMeasurer(video, view, self.rule, self.examples.of(video))
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """J&F, J and F in percent, unweighted means over objects; the first and last frame do not count."""
@@ -105,7 +112,7 @@ class PropagationProblem:
         )
         statistics = {metric: Statistic(metric) for metric in values}
         items = Items("objects", tuple(keys), tuple(videos), ("",) * len(keys), values, statistics)
-        return Outcome(scores, items)
+        return Outcome(scores, items, predicted=self.examples.predicted(measurements))
 
     def _rounded(self, percent: float) -> float:
         decimals = self.rule.decimals
@@ -120,13 +127,15 @@ class _LayerState:
 
 
 class _VideoMeasurer:
-    """Propagates frame by frame and scores each frame at once, so that no prediction is kept.
+    """Propagates frame by frame and scores each frame at once, so that no prediction waits.
 
     Scoring is for the CPU and follows in threads of its own, beside the forward passes of later frames; what
-    waits for it is a soft map of the size of the token grid.
+    waits for it is a soft map of the size of the token grid. Of a few frames, the examples, the mask is kept,
+    small.
     """
 
-    def __init__(self, video: Video, view: View, rule: PropagationRule) -> None:
+    def __init__(self, video: Video, view: View, rule: PropagationRule, examples: tuple[int, ...]) -> None:
+        self._examples = examples
         self._video = video
         self._rule = rule
         self._view_width = view.geometry(video.size).size[0]
@@ -146,12 +155,15 @@ class _VideoMeasurer:
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         state = self._states.pop(layer)
-        scores = [future.result() for future in state.scored]
+        done = [future.result() for future in state.scored]
         if not self._states:
             self._pool.shutdown()
+        scores = [(j, f) for j, f, _ in done]
         table = np.array(scores, dtype=np.float64).reshape(len(scores), 2, self._objects)
         j, f = table.transpose(1, 2, 0).copy()
-        return {"J": torch.from_numpy(j), "F": torch.from_numpy(f), "varies": state.varies.cpu()[None]}
+        masks = [torch.from_numpy(mask) for *_, mask in done if mask is not None]
+        kept = {"J": torch.from_numpy(j), "F": torch.from_numpy(f), "varies": state.varies.cpu()[None]}
+        return kept | ({"mask": torch.stack(masks)} if masks else {})
 
     def _start(self, grid: Tensor) -> Propagator:
         rule = self._rule
@@ -168,11 +180,13 @@ class _VideoMeasurer:
     def _step(self, state: _LayerState, position: int, grid: Tensor) -> None:
         soft = state.propagator.step(grid)
         patch = self._view_width // grid.shape[1]
-        truth = self._truth(position)
-        state.scored.append(self._pool.submit(self._score, soft, patch, truth))
+        truth, example = self._truth(position), position in self._examples
+        state.scored.append(self._pool.submit(self._score, soft, patch, truth, example))
 
-    def _score(self, soft: Tensor, patch: int, truth: NDArray[np.uint8]) -> FrameScores:
-        return score_frame(decode(soft, self._video.size, patch), truth, self._objects)
+    def _score(self, soft: Tensor, patch: int, truth: NDArray[np.uint8], example: bool) -> FrameScores:
+        mask = decode(soft, self._video.size, patch)
+        j, f = score_frame(mask, truth, self._objects)
+        return j, f, small_mask(mask) if example else None
 
     def _truth(self, position: int) -> NDArray[np.uint8]:
         """Annotation of a frame; kept while the layers of its batch need it."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
 from tasks.checks import unusable
 from tasks.datasets.base import FileSample, Retrieval
+from tasks.examples.retrieval import RetrievalExamples
 from tasks.metrics.ranking import Difficulty, cosine, rank, revisited
 from tasks.sources import chunks
 from zoo.view.views import View
@@ -55,6 +56,11 @@ class RetrievalProblem:
         )
 
     @cached_property
+    def examples(self) -> RetrievalExamples:
+        """What of its predictions is kept."""
+        return RetrievalExamples(self.data, self.sources[1].samples)
+
+    @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule of retrieval and of the ground truth."""
         data = self.data
@@ -82,7 +88,8 @@ class RetrievalProblem:
         keys = tuple(sample.key for sample in self.data.queries)
         statistics = {metric: Statistic(metric) for metric in values}
         items = Items("queries", keys, keys, ("",) * len(keys), values, statistics)
-        return Outcome(tuple(scores), items)
+        predicted = self.examples.predicted(ranks, values["mAP medium"])
+        return Outcome(tuple(scores), items, predicted=predicted)
 
     def _source(self, name: str, samples: tuple[FileSample, ...]) -> Source:
         return Source(f"{self.data.name}/{name}", chunks(samples, CHUNK_OF_PHOTOS), self.rule.view)

@@ -17,6 +17,7 @@ from benchmark.cli.list import list_command
 from benchmark.cli.merge import merge_command
 from benchmark.cli.pretrain import pretrain_command
 from benchmark.cli.recommend import recommend_command
+from benchmark.cli.report import report_command
 from benchmark.cli.reproduce import reproduce_command
 from benchmark.cli.run import run_command
 from benchmark.cli.score import score_app
@@ -38,6 +39,7 @@ app.command("show")(show_command)
 app.command("list")(list_command)
 app.command("check")(check_command)
 app.command("leaderboard")(leaderboard_command)
+app.command("report")(report_command)
 app.command("reproduce")(reproduce_command)
 app.command("compare")(compare_command)
 app.command("recommend")(recommend_command)

@@ -3,7 +3,8 @@
 from itertools import groupby
 from pathlib import Path
 
-from benchmark.cli.listing import count, grid, teachers
+from benchmark.cli.listing import count, grid
+from benchmark.plan.facts import teachers
 from zoo.registry import all_specs
 from zoo.spec import BackboneSpec
 

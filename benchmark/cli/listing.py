@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from benchmark.plan.facts import teachers
 from zoo.errors import InputError, shortened
 from zoo.registry import all_specs
 from zoo.spec import FAMILIES, BackboneSpec
@@ -169,13 +170,6 @@ def grid(spec: BackboneSpec) -> str:
     """Cells at the input size, 14x14; where stages differ, those a side of the first and the last, 56..7."""
     sides = [spec.input_size // stage.stride for stage in spec.stages]
     return f"{sides[0]}x{sides[0]}" if len(sides) == 1 else f"{sides[0]}..{sides[-1]}"
-
-
-def teachers(spec: BackboneSpec) -> str:
-    """What it learned from in a word or two: images (alone), texts, labels."""
-    words = {"images": ("images",), "texts": ("texts", "image-text"), "labels": ("labels",)}
-    found = [name for name, marks in words.items() if any(mark in spec.supervision for mark in marks)]
-    return ", ".join(found) or spec.supervision
 
 
 def count(number: int | None) -> str:

@@ -8,6 +8,7 @@ from benchmark.plan.bound import BoundTask
 from benchmark.plan.plan import Pass, SourceKey, key_of, view_for
 from leaderboards.records.files import safe_name
 from tasks.base import Source, digest
+from tasks.examples.draw import VERSION as EXAMPLES
 from zoo.spec import Layer
 from zoo.view.views import View
 
@@ -57,7 +58,8 @@ def measured_print(setup: Setup, task: BoundTask, images: str, view: View) -> st
     """Fingerprint of what the groups of a task leave behind; arguments as in `vectors_print`."""
     layers = [str(layer) for layer in measured_layers(setup, task)]
     shown = view_for(setup.spec, view)
-    return digest(FORMAT, setup.identity.fingerprint, images, shown, task.fingerprint, layers)
+    kept = () if task.pictured is None else ("examples", EXAMPLES)
+    return digest(FORMAT, setup.identity.fingerprint, images, shown, task.fingerprint, layers, *kept)
 
 
 def measured_layers(setup: Setup, task: BoundTask) -> tuple[Layer, ...]:
@@ -72,7 +74,9 @@ def records_print(setup: Setup, task: BoundTask, passes: Sequence[Pass], images:
     measured = [one for one in passes if task in one.measured]
     prints = [vectors_print(setup, images[one.key], one.source.view) for one in vectors]
     prints += [measured_print(setup, task, images[one.key], one.source.view) for one in measured]
-    return digest(FORMAT, SCORING, prints, task.fingerprint, [str(layer) for layer in setup.layers])
+    layers = [str(layer) for layer in setup.layers]
+    kept = () if task.pictured is None else ("examples", EXAMPLES, setup.keeps_examples)
+    return digest(FORMAT, SCORING, prints, task.fingerprint, layers, *kept)
 
 
 def questions_print(setup: Setup, task: BoundTask, images: Signatures) -> str:

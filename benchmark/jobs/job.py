@@ -12,6 +12,7 @@ from benchmark.plan.plan import SourceKey
 from benchmark.request import Request
 from benchmark.scores.records import Context, Kept
 from leaderboards.records.files import scored_path
+from leaderboards.records.thumbnails import FOLDER
 from tasks.base import digest
 from zoo.features import BackboneIdentity
 from zoo.spec import BackboneSpec, Layer
@@ -47,6 +48,11 @@ class Setup:
     def kept(self) -> frozenset[Layer]:
         """Layers whose vectors are kept."""
         return kept_layers(self.spec, self.request.taps)
+
+    @property
+    def keeps_examples(self) -> bool:
+        """Whether predictions and pictures of examples are kept; of the random floor they say nothing."""
+        return self.request.examples and not self.spec.is_floor
 
     @property
     def poolings(self) -> tuple[str, ...]:
@@ -101,7 +107,7 @@ class ScoreJob:
     @property
     def kept(self) -> Kept:
         """Files of this backbone and task in the output."""
-        return _kept(self, self.fingerprint, self.setup.spec.name, beside=("items", "arrays"))
+        return _kept(self, self.fingerprint, self.setup.spec.name, beside=("items", "arrays", "examples"))
 
 
 @dataclass(frozen=True)
@@ -122,10 +128,10 @@ class Pair:
 def _kept(job: ScoreJob, fingerprint: str, *names: str, beside: Sequence[str]) -> Kept:
     """Files of backbones and a task in the output: records, and what is beside them."""
     output = job.setup.request.output
-    endings = {"items": "parquet", "arrays": "npz"}
+    endings = {"items": "parquet", "arrays": "npz", "examples": "npz"}
     paths = {one: output / one / scored_path(job.task, *names, ending=endings[one]) for one in beside}
     records = output / "records" / scored_path(job.task, *names)
-    return Kept(records, fingerprint, job.data, paths)
+    return Kept(records, fingerprint, job.data, paths, output / FOLDER)
 
 
 @dataclass(frozen=True)

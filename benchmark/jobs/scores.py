@@ -7,6 +7,7 @@ from time import perf_counter
 from benchmark.engines.progress import Reporter
 from benchmark.extraction.reader import MeasuredLayers, VectorReader
 from benchmark.extraction.shards import Shards
+from benchmark.jobs.examples import keep_examples
 from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import ScoreJob
@@ -145,7 +146,7 @@ def keep_findings(task: BoundTask, job: ScoreJob, found: Findings, unreadable: i
 def _keep(
     task: BoundTask, job: ScoreJob, outcomes: Sequence[LayerOutcome], unreadable: int, begin: float
 ) -> None:
-    """Write the items and the records of a task; records come last and name what belongs to them."""
+    """Write what belongs to the records of a task, then these, which name it."""
     setup, entry, kept = job.setup, task.subject.entry, job.kept
     # the layers of a floor are draws, whose spread is the uncertainty; an analysis chooses no layer
     primary = None if entry.analysis else entry.metric
@@ -153,4 +154,5 @@ def _keep(
     scored = Scored(task.subject, job.fingerprint, job.data, unreadable, perf_counter() - begin)
     frame = to_frame(to_records(setup.context, scored, outcomes, assessed))
     write_items(measured_items(outcomes), kept.beside["items"])
+    keep_examples(task, job, outcomes)
     write_frame(frame, kept.records, kept.companions())

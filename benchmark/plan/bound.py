@@ -12,6 +12,7 @@ from tasks.analyses.cost import CostProblem
 from tasks.base import AnalysisProblem, MeasuredProblem, ScoredProblem, Source, VectorProblem
 from tasks.comparing import ComparisonProblem
 from tasks.datasets.base import Coverage
+from tasks.examples.draw import Pictured
 from tasks.registry import TaskEntry
 from zoo.spec import BackboneSpec
 
@@ -118,6 +119,11 @@ class BoundTask(ABC):
         return None
 
     @property
+    def pictured(self) -> Pictured | None:
+        """The examples of which it keeps what was predicted; None where it keeps nothing."""
+        return None
+
+    @property
     def sources(self) -> tuple[Source, ...]:
         """Sources that it looks at, whoever shows them."""
         measured = self.measured_problem
@@ -145,10 +151,17 @@ class VectorTask(BoundTask):
         problem: The task on its data.
         all_tokens: Whether the average of all tokens, the class token among them, is scored, too (pooling
             ``all``), where a backbone has a class token.
+        examples: The examples of which it keeps what was predicted; None where it keeps nothing.
     """
 
     problem: VectorProblem
     all_tokens: bool = False
+    examples: Pictured | None = None
+
+    @property
+    def pictured(self) -> Pictured | None:
+        """The examples of which it keeps what was predicted."""
+        return self.examples
 
     @property
     def fingerprint(self) -> str:
@@ -211,10 +224,20 @@ class FedTask(BoundTask):
 
 @dataclass(frozen=True, eq=False)
 class MeasuredTask(FedTask):
-    """A task that scores each layer by what its groups left behind."""
+    """A task that scores each layer by what its groups left behind.
+
+    Attributes:
+        examples: The examples of which it keeps what was predicted; None where it keeps nothing.
+    """
 
     problem: ScoredProblem[Any]
     pooling: str = "grid"
+    examples: Pictured | None = None
+
+    @property
+    def pictured(self) -> Pictured | None:
+        """The examples of which it keeps what was predicted."""
+        return self.examples
 
     def join(self, tasks: BoundTasks) -> None:
         """Put it where tasks of its kind are."""

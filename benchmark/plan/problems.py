@@ -50,7 +50,8 @@ def knn(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> Vec
     """Bind k-NN to validation images and the bank of training images."""
     images = data.images
     subject = Subject(entry, rules.name, images.name, images.split, images.coverage)
-    return VectorTask(subject, KnnProblem(images, data.where, rules.knn))
+    problem = KnnProblem(images, data.where, rules.knn)
+    return VectorTask(subject, problem, examples=problem.examples)
 
 
 def fewshot(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
@@ -70,13 +71,15 @@ def linear(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> 
 def retrieval(entry: TaskEntry, data: Retrieval, rules: EvaluationProtocol) -> VectorTask:
     """Bind retrieval to one of the revisited datasets."""
     subject = Subject(entry, rules.name, data.name, "database, queries", data.coverage)
-    return VectorTask(subject, RetrievalProblem(data, rules.retrieval))
+    problem = RetrievalProblem(data, rules.retrieval)
+    return VectorTask(subject, problem, examples=problem.examples)
 
 
 def davis(entry: TaskEntry, data: Videos, rules: EvaluationProtocol) -> MeasuredTask:
     """Bind mask propagation to videos."""
     subject = Subject(entry, rules.name, data.name, "val", data.coverage)
-    return MeasuredTask(subject, PropagationProblem(data, rules.propagation))
+    problem = PropagationProblem(data, rules.propagation)
+    return MeasuredTask(subject, problem, examples=problem.examples)
 
 
 def spair(entry: TaskEntry, data: Keypoints, rules: EvaluationProtocol) -> MeasuredTask:
@@ -86,13 +89,16 @@ def spair(entry: TaskEntry, data: Keypoints, rules: EvaluationProtocol) -> Measu
         note = "pairs drawn from what is there, which are others than those drawn from all"
         coverage = replace(coverage, notes=(*coverage.notes, note))
     subject = Subject(entry, rules.name, data.name, "test", coverage)
-    return MeasuredTask(subject, KeypointProblem(data, rules.keypoints))
+    problem = KeypointProblem(data, rules.keypoints)
+    return MeasuredTask(subject, problem, examples=problem.examples)
 
 
 def cluster_image(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
     """Bind the clustering of images to the probe subset."""
     subject = _on_probe(entry, data, rules)
-    return VectorTask(subject, ImageClusterProblem(data.where, data.labels, rules.clusters))
+    classes = data.images.train.classes
+    problem = ImageClusterProblem(data.where, data.labels, rules.clusters, classes)
+    return VectorTask(subject, problem, examples=problem.examples)
 
 
 def cluster_object(entry: TaskEntry, data: ClusteredRegions, rules: EvaluationProtocol) -> MeasuredTask:

@@ -9,6 +9,7 @@ from benchmark.request import parsers
 from benchmark.request.option import Option
 
 ComparisonFormat = Literal["table", "csv", "json"]
+FigureFormat = Literal["svg", "pdf", "both"]
 
 Texts = str | Sequence[str]
 Paths = str | Path | Sequence[str | Path]
@@ -101,3 +102,36 @@ class ShowRequest:
         (), "Tasks.", parsers.names, short="-t", several=True, shown="all"
     )
     json: Option[bool, bool] = Option(False, "For machines.", parsers.switch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportRequest:
+    """What to look at, and in which form; the command ``report`` has exactly these options."""
+
+    output: Option[str | Path, Path] = Option(
+        "results", "Folder of records and tables.", parsers.path, short="-o"
+    )
+    suite: Option[str | None, str | None] = Option(
+        None, "A suite of the folder.", parsers.text, shown="all, a page each"
+    )
+    to: Option[str | Path | None, Path | None] = Option(
+        None, "Folder for what is written.", parsers.optional_path, shown="OUTPUT/report"
+    )
+    figures: Option[FigureFormat | None, FigureFormat | None] = Option(
+        None,
+        "Write the charts as files, too, in a style fit for papers.",
+        parsers.choice,
+        choices=get_args(FigureFormat),
+        shown="no files",
+    )
+    site: Option[str | Path | None, Path | None] = Option(
+        None,
+        "Write a folder for any static host, or a Hugging Face Space of sdk static.",
+        parsers.optional_path,
+    )
+    published: Option[Paths, tuple[Path, ...]] = Option(
+        (),
+        "CSV files of numbers of others, in the columns of leaderboards/published: marks in the charts.",
+        parsers.paths,
+        several=True,
+    )

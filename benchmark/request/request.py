@@ -117,6 +117,11 @@ class Request:
         shown="all data",
     )
     floor: Option[bool, bool] = Option(True, "Run the random floor, too.", parsers.switch)
+    examples: Option[bool, bool] = Option(
+        True,
+        "Keep small pictures of a few images and what was predicted of them, to show failures.",
+        parsers.switch,
+    )
     protocol: Option[str | None, str | None] = Option(
         None,
         "standard, or paper: as the code of Teaching Matters.",

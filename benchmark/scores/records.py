@@ -22,6 +22,7 @@ from leaderboards.records.record import (
     write_frame,
 )
 from leaderboards.records.seal import companions_of, file_digest, is_older, read_sealed
+from leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
 from leaderboards.records.version import VERSION
 from tasks.base import LayerOutcome, Outcome, Score
 from tasks.registry import TaskEntry
@@ -80,13 +81,15 @@ class Kept:
         records: Its records.
         fingerprint: Identity of features and scoring.
         data: Digest of the images and their ground truth.
-        beside: Files that may belong to the records (items, arrays), by name.
+        beside: Files that may belong to the records (items, arrays, examples), by name.
+        thumbnails: Folder of the pictures of examples.
     """
 
     records: Path
     fingerprint: str
     data: str = ""
     beside: Mapping[str, Path] = field(default_factory=dict)
+    thumbnails: Path = Path(FOLDER)
 
     def companions(self) -> dict[str, str]:
         """Digests of the files beside the records that are there."""
@@ -103,7 +106,11 @@ def is_current(kept: Kept) -> bool:
             if "items" in kept.beside:
                 read_items(kept.beside["items"])
             return True
-        return all(file_digest(kept.beside[name]) == one for name, one in companions_of(content).items())
+        companions = companions_of(content)
+        if any(file_digest(kept.beside[name]) != one for name, one in companions.items()):
+            return False
+        names = thumbnails_of(kept.beside["examples"]) if "examples" in companions else []
+        return all(is_whole(kept.thumbnails / name) for name in names)
     except UNREADABLE:
         return False
 

@@ -33,15 +33,20 @@ def choices(records: pd.DataFrame, column: Column) -> dict[str, Choice]:
         column: Task, dataset, protocol and metric.
     """
     rows = primary_candidates(records, column)
-    best = {row["backbone"]: float(row["value"]) for row in best_rows(rows).to_dict("records")}
+    top = best_rows(rows)
+    best = dict(zip(top["backbone"], top["value"].astype(float), strict=True))
+    blocks: dict[str, list[tuple[float, int, float]]] = {}
+    chosen = rows.loc[rows["chosen"] > 0, ["backbone", "chosen", "layer", "held_out"]]
+    for name, share, layer, held_out in chosen.itertuples(index=False, name=None):
+        blocks.setdefault(str(name), []).append((-float(share), int(layer), float(held_out)))
     found = {}
-    for name, own in rows[rows["chosen"] > 0].groupby("backbone", sort=True):
-        if not math.isclose(own["chosen"].sum(), 1.0, abs_tol=1e-6) or own["held_out"].isna().any():
+    for name, own in sorted(blocks.items()):
+        own.sort()
+        shares = [(layer, -share) for share, layer, _ in own]
+        score = math.fsum(-share * held_out for share, _, held_out in own)
+        if not math.isclose(math.fsum(share for _, share in shares), 1.0, abs_tol=1e-6) or math.isnan(score):
             continue  # layers of which some were not split together say nothing about the choice
-        own = own.sort_values(["chosen", "layer"], ascending=[False, True])
-        score = float((own["chosen"] * own["held_out"]).sum())
-        shares = zip(own["layer"].astype(int), own["chosen"].astype(float), strict=True)
-        found[str(name)] = Choice(score, best[str(name)] - score, tuple(shares))
+        found[name] = Choice(score, best[name] - score, tuple(shares))
     return found
 
 

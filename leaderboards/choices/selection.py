@@ -84,9 +84,10 @@ class Column:
 
     def rows(self, records: pd.DataFrame) -> pd.DataFrame:
         """The records of its task, dataset, data and protocol, all metrics."""
-        same = (records["task"] == self.task) & (records["dataset"] == self.dataset)
-        same &= (records["protocol"] == self.protocol) & (records["data"] == self.data)
-        return records if same.all() else records[same]
+        for name, wanted in zip(COLUMN[:4], (self.task, self.dataset, self.protocol, self.data), strict=True):
+            same = (records[name] == wanted).to_numpy(bool)
+            records = records if same.all() else records[same]  # each time there is less to look through
+        return records
 
 
 def backbones_of(records: pd.DataFrame) -> tuple[BoardBackbone, ...]:

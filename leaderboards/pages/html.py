@@ -31,7 +31,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 def html_page(page: Page) -> str:
     """A page as HTML."""
-    body = [_block(block, page.numbers, place) for place, block in enumerate(page.blocks)]
+    body = [block_html(block, page.numbers, place) for place, block in enumerate(page.blocks)]
     title = escape(page.title)
     return "\n".join(
         [
@@ -56,7 +56,7 @@ def html_page(page: Page) -> str:
     )
 
 
-def _block(block: Block, numbers: Numbers | None, place: int) -> str:
+def block_html(block: Block, numbers: Numbers | None, place: int) -> str:
     """The block with that place on its page; "" for one that is shown elsewhere or has no words."""
     if isinstance(block, Heading):
         return f"<h{block.level}>{escape(block.text)}</h{block.level}>"

@@ -22,8 +22,14 @@ from leaderboards.pages.scores import floor_sentence, has_intervals, layer_table
 from leaderboards.pages.wording import CHOICES, layers_note
 
 
-def layer_blocks(records: pd.DataFrame, columns: tuple[Column, ...]) -> list[Block]:
-    """For each column its scores of every layer, in each pooling, and its task's other metrics."""
+def layer_blocks(records: pd.DataFrame, columns: tuple[Column, ...], *, pictures: bool = True) -> list[Block]:
+    """For each column its scores of every layer, in each pooling, and its task's other metrics.
+
+    Args:
+        records: Scores of one suite.
+        columns: Its columns.
+        pictures: Whether the scores are drawn, too.
+    """
     tables = [choice_table(column.rows(records), column) for column in columns]
     least = "" if all(chosen.empty for chosen in tables) else f"{fixed(100 * SHOWN_SHARE, 0)} %"
     blocks: list[Block] = [
@@ -31,7 +37,8 @@ def layer_blocks(records: pd.DataFrame, columns: tuple[Column, ...]) -> list[Blo
         layers_note(intervals=has_intervals(records), least=least),
     ]
     for column, chosen in zip(columns, tables, strict=True):
-        blocks += _column_blocks(column.rows(records), column, chosen)
+        rows = column.rows(records)
+        blocks += _column_blocks(rows, column, chosen, _figures(rows, column) if pictures else [])
     return blocks
 
 
@@ -46,11 +53,13 @@ def depth_axis(backbones: tuple[BoardBackbone, ...]) -> tuple[str, dict[str, int
     return "block", dict.fromkeys(depths, 1)
 
 
-def _column_blocks(rows: pd.DataFrame, column: Column, chosen: pd.DataFrame) -> list[Block]:
+def _column_blocks(
+    rows: pd.DataFrame, column: Column, chosen: pd.DataFrame, figures: list[Block]
+) -> list[Block]:
     """The part of one column."""
     mark = " †" if column.partial else ""
     title = f"{column.task} on {column.place} ({column.protocol}): {column.metric}, %{mark}"
-    blocks: list[Block] = [Heading(3, title), *_figures(rows, column)]
+    blocks: list[Block] = [Heading(3, title), *figures]
     blocks += _pooling_blocks(rows, column, None, title)
     if not chosen.empty:
         blocks += [said(CHOICES), Table(chosen, caption=f"{title}: blocks chosen on random halves")]

@@ -1,7 +1,9 @@
-"""Arrays of an analysis: one compressed ``.npz`` for each backbone and task."""
+"""Arrays of an analysis, or of a task's examples: one compressed ``.npz`` for each backbone and task."""
 
-from collections.abc import Mapping
+import zlib
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,3 +15,17 @@ def write_arrays(arrays: Mapping[str, NDArray[np.generic]], path: Path) -> None:
     """Write named arrays so that a reader sees either all of the file or none."""
     with whole_file(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
+
+
+def read_arrays(path: Path, names: Collection[str] = ()) -> dict[str, NDArray[np.generic]]:
+    """The arrays of a file, or those of some names, which are there.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is damaged, something else, or lacks an array.
+    """
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in names or archive.files}
+    except (ValueError, BadZipFile, KeyError, EOFError, zlib.error, AttributeError, TypeError) as error:
+        raise ValueError(f"expected arrays in {path}: {error}") from error

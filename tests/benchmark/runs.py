@@ -122,7 +122,7 @@ class Tally:
 
     Attributes:
         loads: Names of the backbones, in order.
-        opened: How often each (backbone, source, sample) was decoded.
+        opened: How often each (backbone, source, sample) was decoded in a pass.
         rows: Images or tiles that each backbone was shown of each source.
     """
 
@@ -150,10 +150,14 @@ class Tally:
 
         def passing(source, view, listeners, backbone, *options):  # type: ignore[no-untyped-def]
             self.source, self.backbone = source.name, backbone.spec.name
-            return run_pass(source, view, listeners, backbone, *options)
+            try:
+                return run_pass(source, view, listeners, backbone, *options)
+            finally:
+                self.backbone = ""
 
         def opened(sample: FileSample):  # type: ignore[no-untyped-def]
-            self.opened[self.backbone, self.source, sample.key] += 1
+            if self.backbone:  # not for a small picture of an example
+                self.opened[self.backbone, self.source, sample.key] += 1
             return opening(sample)
 
         with pytest.MonkeyPatch.context() as patch:

@@ -16,6 +16,7 @@ from tests.zoo.reduced import reduce
 from zoo.errors import InputError
 from zoo.registry import find
 
+FOLDERS = ["examples", "items", "records", "tables", "thumbnails"]
 LAYERS = {"mini-fs": {(1, "block"), (12, "final")}, "mini-resnet": {(1, "block")}}
 
 
@@ -88,7 +89,7 @@ def test_items_and_pages_are_written_and_nothing_else(whole: Whole) -> None:
     assert sorted(path.name for path in (out / "tables").iterdir()) == ["standard.csv", "standard.md"]
     page = (out / "tables" / "standard.md").read_text()
     assert all(name in page for name in (*BACKBONES, *TASKS))
-    assert sorted(path.name for path in out.iterdir()) == ["items", "records", "tables"]
+    assert sorted(path.name for path in out.iterdir()) == FOLDERS
     assert [path.name for path in (whole.place / "cache").iterdir()] == ["features"]
     assert not list(whole.place.rglob(".*"))
 

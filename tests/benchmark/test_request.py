@@ -22,7 +22,7 @@ from benchmark.pretrain.options import Pretraining
 from benchmark.request import Request, default_cache, default_workers
 from benchmark.request.exchange import CompareRequest, ExportRequest, MergeRequest
 from benchmark.request.option import declared
-from benchmark.request.pages import LeaderboardRequest, ReproduceRequest
+from benchmark.request.pages import LeaderboardRequest, ReportRequest, ReproduceRequest
 from benchmark.request.request import CheckRequest
 from tests.benchmark.runs import command
 from zoo.errors import InputError
@@ -38,6 +38,7 @@ FORMS = pytest.mark.parametrize(
         (ExportRequest, "export"),
         (LeaderboardRequest, "leaderboard"),
         (ReproduceRequest, "reproduce"),
+        (ReportRequest, "report"),
         (CheckRequest, "check"),
     ],
 )
@@ -173,7 +174,7 @@ def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_every_option_has_an_example() -> None:
-    assert {name for name, *_ in EXAMPLES} | {"floor"} == {one.name for one in fields(Request)}
+    assert {name for name, *_ in EXAMPLES} | {"floor", "examples"} == {one.name for one in fields(Request)}
 
 
 @pytest.mark.parametrize(("name", "words", "given", "kept"), EXAMPLES)
@@ -188,6 +189,7 @@ def test_command_line_and_python_mean_the_same(
 
 def test_switches() -> None:
     assert not filled(Request, "--no-floor").floor
+    assert not filled(Request, "--no-examples").examples
     assert filled(Request, "--floor") == filled(Request) == Request()
     assert filled(Pretraining, "fs", "--install", "--no-resume") == Pretraining(
         objective="fs", install=True, resume=False

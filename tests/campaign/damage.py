@@ -16,6 +16,8 @@ KINDS: dict[str, str] = {
     "records": "out/records/*/*.parquet",
     "items": "out/items/*/*.parquet",
     "arrays": "out/arrays/*/*.npz",
+    "examples": "out/examples/*/*.npz",
+    "thumbnails": "out/thumbnails/*.webp",
 }
 """Files that a run leaves, by kind."""
 
@@ -75,7 +77,7 @@ def _problem(place: Path, reference: Reference, victim: Path) -> str:
     pattern = f"{victim.name.split('.')[0]}.*" if victim.suffix == ".safetensors" else victim.name
     if not any((place / victim).parent.glob(pattern)):
         return "the file was not written again"
-    if {"items", "arrays"} & {*victim.parts}:
+    if {"items", "arrays", "examples", "thumbnails"} & {*victim.parts}:
         try:
             if _content(place / victim) != _content(reference.place / victim):
                 return "the file is another one than before"

@@ -194,7 +194,10 @@ def test_scores_are_means_over_categories_pairs_and_keypoints() -> None:
     box = [np.array([0.04]), np.array([0.2, 0.099, 0.1])]
     image = [np.array([0.02]), np.array([0.09, 0.04, 0.001])]
     varies = np.array([True])
-    left = [{"error_box": b, "error_image": i, "varies": varies} for b, i in zip(box, image, strict=True)]
+    left = [
+        {"error_box": b, "error_image": i, "varies": varies, "point": np.ones((len(b), 2))}
+        for b, i in zip(box, image, strict=True)
+    ]
     outcome = task.score(left)
     scores = {score.metric: score for score in outcome.scores}
     assert outcome.scores[0].metric == "PCK@0.1"

@@ -50,6 +50,7 @@ def test_the_pairs_that_the_published_seed_draws() -> None:
     hits = np.arange(20) % 5 == 0
     errors = np.where(hits, 0.01, 0.5)
     left = {"error_box": errors, "error_image": errors, "varies": np.array([True])}
+    left |= {"point": np.zeros((0, 2))}
     items = task.score([left] * 18).items
     assert items is not None
     assert len(set(items.keys)) == len(set(items.clusters)) == 360  # a pair that came twice counts twice

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from benchmark.cli.backbones_page import PATH, page
-from benchmark.cli.listing import Filter, count, details, facts, parse_count, select, teachers
+from benchmark.cli.listing import Filter, count, details, facts, parse_count, select
+from benchmark.plan.facts import teachers
 from tests.benchmark.runs import command
 from zoo.errors import InputError
 from zoo.registry import all_specs, find

@@ -1,0 +1,23 @@
+"""What the registry tells of backbones to pages, which know no registry. Imports no torch."""
+
+from leaderboards.report.facts import Facts
+from zoo.registry import all_specs
+from zoo.spec import BackboneSpec
+
+
+def known_facts() -> dict[str, Facts]:
+    """The facts of every backbone of the registry, by name."""
+    return {spec.name: facts_of(spec) for spec in all_specs()}
+
+
+def facts_of(spec: BackboneSpec) -> Facts:
+    """The facts of one backbone."""
+    widths = tuple(stage.width for stage in spec.stages for _ in range(stage.blocks))
+    return Facts(teachers(spec), spec.licence, spec.parameters, widths)
+
+
+def teachers(spec: BackboneSpec) -> str:
+    """What it learned from in a word or two: images (alone), texts, labels."""
+    words = {"images": ("images",), "texts": ("texts", "image-text"), "labels": ("labels",)}
+    found = [name for name, marks in words.items() if any(mark in spec.supervision for mark in marks)]
+    return ", ".join(found) or spec.supervision

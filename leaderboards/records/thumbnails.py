@@ -1,0 +1,98 @@
+"""Small pictures of a run's examples, each kept once in ``OUTPUT/thumbnails`` under the digest of its bytes.
+
+They are pictures of the user's images: `run --no-examples` writes none.
+"""
+
+from contextlib import suppress
+from functools import lru_cache
+from hashlib import blake2b
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
+
+from leaderboards.records.arrays import read_arrays
+from tasks.examples.draw import SIDE, shrunk
+from zoo.atomic import whole_file
+
+FOLDER = "thumbnails"
+"""Name of their folder in an output folder."""
+
+LARGEST = 3000
+"""Bytes that one may have; what would have more becomes coarser, then smaller."""
+
+MOST = 320
+"""Pictures that one backbone's examples of one task may need: less than a megabyte."""
+
+QUALITIES = (50, 30, 10)
+"""WebP qualities, tried in turn."""
+
+NAMES = "thumbnail"
+"""Array of a file of examples that names its pictures' files; "" for an image that could not be read."""
+
+
+def encoded(image: Image.Image) -> bytes:
+    """An image as WebP of at most `LARGEST` bytes whose longer side is at most `tasks.examples.draw.SIDE`."""
+    side = SIDE
+    while True:
+        small = image.convert("RGB").resize(shrunk(image.size, side), Image.Resampling.LANCZOS)
+        for quality in QUALITIES:
+            sink = BytesIO()
+            small.save(sink, "WEBP", quality=quality, method=2)
+            if len(sink.getvalue()) <= LARGEST or side <= 8:
+                return sink.getvalue()
+        side //= 2
+
+
+def write_thumbnail(image: Image.Image, folder: Path) -> str:
+    """Keep a small picture of an image; gives the name of its file, which is left alone where it is whole."""
+    content = encoded(image)
+    name = f"{_digest(content)}.webp"
+    if not is_whole(folder / name):
+        with whole_file(folder / name) as temporary:
+            temporary.write_bytes(content)
+    return name
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a picture is there as it was written."""
+    try:
+        stamp = path.stat()
+    except OSError:
+        return False
+    return _checked(path, stamp.st_size, stamp.st_mtime_ns)
+
+
+@lru_cache(maxsize=1 << 16)
+def _checked(path: Path, size: int, time: int) -> bool:
+    """Whether a file of that size and time has the digest of its name: it is read once."""
+    del size, time
+    return path.stem == _digest(path.read_bytes())
+
+
+def thumbnails_of(examples: Path) -> list[str]:
+    """Names of the pictures that a file of examples needs.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is something else, or names something else.
+    """
+    names = [str(name) for name in read_arrays(examples, (NAMES,))[NAMES].tolist()]
+    if any(Path(name).name != name for name in names):
+        raise ValueError(f"{examples} names pictures outside of {FOLDER}")
+    return [name for name in names if name]
+
+
+def remove_unneeded(output: Path) -> None:
+    """Remove the pictures of an output folder that no file of examples in it names."""
+    needed: set[str] = set()
+    for examples in (output / "examples").rglob("*.npz"):
+        with suppress(OSError, ValueError):
+            needed |= {*thumbnails_of(examples)}
+    for path in (output / FOLDER).glob("*.webp"):
+        if path.name not in needed:
+            path.unlink(missing_ok=True)
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=12).hexdigest()

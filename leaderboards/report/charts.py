@@ -1,0 +1,250 @@
+"""The report's charts as data: Vega-Lite specifications in which the rows and a few words are still open.
+
+The page fills them in the reader's browser, `leaderboards.report.figures` for files: what is drawn is the
+same. Open places are those of `leaderboards.report.parts`.
+"""
+
+from leaderboards.report.parts import (
+    ACCENT,
+    INK,
+    RAMP,
+    Spec,
+    chart,
+    diamond,
+    fixed,
+    floor,
+    other_tips,
+    ramp,
+    text,
+)
+
+_SURE = {
+    "calculate": "isValid(datum.ci_low) ? format(datum.ci_low, '.1f') + ' to ' + format(datum.ci_high, '.1f')"
+    " : 'none'",
+    "as": "sure",
+}
+_LAYER = {
+    "calculate": "datum.layer + ' of ' + datum.depth + (datum.place == 'best' ? ', best score' :"
+    " datum.place == 'tied' ? ', may be the best' : '')",
+    "as": "where",
+}
+_SCORE_TIPS = [
+    {"field": "backbone", "title": "backbone"},
+    {"field": "where", "title": "layer"},
+    {"field": "value", "title": "{metric}", "format": ".1f"},
+    {"field": "sure", "title": "95 % interval"},
+]
+
+
+def ranking() -> Spec:
+    """The best layer of each backbone of one task with its interval, grouped by what the data can tell.
+
+    Rows: `leaderboards.report.board.BEST` and ``label``, what stands beside the point; rows whose ``group``
+    is ``published`` are numbers of others. Open: metric, order (backbones), floor (a list of numbers), axis,
+    groups (those that there are), tones (their colours) and height.
+    """
+    shared = {"y": {"field": "backbone", "type": "nominal", "sort": "{order}", "title": None}}
+    colour = {
+        "field": "group",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": "{groups}", "range": "{tones}"},
+        "legend": {"orient": "top", "symbolType": "circle", "symbolOpacity": 1},
+    }
+    tips = [
+        {"field": "backbone"},
+        {"field": "where", "title": "layer"},
+        {"field": "value", "title": "{metric}", "format": ".1f"},
+        {"field": "sure", "title": "95 % interval"},
+        {"field": "group", "title": "as far as the data tell"},
+    ]
+    measured, others = {"filter": "datum.group != 'published'"}, {"filter": "datum.group == 'published'"}
+    value = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
+    low = value | {"field": "ci_low"}
+    layers = [
+        floor("x"),
+        {"transform": [measured],
+         "mark": {"type": "rule", "strokeWidth": 2.5, "opacity": 0.55, "aria": False},
+         "encoding": shared | {"x": low, "x2": {"field": "ci_high"}, "color": colour}},
+        {"transform": [measured], "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+         "encoding": shared | {"x": value, "color": colour, "tooltip": tips}},
+        {"transform": [measured], "mark": text(align="left", dx=8),
+         "encoding": shared | {"x": value | {"field": "end"}, "text": {"field": "label"}}},
+        {"transform": [others], "mark": diamond(),
+         "encoding": shared | {"x": value, "tooltip": other_tips()}},
+    ]  # fmt: skip
+    end = {"calculate": "isValid(datum.ci_high) ? datum.ci_high : datum.value", "as": "end"}
+    return chart(layers, height="{height}", transform=[_SURE, _LAYER, end])
+
+
+def curves() -> Spec:
+    """The scores of every layer of some backbones in one task, with bands of their intervals.
+
+    Rows: `leaderboards.report.board.LAYERS` with ``x``, the layer or its share of the depth; rows whose
+    ``place`` is ``published`` are numbers of others. Open: metric, backbones (labels in the order of their
+    colours), colours, shapes, floor, axis, depth (name of the axis of layers).
+    """
+    place = {"field": "x", "type": "quantitative", "title": "{depth}", "axis": {"tickMinStep": "{step}"}}
+    place |= {"scale": {"zero": False, "nice": False, "padding": 12}}
+    value = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
+    colour = {"field": "backbone", "type": "nominal", "title": None, "scale": fixed("{colours}")}
+    shape = {"field": "backbone", "type": "nominal", "title": None, "scale": fixed("{shapes}")}
+    legend = {
+        "orient": "top",
+        "columns": "{columns}",
+        "symbolOpacity": 1,
+        "symbolSize": 70,
+        "labelLimit": 220,
+    }
+    colour, shape = colour | {"legend": legend}, shape | {"legend": legend}
+    own, others = {"filter": "datum.place != 'published'"}, {"filter": "datum.place == 'published'"}
+    tips = [*_SCORE_TIPS, {"field": "chosen", "title": "chosen on random halves", "format": ".0%"}]
+    low = value | {"field": "ci_low"}
+    layers = [
+        floor("y"),
+        {"transform": [own], "mark": {"type": "area", "opacity": 0.14, "aria": False},
+         "encoding": {"x": place, "y": low, "y2": {"field": "ci_high"}, "color": colour}},
+        {"transform": [own], "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
+         "encoding": {"x": place, "y": value, "color": colour}},
+        {"transform": [own], "mark": {"type": "point", "filled": True, "opacity": 1},
+         "encoding": {"x": place, "y": value, "color": colour, "shape": shape,
+                      "size": {"condition": {"test": "datum.place == 'best'", "value": 130}, "value": 28},
+                      "tooltip": tips}},
+        {"transform": [own, {"filter": "datum.place == 'best'"}],
+         "mark": {"type": "point", "size": 330, "strokeWidth": 1.4, "filled": False, "opacity": 0.9,
+                  "aria": False},
+         "encoding": {"x": place, "y": value, "color": colour}},
+        {"transform": [others], "mark": diamond(),
+         "encoding": {"x": place, "y": value, "tooltip": other_tips()}},
+    ]  # fmt: skip
+    return chart(layers, height=340, transform=[_SURE, _LAYER])
+
+
+def depth_map() -> Spec:
+    """The scores of every layer of many backbones in one task, as colours over the share of the depth.
+
+    Rows: `leaderboards.report.board.LAYERS`. Open: metric, order (backbones), axis, height.
+    """
+    transform = [
+        _SURE,
+        _LAYER,
+        {"calculate": "(datum.layer - 1) / datum.depth", "as": "from"},
+        {"calculate": "datum.layer / datum.depth", "as": "to"},
+    ]
+    row = {"y": {"field": "backbone", "type": "nominal", "sort": "{order}", "title": None}}
+    place = {
+        "x": {
+            "field": "from",
+            "type": "quantitative",
+            "title": "share of the depth",
+            "scale": {"domain": [0, 1], "nice": False},
+            "axis": {"grid": False, "format": ".2~f", "tickCount": 5},
+        },
+        "x2": {"field": "to"},
+    }
+    cells = {"mark": {"type": "rect", "aria": False}, "encoding": row | place | {
+        "color": ramp("value", "{axis}"), "tooltip": _SCORE_TIPS}}  # fmt: skip
+    chosen = {"transform": [{"filter": "datum.place == 'best'"}],
+              "mark": {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2, "aria": False},
+              "encoding": row | place}  # fmt: skip
+    return chart([cells, chosen], height="{height}", transform=transform)
+
+
+def task_map() -> Spec:
+    """The scores of every layer of one backbone in every task, each as a share of the best layer's there.
+
+    Rows: `leaderboards.report.board.LAYERS` and ``share``, in percent, and ``text``, the score. Open: order
+    (columns) and height.
+    """
+    places = {
+        "x": {"field": "layer", "type": "ordinal", "title": "layer", "axis": {"labelAngle": 0}},
+        "y": {"field": "column", "type": "nominal", "sort": "{order}", "title": None},
+    }
+    tips = [{"field": "column", "title": "task"}, {"field": "where", "title": "layer"},
+            {"field": "value", "title": "score", "format": ".1f"},
+            {"field": "sure", "title": "95 % interval"},
+            {"field": "share", "title": "share of the best layer's, %", "format": ".1f"}]  # fmt: skip
+    layers: list[Spec] = [
+        {"mark": {"type": "rect", "aria": False},
+         "encoding": places | {"color": ramp("share", "% of the best layer's score"), "tooltip": tips}},
+        {"transform": [{"filter": "datum.place == 'best'"}],
+         "mark": {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2.5, "aria": False},
+         "encoding": places},
+        {"mark": {"type": "text", "fontSize": 10, "aria": False}, "encoding": places | {
+            "text": {"field": "text"},
+            "color": {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#101418"}}},
+    ]  # fmt: skip
+    return chart(layers, height="{height}", transform=[_SURE, _LAYER])
+
+
+def tradeoff() -> Spec:
+    """Scores over a cost: a point for each depth at which a backbone may be cut, and the Pareto front.
+
+    Rows: `leaderboards.report.board.LAYERS` and ``cost``; ``shown`` says whether the backbone is one of those
+    picked out, ``front`` whether none is better at the same cost or less. Open: metric, axis, cost, scale,
+    backbones, colours, label (what stands at the front's points).
+    """
+    place: Spec = {"field": "cost", "type": "quantitative", "title": "{cost}"}
+    place |= {"scale": "{scale}", "axis": {"format": ".3~r", "tickCount": 6}}
+    value = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
+    colour = {"field": "backbone", "type": "nominal", "title": None, "scale": fixed("{colours}")}
+    colour |= {
+        "legend": {
+            "orient": "top",
+            "columns": "{columns}",
+            "symbolType": "circle",
+            "symbolOpacity": 1,
+            "labelLimit": 220,
+        }
+    }
+    tips = [*_SCORE_TIPS, {"field": "cost", "title": "{cost}", "format": ".3~r"}]
+    picked = {"filter": "datum.shown"}
+    places = {"x": place, "y": value}
+    layers: list[Spec] = [
+        {"transform": [{"filter": "!datum.shown"}],
+         "mark": {"type": "point", "filled": True, "size": 22, "color": "#8c959f", "opacity": 0.45},
+         "encoding": places | {"tooltip": tips}},
+        {"transform": [picked], "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.5, "aria": False},
+         "encoding": places | {"color": colour, "order": {"field": "layer"}}},
+        {"transform": [picked], "mark": {"type": "point", "filled": True, "size": 34, "opacity": 0.9},
+         "encoding": places | {"color": colour, "tooltip": tips}},
+        {"transform": [{"filter": "datum.front"}],
+         "mark": {"type": "line", "interpolate": "step-after", "color": INK, "strokeWidth": 1.4,
+                  "aria": False},
+         "encoding": places},
+        {"transform": [{"filter": "datum.front"}],
+         "mark": {"type": "point", "size": 110, "color": INK, "strokeWidth": 1.6, "filled": False},
+         "encoding": places | {"tooltip": tips}},
+        {"transform": [{"filter": "datum.label"}], "mark": text(align="left", dx=9, dy=12),
+         "encoding": places | {"text": {"field": "label"}}},
+    ]  # fmt: skip
+    return chart(layers, height=340, transform=[_SURE, _LAYER])
+
+
+def alike() -> Spec:
+    """CKA of every block of one backbone with every block of another.
+
+    Rows: ``row`` and ``column`` (blocks), ``value``. Open: first, second (backbones).
+    """
+    places = {
+        "x": {"field": "column", "type": "ordinal", "title": "layer of {second}", "axis": {"labelAngle": 0}},
+        "y": {"field": "row", "type": "ordinal", "title": "layer of {first}", "sort": "descending"},
+    }
+    tips = [{"field": "row", "title": "layer of {first}"}, {"field": "column", "title": "layer of {second}"},
+            {"field": "value", "title": "CKA", "format": ".3f"}]  # fmt: skip
+    colour = ramp("value", "CKA") | {"scale": {"scheme": RAMP, "domain": [0, 1], "clamp": True}}
+    cells = {"mark": {"type": "rect", "aria": False}, "encoding": places | {"color": colour, "tooltip": tips}}
+    sides = {"width": {"step": 24}, "height": {"step": 24}, "autosize": {"type": "pad"}}
+    return chart([cells], height=None) | sides
+
+
+def all_charts() -> dict[str, Spec]:
+    """Every chart by the name of its view."""
+    return {
+        "ranking": ranking(),
+        "curves": curves(),
+        "depth_map": depth_map(),
+        "task_map": task_map(),
+        "tradeoff": tradeoff(),
+        "alike": alike(),
+    }

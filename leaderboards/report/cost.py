@@ -1,0 +1,110 @@
+"""What each depth of a backbone costs: as it was measured, or as far as it follows from its facts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from leaderboards.choices.selection import backbones_of
+from leaderboards.report.facts import UNKNOWN, Facts
+
+TASK = "cost"
+"""The analysis that measures costs."""
+
+COST = ("backbone", "layer", "ms", "parameters", "dim", "bytes")
+WHOLE = ("backbone", "latency", "images-per-second", "best-batch", "peak-memory", "parameters", "device")
+
+BYTES = 4
+"""Of a number of a vector as it is stored, float32."""
+
+AXES: tuple[tuple[str, str], ...] = (
+    ("ms", "latency of one image, ms"),
+    ("parameters", "parameters up to the layer, millions"),
+    ("dim", "numbers in a vector"),
+)
+"""Costs that scores are drawn over, in the order of preference, and their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Costs of the backbones of a page, under their labels.
+
+    Attributes:
+        layers: Columns `COST`: latency of one image in ms and weights up to each block, length and bytes of a
+            vector; NaN where one is not known.
+        whole: Columns `WHOLE`, of backbones that were measured.
+        measured: Whether anything was; else weights and lengths follow from facts, latencies are NaN.
+    """
+
+    layers: pd.DataFrame
+    whole: pd.DataFrame
+    measured: bool
+
+    @property
+    def axes(self) -> tuple[tuple[str, str], ...]:
+        """The axes for which there are numbers."""
+        return tuple((name, title) for name, title in AXES if self.layers[name].notna().any())
+
+
+def costs_of(records: pd.DataFrame, facts: Mapping[str, Facts]) -> Costs:
+    """What the backbones of some records cost.
+
+    Args:
+        records: Columns of `Record`, of one suite, one of each identity; those of the analysis `TASK` tell
+            what was measured.
+        facts: What is known of backbones, by name.
+    """
+    backbones = [one for one in backbones_of(records) if not one.floor]
+    labels = {one.name: one.label for one in backbones}
+    rows = records[(records["task"] == TASK) & records["value"].notna() & records["backbone"].isin(labels)]
+    rows = rows.sort_values("date", kind="stable").drop_duplicates(
+        ["backbone", "layer", "tap", "metric"], keep="last"
+    )
+    rows = rows.assign(backbone=rows["backbone"].map(labels))
+    inner = rows[(rows["tap"] == "block") & (rows["layer"] >= 1)]
+    measured = _wide(inner, ["backbone", "layer"], COST)
+    known = {str(name) for name in measured["backbone"]}
+    guessed = [
+        row
+        for one in backbones
+        if one.label not in known
+        for row in _from_facts(one.label, one.depth, facts.get(one.name, UNKNOWN))
+    ]
+    parts = [part for part in (measured, pd.DataFrame(guessed, columns=[*COST])) if len(part)]
+    layers = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COST], dtype=float)
+    whole = _wide(rows[rows["layer"] < 0], ["backbone"], WHOLE[:-1])
+    devices = rows.drop_duplicates("backbone", keep="last").set_index("backbone")["device"]
+    return Costs(layers, whole.assign(device=whole["backbone"].map(devices)), bool(len(measured)))
+
+
+def front(points: pd.DataFrame, cost: str) -> pd.DataFrame:
+    """The points that none exceeds at the same cost or less, the cheapest first.
+
+    Args:
+        points: A column ``value``, and the cost's.
+        cost: Name of the cost; points without it are left out.
+    """
+    known = points[points[cost].notna() & points["value"].notna()]
+    known = known.sort_values([cost, "value"], ascending=[True, False], kind="stable")
+    values = known["value"].to_numpy(float)
+    before = np.concatenate([[-np.inf], np.maximum.accumulate(values)[:-1]]) if len(values) else values
+    return known[values > before]
+
+
+def _wide(rows: pd.DataFrame, keys: list[str], names: tuple[str, ...]) -> pd.DataFrame:
+    """Records of costs with a column for each metric."""
+    metrics = [name for name in names if name not in keys]
+    known = rows[rows["metric"].isin(metrics)]
+    table = known.pivot_table(index=keys, columns="metric", values="value", aggfunc="last")
+    return table.reindex(columns=metrics).reset_index().reindex(columns=[*names])
+
+
+def _from_facts(label: str, depth: int, facts: Facts) -> list[tuple[object, ...]]:
+    """What follows of every block: a share of the weights, and the length of a vector."""
+    widths = facts.widths if len(facts.widths) == depth else (np.nan,) * depth
+    weights = np.nan if facts.parameters is None else facts.parameters / depth
+    return [
+        (label, layer, np.nan, weights * layer, width, width * BYTES)
+        for layer, width in enumerate(widths, start=1)
+    ]

@@ -1,0 +1,1 @@
+"""What layers predicted, drawn: one file for each kind of task."""

@@ -1,0 +1,108 @@
+"""What a run kept of a backbone's examples, as the gallery reads it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leaderboards.choices.selection import Column
+from leaderboards.records.arrays import read_arrays
+from leaderboards.records.files import scored_path, task_key
+from leaderboards.records.record import UNREADABLE
+from leaderboards.records.seal import companions_of, file_digest, read_sealed
+from leaderboards.records.thumbnails import FOLDER, NAMES
+from tasks.examples.draw import VERSION
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The examples of one backbone and task.
+
+    Attributes:
+        backbone: The backbone.
+        layer: Its best layer.
+        value: Its score.
+        metric: What that is.
+        arrays: Of the file of examples (docs/examples.md).
+        folder: Folder of the small pictures.
+    """
+
+    backbone: str
+    layer: int
+    value: float
+    metric: str
+    arrays: Mapping[str, Array]
+    folder: Path
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """Places of the layers that are drawn, in the order of a forward."""
+        return np.flatnonzero(self.arrays["drawn"])
+
+    @property
+    def layers(self) -> list[int]:
+        """Numbers of the layers that are drawn."""
+        return [int(number) for number in self.arrays["layer"][self.places]]
+
+    @property
+    def best(self) -> int:
+        """Place of the best layer among those that are drawn; the last where it is none of them."""
+        return self.layers.index(self.layer) if self.layer in self.layers else len(self.layers) - 1
+
+    def at_layers(self, values: Sequence[str]) -> str:
+        """Values of the drawn layers in words: of the first, the best and the last, each once."""
+        rows = sorted({0, self.best, len(self.layers) - 1})
+        return ", ".join(f"{values[row]} at layer {self.layers[row]}" for row in rows)
+
+    def drawn(self, name: str) -> Array:
+        """An array of what layers predicted, of those that are drawn: [layers ...]."""
+        return np.asarray(self.arrays[name][self.places])
+
+    @cached_property
+    def files(self) -> dict[str, Path]:
+        """Files of the small pictures by the name of the image."""
+        pairs = zip(self.arrays["picture"].tolist(), self.arrays[NAMES].tolist(), strict=True)
+        return {str(name): self.folder / str(file) for name, file in pairs if file}
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        folders = self.arrays.get("class_folder", np.zeros(0, str))
+        names = self.arrays.get("class_name", np.zeros(0, str))
+        return dict(zip(folders.tolist(), names.tolist(), strict=True))
+
+    def called(self, folder: object) -> str:
+        """A class in words: its name, or that of its folder."""
+        return self._names.get(str(folder), str(folder))
+
+
+def read_kept(output: Path, column: Column, backbone: str, layer: int, value: float) -> Kept | None:
+    """The examples of a backbone in a column of the leaderboard.
+
+    Args:
+        output: Output folder of the run.
+        column: Task, dataset and protocol.
+        backbone: The backbone.
+        layer: Its best layer.
+        value: Its score.
+
+    Returns:
+        None where there are none, they are not those that belong to the records, or of another version.
+    """
+    key = task_key(column.task, column.dataset, column.protocol)
+    path = output / "examples" / scored_path(key, backbone, ending="npz")
+    try:
+        wanted = companions_of(read_sealed(output / "records" / scored_path(key, backbone)))
+        if wanted.get("examples") != file_digest(path):
+            return None
+        arrays = read_arrays(path)
+    except UNREADABLE:
+        return None
+    if not np.array_equal(arrays.get("version", -1), VERSION) or not arrays["drawn"].any():
+        return None
+    return Kept(backbone, layer, value, column.metric, arrays, output / FOLDER)

@@ -1,0 +1,75 @@
+"""Frames and scripts as text that stands safely inside of a page and stays small."""
+
+import base64
+import gzip
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from leaderboards.report.alike import Alike
+
+DECIMALS = 4
+"""Of numbers, as in the leaderboard's CSV."""
+
+CKA_SCALE = 10_000
+"""CKA is packed as whole numbers of this part of one; `CKA_NONE` stands where there is none."""
+
+CKA_NONE = -32768
+
+
+def packed(frame: pd.DataFrame) -> dict[str, Any]:
+    """A frame by columns: numbers with `DECIMALS`, None for none; texts as places among different ones."""
+    return {str(name): _column(frame[name]) for name in frame.columns}
+
+
+def packed_matrix(one: Alike) -> dict[str, Any]:
+    """A matrix with its numbers as little-endian 16-bit integers in base 64, row by row."""
+    scaled = np.rint(one.values * CKA_SCALE)
+    whole = np.where(np.isnan(scaled), CKA_NONE, scaled).astype("<i2")
+    rows, columns = one.values.shape
+    data = base64.b64encode(whole.tobytes()).decode()
+    return {
+        "table": one.table,
+        "first": one.first,
+        "second": one.second,
+        "rows": rows,
+        "columns": columns,
+        "data": data,
+    }
+
+
+def packed_file(text: str) -> str:
+    """A text file as gzip in base 64, the same bytes for the same text."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+def json_script(value: object) -> str:
+    """JSON that can neither end the element that it stands in nor open a comment there."""
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    for mark in "<>&\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return text
+
+
+def script_digest(text: str) -> str:
+    """What a policy names a script by that may run."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _column(values: "pd.Series[Any]") -> Any:  # noqa: ANN401 - JSON
+    """One column."""
+    if values.dtype.kind in "fiu":
+        return [None if pd.isna(one) else _short(float(one)) for one in values]
+    texts = [str(one) for one in values]
+    different = list(dict.fromkeys(texts))
+    places = {text: place for place, text in enumerate(different)}
+    return {"texts": different, "at": [places[text] for text in texts]}
+
+
+def _short(value: float) -> float | int:
+    """A number with `DECIMALS`, whole where it is."""
+    rounded = round(value, DECIMALS)
+    return int(rounded) if rounded == int(rounded) else rounded

@@ -1,0 +1,189 @@
+"""The report of one suite as one HTML page that needs nothing else: no network, no other file."""
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from leaderboards.choices.gaps import empty_cells
+from leaderboards.choices.selection import columns_of, score_rows
+from leaderboards.display import page_name
+from leaderboards.pages.best import best_blocks
+from leaderboards.pages.blocks import Block
+from leaderboards.pages.csv import csv_text
+from leaderboards.pages.inside.page import inside_page
+from leaderboards.pages.layers import layer_blocks
+from leaderboards.pages.page import gap_blocks
+from leaderboards.pages.provenance import provenance_blocks, run_sentence
+from leaderboards.pages.published import published_blocks
+from leaderboards.pages.similarity import similarity_blocks
+from leaderboards.pages.svg.colours import SERIES
+from leaderboards.pages.twins import twin_blocks
+from leaderboards.report import charts
+from leaderboards.report import parts as chart_parts
+from leaderboards.report.answer import answer_html
+from leaderboards.report.content import Content, Sources
+from leaderboards.report.engine import library
+from leaderboards.report.examples import example_style
+from leaderboards.report.folds import Folder, folds
+from leaderboards.report.packing import json_script, packed, packed_file, packed_matrix, script_digest
+from leaderboards.report.table import best_table
+from leaderboards.report.views import (
+    DOWNLOAD,
+    FILTERS,
+    Part,
+    cost_part,
+    likeness_part,
+    one_backbone_part,
+    one_task_part,
+)
+
+ASSETS = Path(__file__).parent / "assets"
+
+
+def report_page(content: Content, sources: Sources) -> str:
+    """The page of one suite."""
+    parts = [*_scored_parts(content), *_further_parts(content, sources)]
+    title = f"layerboard: {content.suite}"
+    every = [frame for frame in (content.scores, content.inside) if len(frame)]
+    data = json_script(_data(content))
+    script = (ASSETS / "report.js").read_text(encoding="utf-8")
+    engine = library()
+    links = "".join(f'<li><a href="#{part.anchor}">{escape(part.short)}</a></li>' for part in parts)
+    body = "".join(map(_section, parts))
+    return f"""<!doctype html>
+<html lang="en" class="plain">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{escape(_policy(engine, script))}">
+<meta name="color-scheme" content="light dark">
+<title>{escape(title)}</title>
+<style>
+{(ASSETS / "report.css").read_text(encoding="utf-8")}{example_style() if sources.sections else ""}</style>
+</head>
+<body>
+<a class="skip" href="#main">To the content</a>
+<header class="top">
+<p class="brand">layerboard</p>
+<nav aria-label="Sections"><ul>{links}</ul></nav>
+<button type="button" id="theme" class="needs-script" aria-pressed="false">dark</button>
+</header>
+<main id="main">
+<h1>Which backbone, which layer? <span>{escape(content.suite)}</span></h1>
+<p class="lead">{escape(_lead(content))}</p>
+<noscript><p class="note">Without JavaScript there are no charts, no filters and no sorting; the tables below
+hold all their numbers.</p></noscript>
+{body}</main>
+<footer><p>{escape(run_sentence(pd.concat(every)))} One file, which asks nothing of any network.</p></footer>
+<div id="tip" role="status" hidden></div>
+<script type="application/json" id="data">{data}</script>
+<script>{engine}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _policy(*scripts: str) -> str:
+    """What the page may do: run its own scripts, which make functions of chart expressions; reach nothing."""
+    digests = " ".join(map(script_digest, scripts))
+    return (
+        f"default-src 'none'; script-src {digests} 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _lead(content: Content) -> str:
+    """What was measured, in a sentence."""
+    board = content.board
+    if board.best.empty:
+        return "This suite has no scores; what its analyses found is below."
+    layers = int(board.backbones["depth"].sum())
+    return (
+        f"{len(board.backbones)} frozen backbones, every one of their {layers:,} layers, "
+        f"{len(board.columns)} tasks. Higher is better, 100 is perfect; ± is half a 95 % interval, and who "
+        "cannot be told from the best is named with it."
+    )
+
+
+def _section(part: Part) -> str:
+    """A section with its heading."""
+    return (
+        f'<section id="{escape(part.anchor)}" aria-labelledby="{escape(part.anchor)}-title">\n'
+        f'<h2 id="{escape(part.anchor)}-title">{escape(part.title)}</h2>\n{part.html}</section>\n'
+    )
+
+
+def _scored_parts(content: Content) -> list[Part]:
+    """The sections on scores; none where nothing was scored."""
+    board = content.board
+    if board.best.empty:
+        return []
+    table = FILTERS + best_table(board) + DOWNLOAD
+    return [
+        Part("answer", "answer", "The answer", answer_html(content.answers, board, content.costs)),
+        Part("best", "best layers", "The best layer of each backbone", table),
+        one_task_part(board),
+        *cost_part(content.costs),
+        one_backbone_part(),
+    ]
+
+
+def _further_parts(content: Content, sources: Sources) -> list[Part]:
+    """The sections on likeness, on what others wrote and on what stands behind the numbers."""
+    folder = Folder()
+    parts = [likeness_part(content.likeness)] if content.likeness.matrices else []
+    parts += [Part(one.anchor, one.title.lower(), one.title, one.html) for one in sources.sections]
+    if len(content.inside):
+        inside = inside_page(content.inside, content.suite, sources.arrays)
+        said = folder.html(folds(inside.blocks, "How to read this"))
+        parts.append(Part("inside", "inside", "Inside the networks", said))
+    tables = folder.html(
+        folds(_table_blocks(content, sources), "How to read the tables", level=3), pictures=False
+    )
+    return [*parts, Part("tables", "all tables", "Every table, and where the numbers come from", tables)]
+
+
+def _table_blocks(content: Content, sources: Sources) -> list[Block]:
+    """The leaderboard's blocks: every number of the charts as a table."""
+    own, blocks = content.scores, list[Block]()
+    scores = score_rows(own)
+    columns = columns_of(scores)
+    if columns:
+        blocks += [
+            *best_blocks(scores, columns, content.ties),
+            *layer_blocks(scores, columns, pictures=False),
+        ]
+    if len(content.board.published):
+        blocks += published_blocks(own, sources.published)
+    if len(own):
+        blocks += [*similarity_blocks(own), *twin_blocks(own)]
+        blocks += provenance_blocks(own, content.numbers[0])
+        blocks += gap_blocks(empty_cells(own))
+    return blocks
+
+
+def _data(content: Content) -> dict[str, Any]:
+    """What the page's script draws."""
+    board, costs = content.board, content.costs
+    return {
+        "suite": page_name(content.suite),
+        "frames": {
+            "backbones": packed(board.backbones),
+            "columns": packed(board.columns),
+            "best": packed(board.best),
+            "layers": packed(board.layers),
+            "published": packed(board.published),
+            "cost": packed(costs.layers),
+        },
+        "axes": [list(axis) for axis in costs.axes],
+        "alike": [packed_matrix(one) for one in content.likeness.matrices],
+        "files": {f"{one.name}.csv": packed_file(csv_text(one)) for one in content.numbers},
+        "charts": charts.all_charts(),
+        "steps": {name: list(steps) for name, steps in chart_parts.STEPS.items()},
+        "few": chart_parts.FEW,
+        "apart": chart_parts.APART,
+        "series": {"colours": list(SERIES), "shapes": list(chart_parts.SHAPES), "groups": chart_parts.GROUPS},
+    }

@@ -1,0 +1,155 @@
+"""What the report's charts share: marks, scales, colours, sizes, and the places in them that are open.
+
+An open place is a string ``{name}``; one that is the whole string takes whatever is given, as lists.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from leaderboards.pages.svg.colours import SERIES
+from leaderboards.report.board import FIRST, MAYBE, UNTESTED, WORSE
+
+Spec = dict[str, Any]
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+"""The grammar's name; nothing is read from there."""
+
+ROWS = "rows"
+"""Name of the data that a chart draws."""
+
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
+GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#e69f00"}
+"""Colour of each group of backbones in a column."""
+
+ACCENT = "#d55e00"
+"""Of fronts, floors and numbers of others."""
+
+STEPS = {"ranking": (24, 14), "depth_map": (18, 12), "task_map": (26, 20)}
+"""Height of a row in pixels, of charts that have rows: of a few, and of more than `FEW`."""
+
+FEW = 40
+
+APART = 0.1
+"""Share of the axis of costs by which names at a front are apart at least."""
+
+RAMP = "viridis"
+"""Colours of heat maps: of growing lightness, so that any colour vision can read them, and grey print."""
+
+INK = "{ink}"
+"""Colour of text and axes, that of the paper or of the reader's theme."""
+
+
+def filled(spec: Any, words: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON of any depth
+    """A specification with its open places filled."""
+    if isinstance(spec, dict):
+        return {key: filled(value, words) for key, value in spec.items()}
+    if isinstance(spec, list):
+        return [filled(value, words) for value in spec]
+    if not isinstance(spec, str):
+        return spec
+    whole = re.fullmatch(r"\{(\w+)\}", spec)
+    if whole:
+        return words[whole[1]]
+    return re.sub(r"\{(\w+)\}", lambda found: str(words[found[1]]), spec)
+
+
+def height(view: str, rows: int) -> int:
+    """Height in pixels of a chart that has rows; 0 of others."""
+    few, many = STEPS.get(view, (0, 0))
+    return max(2, rows) * (few if rows <= FEW else many)
+
+
+def colours(count: int) -> list[str]:
+    """So many colours of series, which start again after the last."""
+    return [SERIES[place % len(SERIES)] for place in range(count)]
+
+
+def shapes(count: int) -> list[str]:
+    """So many shapes of points; none stands twice with one colour before the 49th."""
+    return [SHAPES[(place + place // len(SERIES)) % len(SHAPES)] for place in range(count)]
+
+
+def config() -> Spec:
+    """The style of all charts: quiet axes, the reader's text colour, no frame."""
+    text = {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12}
+    axis = {"domain": False, "ticks": False, "gridColor": INK, "gridOpacity": 0.13, "labelPadding": 6}
+    return {
+        "background": None,
+        "font": "{font}",
+        "view": {"stroke": None},
+        "axis": text | axis | {"titleFontWeight": "normal", "labelLimit": 230, "titlePadding": 8},
+        "legend": text | {"titleFontWeight": "normal", "labelLimit": 230},
+        "header": text,
+        "title": {"color": INK, "anchor": "start", "fontSize": 13, "fontWeight": 600},
+    }
+
+
+def chart(layers: list[Spec], height: object, transform: list[Spec] | None = None) -> Spec:
+    """A chart of layers over the open rows, as wide as its place."""
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": ROWS},
+        "width": "container",
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "transform": transform or [],
+        "layer": layers,
+        "config": config(),
+    }
+
+
+def fixed(values: str) -> Spec:
+    """A scale that gives each backbone the same colour or shape whatever else is shown."""
+    return {"domain": "{backbones}", "range": values}
+
+
+def ramp(field: str, title: str) -> Spec:
+    """Colours of a heat map."""
+    legend = {"orient": "top", "gradientLength": 180, "titleLimit": 400}
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": title,
+        "scale": {"scheme": RAMP},
+        "legend": legend,
+    }
+
+
+def floor(side: str) -> Spec:
+    """The dashed line of the random floor; none where the open list of numbers is empty."""
+    return {
+        "data": {"values": "{floor}"},
+        "mark": {"type": "rule", "strokeDash": [5, 4], "color": INK, "opacity": 0.6},
+        "encoding": {
+            side: {"field": "floor", "type": "quantitative"},
+            "tooltip": [{"field": "floor", "title": "random floor", "format": ".1f"}],
+        },
+    }
+
+
+def text(**changes: object) -> Spec:
+    """Small words beside marks."""
+    return {"type": "text", "color": INK, "fontSize": 10.5, "opacity": 0.85, "aria": False} | changes
+
+
+def diamond() -> Spec:
+    """The mark of a number of others."""
+    return {
+        "type": "point",
+        "shape": "diamond",
+        "size": 90,
+        "filled": False,
+        "color": ACCENT,
+        "strokeWidth": 2,
+    }
+
+
+def other_tips() -> list[Spec]:
+    """What is told of a number of others."""
+    return [
+        {"field": "backbone"},
+        {"field": "source", "title": "published in"},
+        {"field": "value", "title": "{metric}", "format": ".1f"},
+        {"field": "verdict"},
+    ]

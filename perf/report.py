@@ -1,0 +1,138 @@
+"""The report of a large leaderboard: how long it takes, how large it is, how soon a browser has it.
+
+``python perf/report.py`` makes synthetic records of 90 backbones, 8 tasks and 26 layers with intervals,
+writes their page and says seconds and megabytes; with Chromium on the path also how soon the page answers.
+Budget: 20 s and 15 MB.
+"""
+
+import argparse
+import shutil
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from leaderboards.records.record import COLUMNS, Record
+from leaderboards.report.content import Sources, content_of
+from leaderboards.report.facts import Facts
+from leaderboards.report.page import report_page
+from tasks.registry import TASKS, TaskEntry
+from zoo.spec import FAMILIES
+
+BUDGET_SECONDS, BUDGET_MEGABYTES = 20.0, 15.0
+
+USUAL = Record(
+    suite="large", backbone="", family="", trained=True, revision="0" * 12, depth=1, input_size=224, task="",
+    protocol="standard", dataset="", split="val", data="0" * 8, partial=False, coverage="all", layer=1,
+    tap="block", pooling="grid", metric="", primary=True, value=0.0, n=1000, unit="images", dtype="float32",
+    device="cpu", fingerprint="f", seconds=1.0, version="0", date="2026-01-01T00:00:00+00:00",
+)  # fmt: skip
+
+
+def synthetic(backbones: int, tasks: int, layers: int, seed: int = 0) -> pd.DataFrame:
+    """Records of so many backbones, tasks and layers, and of the random floor."""
+    random = np.random.default_rng(seed)
+    families = [name for name in FAMILIES if name not in ("other", "random")]
+    parts = []
+    for task in [entry for entry in TASKS if not entry.analysis and entry.metrics][:tasks]:
+        for place in range(backbones):
+            family = families[place % len(families)]
+            facts = {"backbone": f"{family.lower()}-{place:02d}", "family": family, "depth": layers}
+            peak, top = random.uniform(0.4, 1) * layers, random.uniform(30, 90)
+            values = top * (1 - np.abs(np.arange(1, layers + 1) - peak) / layers)
+            values += random.normal(0, 1, layers)
+            chosen = np.where(np.arange(layers) == np.argmax(values), 1.0, 0.0)
+            parts.append(_rows(facts | _of(task), np.clip(values, 0, 100), chosen))
+        floor = {"backbone": "random", "family": "random", "trained": False, "depth": 10}
+        parts.append(_rows(floor | _of(task), random.normal(2, 0.3, 10), np.full(10, np.nan)))
+    return pd.concat(parts, ignore_index=True)[[*COLUMNS]]
+
+
+def _of(task: TaskEntry) -> dict[str, object]:
+    """What records say of a task."""
+    return {"task": task.name, "dataset": f"{task.name}-data", "metric": task.metrics[0]}
+
+
+def _rows(facts: dict[str, object], values: np.ndarray, chosen: np.ndarray) -> pd.DataFrame:
+    """The records of one backbone and task."""
+    width = 0.5 + values / 50
+    return pd.DataFrame([asdict(USUAL) | facts] * len(values)).assign(
+        layer=np.arange(1, len(values) + 1),
+        value=values,
+        ci_low=values - width,
+        ci_high=values + width,
+        chosen=chosen,
+        held_out=np.where(chosen > 0, values - 0.3, np.nan),
+    )
+
+
+def facts_for(records: pd.DataFrame) -> dict[str, Facts]:
+    """Invented facts of their backbones."""
+    random = np.random.default_rng(1)
+    names = sorted(set(records["backbone"]))
+    kinds, licences = ("images", "labels", "texts"), ("Apache-2.0", "MIT", "CC-BY-NC-4.0")
+    depth = int(records["depth"].max())
+    return {
+        name: Facts(kinds[place % 3], licences[place % 3], int(random.uniform(5, 1100) * 1e6), (768,) * depth)
+        for place, name in enumerate(names)
+    }
+
+
+def interactive(page: Path) -> tuple[float, float]:
+    """Seconds until the page's script has run, and until another task's charts are there."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        tab = browser.new_page(viewport={"width": 1280, "height": 900})
+        start = time.perf_counter()
+        tab.goto(page.as_uri())
+        tab.wait_for_selector("html[data-ready]")
+        ready = time.perf_counter() - start
+        tab.locator("#view-curves").scroll_into_view_if_needed()
+        tab.wait_for_selector("#view-curves svg")
+        start = time.perf_counter()
+        tab.select_option("#task", index=1)
+        wanted = tab.eval_on_selector("#task", "select => select.value")
+        tab.wait_for_function(
+            "name => document.querySelector('#view-curves .what').textContent.includes(name)"
+            " && document.querySelector('#view-curves svg')",
+            arg=wanted,
+        )
+        changed = time.perf_counter() - start
+        browser.close()
+    return ready, changed
+
+
+def main() -> None:
+    """Measure and tell."""
+    parser = argparse.ArgumentParser(description="How long the report of a large leaderboard takes.")
+    parser.add_argument("--backbones", type=int, default=90)
+    parser.add_argument("--tasks", type=int, default=8)
+    parser.add_argument("--layers", type=int, default=26)
+    parser.add_argument("--keep", type=Path, help="write the page there, too")
+    given = parser.parse_args()
+    records = synthetic(given.backbones, given.tasks, given.layers)
+    facts = facts_for(records)
+    start, busy = time.perf_counter(), time.process_time()
+    sources = Sources(facts=facts)
+    page = report_page(content_of(records, "large", sources), sources)
+    seconds, own = time.perf_counter() - start, time.process_time() - busy
+    megabytes = len(page.encode()) / 1e6
+    print(f"{len(records)} records: {seconds:.1f} s ({own:.1f} s of the processor), {megabytes:.2f} MB")
+    print(f"budget: {BUDGET_SECONDS:.0f} s, {BUDGET_MEGABYTES:.0f} MB")
+    with tempfile.TemporaryDirectory() as folder:
+        path = given.keep or Path(folder) / "large.html"
+        path.write_text(page, encoding="utf-8")
+        if shutil.which("chromium"):
+            ready, changed = interactive(path)
+            print(f"browser: answers after {ready:.1f} s; another task's charts after {changed:.1f} s")
+        else:
+            print("browser: no Chromium on the path")
+
+
+if __name__ == "__main__":
+    main()

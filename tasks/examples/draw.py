@@ -1,0 +1,103 @@
+"""Examples: the few things of which a task keeps what each layer predicted, so that it can be drawn later.
+
+Which these are depends on the names of the images alone, never on a backbone or a layer, so that all can be
+compared on them. What is kept is small and capped: predictions here, pictures in
+`leaderboards.records.thumbnails`. No score depends on any of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from tasks.datasets.base import Sample
+from tasks.metrics.arrays import VOID
+
+VERSION = 1
+"""Changes when what is kept would for the same features; stored vectors stay as they are then."""
+
+SEED = 14
+"""Of the draw of examples."""
+
+SIDE = 96
+"""Longer side in pixels of a mask that is kept, and the longest of a picture."""
+
+Predicted = Mapping[str, NDArray[np.generic]]
+"""What one layer said of a task's examples, by name; the same names and shapes for every layer."""
+
+
+class Pictured(Protocol):
+    """A problem that keeps predictions for a few examples (`tasks.base.Outcome.predicted`)."""
+
+    def facts(self) -> Predicted:
+        """What is so whatever a layer says: names of the images, classes, true masks and points.
+
+        Raises:
+            UnreadableImageError: An annotation is gone.
+        """
+        ...
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        """The images that are needed to draw the examples, by the name that the arrays call them.
+
+        Args:
+            predicted: Of the layers that are to be drawn.
+
+        Returns:
+            Those that are most needed come first.
+        """
+        ...
+
+
+def drawn(keys: Sequence[str], count: int, strata: Sequence[Any] | None = None) -> list[int]:
+    """Places of so many different names, in rising order; which ones depends on the names alone.
+
+    Names come in the order of their hashes, so that the draw hardly changes when others come or go. Of a name
+    that is there several times the first place is taken.
+
+    Args:
+        keys: The names.
+        count: How many; all where there are fewer.
+        strata: Of each name; they take turns, so that none comes twice before all have come that can.
+    """
+    first: dict[str, int] = {}
+    for place, key in enumerate(keys):
+        first.setdefault(key, place)
+    seen: dict[str, int] = {}
+    ranked = []
+    for key in sorted(first, key=_rank):
+        stratum = "" if strata is None else str(strata[first[key]])
+        turn = seen[stratum] = seen.get(stratum, 0) + 1
+        ranked.append((turn, _rank(stratum), first[key]))
+    return sorted(place for *_, place in sorted(ranked)[:count])
+
+
+def shrunk(size: tuple[int, int], side: int = SIDE) -> tuple[int, int]:
+    """Width and height of an image whose longer side is ``side``; a smaller one keeps its size."""
+    longest = max(size)
+    if longest <= side:
+        return size
+    return max(1, round(size[0] * side / longest)), max(1, round(size[1] * side / longest))
+
+
+def small_mask(mask: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Object ids [height width] at the size of `shrunk`, in the corner of a square that is 255 elsewhere."""
+    found = np.full((SIDE, SIDE), VOID, np.uint8)
+    width, height = shrunk((mask.shape[1], mask.shape[0]))
+    small = Image.fromarray(mask).resize((width, height), Image.Resampling.NEAREST)
+    found[:height, :width] = np.asarray(small, np.uint8)
+    return found
+
+
+def by_key(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, Sample]:
+    """The samples of those names, in the order of the names."""
+    wanted = dict.fromkeys(name for name in names if name)
+    found = {sample.key: sample for sample in samples if sample.key in wanted}
+    return {name: found[name] for name in wanted if name in found}
+
+
+def _rank(name: str) -> tuple[bytes, str]:
+    return blake2b(f"{SEED}|{name}".encode(errors="surrogatepass"), digest_size=8).digest(), name

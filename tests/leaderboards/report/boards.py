@@ -1,0 +1,62 @@
+"""Small records for the report, without a run."""
+
+from dataclasses import replace
+
+from leaderboards.report.content import Sources, content_of
+from leaderboards.report.facts import Facts
+from tests.leaderboards.builder import floor, frame, layers, pair, record, unsure
+
+HOSTILE = "</script><script>alert(1)</script>\"'&lt;{x}"
+KNN, DAVIS = "knn top-1", "davis J&F"
+
+SCORES = {
+    "mini-fs": ("FS", [30.0, 50.0, 60.1234]),
+    "mini-clip": ("CLIP", [20.0, 61.5, 40.0]),
+    "mini-dino": ("DINO", [25.0, 61.5, 62.25]),
+    HOSTILE: ("own <b>", [10.0, 11.0, 12.0]),
+}
+FACTS = {
+    "mini-fs": Facts("labels", "Apache-2.0", 1_000_000, (64, 64, 64)),
+    "mini-clip": Facts("texts", "MIT", 80_000_000, (64, 64, 128)),
+    "mini-dino": Facts("images", "CC-BY-NC-4.0", 600_000_000, (64, 64, 64)),
+}
+
+
+def scored(name, family, values, **changes):
+    """One task of one backbone: intervals of ± 1, the layer chosen on every half, no other layer tied."""
+    best = values.index(max(values)) + 1
+    made = layers(values, backbone=name, family=family, **changes)
+    return unsure(made, half=1.0, chosen={best: 1.0}, loss=0.5)
+
+
+def cost(name, layer, metric, value):
+    return record(
+        backbone=name, family="", layer=layer, metric=metric, value=value, task="cost", dataset="images",
+        pooling="all", analysis=True, primary=False, unit="runs", depth=3,
+    )  # fmt: skip
+
+
+def small():
+    """Four backbones of three layers, two tasks, a floor, CKA of two of them, and measured costs of one."""
+    found = []
+    davis = {"task": "davis", "dataset": "mini-davis", "metric": "J&F", "pooling": "grid"}
+    for name, (family, values) in SCORES.items():
+        found += scored(name, family, values)
+        found += scored(name, family, [value / 2 for value in reversed(values)], **davis)
+    found += floor([2.0, 4.0]) + floor([1.0, 2.0], **davis)
+    for one, other in (("mini-clip", "mini-clip"), ("mini-clip", "mini-dino")):
+        for i in range(1, 4):
+            for j in range(i if one == other else 1, 4):
+                value = 1.0 if (one, i) == (other, j) else 0.9 - 0.1 * abs(i - j) - 0.01 * i
+                found.append(replace(pair(one, i, other, j, value, depth=3), family="CLIP"))
+    for layer in (1, 2, 3):
+        found.append(cost("mini-clip", layer, "ms", 2.0 * layer))
+        found.append(cost("mini-clip", layer, "parameters", 1e6 * layer))
+        found.append(cost("mini-clip", layer, "dim", 64.0))
+    found.append(cost("mini-clip", -1, "latency", 7.0))
+    return frame(found)
+
+
+def content(records=None, **sources):
+    given = Sources(**({"facts": FACTS} | sources))
+    return content_of(small() if records is None else records, "mini", given), given

@@ -1,0 +1,33 @@
+"""Which examples are told: lost with depth first, then found, failed and held."""
+
+import numpy as np
+
+from leaderboards.report.gallery.stories import Story, stories
+
+
+def test_each_kind_is_told_of_the_examples_that_show_it_most() -> None:
+    quality = np.array(
+        [  # lost a little, held, lost, failed, found, lost most, found and failing, level
+            [90.0, 100.0, 10.0, 0.0, 10.0, 50.0, 5.0, 60.0],
+            [80.0, 90.0, 80.0, 10.0, 50.0, 100.0, 10.0, 60.0],
+            [70.0, 95.0, 20.0, 5.0, 90.0, 0.0, 35.0, 60.0],
+        ]
+    )
+    assert stories(quality) == [
+        Story(5, "lost"),
+        Story(2, "lost"),
+        Story(4, "found"),
+        Story(6, "found"),
+        Story(3, "failed"),
+        Story(6, "failed"),
+        Story(1, "held"),
+    ]
+
+
+def test_of_each_kind_only_a_few_are_told_in_their_order() -> None:
+    told = stories(np.array([[100.0] * 9, [0.0] * 9]))
+    assert told == [Story(0, "lost"), Story(1, "lost")]
+
+
+def test_where_nothing_stands_out_nothing_is_told() -> None:
+    assert stories(np.full((3, 4), 60.0)) == []

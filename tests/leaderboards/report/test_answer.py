@@ -1,0 +1,34 @@
+from dataclasses import replace
+
+from leaderboards.choices.poolings import Better
+from leaderboards.report.answer import answer_html
+from tests.leaderboards.report.boards import HOSTILE, content
+
+
+def card(**changes):
+    """The first card, of an answer that is changed."""
+    found, _ = content()
+    one = replace(found.answers[0], **changes)
+    return answer_html([one], found.board, found.costs)
+
+
+def test_a_lead_is_called_one_only_where_all_were_compared():
+    assert "better than every other backbone, with 95 % confidence" in card(compared=3)
+    assert "better than" not in card(compared=2, untested=("mini-fs",))
+    assert "not compared with mini-fs" in card(compared=2, untested=("mini-fs",))
+    assert "better than" not in card(compared=0)
+    assert "for want of measurements of the same images" in card(compared=0)
+
+
+def test_who_cannot_be_told_from_the_best_is_named():
+    text = card(compared=3, rivals=("mini-clip", HOSTILE), layers=(1, 2))
+    assert "<b>cannot be told from</b> mini-clip, &lt;/script&gt;" in text
+    assert "layers 1 to 2 of it may be as good" in text or "layers 1, 2 of it may be as good" in text
+    assert "better than" not in text
+
+
+def test_another_pooling_and_a_cost_are_told_where_they_are_known():
+    text = card(better=Better("mean", 64.04, 2, 3), milliseconds=6.0, device="cuda")
+    assert "64.0 % from another pooling: mean of the patch tokens, layer 2" in text
+    assert "6 ms an image on cuda, 64 numbers a vector, about 600 M weights" in text
+    assert " ms an image" not in card()

@@ -1,0 +1,75 @@
+import math
+
+import pytest
+
+from leaderboards.choices.selection import columns_of
+from leaderboards.choices.ties import Ties
+from leaderboards.literature import Published
+from leaderboards.report.board import BEST, FIRST, LAYERS, MAYBE, UNTESTED, WORSE, board_of
+from tests.leaderboards.builder import floor, frame, layers
+from tests.leaderboards.report.boards import DAVIS, FACTS, HOSTILE, KNN, SCORES, small
+
+
+def board(records=None, ties=None, published=()):
+    records = small() if records is None else records
+    return board_of(records[~records["analysis"]], ties or {}, FACTS, published)
+
+
+def test_the_best_layers_stand_highest_first_with_what_the_data_tell():
+    records = small()
+    key = columns_of(records)[0].key
+    ties = {key: Ties(frozenset({"mini-clip"}), frozenset({"mini-fs"}), frozenset({HOSTILE}))}
+    best = board(records, ties).best
+    own = best[best["column"] == KNN]
+    assert tuple(best.columns) == BEST
+    assert [*own["backbone"]] == ["mini-dino", "mini-clip", "mini-fs", HOSTILE]
+    assert [*own["group"]] == [FIRST, MAYBE, WORSE, UNTESTED]
+    assert [*own["layer"]] == [3, 2, 3, 3]
+    assert [*own["value"]] == [62.25, 61.5, 60.1234, 12.0]
+    assert [*own["honest"]] == pytest.approx([61.75, 61.0, 59.6234, 11.5])
+    assert [*own["optimism"]] == pytest.approx([0.5] * 4)
+    assert set(best.loc[best["column"] == DAVIS, "group"]) == {FIRST, UNTESTED}
+
+
+def test_backbones_that_share_the_best_score_are_all_first():
+    records = frame(layers([1.0, 5.0], backbone="a"), layers([5.0, 2.0], backbone="b"))
+    assert [*board(records).best["group"]] == [FIRST, FIRST]
+
+
+def test_every_layer_is_there_and_the_best_is_marked():
+    found = board().layers
+    assert tuple(found.columns) == LAYERS
+    assert len(found) == 2 * len(SCORES) * 3
+    own = found[(found["column"] == KNN) & (found["backbone"] == "mini-clip")]
+    assert [*own["layer"]] == [1, 2, 3]
+    assert [*own["value"]] == [20.0, 61.5, 40.0]
+    assert [*own["place"]] == ["", "best", ""]
+    assert [*own["ci_high"] - own["ci_low"]] == [2.0] * 3
+
+
+def test_facts_are_known_or_empty_and_the_floor_is_no_backbone():
+    found = board()
+    rows = {row["name"]: row for row in found.backbones.to_dict("records")}
+    assert set(rows) == set(SCORES)
+    assert (rows["mini-clip"]["licence"], rows["mini-clip"]["parameters"]) == ("MIT", 8e7)
+    assert rows[HOSTILE]["supervision"] == ""
+    assert math.isnan(rows[HOSTILE]["parameters"])
+    assert [*found.columns["floor"]] == [3.0, 1.5]
+
+
+def test_a_number_of_others_stands_beside_its_column():
+    other = Published(
+        source="mine", table="t", backbone="mini-clip", task="knn", dataset="mini-imagenet",
+        protocol="standard", metric="top-1", pooling="cls", tap="block", rule="best", layer=3,
+        chosen_decimals=None, value=60.0, decimals=1, printed="percent", second_hand=False,
+        not_comparable="", conditions="", input_size=64,
+    )  # fmt: skip
+    [row] = board(published=[other]).published.to_dict("records")
+    assert (row["column"], row["backbone"], row["layer"], row["value"]) == (KNN, "mini-clip", 3.0, 60.0)
+    assert row["measured"] == 61.5
+
+
+def test_records_without_scores_make_an_empty_board():
+    found = board(frame(floor([1.0, 2.0])))
+    assert found.best.empty
+    assert tuple(found.layers.columns) == LAYERS

@@ -1,0 +1,259 @@
+"""The page in a real browser, opened from a file, with the network watched."""
+
+import csv
+import io
+import re
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from leaderboards.pages.csv import csv_text
+from leaderboards.report.cost import front
+from leaderboards.report.page import report_page
+from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, content
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on the path")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def found():
+    return content()
+
+
+@pytest.fixture(scope="module")
+def path(found, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "mini.html"
+    path.write_text(report_page(*found), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def shared(browser, path):
+    """One tab for the tests that leave it as it was; what it asks for and what it says is kept."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    asked, said = [], []
+    context.route("**/*", lambda route: (asked.append(route.request.url), route.continue_()))
+    tab = context.new_page()
+    tab.on("console", lambda message: said.append(message.text))
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.goto(path.as_uri())
+    tab.wait_for_selector("html[data-ready]")
+    yield tab
+    # at the end of all tests: nothing but the file was asked for, nothing was complained of
+    assert [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
+    assert [url for url in asked if url.startswith("file:")] == [path.as_uri()]
+    assert said == []
+
+
+def names(tab):
+    """Backbones of the table that are shown, from top to bottom."""
+    return tab.eval_on_selector_all(
+        "#best-table tbody tr:not([hidden])", "rows => rows.map(row => row.dataset.backbone)"
+    )
+
+
+def show(tab, view):
+    """Bring a chart into view and wait for it."""
+    tab.locator(f"#view-{view}").scroll_into_view_if_needed()
+    tab.wait_for_selector(f"#view-{view} svg")
+
+
+def downloaded(tab, selector):
+    """The rows of a CSV behind a link."""
+    with tab.expect_download() as waiting:
+        tab.click(selector)
+    text = Path(waiting.value.path()).read_text(encoding="utf-8")
+    return text, [*csv.DictReader(io.StringIO(text))]
+
+
+def test_heads_sort_by_key_and_say_so(shared):
+    head = shared.locator("#best-table thead th", has_text=KNN)
+    head.get_by_role("button").focus()
+    shared.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert names(shared) == ["mini-dino", "mini-clip", "mini-fs", HOSTILE]
+    shared.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert names(shared)[0] == HOSTILE
+    shared.locator("#best-table thead th").first.get_by_role("button").click()
+    assert names(shared)[1:] == ["mini-clip", "mini-dino", "mini-fs"]
+    sorts = shared.locator("#best-table thead th[aria-sort=ascending]")
+    assert sorts.count() == 1
+
+
+def test_filters_hide_rows_and_say_how_many_are_left(shared):
+    shared.select_option("[name=licence]", "MIT")
+    assert names(shared) == ["mini-clip"]
+    assert shared.inner_text("#count") == "1 of 4 backbones"
+    shared.select_option("[name=licence]", "")
+    shared.select_option("[name=size]", label="up to 100 M")
+    assert set(names(shared)) == {"mini-clip", "mini-fs"}
+    shared.fill("[name=find]", "FS")
+    assert names(shared) == ["mini-fs"]
+    shared.click("#filters button[type=reset]")
+    shared.wait_for_function("document.querySelector('#count').textContent === '4 of 4 backbones'")
+    assert len(names(shared)) == 4
+
+
+def test_a_point_tells_its_numbers(shared):
+    show(shared, "curves")
+    points = shared.locator("#view-curves svg path[aria-roledescription=point]")
+    points.first.hover()
+    shared.wait_for_selector("#tip:not([hidden])")
+    words = shared.inner_text("#tip")
+    assert "95 % interval" in words
+    assert "layer" in words
+    shared.mouse.move(2, 2)
+    shared.wait_for_selector("#tip", state="hidden")
+
+
+def test_another_task_changes_the_charts(shared):
+    show(shared, "ranking")
+    before = shared.inner_html("#view-ranking svg")
+    assert "61.5 ± 1.0, layer 2/3" in before
+    shared.select_option("#task", DAVIS)
+    shared.wait_for_function(
+        "document.querySelector('#view-ranking svg')?.outerHTML.includes('30.8 ± 1.0, layer 2/3')"
+    )
+    assert DAVIS in shared.inner_text("#view-ranking figcaption")
+    assert shared.input_value(".task-twin") == DAVIS
+    shared.select_option("#task", KNN)
+    shared.wait_for_function(
+        "document.querySelector('#view-ranking svg')?.outerHTML.includes('61.5 ± 1.0, layer 2/3')"
+    )
+
+
+def test_backbones_are_chosen_by_boxes(shared):
+    show(shared, "curves")
+    lines = "document.querySelectorAll('#view-curves svg [aria-roledescription=point]').length"
+    everything = shared.evaluate(lines)
+    shared.click("#pick summary")
+    shared.uncheck("#pick input[value=mini-fs]")
+    shared.wait_for_function(f"{lines} === {everything - 3}")
+    assert "backbones: 3 of 4" in shared.inner_text("#pick summary")
+    shared.check("#pick input[value=mini-fs]")
+    shared.keyboard.press("Escape")
+    shared.wait_for_function(f"{lines} === {everything}")
+    assert shared.get_attribute("#pick", "open") is None
+
+
+def test_the_csv_of_a_chart_holds_the_numbers_of_the_leaderboard(shared, found):
+    show(shared, "curves")
+    text, rows = downloaded(shared, "#view-curves a.csv")
+    assert text.startswith("column,backbone,pooling,layer,depth,value,ci_low,ci_high,place,chosen\n")
+    table = csv.DictReader(io.StringIO(csv_text(found[0].numbers[0])))
+    wanted = {
+        (row["backbone"], row["layer"]): tuple(float(row[name]) for name in ("value", "ci_low", "ci_high"))
+        for row in table
+        if row["task"] == "knn" and row["tap"] == "block" and row["family"] != "random"
+    }
+    got = {
+        (row["backbone"], row["layer"]): tuple(float(row[name]) for name in ("value", "ci_low", "ci_high"))
+        for row in rows
+    }
+    assert len(got) == 12
+    assert got.keys() == wanted.keys()
+    assert all(got[key] == pytest.approx(wanted[key], abs=1e-9) for key in wanted)
+
+
+def test_the_csv_of_the_table_says_what_its_cells_say(shared):
+    _, rows = downloaded(shared, "#best a.csv")
+    cells = dict(
+        shared.eval_on_selector_all(
+            "#best-table tbody tr",
+            "rows => rows.map(row => [row.dataset.backbone, row.cells[3].textContent])",
+        )
+    )
+    own = {row["backbone"]: row for row in rows if row["column"] == KNN}
+    assert len(own) == 4
+    for name, row in own.items():
+        shown = re.match(r"([\d.]+) ± ([\d.]+).* (\d+)/(\d+)$", cells[name])
+        assert shown[1] == f"{float(row['value']):.1f}"
+        assert shown[2] == f"{(float(row['ci_high']) - float(row['ci_low'])) / 2:.1f}"
+        assert (shown[3], shown[4]) == (row["layer"], row["depth"])
+
+
+def test_all_numbers_come_out_as_the_leaderboard_writes_them(shared, found):
+    text, _ = downloaded(shared, ".files a >> nth=0")
+    assert text == csv_text(found[0].numbers[0])
+
+
+def test_the_front_is_the_one_that_is_computed(shared):
+    show(shared, "tradeoff")
+    shared.select_option("#cost", "dim")
+    _, rows = downloaded(shared, "#view-tradeoff a.csv")
+    table = pd.DataFrame(rows).astype({"cost": float, "value": float})
+    ahead = front(table, "cost")
+    assert {(row["backbone"], row["layer"]) for row in rows if row["front"] == "true"} == {
+        *zip(ahead["backbone"], ahead["layer"], strict=True)
+    }
+    assert len(ahead) >= 1
+    shared.select_option("#cost", "ms")
+
+
+def test_similarity_is_drawn_for_the_two_that_are_chosen(shared):
+    show(shared, "alike")
+    shared.select_option("#cka-second", "mini-dino")
+    shared.wait_for_function("document.querySelector('#view-alike .what').textContent.includes('mini-dino')")
+    _, rows = downloaded(shared, "#view-alike a.csv")
+    assert len(rows) == 9
+    assert {"first": "mini-clip", "second": "mini-dino", "row": "1", "column": "3", "value": "0.69"} in rows
+
+
+def test_the_numbers_of_a_chart_open_as_a_table(shared):
+    show(shared, "task_map")
+    shared.click("#view-task_map details.numbers summary")
+    shared.wait_for_selector("#view-task_map .numbers td")
+    assert shared.locator("#view-task_map .numbers tbody tr").count() == 6
+
+
+def test_the_theme_can_be_changed(shared):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    before = shared.evaluate(ground)
+    shared.click("#theme")
+    assert shared.get_attribute("html", "data-theme") == "dark"
+    dark = shared.evaluate(ground)
+    shared.click("#theme")
+    assert (shared.evaluate(ground), dark) == (before, "rgb(16, 20, 24)")
+
+
+def test_names_do_nothing(shared):
+    assert shared.evaluate("document.scripts.length") == 3
+    assert HOSTILE in shared.inner_text("#best-table")
+
+
+def test_a_phone_needs_no_scrolling_aside(browser, path):
+    with browser.new_context(viewport={"width": 390, "height": 800}) as context:
+        tab = context.new_page()
+        tab.goto(path.as_uri())
+        tab.wait_for_selector("html[data-ready]")
+        for view in ("curves", "ranking", "tradeoff", "task_map", "alike"):
+            show(tab, view)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_without_scripts_tables_are_shown_and_what_needs_them_is_not(browser, path):
+    with browser.new_context(java_script_enabled=False) as context:
+        tab = context.new_page()
+        tab.goto(path.as_uri())
+        assert tab.locator("#best-table tbody tr").count() == 4
+        assert tab.locator("#best-table").is_visible()
+        assert not tab.locator("#filters").is_visible()
+        assert tab.locator("noscript p").first.is_visible()
+        tab.locator("#tables details", has_text="knn on mini-imagenet").locator("summary").click()
+        assert tab.locator("#tables details[open] table").first.is_visible()

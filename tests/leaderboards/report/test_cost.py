@@ -1,0 +1,49 @@
+import math
+
+import pandas as pd
+
+from leaderboards.report.cost import costs_of, front
+from tests.leaderboards.report.boards import FACTS, HOSTILE, small
+
+
+def test_what_was_measured_is_told_and_the_rest_follows_from_facts():
+    costs = costs_of(small(), FACTS)
+    rows = {(row["backbone"], row["layer"]): row for row in costs.layers.to_dict("records")}
+    assert costs.measured
+    assert [rows["mini-clip", layer]["ms"] for layer in (1, 2, 3)] == [2.0, 4.0, 6.0]
+    assert rows["mini-clip", 2]["parameters"] == 2e6
+    assert rows["mini-fs", 3]["parameters"] == 1e6
+    assert rows["mini-fs", 3]["dim"] == 64
+    assert rows["mini-fs", 3]["bytes"] == 256
+    assert math.isnan(rows["mini-fs", 3]["ms"])
+    assert math.isnan(rows[HOSTILE, 1]["parameters"])
+    assert [name for name, _ in costs.axes] == ["ms", "parameters", "dim"]
+    [whole] = costs.whole.to_dict("records")
+    assert (whole["backbone"], whole["latency"], whole["device"]) == ("mini-clip", 7.0, "cpu")
+
+
+def test_nothing_is_made_up_where_nothing_is_known():
+    records = small()
+    costs = costs_of(records[records["task"] != "cost"], {})
+    assert not costs.measured
+    assert costs.axes == ()
+    assert costs.whole.empty
+
+
+def test_the_front_holds_what_nothing_exceeds_at_the_same_cost_or_less():
+    points = pd.DataFrame(
+        {"value": [1.0, 3.0, 2.0, 3.0, 5.0, 4.0, 9.0], "ms": [1.0, 2.0, 2.0, 3.0, 4.0, 5.0, None]}
+    )
+    assert [*front(points, "ms").index] == [0, 1, 4]
+    slow = [
+        place
+        for place, row in points.iterrows()
+        if not any(
+            (other["ms"] <= row["ms"] and other["value"] > row["value"])
+            or (other["ms"] < row["ms"] and other["value"] >= row["value"])
+            for _, other in points.iterrows()
+        )
+        and row["ms"] == row["ms"]
+    ]
+    assert [*front(points, "ms").index] == slow
+    assert front(points.head(0), "ms").empty

@@ -1,0 +1,92 @@
+import io
+import re
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from leaderboards.report import engine
+from leaderboards.report.figures import figures_of, write_figures
+from tests.leaderboards.builder import frame, layers
+from tests.leaderboards.report.boards import SCORES, content
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def figures():
+    found, _ = content()
+    return dict(figures_of(found))
+
+
+def test_there_is_one_for_each_view_of_each_task(figures):
+    tasks = {name.split(".", 1)[0] for name in figures if name.endswith("knn top-1")}
+    assert tasks == {"best", "layers", "depth", "cost-ms", "cost-parameters", "cost-dim"}
+    assert sum(name.startswith("tasks.") for name in figures) == len(SCORES)
+    assert sum(name.startswith("cka.") for name in figures) == 1
+
+
+KINDS = (
+    "best.knn",
+    "layers.knn",
+    "depth.davis",
+    "cost-ms.knn",
+    "cost-dim.davis",
+    "tasks.mini-dino",
+    "cka.",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_figure_shows_its_numbers_inside_of_its_frame(figures, kind):
+    spec = next(spec for name, spec in figures.items() if name.startswith(kind))
+    root = ET.fromstring(engine.svg(spec))
+    width, height = float(root.get("width")), float(root.get("height"))
+    assert width < 800
+    texts = [*placed(root)]
+    assert len(texts) > 5
+    assert all(0 <= x <= width and 0 <= y <= height for _, x, y in texts)
+    assert sum(1 for _ in root.iter(f"{SVG}path")) >= 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_figure_is_not_blank_nor_black(figures, kind):
+    spec = next(spec for name, spec in figures.items() if name.startswith(kind))
+    pixels = np.asarray(Image.open(io.BytesIO(engine.png(spec))).convert("RGB"), float)
+    assert pixels.std() > 10
+    assert (pixels.min(axis=2) > 250).mean() > 0.2  # paper
+    assert (np.ptp(pixels, axis=2) > 40).mean() > 0.001  # colour
+    edges = [pixels[:3], pixels[-3:], pixels[:, :3], pixels[:, -3:]]
+    assert min(edge.min() for edge in edges) > 250  # no label is cut off
+
+
+def placed(element, x=0.0, y=0.0):
+    """Texts with their place on the sheet."""
+    moved = re.search(r"translate\(([-\d.]+)[ ,]+([-\d.]+)\)", element.get("transform", ""))
+    if moved:
+        x, y = x + float(moved[1]), y + float(moved[2])
+    if element.tag == f"{SVG}text" and element.text:
+        yield element.text, x, y
+    for child in element:
+        yield from placed(child, x, y)
+
+
+def test_labels_say_the_scores_the_highest_first(figures):
+    root = ET.fromstring(engine.svg(figures["best.knn top-1"]))
+    labels = [text for text, *_ in placed(root) if "layer" in text]
+    assert labels == [
+        "62.2 ± 1.0, layer 3/3",
+        "61.5 ± 1.0, layer 2/3",
+        "60.1 ± 1.0, layer 3/3",
+        "12.0 ± 1.0, layer 3/3",
+    ]
+
+
+def test_files_have_the_names_of_their_figures(tmp_path):
+    found, _ = content(frame(layers([50.0, 60.0], backbone="mini-fs")))
+    written = write_figures(found, tmp_path, ("svg", "pdf"))
+    assert {path.parent for path in written} == {tmp_path / "mini"}
+    names = {path.name for path in written}
+    assert {"best.knn-top-1.svg", "best.knn-top-1.pdf", "tasks.mini-fs.pdf"} <= names
+    assert (tmp_path / "mini" / "layers.knn-top-1.pdf").read_bytes().startswith(b"%PDF")

@@ -1,0 +1,118 @@
+import re
+
+import pytest
+
+from leaderboards.report.engine import library
+from leaderboards.report.page import ASSETS, report_page
+from leaderboards.report.section import Section
+from tests.leaderboards.builder import floor, frame, layers
+from tests.leaderboards.pages.test_html import Reader
+from tests.leaderboards.report.boards import HOSTILE, content, cost, small
+
+
+class PageReader(Reader):
+    """Reads a page with fields of forms."""
+
+    def handle_starttag(self, tag, attrs):
+        super().handle_starttag(tag, attrs)
+        if tag == "input":
+            self.open.pop()
+
+
+def page(records=None, **sources):
+    found, given = content(records, **sources)
+    return report_page(found, given)
+
+
+def own(text):
+    """The page without the charting library, which names addresses but reads none."""
+    return text.replace(library(), "")
+
+
+@pytest.fixture(scope="module")
+def text():
+    return page(sections=[SECTION])
+
+
+SECTION = Section("gallery", "Failures <b>", "<p>one</p>")
+
+
+def test_it_needs_nothing_outside_of_itself(text):
+    found = PageReader(own(text))
+    assert [link for link in found.named("a") if not link["href"].startswith("#")] == []
+    assert found.named("link") + found.named("img") + found.named("iframe") == []
+    assert all("src" not in script for script in found.named("script"))
+    assert not re.search(r"https?://(?!www\.w3\.org|vega\.github\.io/schema)", own(text))
+    [policy] = [one["content"] for one in found.named("meta") if "http-equiv" in one]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-inline" not in policy.split("style-src")[0]
+
+
+def test_names_from_data_are_shown_as_they_are_and_do_nothing(text):
+    found = PageReader(own(text))
+    assert "<script>alert" not in text
+    assert len(found.named("script")) == 3
+    assert found.text.count(HOSTILE) > 5
+    assert not any(name.startswith("on") for _, attributes in found.tags for name in attributes)
+
+
+def test_every_section_has_its_heading_and_is_in_the_list(text):
+    found = PageReader(own(text))
+    anchors = [one["id"] for one in found.named("section")]
+    assert anchors == [
+        "answer", "best", "task-section", "cost-section", "backbone-section", "alike-section", "gallery",
+        "inside", "tables",
+    ]  # fmt: skip
+    assert [f"#{name}" for name in anchors] == [
+        one["href"] for one in found.named("a") if one["href"][1:] in anchors and len(one) == 1
+    ]
+    names = [one["id"] for _, one in found.tags if "id" in one]
+    assert len(set(names)) == len(names)
+
+
+def test_the_answer_comes_first_and_is_honest(text):
+    card = text[text.index('<li class="card">') : text.index("</ul></li>")]
+    assert "mini-dino" in card
+    assert "layer 3 of 3" in card
+    assert "62.2" in card
+    assert "61.8 % with the layer chosen on other items" in card
+    assert "random features reach 3.0 %" in card
+    assert "not compared with the other backbones" in card
+    assert "better than" not in card
+
+
+def test_every_score_is_in_a_table_that_needs_no_script(text):
+    words = PageReader(own(text)).text
+    for score in ("30.0 ± 1.0", "61.5 ± 1.0", "62.2 ± 1.0", "31.1 ± 1.0", "10.0 ± 1.0"):
+        assert score in words
+
+
+def test_a_lone_score_is_said_to_be_alone():
+    text = page(frame(layers([50.0], backbone="mini-fs")))
+    assert "the only backbone with a score here" in text
+    assert "layer 1 of 1" in text
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        frame(floor([1.0, 2.0])),
+        frame([cost("mini-clip", 1, "ms", 2.0)]),
+        frame(layers([float("nan"), float("nan")], backbone="mini-fs")),
+    ],
+    ids=["floor", "analysis", "reasons"],
+)
+def test_a_suite_without_scores_still_has_a_page(records):
+    found = PageReader(own(page(records)))
+    assert "This suite has no scores" in found.text
+    assert found.named("section")[-1] == {"id": "tables", "aria-labelledby": "tables-title"}
+
+
+def test_the_page_is_the_same_for_the_records_in_any_order(text):
+    assert page(small().sample(frac=1, random_state=0), sections=[SECTION]) == text
+
+
+def test_assets_are_part_of_the_package():
+    names = {path.name for path in ASSETS.iterdir()}
+    assert names == {"report.css", "report.js"}
+    assert "report/assets/*" in (ASSETS.parents[2] / "pyproject.toml").read_text()
