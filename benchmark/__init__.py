@@ -1,17 +1,17 @@
 """Which frozen vision backbone, and which of its layers, is best for which task?
 
 From Python as from the command line (``python -m benchmark run``): `run` shows every image to every backbone
-once, scores every layer on every task, and writes leaderboards; `best`, `compare` and `cka` read what runs
-have written; `from_module` makes a backbone of any network of your own. Results show themselves as tables,
-and have the numbers as data frames (``.frame``).
+once, scores every layer on every task, and writes leaderboards; `best`, `recommend`, `compare` and `cka` read
+what runs have written; `load` gives a backbone cut after a layer, `from_module` makes one of any network of
+your own. Results show themselves as tables, and have the numbers as data frames (``.frame``).
 """
 
 import inspect
 from collections.abc import Callable
 from textwrap import fill, indent
 
-from benchmark.calls.reading import best, cka, compare, list_backbones, show
-from benchmark.calls.running import features, from_module, run
+from benchmark.calls.reading import best, cka, compare, list_backbones, recommend, show
+from benchmark.calls.running import features, from_module, load, run
 from benchmark.calls.writing import export, merge, report
 from leaderboards.records.version import VERSION
 
@@ -24,7 +24,9 @@ __all__ = [
     "features",
     "from_module",
     "list_backbones",
+    "load",
     "merge",
+    "recommend",
     "report",
     "run",
     "show",
@@ -43,8 +45,8 @@ def _described(function: Callable[..., object]) -> str:
 
 
 _PUBLIC: tuple[Callable[..., object], ...] = (
-    *(run, best, show, compare, cka),
-    *(from_module, list_backbones, features, merge, export, report),
+    *(run, best, recommend, show, compare, cka),
+    *(load, from_module, list_backbones, features, merge, export, report),
 )
 
 __doc__ = "\n\n".join([(__doc__ or "").rstrip(), *map(_described, _PUBLIC)])

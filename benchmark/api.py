@@ -12,6 +12,7 @@ from benchmark.engines.choose import choose_engine
 from benchmark.engines.device import find_device
 from benchmark.engines.progress import Reporter, over_all
 from benchmark.jobs.comparisons import compare_all
+from benchmark.jobs.costs import measure_costs
 from benchmark.jobs.failures import Failure
 from benchmark.jobs.job import BackboneJobs
 from benchmark.jobs.passes import Loaded, images_left, run_passes
@@ -81,7 +82,7 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
     for line in plan.tasks.understood:
         report.say(line)
 
-    name = images_suite([task.subject.dataset for task in plan.tasks.every]) if request.images else suite.name
+    name = images_suite(plan.datasets) if request.images else suite.name
     prepared = prepare(plan, request, name, device)
 
     begin = perf_counter()
@@ -92,6 +93,7 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
     seconds = perf_counter() - begin
     failures = (*prepared.failures, *done.failures)
     failures += compare_all(plan, prepared.comparisons, failures, done.refusals, report)
+    failures += measure_costs(plan, prepared.costs, report)  # alone on the machine
     if not request.examples:
         remove_unneeded(request.output)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from leaderboards.choices.costs import is_cost
 from leaderboards.choices.selection import is_analysis
 from leaderboards.display import COMPARISON_TASK, inside_name, page_name
 from leaderboards.pages.beside import figure_differences
@@ -70,8 +71,8 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
     Rows that are missing or new, values beyond the tolerance, counts and partial data; not dates, versions,
     devices or which layer is best. Of intervals, only whether they are there; they move with the scores, and
     how often a layer is chosen and what is tied move more than the scores do. Analyses are compared where
-    the records have any: they are not run where no task is named. Where either has several sets of data by
-    one name, each is compared with the one of its digest.
+    the records have any: they are not run where no task is named. Costs are not: every machine has its own.
+    Where either has several sets of data by one name, each is compared with the one of its digest.
 
     Returns:
         One sentence a difference; none where the committed files are current.
@@ -79,8 +80,11 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
     sentences: list[str] = []
     for suite in suites_of(records):
         own = of_suite(records, suite)
+        own = own[~is_cost(own)]
         inside, ranked = inside_name(suite), page_name(suite)
         described = is_analysis(own)
+        if not len(own):
+            continue
         if not described.all() or (folder / f"{ranked}.csv").is_file():
             sentences += _check_page(folder, ranked, TIDY, tidy_frame(own, suite), tolerance)
         if described.any():

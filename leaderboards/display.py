@@ -36,6 +36,11 @@ def inside_name(suite: str) -> str:
     return f"{page_name(suite)}.inside"
 
 
+def cost_name(suite: str) -> str:
+    """The name of the files of a suite's page of costs."""
+    return f"{page_name(suite)}.cost"
+
+
 def natural(text: str) -> tuple[tuple[int, str], ...]:
     """Sort key by which ``k=9`` comes before ``k=10``."""
     parts = re.findall(r"\d+|\D+", text)
@@ -83,6 +88,21 @@ def similarity_text(value: float, spread: float = math.nan) -> str:
 def number_text(value: float, spread: float = math.nan) -> str:
     """A number of an analysis as tables show it: three decimals below 10, one above, and its spread."""
     return _with_spread(value, spread, 3 if abs(value) < 10 else 1)
+
+
+def ms_text(value: float) -> str:
+    """Milliseconds: one decimal from 10 on, two below; "" where they are not known."""
+    return fixed(value, 1 if value >= 10 else 2)
+
+
+def count_text(value: float) -> str:
+    """A number of weights: ``1.4M``; "" where it is not known."""
+    if math.isnan(value):
+        return ""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("K", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.0f}"
 
 
 def signed_text(value: float) -> str:

@@ -17,7 +17,9 @@ from zoo.errors import InputError, unknown
 SHOWN = 20
 """Rows of a table of what moved; the others are counted."""
 
-_INSIDE = ".inside.csv"
+_DESCRIBING = (".inside.csv", ".cost.csv")
+"""Ends of the names of files whose numbers do not rank."""
+
 _NUMBER = [*KEY, "data"]
 """What tells a number from all others: only numbers of the same images and ground truth are compared."""
 
@@ -93,7 +95,7 @@ def read_baseline(folder: Path) -> pd.DataFrame:
     if (folder / "records").is_dir():
         return tidy_records(read_records([folder / "records"]))
     tables = folder if any(folder.glob("*.csv")) else folder / "tables"
-    paths = sorted(path for path in tables.glob("*.csv") if not path.name.endswith(_INSIDE))
+    paths = sorted(path for path in tables.glob("*.csv") if not path.name.endswith(_DESCRIBING))
     if not paths:
         raise InputError(
             f"expected a baseline (an output folder, or CSV files of `leaderboard`) in {folder}, found none; "

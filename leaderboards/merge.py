@@ -20,6 +20,7 @@ from leaderboards.records.record import (
 )
 from leaderboards.records.seal import companions_of, file_digest, is_older, read_sealed
 from leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
+from tasks.registry import DEPENDS_ON_LOAD
 from zoo.atomic import whole_file
 from zoo.errors import InputError
 
@@ -105,15 +106,15 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
     """Why two frames of records are not one result, as a phrase; "" where they are.
 
     They are where they are of the same weights, images and options and all numbers agree as well as numbers
-    of two machines do (`leaderboards.check.TOLERANCE`). Fingerprints are not compared: they name the times
-    of the images' files, which differ from machine to machine.
+    of two machines do (`leaderboards.check.TOLERANCE`). Times of forwards, which never do, are not compared;
+    nor are fingerprints: they name the times of the images' files, which differ from machine to machine.
     """
     for column, called in IDENTITY.items():
         found = [", ".join(sorted(map(str, set(frame[column])))) for frame in (first, second)]
         if found[0] != found[1]:
             one, other = (text or "not known" for text in found)
             return f"the {called} is {one} in the one and {other} in the other"
-    numbers = [_numbers(frame) for frame in (first, second)]
+    numbers = [_numbers(frame[~frame["metric"].isin(DEPENDS_ON_LOAD)]) for frame in (first, second)]
     if numbers[0].keys() != numbers[1].keys():
         return "they are of different layers, poolings or metrics"
     for place, value in numbers[0].items():

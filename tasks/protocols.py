@@ -8,6 +8,7 @@ be reproduced; where that code depends on the order of a folder listing, the ord
 from dataclasses import dataclass, replace
 
 from tasks.analyses.attention_maps import MapRule
+from tasks.analyses.cost import CostRule
 from tasks.analyses.inspect import InspectRule
 from tasks.analyses.label_free import LabelFreeRule
 from tasks.analyses.localisation import LocalisationRule
@@ -53,6 +54,7 @@ class EvaluationProtocol:
         localisation: Numbers of the similarity of tokens and patches.
         fields: Numbers of receptive fields.
         inspect: Numbers of the inspection of weights.
+        cost: Numbers of the measurement of cost.
         residual_cka: Numbers of CKA of skips, branches and outputs.
         locality: Numbers of the comparison of heads with ConvNets.
         label_free: Numbers of the criteria that need no labels.
@@ -81,6 +83,7 @@ class EvaluationProtocol:
     localisation: LocalisationRule
     fields: ReceptiveFieldRule
     inspect: InspectRule
+    cost: CostRule
     residual_cka: CkaRule
     locality: LocalityRule
     label_free: LabelFreeRule
@@ -95,6 +98,7 @@ _PAPER_IMAGES = ResizeCrop(short=224, crop=224)
 _LOCALISATION = LocalisationRule(batch=256, cells=256)
 _FIELDS = ReceptiveFieldRule(images=32, channels=32, seed=0)
 _INSPECT = InspectRule(components=28)
+_COST = CostRule(warm_up=2, rounds=5, single_seconds=0.2, most_rounds=50, gain=1.03, images=250, seconds=20.0)
 _FEW_SHOT = FewShotRule(
     shots=(10, 1, 5, 25),
     seeds=(0, 1, 2),
@@ -153,6 +157,7 @@ STANDARD = EvaluationProtocol(
     localisation=_LOCALISATION,
     fields=_FIELDS,
     inspect=_INSPECT,
+    cost=_COST,
     residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=False),
     locality=LocalityRule(block=1, blocks=5),
     label_free=LabelFreeRule(neighbours=10),
@@ -202,6 +207,7 @@ PAPER = EvaluationProtocol(
     localisation=_LOCALISATION,
     fields=_FIELDS,
     inspect=_INSPECT,
+    cost=_COST,
     residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
     locality=LocalityRule(block=1, blocks=5),
     label_free=LabelFreeRule(neighbours=10),

@@ -326,8 +326,30 @@ TASKS: tuple[TaskEntry, ...] = (
         labels=False,
         unlabelled=True,
     ),
+    TaskEntry(
+        name="cost",
+        role="weights",
+        title="time, memory and size up to each depth",
+        data="none",
+        metrics=(
+            *("ms", "ms-batch", "parameters", "gflops", "dim", "bytes"),
+            *("images-per-second", "best-batch", "largest-batch", "latency", "peak-memory"),
+        ),
+        asks="What does a layer cost on this machine, if the backbone is cut after it?",
+        measures="ms: milliseconds of one image up to the layer",
+        analysis=True,
+    ),
 )
 
+
+COST = "cost"
+"""The task that measures what layers cost, which has a page of its own."""
+
+DEPENDS_ON_LOAD = (
+    *("ms", "ms-batch", "latency", "images-per-second"),
+    *("best-batch", "largest-batch", "peak-memory"),
+)
+"""Metrics that no two runs measure alike."""
 
 WITHOUT_LABELS = tuple(task for task in TASKS if task.unlabelled)
 """Tasks that are run by default on images without classes."""

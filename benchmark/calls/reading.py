@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from benchmark.calls.result import Comparison, Result, Similarity
+from benchmark.calls.result import Advice, Comparison, Result, Similarity
 from benchmark.request.calls import CkaCall, ListCall
 from benchmark.request.exchange import CompareRequest
 from benchmark.request.option import called_with
 from benchmark.request.pages import ShowRequest
+from benchmark.request.recommending import RecommendRequest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +41,44 @@ def best(request: ShowRequest) -> Result:
 
     title, frame, table, notes = shown_answers(answered(request))
     return Result(title=title, frame=frame, table=table, notes=tuple(notes))
+
+
+@called_with(RecommendRequest, without=("json",))
+def recommend(request: RecommendRequest) -> Advice:
+    """Say which backbones and layers the data cannot tell from the best, the cheapest first.
+
+    Says what ``python -m benchmark recommend`` says, with the same options. With several tasks a backbone
+    must do for every one of them.
+
+    Returns:
+        ``frame`` has one row a recommendation and task, with the columns of
+        ``leaderboards.recommendation.PICK``, its ``reason`` among them; ``pareto`` the layers above which none
+        scores that takes no longer; ``code``, for each recommendation, the lines of Python that load the
+        backbone cut after that layer.
+
+    Raises:
+        zoo.errors.InputError: There are no records, times are limited and none were measured, or nothing is
+            within the limits.
+
+    Example:
+        >>> import benchmark
+        >>> found = benchmark.recommend("knn", output="results", max_dim=768)
+        >>> print(found.code[0].splitlines()[0])
+        import benchmark
+    """
+    from benchmark.exchange.recommending import recommended
+    from leaderboards.recommendation import pick_table
+
+    found = recommended(request)
+    names = ", ".join(dict.fromkeys(column.heading for column in found.possible))
+    return Advice(
+        title=f"recommended for {names}",
+        frame=found.frame,
+        table=pick_table(found),
+        notes=(*(f"{one.backbone}: {found.reason(one)}." for one in found.picks), *found.notes),
+        pareto=found.pareto,
+        code=found.code,
+    )
 
 
 @called_with(ShowRequest, without=("json",))

@@ -83,6 +83,19 @@ class Comparison(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Advice(Result):
+    """What to use: backbones with layers, the cheapest first.
+
+    Attributes:
+        pareto: For each task the layers above which none scores that takes no longer.
+        code: For each recommendation, lines of Python that give its vectors.
+    """
+
+    pareto: "pd.DataFrame"
+    code: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Similarity(Result):
     """CKA of two representations, or of all layers of two backbones.
 

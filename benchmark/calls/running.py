@@ -4,10 +4,12 @@ from typing import TYPE_CHECKING
 
 from benchmark.calls.result import Files, RunResult
 from benchmark.request.calls import ModuleCall, RunCall
+from benchmark.request.loading import LoadRequest
 from benchmark.request.option import called_with
 
 if TYPE_CHECKING:
     from zoo.load.module.network import GivenNetwork
+    from zoo.look.cut import CutBackbone
 
 
 @called_with(RunCall)
@@ -99,6 +101,33 @@ def features(call: RunCall) -> Files:
         paths=tuple(path for _, path in found.files),
         failures=failures,
     )
+
+
+@called_with(LoadRequest)
+def load(request: LoadRequest) -> "CutBackbone":
+    """Load a backbone that ends after a layer: a function from images to vectors.
+
+    Blocks after the layer are never run and their weights not kept, so that it costs what the table of costs
+    says of that depth. Images are shown as the run shows them.
+
+    Returns:
+        An object that maps one image of Pillow, several, or uint8 pixels [images 3 height width] to vectors
+        [images dim] (grids [images rows columns dim] with ``pooling="grid"``), float32 on its device. It has
+        ``spec``, ``layer``, ``dim`` and ``parameters``.
+
+    Raises:
+        zoo.errors.InputError: There is no such backbone or layer, or its files cannot be had.
+
+    Example:
+        >>> import benchmark
+        >>> from PIL import Image
+        >>> encode = benchmark.load("mini-dino", layer=8, pooling="cls")
+        >>> encode(Image.new("RGB", (80, 60), "green")).shape
+        torch.Size([1, 96])
+    """
+    from benchmark.exchange.loading import loaded
+
+    return loaded(request)
 
 
 @called_with(ModuleCall)

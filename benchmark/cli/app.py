@@ -15,6 +15,7 @@ from benchmark.cli.leaderboard import leaderboard_command
 from benchmark.cli.list import list_command
 from benchmark.cli.merge import merge_command
 from benchmark.cli.pretrain import pretrain_command
+from benchmark.cli.recommend import recommend_command
 from benchmark.cli.report import report_command
 from benchmark.cli.reproduce import reproduce_command
 from benchmark.cli.run import run_command
@@ -41,6 +42,7 @@ app.command("leaderboard")(leaderboard_command)
 app.command("report")(report_command)
 app.command("reproduce")(reproduce_command)
 app.command("compare")(compare_command)
+app.command("recommend")(recommend_command)
 app.command("features")(features_command)
 app.command("merge")(merge_command)
 app.command("export")(export_command)

@@ -49,7 +49,7 @@ def _parameter(one: Declared) -> Parameter:
         word = typer.Argument(help=words if option.choices else option.help)
         kept = list[str] if option.several else str
         return Parameter(option.name, Parameter.KEYWORD_ONLY, annotation=Annotated[kept, word])
-    names = [] if one.kept is bool else [option.flag, *filter(None, [option.short])]
+    names = [] if one.kept is bool else [option.flag, *option.also, *filter(None, [option.short])]
     described = typer.Option(
         *names,
         help=f"{option.help.removesuffix('.')}; several may follow." if option.several else option.help,
@@ -69,5 +69,7 @@ def _kind(one: Declared) -> object:
     if one.option.several:
         return list[str] | None
     kept = {one.kept, *get_args(one.kept)}
+    if {int, str} <= {*get_args(one.given)}:  # a number that may be written as a word, which the option reads
+        kept = {str}
     kind = next((known for known in _CONVERTED if known in kept), str)
     return kind | None if one.option.default is None else kind

@@ -8,6 +8,7 @@ from benchmark.api import RunSummary
 from benchmark.cli.show import in_words
 from benchmark.engines.progress import Terminal
 from benchmark.exchange.answering import answers_of
+from leaderboards.display import page_name
 
 MOST_NAMED = 5
 """Images that could not be read and are named one by one."""
@@ -52,7 +53,7 @@ def _answer(summary: RunSummary) -> None:
     """Print the best of each task, and where more is; on standard output, as what was asked for."""
     found = answers_of(summary.records, summary.suite, summary.output) if len(summary.records) else None
     if found and found.answers:
-        pages = [page for page in summary.pages if page.suffix == ".md"]
+        pages = [page for page in summary.pages if page.name == f"{page_name(summary.suite)}.md"]
         where = f"{_short(pages[0])} has every layer" if pages else ""
         typer.echo(f"\n{in_words(found)}\nRead on: {where}; `python -m benchmark show` prints this again.")
 

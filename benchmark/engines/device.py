@@ -1,5 +1,9 @@
 """Devices by name."""
 
+import platform
+import re
+from pathlib import Path
+
 import torch
 
 from zoo.errors import InputError
@@ -19,3 +23,22 @@ def find_device(name: str) -> torch.device:
         count = torch.cuda.device_count()
         raise InputError(f"device {name!r} is not there: this machine has {count} CUDA devices")
     return device
+
+
+def device_name(device: torch.device) -> str:
+    """What a device is called by its maker; of a CPU also how many threads a forward has."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    threads = torch.get_num_threads()
+    return f"{_processor()}, {threads} {'thread' if threads == 1 else 'threads'}"
+
+
+def _processor() -> str:
+    """Name of this machine's processor, as the system tells it."""
+    try:
+        told = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        told = ""
+    found = re.search(r"^model name\s*:\s*(.+)$", told, re.MULTILINE)
+    name = found[1] if found else platform.processor() or platform.machine() or "CPU"
+    return " ".join(re.sub(r"\((?:R|TM)\)", " ", name, flags=re.IGNORECASE).split())

@@ -86,6 +86,12 @@ def questions_print(setup: Setup, task: BoundTask, images: Signatures) -> str:
     return digest(FORMAT, SCORING, setup.identity.fingerprint, shown, task.fingerprint, layers)
 
 
+def cost_print(setup: Setup, task: BoundTask) -> str:
+    """Fingerprint of the records of what a backbone costs on the device that the task names."""
+    shown = setup.spec.input_size, setup.spec.interpolation
+    return digest(FORMAT, setup.identity.fingerprint, shown, task.fingerprint, task.subject.dataset)
+
+
 def vectors_folder(setup: Setup, one: Pass, images: Signatures) -> Path:
     """Folder of the vectors of a pass."""
     return _folder(setup, one, VECTORS, vectors_print(setup, images[one.key], one.source.view))

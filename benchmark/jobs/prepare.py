@@ -7,9 +7,11 @@ from itertools import combinations_with_replacement
 
 import torch
 
+from benchmark.engines.device import device_name
 from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import (
     Signatures,
+    cost_print,
     measured_folder,
     questions_print,
     records_print,
@@ -32,11 +34,13 @@ class Prepared:
     Attributes:
         backbones: Passes and scores of each backbone that has any left.
         comparisons: Comparisons of which a pair is not there.
+        costs: Backbones whose cost on this device is not there.
         failures: One for each task whose data is wrong, and for each backbone that cannot be identified.
     """
 
     backbones: tuple[BackboneJobs, ...]
     comparisons: tuple[CompareJob, ...]
+    costs: tuple[ScoreJob, ...]
     failures: tuple[Failure, ...]
 
 
@@ -64,7 +68,9 @@ def prepare(plan: Plan, request: Request, suite: str, device: torch.device) -> P
     comparisons = _comparisons(plan, setups, images)
     backbones = (_backbone(plan, setup, images, comparisons) for setup in setups)
     todo = tuple(jobs for jobs in backbones if jobs.passes or jobs.questions or jobs.scores)
-    return Prepared(todo, comparisons, tuple(failures))
+    placed = [task.on(device_name(device)) for task in plan.tasks.costs]
+    costs = (job for setup in setups for job in _stale(setup, placed, _cost_job))
+    return Prepared(todo, comparisons, tuple(costs), tuple(failures))
 
 
 def _comparisons(plan: Plan, setups: Sequence[Setup], images: Signatures) -> tuple[CompareJob, ...]:
@@ -134,3 +140,7 @@ def _score_job(plan: Plan, setup: Setup, task: BoundTask, images: Signatures) ->
 
 def _question_job(setup: Setup, task: BoundTask, images: Signatures) -> ScoreJob:
     return ScoreJob(setup, task.key, questions_print(setup, task, images), task.data, {}, None)
+
+
+def _cost_job(setup: Setup, task: BoundTask) -> ScoreJob:
+    return ScoreJob(setup, task.key, cost_print(setup, task), task.data, {}, None)

@@ -1,13 +1,14 @@
-"""Tasks joined with data: the seven kinds of them, and where each belongs in a run."""
+"""Tasks joined with data: the eight kinds of them, and where each belongs in a run."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from benchmark.plan.identity import ground_truth, identity, short_digest
 from leaderboards.records.files import task_key
 from tasks.analyses.base import GradientProblem, VectorsAnalysis, WeightsProblem
+from tasks.analyses.cost import CostProblem
 from tasks.base import AnalysisProblem, MeasuredProblem, ScoredProblem, Source, VectorProblem
 from tasks.comparing import ComparisonProblem
 from tasks.datasets.base import Coverage
@@ -66,6 +67,7 @@ class BoundTasks:
     gradients: "list[GradientTask]" = field(default_factory=list)
     inspections: "list[InspectTask]" = field(default_factory=list)
     comparisons: "list[Comparison]" = field(default_factory=list)
+    costs: "list[CostTask]" = field(default_factory=list)
     absent: list[Unbound] = field(default_factory=list)
     broken: list[Unbound] = field(default_factory=list)
     understood: list[str] = field(default_factory=list)
@@ -83,7 +85,7 @@ class BoundTasks:
     @property
     def every(self) -> "list[BoundTask]":
         """All tasks that have data, of every kind."""
-        return [*self.scored, *self.comparisons, *self.asked]
+        return [*self.scored, *self.comparisons, *self.asked, *self.costs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,6 +291,26 @@ class InspectTask(BoundTask):
     def join(self, tasks: BoundTasks) -> None:
         """Put it where tasks of its kind are."""
         tasks.inspections.append(self)
+
+
+@dataclass(frozen=True, eq=False)
+class CostTask(BoundTask):
+    """An analysis of time and memory, which is alone on the device while it measures."""
+
+    problem: CostProblem
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of everything but the backbone and the device that decides its numbers."""
+        return self.problem.fingerprint
+
+    def on(self, device: str) -> "CostTask":
+        """The same on a device, whose name takes the place of a dataset's: each has files of its own."""
+        return replace(self, subject=replace(self.subject, dataset=device))
+
+    def join(self, tasks: BoundTasks) -> None:
+        """Put it where tasks of its kind are."""
+        tasks.costs.append(self)
 
 
 @dataclass(frozen=True, eq=False)

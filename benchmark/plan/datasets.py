@@ -227,7 +227,7 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
             except InputError as error:
                 bound.broken.append(Unbound(task.name, str(error)))
     grouped = {one.name for one in tasks if INSIDE in names and one.analysis} - {*names}
-    _require_something(bound, {one.name for one in tasks if named} - grouped)
+    _require_something(bound, {one.name for one in tasks if named} - grouped, named=named)
     return bound
 
 
@@ -244,11 +244,11 @@ def _serves(task: TaskEntry, data: object, *, named: bool) -> bool:
     return named or task.unlabelled
 
 
-def _require_something(bound: BoundTasks, required: Collection[str]) -> None:
+def _require_something(bound: BoundTasks, required: Collection[str], *, named: bool) -> None:
     served = {one.subject.entry.name for one in bound.every} | {one.task for one in bound.broken}
     lacking = [str(one) for one in bound.absent if one.task not in served and one.task in required]
     if lacking:
         raise InputError(f"data of a task that was asked for is not there: {'; '.join(lacking)}")
-    if not bound.every:
+    if not any(named or task.sources for task in bound.every):  # what needs no data is not worth a run
         problems = [str(one) for one in bound.broken or bound.absent]
         raise InputError(f"there is nothing to run: {'; '.join(problems) or 'no task fits this data'}")

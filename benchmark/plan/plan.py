@@ -80,6 +80,12 @@ class Plan:
         asked = (source for task in self.tasks.asked for source in task.sources)
         return sum(len(source.samples) for source in (*(one.source for one in self.passes), *asked))
 
+    @property
+    def datasets(self) -> list[str]:
+        """Names of the datasets that tasks are on; of tasks without images, what stands in their place."""
+        there = [task for task in self.tasks.every if task not in self.tasks.costs]
+        return [task.subject.dataset for task in there or self.tasks.every]
+
     def pass_over(self, key: SourceKey) -> Pass:
         """The pass over a source."""
         return next(one for one in self.passes if one.key == key)

@@ -8,6 +8,7 @@ from benchmark.plan.bound import (
     AnalysisTask,
     BoundTask,
     Comparison,
+    CostTask,
     GradientTask,
     InspectTask,
     MeasuredTask,
@@ -18,6 +19,7 @@ from benchmark.plan.bound import (
 from tasks.analyses.attention_distance import AttentionDistance
 from tasks.analyses.attention_maps import AttentionMapsProblem
 from tasks.analyses.attention_shares import AttentionShares
+from tasks.analyses.cost import CostProblem
 from tasks.analyses.inspect import InspectProblem
 from tasks.analyses.label_free import LabelFree
 from tasks.analyses.localisation import LocalisationProblem
@@ -150,6 +152,11 @@ def inspect(entry: TaskEntry, data: None, rules: EvaluationProtocol) -> InspectT
     return InspectTask(Subject(entry, rules.name, "weights", "", Coverage(())), InspectProblem(rules.inspect))
 
 
+def cost(entry: TaskEntry, data: None, rules: EvaluationProtocol) -> CostTask:
+    """Bind the measurement of cost, which needs no data; its records name the device in its place."""
+    return CostTask(Subject(entry, rules.name, "device", "", Coverage(())), CostProblem(rules.cost))
+
+
 def residuals(entry: TaskEntry, data: ProbedImages, rules: EvaluationProtocol) -> AnalysisTask:
     """Bind norm ratios and cosines of residual sums to the probe subset."""
     return AnalysisTask(_on_probe(entry, data, rules), Residuals(data.where))
@@ -199,6 +206,7 @@ PROBLEMS: Mapping[str, Bind] = {
     "locality": locality,
     "token-probes": token_probes,
     "label-free": label_free,
+    "cost": cost,
 }
 """By name of the task."""
 

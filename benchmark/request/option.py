@@ -35,6 +35,7 @@ class Option(Generic[Given, Kept]):
         parse: Turns what is given to an option into what is kept; raises InputError with one sentence where
             it cannot.
         short: One-letter name on the command line, such as ``-o``.
+        also: Further names on the command line.
         several: Whether several values may follow the name on the command line.
         choices: All values that there are, where they can be counted.
         least: The smallest whole number that is accepted.
@@ -46,6 +47,7 @@ class Option(Generic[Given, Kept]):
     help: str = field(kw_only=False)
     parse: Callable[[Given, "Option[Any, Any]"], Kept] = field(kw_only=False)
     short: str = ""
+    also: tuple[str, ...] = ()
     several: bool = False
     choices: tuple[str, ...] = ()
     least: int | None = None

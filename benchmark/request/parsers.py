@@ -6,6 +6,7 @@ from its own values.
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -28,6 +29,8 @@ LONGEST_TEXT = 1000
 
 LARGEST = 2**32
 """The largest whole number that an option could mean."""
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
 
 POOLINGS = ("cls", "mean")
 """Vectors that can be kept of a layer."""
@@ -111,6 +114,24 @@ def rate(value: float | None, option: Of) -> float | None:
     return value
 
 
+def positive(value: float | None, option: Of) -> float | None:
+    """A number above 0, or None where that is the default."""
+    if real(value, option) is not None and not cast("float", value) > 0:
+        raise option.takes("a number above 0", value)
+    return value
+
+
+def count(value: int | str | None, option: Of) -> int | None:
+    """A whole number above 0, in full or as 100M or 1.2G, or None where that is the default."""
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMGB]?)", str(value).strip(), re.IGNORECASE)
+    if option.is_default(value):
+        return None
+    number = 0 if found is None else round(float(found[1]) * _UNITS[found[2].upper()])
+    if isinstance(value, bool) or number < 1:
+        raise option.takes("a number such as 100M or 1.2G", value)
+    return number
+
+
 def switch(value: bool, option: Of) -> bool:
     """True or False."""
     if not isinstance(value, bool):
@@ -149,6 +170,11 @@ def run_name(value: Any, option: Of) -> str:  # noqa: ANN401  # a network or a n
     spec = getattr(value, "spec", None)
     name: str = value if spec is None else spec.name
     return text(name, option)
+
+
+def word(value: str | Path, option: Of) -> str:
+    """A word, or a path as one."""
+    return text(str(value) if isinstance(value, Path) else value, option)
 
 
 def names(value: str | Path | Sequence[str | Path], option: Of) -> tuple[str, ...]:

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from leaderboards.choices.costs import is_cost
 from leaderboards.choices.selection import is_analysis
 from leaderboards.literature import Published
 from leaderboards.pages.beside import write_figures
 from leaderboards.pages.blocks import Page
+from leaderboards.pages.cost import cost_page
 from leaderboards.pages.csv import csv_page
 from leaderboards.pages.html import html_page
 from leaderboards.pages.inside.page import inside_page
@@ -47,8 +49,8 @@ def write_pages(
 ) -> list[Path]:
     """Write the pages of each suite; a reader sees all of a file or none.
 
-    A suite's leaderboard is called like the suite, its page of analyses ``<suite>.inside``; each is there
-    where the suite has records for it.
+    A suite's leaderboard is called like the suite, its page of analyses ``<suite>.inside``, its page of costs
+    ``<suite>.cost``; each is there where the suite has records for it.
 
     Args:
         records: Columns of `Record`.
@@ -86,11 +88,13 @@ def pages_of(
     arrays: Path | None = None,
     published: Sequence[Published] = (),
 ) -> list[Page]:
-    """The pages of one suite: its leaderboard, and its analyses where there are any."""
-    own = of_suite(records, suite)
+    """The pages of one suite: its leaderboard, and its analyses and its costs where there are any."""
+    every = of_suite(records, suite)
+    costs, own = every[is_cost(every)], every[~is_cost(every)]
     inside = is_analysis(own)
     pages = [] if inside.all() else [leaderboard_page(own, suite, items, published)]
-    return [*pages, inside_page(own, suite, arrays)] if inside.any() else pages
+    pages += [inside_page(own, suite, arrays)] if inside.any() else []
+    return [*pages, cost_page(costs, suite)] if len(costs) else pages
 
 
 def _write_text(text: str, path: Path) -> None:

@@ -115,6 +115,15 @@ COMPARED = "Numbers of two backbones, each as a whole:"
 
 WHOLE = "Numbers of each backbone as a whole:"
 
+COSTS_NOTE = """\
+Times are **medians on the machine that is named**, measured while nothing else of the run computed: they tell
+backbones and depths apart there, and differ elsewhere. One forward is timed at every layer, so what stands at
+a layer is what a backbone costs that is cut after it. Images lie on the device already; decoding and resizing
+are not in the times. GFLOPs count additions and multiplications apart. Peak memory is of a forward at the
+best batch, weights included: what a graphics card's allocator tells; on a CPU, the tensors alive at once."""
+
+COSTS_UP_TO = "{title}, up to each layer:"
+
 ELSEWHERE = "What the backbones do inside, which ranks none of them, is on a page of its own: `{name}`."
 
 

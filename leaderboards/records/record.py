@@ -29,7 +29,7 @@ class Record:
         input_size: Side in pixels at which it was evaluated.
         task: Name of the task.
         protocol: ``standard`` or ``paper``.
-        dataset: Name of the dataset.
+        dataset: Name of the dataset; of costs, of the device.
         split: Split, or splits, that were read.
         data: Short digest of what was looked at: the images and their ground truth. Scores are ranked
             together only where it is the same. "": of an earlier version, which did not say.

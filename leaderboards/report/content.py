@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from leaderboards.choices.answers import Answer, answers
+from leaderboards.choices.costs import is_cost
 from leaderboards.choices.selection import is_analysis, newest, score_rows
 from leaderboards.choices.ties import column_ties
 from leaderboards.display import inside_name, page_name
@@ -77,12 +78,12 @@ def content_of(records: pd.DataFrame, suite: str, sources: Sources) -> Content:
         sources: What else there is.
     """
     everything = newest(of_suite(records, suite))
-    inside = is_analysis(everything)
-    own = everything[~inside]
+    described = is_analysis(everything)
+    own = everything[~described]
     ties = column_ties(score_rows(own), sources.items) if sources.items is not None else {}
     board = board_of(own, ties, sources.facts, sources.published)
     costs = costs_of(everything, sources.facts)
-    inner = everything[inside]
+    inner = everything[described & ~is_cost(everything)]
     numbers = _numbers(own, inner, suite)
     found = tuple(answers(everything, None, ties))
     return Content(suite, own, inner, ties, found, board, costs, likeness(own), numbers)

@@ -59,7 +59,7 @@ def costs_of(records: pd.DataFrame, facts: Mapping[str, Facts]) -> Costs:
     labels = {one.name: one.label for one in backbones}
     rows = records[(records["task"] == TASK) & records["value"].notna() & records["backbone"].isin(labels)]
     rows = rows.sort_values("date", kind="stable").drop_duplicates(
-        ["backbone", "layer", "metric"], keep="last"
+        ["backbone", "layer", "tap", "metric"], keep="last"
     )
     rows = rows.assign(backbone=rows["backbone"].map(labels))
     inner = rows[(rows["tap"] == "block") & (rows["layer"] >= 1)]

@@ -13,9 +13,17 @@ import torch
 from filelock import FileLock
 
 from benchmark.plan.mini_data import mini_data
-from tests.benchmark.runs import Tally, run, write_data
+from tests.benchmark.runs import Tally, leave_cost_out, run, write_data
 
 BACKBONES = ("mini-fs", "mini-resnet")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_cost() -> Iterator[None]:
+    """Before all else of the session, the whole run among it."""
+    with pytest.MonkeyPatch.context() as patch:
+        leave_cost_out(patch)
+        yield
 
 
 @pytest.fixture(scope="package", autouse=True)

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from zoo.errors import InputError
@@ -124,6 +124,15 @@ class HookedBackbone:
     def weights(self) -> Weights:
         """Filters, position embeddings and position biases; see `zoo.features.Backbone`."""
         return weights_of(self.spec, self._network)
+
+    def release(self, used: Collection[nn.Parameter]) -> None:
+        """Give the memory of all weights back but of these; no forward may reach what reads the others."""
+        kept = {id(weight) for weight in used}
+        parts = (self._network.body, self._network.final_norm)
+        for module in (module for part in parts if part is not None for module in part.modules()):
+            for name, weight in module.named_parameters(recurse=False):
+                if id(weight) not in kept:
+                    setattr(module, name, nn.Parameter(weight.to("meta"), requires_grad=False))
 
     def _normalise(self, pixels: Tensor) -> Tensor:
         """The network's input, [batch 3 height width], from uint8 pixels."""

@@ -1,0 +1,27 @@
+"""Which licences of weights allow commercial use, as far as their names tell. This is no legal advice."""
+
+from typing import Literal
+
+Use = Literal["allowed", "not allowed", "unknown"]
+
+NOTE = "What licences allow is read from their names and is no legal advice."
+
+COMMERCIAL_USE: dict[str, Use] = {
+    "Apache-2.0": "allowed",
+    "MIT": "allowed",
+    "BSD-2-Clause": "allowed",
+    "BSD-3-Clause": "allowed",
+    "CC-BY-4.0": "allowed",
+    "CC0-1.0": "allowed",
+    "CC-BY-NC-4.0": "not allowed",
+    "CC-BY-NC-SA-4.0": "not allowed",
+    "Apple AMLR": "not allowed",  # for research alone
+    "DINOv3": "unknown",  # terms of its own, with conditions
+    "Apache-2.0 (original files: CC-BY-NC-4.0)": "unknown",  # two licences of the same weights
+}
+"""By the licence's name in the registry; any other name is unknown."""
+
+
+def commercial_use(licence: str) -> Use:
+    """Whether a licence of that name allows commercial use."""
+    return COMMERCIAL_USE.get(licence, "unknown")

@@ -1,0 +1,151 @@
+"""What a backbone costs on a device: time, memory, weights and operations, up to each depth and as a whole.
+
+Sources: Dosovitskiy et al., ICLR 2021, appendix D.5 (images per second at the best batch, largest batch that
+fits); operations up to a depth are those of a backbone that is cut there.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import median
+
+from tasks.base import Findings, LayerOutcome, Outcome, Score, digest
+from zoo.spec import WHOLE_BACKBONE, Layer
+
+IMAGE = "image"
+"""Pooling of the records: numbers are of an image, whatever is read of it."""
+
+FLOAT32 = 4
+"""Bytes of a number of a vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostRule:
+    """The numbers of the measurement.
+
+    Attributes:
+        warm_up: Forwards of a batch size that are not timed.
+        rounds: Forwards that are, at least.
+        single_seconds: Of one image, as many more are timed as fit into so long.
+        most_rounds: But no more of them than this.
+        gain: Batches are doubled as long as that raises the images per second by this factor.
+        images: No batch size is begun that would end after the time that so many images take one by one.
+        seconds: Nor one that would end after so long.
+    """
+
+    warm_up: int
+    rounds: int
+    single_seconds: float
+    most_rounds: int
+    gain: float
+    images: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Forwards of one batch size.
+
+    Attributes:
+        batch: Images of a batch.
+        seconds: For each layer, in the order of a forward, how long each forward took until it was there.
+    """
+
+    batch: int
+    seconds: Mapping[Layer, Sequence[float]]
+
+    @property
+    def whole(self) -> float:
+        """Median seconds of a forward until its last layer."""
+        return median([*self.seconds.values()][-1])
+
+    @property
+    def rate(self) -> float:
+        """Images a second."""
+        return self.batch / self.whole
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What was measured of one backbone.
+
+    Attributes:
+        timed: Forwards of batches of 1, 2, 4, ... images; at least those of one.
+        weights: For each layer how many weights a forward reads until it is there; 0 where none is seen.
+        operations: The same of floating-point operations of one image.
+        dims: Channels of each layer.
+        peak: Most bytes at once of a forward at the best batch; None where they are not seen.
+        largest: Largest batch, a power of two, that fits into memory; None where that is not known.
+        reasons: By the metric that has no value, why.
+    """
+
+    timed: tuple[Timed, ...]
+    weights: Mapping[Layer, int]
+    operations: Mapping[Layer, int]
+    dims: Mapping[Layer, int]
+    peak: int | None
+    largest: int | None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def best(self) -> Timed:
+        """The batch size with the most images a second; the smaller one of equal ones."""
+        return max(self.timed, key=lambda one: (one.rate, -one.batch))
+
+
+@dataclass(frozen=True)
+class CostProblem:
+    """What a backbone costs.
+
+    As a whole: ``images-per-second`` at ``best-batch``, ``largest-batch``, ``latency`` in milliseconds of one
+    image, ``peak-memory`` in bytes at the best batch, ``parameters``, ``gflops`` of one image. Up to each
+    layer: ``ms`` of one image, ``ms-batch`` an image at the best batch, ``parameters``, ``gflops``; of its
+    vector in float32 ``dim`` and ``bytes``.
+    """
+
+    rule: CostRule
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of its numbers; it looks at no data."""
+        return digest("cost", 1, self.rule)
+
+    def findings(self, costs: Costs) -> Findings:
+        """The numbers of the whole backbone and of each layer."""
+        layers = tuple(costs.timed[0].seconds)
+        whole = Outcome(tuple(_of_whole(costs, layers[-1])), missing=costs.reasons)
+        outcomes = [LayerOutcome(layer, IMAGE, _up_to(costs, layer)) for layer in layers]
+        return Findings((LayerOutcome(WHOLE_BACKBONE, IMAGE, whole), *outcomes))
+
+
+def _of_whole(costs: Costs, last: Layer) -> Iterator[Score]:
+    one, best = costs.timed[0], costs.best
+    rounds = len(best.seconds[last])
+    yield Score("images-per-second", best.rate, rounds, "forwards")
+    yield Score("best-batch", best.batch, len(costs.timed), "batch sizes")
+    if costs.largest is not None:
+        yield Score("largest-batch", costs.largest, 1, "forwards")
+    yield Score("latency", 1000 * one.whole, len(one.seconds[last]), "forwards")
+    if costs.peak is not None:
+        yield Score("peak-memory", costs.peak, 1, "forwards")
+    yield from _counts(costs, last)
+
+
+def _up_to(costs: Costs, layer: Layer) -> Outcome:
+    one, best = costs.timed[0], costs.best
+    times = (("ms", one), ("ms-batch", best))
+    scores = [
+        Score(name, 1000 * median(timed.seconds[layer]) / timed.batch, len(timed.seconds[layer]), "forwards")
+        for name, timed in times
+    ]
+    scores += _counts(costs, layer)
+    scores.append(Score("dim", costs.dims[layer], 1, "vectors"))
+    scores.append(Score("bytes", FLOAT32 * costs.dims[layer], 1, "vectors"))
+    return Outcome(tuple(scores))
+
+
+def _counts(costs: Costs, layer: Layer) -> Iterator[Score]:
+    if costs.weights[layer]:
+        yield Score("parameters", costs.weights[layer], 1, "forwards")
+    if costs.operations[layer]:
+        yield Score("gflops", costs.operations[layer] / 1e9, 1, "forwards")

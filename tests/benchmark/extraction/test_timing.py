@@ -1,0 +1,128 @@
+"""The measurement of cost, with a clock that a forward moves by as much as is planted."""
+
+from collections.abc import Callable, Collection
+
+import pytest
+import torch
+from torch import Tensor
+
+from benchmark.extraction import timing
+from benchmark.extraction.timing import measure_cost
+from tasks.analyses.cost import CostRule
+from tests.benchmark.doubles import CountingBackbone
+from zoo.features import LayerFeatures, Visitor
+from zoo.spec import Layer
+
+RULE = CostRule(
+    warm_up=2, rounds=5, single_seconds=0.0, most_rounds=9, gain=1.03, images=10_000, seconds=1000.0
+)
+
+
+class Clocked(CountingBackbone):
+    """Each layer takes ``cost(batch)`` seconds of a clock that nothing else moves; batches may not fit."""
+
+    def __init__(self, cost: Callable[[int], float], fits: int = 1 << 30) -> None:
+        super().__init__()
+        self.now, self._cost, self._fits = 0.0, cost, fits
+
+    def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
+        if len(pixels) > self._fits:
+            raise torch.OutOfMemoryError
+        self.batches.append(len(pixels))
+
+        def show(shown: LayerFeatures) -> None:
+            self.now += self._cost(len(pixels))
+            visitor(shown)
+
+        CountingBackbone.visit(self, pixels, show, layers)  # type: ignore[arg-type]
+        self.batches.pop()
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    def measure(backbone: Clocked, rule: CostRule = RULE):  # type: ignore[no-untyped-def]
+        monkeypatch.setattr(timing, "perf_counter", lambda: backbone.now)
+        return measure_cost(backbone, rule)
+
+    return measure
+
+
+def test_times_are_from_the_start_of_a_forward_to_each_layer(measured) -> None:  # type: ignore[no-untyped-def]
+    found = measured(Clocked(lambda batch: 0.25))
+    (first, *_) = found.timed
+    assert [[*seconds] for seconds in first.seconds.values()] == [[0.25 * n] * 5 for n in (1, 2, 3, 4)]
+    assert list(first.seconds) == [Layer(1), Layer(2), Layer(3), Layer(3, "final")]
+    assert found.dims[Layer(3, "final")] == 8
+
+
+def test_batches_grow_until_that_does_not_pay(measured) -> None:  # type: ignore[no-untyped-def]
+    """Up to 8 images cost as much as one, so that 8 is the best and 16 the last that is tried."""
+    backbone = Clocked(lambda batch: max(1, batch / 8))
+    found = measured(backbone)
+    assert [one.batch for one in found.timed] == [1, 2, 4, 8, 16]
+    assert found.best.batch == 8
+    assert found.best.rate == pytest.approx(8 / 4)
+    assert backbone.batches.count(8) == 2 + 5 + 1  # warm-up, rounds, memory
+
+
+@pytest.mark.parametrize(
+    ("rule", "last"),
+    [
+        (CostRule(2, 5, 0.0, 9, 1.03, 10_000, 7 * 4 * 3.0), 2),
+        (CostRule(2, 5, 0.0, 9, 1.03, 7 * 3, 1000.0), 2),
+        (CostRule(2, 5, 0.0, 9, 1.03, 0, 0.0), 1),
+    ],
+)
+def test_no_batch_is_begun_that_would_take_too_long(measured, rule: CostRule, last: int) -> None:  # type: ignore[no-untyped-def]
+    """A forward of one image takes 4 s, and so does one of any batch; two of the next are expected."""
+    found = measured(Clocked(lambda batch: 1.0), rule)
+    assert found.timed[-1].batch == last
+
+
+def test_one_image_is_timed_as_often_as_fits(measured) -> None:  # type: ignore[no-untyped-def]
+    rule = CostRule(2, 5, 100.0, 9, 1.03, 0, 0.0)
+    assert len(measured(Clocked(lambda batch: 1.0), rule).timed[0].seconds[Layer(1)]) == 9
+    rule = CostRule(2, 5, 8 * 4.0, 9, 1.03, 0, 0.0)
+    assert len(measured(Clocked(lambda batch: 1.0), rule).timed[0].seconds[Layer(1)]) == 6
+
+
+def test_a_batch_that_does_not_fit_is_the_end(measured) -> None:  # type: ignore[no-untyped-def]
+    found = measured(Clocked(lambda batch: 1.0, fits=5))
+    assert [one.batch for one in found.timed] == [1, 2, 4]
+    assert found.best.batch == 4
+
+
+def test_a_cpu_has_no_largest_batch_and_a_double_no_weights(measured) -> None:  # type: ignore[no-untyped-def]
+    found = measured(Clocked(lambda batch: 1.0, fits=2))
+    assert found.largest is None
+    assert "no largest batch: a CPU" in found.reasons["largest-batch"]
+    assert found.reasons["parameters"] == timing.NO_WEIGHTS
+    assert found.reasons["gflops"] == timing.NO_OPERATIONS
+    assert found.peak is not None  # its tensors are seen
+
+
+@pytest.mark.parametrize(("fits", "expected"), [(40, 32), (1 << 30, None)])
+def test_on_a_card_the_largest_batch_is_the_last_that_fits(
+    monkeypatch: pytest.MonkeyPatch, fits: int, expected: int | None
+) -> None:
+    def forward(backbone: object, pixels: int, layers: object) -> None:
+        if pixels > fits:
+            raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(timing, "_forward", forward)
+    monkeypatch.setattr(timing, "_pixels", lambda backbone, batch: batch)
+    monkeypatch.setattr(timing, "free_unused", lambda device: None)
+    card = CountingBackbone(device=torch.device("cuda"))
+    found = timing._largest(card, (), 4, 1000.0)
+    assert found.batch == expected
+    assert found.reason == ("" if expected else "4096 images fit; larger batches were not tried")
+
+
+def test_other_errors_are_not_taken_for_lack_of_memory(measured) -> None:  # type: ignore[no-untyped-def]
+    def cost(batch: int) -> float:
+        if batch > 1:
+            raise ValueError("broken")
+        return 1.0
+
+    with pytest.raises(ValueError, match="broken"):
+        measured(Clocked(cost))

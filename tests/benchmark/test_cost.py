@@ -1,0 +1,134 @@
+"""Runs that measure cost: each device has records of its own, measured once, which no check compares."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from benchmark.engines import device
+from benchmark.engines.device import device_name
+from benchmark.jobs import costs, prepare
+from benchmark.plan import problems
+from leaderboards.check import check_pages
+from leaderboards.merge import merge_outputs
+from leaderboards.records.record import read_frame, write_frame
+from tasks import registry
+from tasks.analyses.cost import CostProblem, CostRule
+from tasks.registry import TASKS
+from tests.benchmark.conftest import BACKBONES
+from tests.benchmark.runs import Tally, run
+from zoo.errors import InputError
+from zoo.registry import find
+
+RULE = CostRule(warm_up=0, rounds=1, single_seconds=0.0, most_rounds=1, gain=1.03, images=1, seconds=100.0)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(problems, "CostProblem", lambda rule: CostProblem(RULE))
+
+
+def measure(place: Path, *backbones: str, **options: object) -> tuple[Tally, pd.DataFrame]:
+    with Tally().watching() as tally:
+        records = run(place, backbones or BACKBONES, "cost", **options)
+    assert records.attrs["failures"] == []
+    return tally, records[records["task"] == "cost"]
+
+
+def test_costs_are_measured_once_and_have_a_page(new_place: Callable[[], Path], data: Path) -> None:
+    place = new_place()
+    tally, records = measure(place, data=data)
+    assert sorted(tally.loads) == sorted(BACKBONES)
+    assert set(records["dataset"]) == {device_name(torch.device("cpu"))}
+    assert records["analysis"].all()
+    assert "thread" in records["dataset"].iloc[0]
+    layers = records[(records["backbone"] == "mini-fs") & (records["metric"] == "ms")]
+    times = layers.sort_values("layer")["value"]
+    assert list(layers["layer"]) == [*range(1, 13), 12]
+    assert (np.diff(times) >= 0).all()
+    whole = records[records["layer"] == -1].pivot_table(index="backbone", columns="metric", values="value")
+    assert whole["parameters"].to_dict() == {name: find([name])[0].parameters for name in BACKBONES}
+    assert (whole["images-per-second"] > 0).all()
+    empty = records[records["value"].isna()]
+    assert set(empty["metric"]) == {"largest-batch"}
+    pages = {path.name for path in (place / "out" / "tables").iterdir()}
+    assert pages == {"standard.cost.csv", "standard.cost.md"}
+    page = (place / "out" / "tables" / "standard.cost.md").read_text()
+    assert "| mini-fs     |" in page
+    assert "1.37M" in page
+    assert "409K" in page
+    again, same = measure(place, data=data)
+    assert again.loads == []
+    assert same["value"].tolist() == pytest.approx(records["value"].tolist(), nan_ok=True)
+
+
+def test_another_device_or_size_is_measured_again(
+    new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = new_place()
+    measure(place, "mini-resnet", data=data)
+    tally, records = measure(place, "mini-resnet", data=data, input_size=96)
+    assert tally.loads == ["mini-resnet"]
+    assert set(records["input_size"]) == {96}
+    for module in (costs, prepare):
+        monkeypatch.setattr(module, "device_name", lambda device: "a card / of another maker")
+    tally, records = measure(place, "mini-resnet", data=data, input_size=96)
+    assert tally.loads == ["mini-resnet"]
+    assert len(set(records["dataset"])) == 2
+    page = (place / "out" / "tables" / "standard.cost.md").read_text()
+    assert page.count("## On ") == 2
+
+
+def test_a_cost_that_cannot_be_measured_is_a_failure_of_its_own(
+    new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(backbone: object, rule: object) -> None:
+        raise InputError("broken")
+
+    monkeypatch.setattr(costs, "measure_cost", fail)
+    records = run(new_place(), ["mini-resnet"], "knn", "cost", data=data)
+    assert records.attrs["failures"] == ["mini-resnet, cost: broken"]
+    assert set(records["task"]) == {"knn"}
+
+
+def test_without_any_data_costs_are_measured_only_if_they_are_named(
+    new_place: Callable[[], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    _, records = measure(new_place(), "mini-resnet", data=tmp_path / "empty")
+    assert len(records)
+    monkeypatch.setattr(registry, "TASKS", TASKS)  # with cost among those that are run by default
+    with pytest.raises(InputError, match="there is nothing to run"):
+        run(new_place(), ["mini-resnet"], data=tmp_path / "empty")
+
+
+def test_times_are_compared_by_no_check_and_no_merge(
+    new_place: Callable[[], Path], data: Path, tmp_path: Path
+) -> None:
+    place, other = new_place(), new_place()
+    _, records = measure(place, "mini-resnet", data=data)
+    measure(other, "mini-resnet", data=data)
+    assert check_pages(records, tmp_path) == []
+    assert merge_outputs([place / "out", other / "out"], tmp_path / "merged") == 1
+    (path,) = (other / "out" / "records").rglob("cost*.parquet")
+    frame = read_frame(path)
+    frame.loc[frame["metric"] == "parameters", "value"] *= 2
+    write_frame(frame, path)
+    with pytest.raises(InputError, match="two different results: parameters of layer"):
+        merge_outputs([place / "out", other / "out"], tmp_path / "refused")
+
+
+def test_a_processor_is_called_as_the_system_calls_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = "processor : 0\nmodel name\t: Maker(R) Fast(TM) CPU   @ 2.0GHz\n"
+    monkeypatch.setattr(device.Path, "read_text", lambda *_, **__: told)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    assert device_name(torch.device("cpu")) == "Maker Fast CPU @ 2.0GHz, 3 threads"
+
+    def gone(*_: object, **__: object) -> str:
+        raise OSError
+
+    monkeypatch.setattr(device.Path, "read_text", gone)
+    assert device_name(torch.device("cpu")).endswith(", 3 threads")

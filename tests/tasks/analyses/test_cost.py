@@ -1,0 +1,78 @@
+"""Planted times and counts have their numbers; what was not measured has its reason."""
+
+import pytest
+
+from tasks.analyses.cost import CostProblem, CostRule, Costs, Timed
+from tasks.base import Findings
+from zoo.spec import WHOLE_BACKBONE, Layer
+
+RULE = CostRule(warm_up=1, rounds=3, single_seconds=0, most_rounds=3, gain=1.03, images=100, seconds=1)
+FIRST, LAST = Layer(1), Layer(2)
+
+
+def timed(batch: int, first: float, last: float) -> Timed:
+    """Three forwards, of which the slow one is no measure of anything."""
+    return Timed(batch, {FIRST: [first, 9, first / 2], LAST: [last, 10, last / 2]})
+
+
+def costs(**changes) -> Costs:
+    usual = {
+        "timed": (timed(1, 0.002, 0.004), timed(2, 0.003, 0.005), timed(4, 0.007, 0.012)),
+        "weights": {FIRST: 10, LAST: 30},
+        "operations": {FIRST: 1_000_000, LAST: 3_000_000},
+        "dims": {FIRST: 8, LAST: 16},
+        "peak": 5000,
+        "largest": 64,
+    }
+    return Costs(**(usual | changes))
+
+
+def values(found: Findings, layer: Layer) -> dict[str, float]:
+    (one,) = [one for one in found.outcomes if one.layer == layer]
+    return {score.metric: score.value for score in one.outcome.scores}
+
+
+def test_a_backbone_as_a_whole_stands_at_its_best_batch() -> None:
+    found = CostProblem(RULE).findings(costs())
+    assert values(found, WHOLE_BACKBONE) == pytest.approx(
+        {
+            "images-per-second": 400,
+            "best-batch": 2,
+            "largest-batch": 64,
+            "latency": 4,
+            "peak-memory": 5000,
+            "parameters": 30,
+            "gflops": 0.003,
+        }
+    )
+    assert found.arrays == {}
+
+
+def test_a_layer_has_what_a_backbone_costs_that_ends_there() -> None:
+    found = CostProblem(RULE).findings(costs())
+    assert values(found, FIRST) == pytest.approx(
+        {"ms": 2, "ms-batch": 1.5, "parameters": 10, "gflops": 0.001, "dim": 8, "bytes": 32}
+    )
+    assert values(found, LAST)["ms"] == values(found, WHOLE_BACKBONE)["latency"]
+    assert {score.n for one in found.outcomes for score in one.outcome.scores} == {1, 3}
+
+
+def test_what_was_not_measured_has_a_reason_and_no_number() -> None:
+    none = dict.fromkeys((FIRST, LAST), 0)
+    found = CostProblem(RULE).findings(
+        costs(weights=none, operations=none, peak=None, largest=None, reasons={"largest-batch": "no memory"})
+    )
+    whole = found.outcomes[0].outcome
+    assert set(values(found, WHOLE_BACKBONE)) == {"images-per-second", "best-batch", "latency"}
+    assert whole.missing == {"largest-batch": "no memory"}
+    assert set(values(found, FIRST)) == {"ms", "ms-batch", "dim", "bytes"}
+
+
+def test_of_equal_rates_the_smaller_batch_is_the_best() -> None:
+    assert costs(timed=(timed(1, 0.001, 0.002), timed(2, 0.002, 0.004))).best.batch == 1
+
+
+def test_the_numbers_of_the_measurement_are_in_the_fingerprint() -> None:
+    one = CostProblem(RULE)
+    assert one.fingerprint == CostProblem(RULE).fingerprint
+    assert one.fingerprint != CostProblem(CostRule(2, 3, 0, 3, 1.03, 100, 1)).fingerprint

@@ -1,0 +1,124 @@
+"""Backbones that end after a layer: their vectors, and that nothing is computed or kept beyond."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tests.benchmark.doubles import CountingBackbone
+from tests.zoo.conftest import Loader
+from tests.zoo.reduced import Reduced, pixels
+from zoo.errors import InputError
+from zoo.features import Backbone, LayerFeatures, Shown
+from zoo.look.backbone import HookedBackbone
+from zoo.look.cut import CutBackbone
+from zoo.registry import find
+from zoo.spec import Layer
+from zoo.view.views import FitLongSide, ResizeCrop, Tiles
+
+FAMILIES = (
+    *("fs-b16", "deit-b16-distilled", "clip-b32", "metaclip2-h14", "dino-s16", "mae-b16", "moco-s16"),
+    *("beit-b16", "beit-b16-ft22k-ft1k", "data2vec-b16", "dinov2-s14", "dinov2-s14-reg", "dinov3-s16"),
+    *("siglip-b16", "aimv2-l14", "ijepa-h14", "msn-s16", "swin-t", "swinv2-t"),
+    *("resnet50", "bit-50", "convnext-t", "convnextv2-t", "dinov3-convnext-t"),
+)
+"""One entry of each architecture."""
+
+VIEW = ResizeCrop(72, 64)
+
+
+def shown(backbone: Backbone, images: torch.Tensor, layer: Layer) -> LayerFeatures:
+    """One layer of a forward through the whole network."""
+    found: list[Shown] = []
+    backbone.visit(images, found.append, backbone.spec.layers)
+    (one,) = [one for one in found if one.layer == layer]
+    assert isinstance(one, LayerFeatures)
+    return LayerFeatures(layer, None if one.cls is None else one.cls.clone(), one.grid.clone())
+
+
+def watch(backbone: HookedBackbone) -> list[int]:
+    """Numbers of the blocks that run from now on."""
+    ran: list[int] = []
+    for index, block in enumerate(backbone._network.blocks, start=1):
+        block.register_forward_pre_hook(lambda *_, index=index: ran.append(index))
+    return ran
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_cut_backbone_gives_the_vectors_of_the_whole_one(
+    name: str, small: Callable[[str], Reduced], loader: Loader
+) -> None:
+    spec = small(name).spec
+    images = pixels(2, spec.input_size, spec.input_size)
+    whole, sizes = loader(spec), []
+    for layer in (Layer(spec.depth // 2), spec.layers[-1]):
+        backbone, expected = loader(spec), shown(whole, images, layer)
+        assert isinstance(backbone, HookedBackbone)
+        ran = watch(backbone)
+        cut = CutBackbone(backbone, layer, "cls" if spec.has_cls else "mean", VIEW)
+        vectors = cut(images)
+        assert set(ran) == set(range(1, layer.index + 1))
+        torch.testing.assert_close(
+            vectors, expected.mean if expected.cls is None else expected.cls.float(), rtol=1e-5, atol=1e-5
+        )
+        assert vectors.shape == (2, cut.dim)
+        body, norm = backbone._network.body, backbone._network.final_norm
+        kept = [weight for weight in body.parameters() if not weight.is_meta]
+        kept += [] if norm is None else [weight for weight in norm.parameters() if not weight.is_meta]
+        assert sum({id(weight): weight.numel() for weight in kept}.values()) == cut.parameters
+        sizes.append(cut.parameters)
+    assert sizes[0] < sizes[-1]
+
+
+def photos() -> list[Image.Image]:
+    random = np.random.default_rng(0)
+    sizes = [(80, 70), (80, 70), (100, 90)]
+    return [Image.fromarray(random.integers(0, 255, (*size, 3), dtype=np.uint8)) for size in sizes]
+
+
+def test_images_are_shown_through_the_view(loader: Loader) -> None:
+    spec = find(["mini-fs"])[0]
+    cut = CutBackbone(loader(spec), Layer(2), "cls", VIEW)
+    images = photos()
+    expected = cut(torch.cat([VIEW.render(image) for image in images]))
+    torch.testing.assert_close(cut(images), expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(cut(images[0]), expected[:1], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(cut([images[0].convert("RGBA")]), expected[:1], rtol=1e-5, atol=1e-5)
+    assert cut([]).shape == (0, 96)
+
+
+def test_grids_keep_their_places_also_of_tiles(loader: Loader) -> None:
+    spec = find(["mini-fs"])[0]
+    cut = CutBackbone(loader(spec), Layer(2), "grid", VIEW)
+    assert cut(photos()).shape == (3, 8, 8, 96)
+    fitted = CutBackbone(loader(spec), Layer(2), "grid", FitLongSide(64, 8))
+    assert fitted(photos()[:2]).shape == (2, 8, 7, 96)
+    with pytest.raises(InputError, match="different sizes; give one at a time"):
+        fitted([photos()[0], photos()[0].resize((80, 80))])
+    view = Tiles(128, 64, 8)
+    tiled = CutBackbone(loader(spec), Layer(2), "grid", view)
+    assert tiled(photos()[:1]).shape == (1, 18, 16, 96)
+    first = cut(view.render(photos()[0])[:1])[0]
+    torch.testing.assert_close(tiled(photos()[:1])[0, :8, :8], first, rtol=1e-5, atol=1e-5)
+    with pytest.raises(InputError, match="in tiles, which have no one class token"):
+        CutBackbone(loader(spec), Layer(2), "cls", view)(photos()[:1])
+
+
+def test_what_a_backbone_has_not_got_is_refused(loader: Loader) -> None:
+    resnet = loader(find(["mini-resnet"])[0])
+    with pytest.raises(InputError, match="has no class token; take the pooling 'mean' or 'grid'"):
+        CutBackbone(resnet, Layer(1), "cls", VIEW)
+    with pytest.raises(InputError, match="mini-resnet has no layer 13"):
+        CutBackbone(resnet, Layer(13), "mean", VIEW)
+    with pytest.raises(InputError, match="takes uint8 pixels"):
+        CutBackbone(resnet, Layer(1), "mean", VIEW)(torch.zeros(1, 3, 64, 64))
+
+
+def test_an_object_of_somebodys_own_ends_at_the_layer_too() -> None:
+    backbone = CountingBackbone()
+    cut = CutBackbone(backbone, Layer(2), "mean", ResizeCrop(32, 32))
+    vectors = cut(torch.full((2, 3, 32, 32), 10, dtype=torch.uint8))
+    torch.testing.assert_close(vectors[:, :3], torch.full((2, 3), 12.0))
+    assert (cut.parameters, cut.dim) == (0, 8)

@@ -1,0 +1,122 @@
+"""A backbone that ends after one layer: images to its vectors, with nothing computed or kept beyond."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import groupby
+from typing import Literal
+
+import torch
+from PIL import Image
+from torch import Tensor
+
+from zoo.errors import InputError
+from zoo.features import Backbone, LayerFeatures, Shown
+from zoo.look.backbone import HookedBackbone
+from zoo.look.census import WeightsRead
+from zoo.spec import BackboneSpec, Layer
+from zoo.view.views import Tiles, View
+
+Pooled = Literal["cls", "mean", "grid"]
+"""What is read of a layer: its class token, the mean of its patch tokens, or these in their places."""
+
+Images = Image.Image | Sequence[Image.Image] | Tensor
+
+BATCH = 32
+"""Images that go through together where they are given as images."""
+
+
+class _Reached(Exception):  # noqa: N818  # no error: the forward has done its work
+    """Ends a forward at the layer that is wanted."""
+
+
+class CutBackbone:
+    """Maps images to what one layer of a frozen backbone says of them.
+
+    Blocks after the layer never run. The weights that no forward reads any more are given back where the
+    network is one of transformers; a Python object of somebody's own keeps its memory.
+
+    Attributes:
+        spec: The backbone.
+        layer: Where it ends.
+        pooling: What it gives of the layer.
+        view: How images are shown to it, scaled to its input size.
+        dim: Channels of what it gives.
+        parameters: Weights that its forward reads; 0 where they are no parameters of torch.
+    """
+
+    def __init__(self, backbone: Backbone, layer: Layer, pooling: Pooled, view: View) -> None:
+        if reason := backbone.refusal([layer]):
+            raise InputError(reason)
+        if pooling == "cls" and not backbone.spec.has_cls:
+            raise InputError(f"{backbone.spec.name} has no class token; take the pooling 'mean' or 'grid'")
+        self.spec: BackboneSpec = backbone.spec
+        self.layer, self.pooling, self.view = layer, pooling, view
+        self._backbone = backbone
+        side = self.spec.input_size
+        with WeightsRead() as read:
+            shown = self._show(torch.zeros(1, 3, side, side, dtype=torch.uint8))
+        self.dim, self.parameters = int(shown.grid.shape[-1]), read.count
+        if isinstance(backbone, HookedBackbone):
+            backbone.release(read.found.values())
+
+    def __call__(self, images: Images) -> Tensor:
+        """Vectors of images, [images dim], or grids, [images rows columns dim]; float32 on its device.
+
+        Args:
+            images: One image of Pillow, several, or uint8 RGB pixels [images 3 height width] that are shown
+                as they are, their sides multiples of ``spec.patch_size``.
+
+        Raises:
+            InputError: The pixels are of another kind, or the grids of the images are of different sizes.
+        """
+        if isinstance(images, Tensor):
+            return self._pooled(self._show(images))
+        found = [*self._of_images([images] if isinstance(images, Image.Image) else images)]
+        if not found:
+            return torch.empty(0, self.dim, device=self._backbone.device)
+        if len({one.shape[1:] for one in found}) > 1:
+            raise InputError(
+                f"{self.spec.name}: the grids of these images are of different sizes; give one at a time"
+            )
+        return torch.cat(found)
+
+    def _of_images(self, images: Sequence[Image.Image]) -> Iterator[Tensor]:
+        """What is given of images, in order; those that are shown at one size go through together."""
+        for start in range(0, len(images), BATCH):
+            rendered = (
+                (self.view.render(one.convert("RGB")), one.size) for one in images[start : start + BATCH]
+            )
+            for _, group in groupby(rendered, key=lambda pair: pair[0].shape):
+                pixels, sizes = zip(*group, strict=True)
+                if isinstance(self.view, Tiles):
+                    for tiles, size in zip(pixels, sizes, strict=True):
+                        yield self._pooled(self._assembled(tiles, size, self.view))
+                else:
+                    yield self._pooled(self._show(torch.cat(pixels)))
+
+    def _assembled(self, tiles: Tensor, size: tuple[int, int], view: Tiles) -> LayerFeatures:
+        """One grid of an image that is shown in tiles, which have no class token in common."""
+        if self.pooling == "cls":
+            raise InputError(f"{self.spec.name} is shown images in tiles, which have no one class token")
+        grid = view.assemble(self._show(tiles).grid, view.geometry(size).size)
+        return LayerFeatures(self.layer, None, grid[None])
+
+    def _pooled(self, features: LayerFeatures) -> Tensor:
+        if self.pooling == "mean":
+            return features.mean
+        found = features.cls if self.pooling == "cls" else features.grid
+        assert found is not None
+        return found.to(torch.float32, copy=True)  # a view would keep the whole activation
+
+    def _show(self, pixels: Tensor) -> LayerFeatures:
+        """The layer's features of a batch; the forward ends there."""
+        found: list[LayerFeatures] = []
+
+        def keep(shown: Shown) -> None:
+            assert isinstance(shown, LayerFeatures)
+            found.append(shown)
+            raise _Reached
+
+        with suppress(_Reached):
+            self._backbone.visit(pixels, keep, (self.layer,))
+        return found[0]
