@@ -52,9 +52,9 @@ def recommend(request: RecommendRequest) -> Advice:
 
     Returns:
         ``frame`` has one row a recommendation and task, with the columns of
-        ``leaderboards.recommendation.PICK``, its ``reason`` among them; ``pareto`` the layers above which none
-        scores that takes no longer; ``code``, for each recommendation, the lines of Python that load the
-        backbone cut after that layer.
+        ``leaderboards.recommendation.PICK``, its ``reason`` among them; ``pareto`` the layers above which
+        none scores that takes no longer; ``code``, for each recommendation, the lines of Python that load
+        the backbone cut after that layer.
 
     Raises:
         zoo.errors.InputError: There are no records, times are limited and none were measured, or nothing is
