@@ -8,9 +8,10 @@ import pandas as pd
 
 from benchmark.exchange.comparison import records_of
 from benchmark.request.pages import ShowRequest
-from leaderboards.choices.answers import COST_TASK, Answer, answers
+from leaderboards.choices.answers import Answer, answers
 from leaderboards.choices.selection import backbones_of
 from leaderboards.records.record import of_suite, suites_of
+from tasks.registry import COST
 from zoo.errors import InputError, unknown
 
 
@@ -54,6 +55,6 @@ def answers_of(records: pd.DataFrame, suite: str, output: Path, tasks: Sequence[
     """The answers of one suite, of some tasks or of all, from the records of its folder."""
     own = of_suite(records, suite)
     if tasks:
-        own = own[own["task"].isin([*tasks, COST_TASK])]
+        own = own[own["task"].isin([*tasks, COST])]
     labels = {backbone.name: backbone.label for backbone in backbones_of(own)}
     return Answered(suite, tuple(answers(own, output / "items")), labels)

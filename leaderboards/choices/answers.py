@@ -2,25 +2,20 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 
 from leaderboards.choices.best import best_layers
+from leaderboards.choices.costs import find_device, layer_costs
 from leaderboards.choices.honest import choices, primary_candidates
 from leaderboards.choices.poolings import Better, better_poolings
-from leaderboards.choices.selection import Column, backbones_of, columns_of, newest, score_rows
+from leaderboards.choices.selection import Column, backbones_of, columns_of, score_rows
 from leaderboards.choices.ties import Ties, column_ties
 
-COST_TASK = "cost"
-"""The analysis whose records say what a layer costs."""
-
-COST_METRIC = "ms"
-"""Milliseconds that one image takes up to a layer."""
-
-Costs = Mapping[tuple[str, int], tuple[float, str]]
-"""By backbone and block, milliseconds of one image up to it, and the kind of device they were measured on."""
+Costs = Mapping[tuple[str, int, int], float]
+"""By backbone, input size and block, milliseconds of one image up to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +40,7 @@ class Answer:
         layers: Further blocks of the best backbone of which the data cannot tell that they are worse.
         better: The best layer of this backbone in another pooling, where that scores higher.
         milliseconds: Time of one image up to the layer; NaN where it was not measured.
-        device: Kind of device that it was measured on; "" where it was not.
+        device: Name of the device that it was measured on; "" where it was not.
     """
 
     column: Column
@@ -76,7 +71,8 @@ def answers(
         items: Folder of the per-item measurements, by which backbones are compared; None for no comparison.
         ties: What `column_ties` says of these records, where that is known already.
     """
-    scores, costs = score_rows(records), costs_of(records)
+    scores, device = score_rows(records), find_device(records, None)
+    costs = _milliseconds(records, device)
     best = best_layers(scores)
     if ties is None:
         ties = column_ties(scores, items) if items is not None else {}
@@ -87,16 +83,18 @@ def answers(
         rows = rows[rows["metric"] == column.metric]
         if len(rows):
             top = rows.loc[rows["value"] == rows["value"].max()].iloc[0]
-            found.append(_answer(scores, column, top, _rivals(rows, top, names, ties.get(column.key)), costs))
+            answer = _answer(scores, column, top, _rivals(rows, top, names, ties.get(column.key)), costs)
+            found.append(answer if math.isnan(answer.milliseconds) else replace(answer, device=device or ""))
     return found
 
 
-def costs_of(records: pd.DataFrame) -> Costs:
-    """What each block of each backbone costs, as the newest records of the analysis of cost say."""
-    rows = records[(records["task"] == COST_TASK) & (records["metric"] == COST_METRIC)]
-    rows = newest(rows[(rows["tap"] == "block") & rows["value"].notna()]) if len(rows) else rows
-    fields = rows[["backbone", "layer", "value", "device"]].itertuples(index=False, name=None)
-    return {(str(name), int(layer)): (float(value), str(device)) for name, layer, value, device in fields}
+def _milliseconds(records: pd.DataFrame, device: str | None) -> Costs:
+    """Times of the blocks on a device."""
+    rows = layer_costs(records, device)[["backbone", "input_size", "layer", "ms"]]
+    return {
+        (str(name), int(size), int(layer)): float(value)
+        for name, size, layer, value in rows.itertuples(index=False, name=None)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +124,7 @@ def _answer(scores: pd.DataFrame, column: Column, top: pd.Series, rivals: _Rival
     own = primary_candidates(scores, column)
     own = own[own["backbone"] == name]
     tied = own[own["tied"].astype(bool) | (own["value"] == top["value"])]["layer"].astype(int)
-    milliseconds, device = costs.get((name, layer), (math.nan, ""))
+    size = int(own.loc[own["layer"] == layer, "input_size"].iloc[0])
     return Answer(
         column=column,
         backbone=name,
@@ -142,6 +140,6 @@ def _answer(scores: pd.DataFrame, column: Column, top: pd.Series, rivals: _Rival
         compared=rivals.compared,
         layers=tuple(sorted({*tied} - {layer})),
         better=better_poolings(scores, column).get(name),
-        milliseconds=milliseconds,
-        device=device,
+        milliseconds=costs.get((name, size, layer), math.nan),
+        device="",
     )

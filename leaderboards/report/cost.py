@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from leaderboards.choices.costs import find_device, is_cost
 from leaderboards.choices.selection import backbones_of
 from leaderboards.report.facts import UNKNOWN, Facts
-
-TASK = "cost"
-"""The analysis that measures costs."""
 
 COST = ("backbone", "layer", "ms", "parameters", "dim", "bytes")
 WHOLE = ("backbone", "latency", "images-per-second", "best-batch", "peak-memory", "parameters", "device")
@@ -51,15 +49,18 @@ def costs_of(records: pd.DataFrame, facts: Mapping[str, Facts]) -> Costs:
     """What the backbones of some records cost.
 
     Args:
-        records: Columns of `Record`, of one suite, one of each identity; those of the analysis `TASK` tell
-            what was measured.
+        records: Columns of `Record`, of one suite, one of each identity; those of the analysis of cost
+            tell what was measured, on the device that was measured last.
         facts: What is known of backbones, by name.
     """
     backbones = [one for one in backbones_of(records) if not one.floor]
     labels = {one.name: one.label for one in backbones}
-    rows = records[(records["task"] == TASK) & records["value"].notna() & records["backbone"].isin(labels)]
-    rows = rows.sort_values("date", kind="stable").drop_duplicates(
-        ["backbone", "layer", "tap", "metric"], keep="last"
+    device = find_device(records, None)
+    rows = records[is_cost(records) & records["value"].notna() & records["backbone"].isin(labels)]
+    rows = (
+        rows[rows["dataset"] == device]
+        .sort_values("date", kind="stable")
+        .drop_duplicates(["backbone", "layer", "tap", "metric"], keep="last")
     )
     rows = rows.assign(backbone=rows["backbone"].map(labels))
     inner = rows[(rows["tap"] == "block") & (rows["layer"] >= 1)]
@@ -74,8 +75,7 @@ def costs_of(records: pd.DataFrame, facts: Mapping[str, Facts]) -> Costs:
     parts = [part for part in (measured, pd.DataFrame(guessed, columns=[*COST])) if len(part)]
     layers = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COST], dtype=float)
     whole = _wide(rows[rows["layer"] < 0], ["backbone"], WHOLE[:-1])
-    devices = rows.drop_duplicates("backbone", keep="last").set_index("backbone")["device"]
-    return Costs(layers, whole.assign(device=whole["backbone"].map(devices)), bool(len(measured)))
+    return Costs(layers, whole.assign(device=device or ""), bool(len(measured)))
 
 
 def front(points: pd.DataFrame, cost: str) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from leaderboards.answer import answer_frame, answer_notes, answer_table
-from leaderboards.choices.answers import answers, costs_of
+from leaderboards.choices.answers import answers
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
 from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure
@@ -34,7 +34,9 @@ def scored(folder: Path, backbone: str, *by_layer: np.ndarray, **changes) -> lis
 
 def cost(backbone: str, layer: int, milliseconds: float, **changes) -> object:
     fields = {"backbone": backbone, "layer": layer, "value": milliseconds, "task": "cost", "metric": "ms"}
-    return record(**(fields | {"pooling": "", "analysis": True, "primary": False, "dataset": ""} | changes))
+    return record(
+        **(fields | {"pooling": "", "analysis": True, "primary": False, "dataset": "a card"} | changes)
+    )
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ def test_the_best_layer_of_the_best_backbone(three: pd.DataFrame, tmp_path: Path
     assert (found.score, found.ci_low, found.ci_high, found.honest) == (50.0, 48.0, 52.0, 49.5)
     assert (found.rivals, found.untested, found.compared) == (("mini-clip",), (), 2)
     assert found.layers == (1,)
-    assert (found.milliseconds, found.device) == (2.04, "cpu")
+    assert (found.milliseconds, found.device) == (2.04, "a card")
 
 
 def test_without_items_nothing_is_compared(three: pd.DataFrame, tmp_path: Path) -> None:
@@ -79,18 +81,12 @@ def test_layers_that_share_the_best_score_are_all_named(tmp_path: Path) -> None:
     assert (found.layer, found.layers) == (1, (2,))
 
 
-def test_costs_are_those_of_the_newest_records() -> None:
-    found = costs_of(
-        frame(
-            [
-                cost("a", 1, 5.0, date="2026-11-20T10:00:00+00:00"),
-                cost("a", 1, 4.0, date="2026-11-21T10:00:00+00:00", device="cuda"),
-                cost("a", 2, math.nan, reason="out of memory"),
-                cost("a", -1, 7.0),
-            ]
-        )
-    )
-    assert found == {("a", 1): (4.0, "cuda"), ("a", -1): (7.0, "cpu")}
+def test_costs_are_those_of_the_device_that_was_measured_last(three: pd.DataFrame) -> None:
+    newer = {"dataset": "another card", "date": "2026-11-21T10:00:00+00:00"}
+    (found,) = answers(pd.concat([three, frame([cost("mini-dino", 2, 1.5, **newer)])]), None)
+    assert (found.milliseconds, found.device) == (1.5, "another card")
+    (found,) = answers(pd.concat([three, frame([cost("mini-clip", 2, 1.5, **newer)])]), None)
+    assert (math.isnan(found.milliseconds), found.device) == (True, "")
 
 
 def test_a_floor_and_analyses_alone_answer_nothing() -> None:

@@ -19,7 +19,7 @@ def test_what_was_measured_is_told_and_the_rest_follows_from_facts():
     assert math.isnan(rows[HOSTILE, 1]["parameters"])
     assert [name for name, _ in costs.axes] == ["ms", "parameters", "dim"]
     [whole] = costs.whole.to_dict("records")
-    assert (whole["backbone"], whole["latency"], whole["device"]) == ("mini-clip", 7.0, "cpu")
+    assert (whole["backbone"], whole["latency"], whole["device"]) == ("mini-clip", 7.0, "a card")
 
 
 def test_nothing_is_made_up_where_nothing_is_known():
@@ -47,3 +47,13 @@ def test_the_front_holds_what_nothing_exceeds_at_the_same_cost_or_less():
     ]
     assert [*front(points, "ms").index] == slow
     assert front(points.head(0), "ms").empty
+
+
+def test_costs_are_those_of_the_device_that_was_measured_last():
+    records = small()
+    own = records[(records["task"] == "cost") & (records["layer"] == 1)]
+    newer = own.assign(dataset="another card", date="2027-01-01T00:00:00+00:00", value=0.5)
+    costs = costs_of(pd.concat([records, newer], ignore_index=True), FACTS)
+    rows = {(row["backbone"], row["layer"]): row for row in costs.layers.to_dict("records")}
+    assert rows["mini-clip", 1]["ms"] == 0.5
+    assert ("mini-clip", 2) not in rows
