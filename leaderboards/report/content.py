@@ -10,7 +10,7 @@ from leaderboards.choices.answers import Answer, answers
 from leaderboards.choices.costs import is_cost
 from leaderboards.choices.selection import is_analysis, newest, score_rows
 from leaderboards.choices.ties import column_ties
-from leaderboards.display import inside_name, page_name
+from leaderboards.display import cost_name, inside_name, page_name
 from leaderboards.literature import Published
 from leaderboards.pages.blocks import Numbers
 from leaderboards.pages.inside.numbers import inside_frame
@@ -49,18 +49,21 @@ class Content:
     Attributes:
         suite: Its name.
         scores: Its newest records that rank, or compare layers.
-        inside: Its newest records of analyses.
+        inside: Its newest records of analyses, but for those of costs.
+        spent: Its newest records of costs.
         ties: For the `Column.key` of each column, what is tied with its best.
         answers: The best of each column.
         board: The scores as frames.
         costs: What each depth costs.
         likeness: CKA.
-        numbers: The tables of all numbers, as the leaderboard's pages have them: of scores, of analyses.
+        numbers: The tables of all numbers, as the leaderboard's pages have them: of scores, of analyses,
+            of costs.
     """
 
     suite: str
     scores: pd.DataFrame
     inside: pd.DataFrame
+    spent: pd.DataFrame
     ties: ColumnTies
     answers: tuple[Answer, ...]
     board: Board
@@ -83,13 +86,15 @@ def content_of(records: pd.DataFrame, suite: str, sources: Sources) -> Content:
     ties = column_ties(score_rows(own), sources.items) if sources.items is not None else {}
     board = board_of(own, ties, sources.facts, sources.published)
     costs = costs_of(everything, sources.facts)
+    spent = everything[is_cost(everything)]
     inner = everything[described & ~is_cost(everything)]
-    numbers = _numbers(own, inner, suite)
+    numbers = _numbers(own, inner, spent, suite)
     found = tuple(answers(everything, None, ties))
-    return Content(suite, own, inner, ties, found, board, costs, likeness(own), numbers)
+    return Content(suite, own, inner, spent, ties, found, board, costs, likeness(own), numbers)
 
 
-def _numbers(own: pd.DataFrame, inside: pd.DataFrame, suite: str) -> tuple[Numbers, ...]:
+def _numbers(own: pd.DataFrame, inside: pd.DataFrame, spent: pd.DataFrame, suite: str) -> tuple[Numbers, ...]:
     """The tables of all numbers of a suite, of those kinds that it has."""
     found = [Numbers(tidy_frame(own, suite), page_name(suite))] if len(own) else []
-    return (*found, *([Numbers(inside_frame(inside, suite), inside_name(suite))] if len(inside) else []))
+    found += [Numbers(inside_frame(inside, suite), inside_name(suite))] if len(inside) else []
+    return (*found, *([Numbers(inside_frame(spent, suite), cost_name(suite))] if len(spent) else []))

@@ -10,7 +10,8 @@ from leaderboards.choices.gaps import empty_cells
 from leaderboards.choices.selection import columns_of, score_rows
 from leaderboards.display import page_name
 from leaderboards.pages.best import best_blocks
-from leaderboards.pages.blocks import Block
+from leaderboards.pages.blocks import Block, Heading
+from leaderboards.pages.cost import cost_page
 from leaderboards.pages.csv import csv_text
 from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.layers import layer_blocks
@@ -46,7 +47,7 @@ def report_page(content: Content, sources: Sources) -> str:
     """The page of one suite."""
     parts = [*_scored_parts(content), *_further_parts(content, sources)]
     title = f"layerboard: {content.suite}"
-    every = [frame for frame in (content.scores, content.inside) if len(frame)]
+    every = [frame for frame in (content.scores, content.inside, content.spent) if len(frame)]
     data = json_script(_data(content))
     script = (ASSETS / "report.js").read_text(encoding="utf-8")
     engine = library()
@@ -162,6 +163,9 @@ def _table_blocks(content: Content, sources: Sources) -> list[Block]:
         blocks += [*similarity_blocks(own), *twin_blocks(own)]
         blocks += provenance_blocks(own, content.numbers[0])
         blocks += gap_blocks(empty_cells(own))
+    if len(content.spent):
+        costs = cost_page(content.spent, content.suite)
+        blocks += [Heading(2, costs.title), *costs.blocks]
     return blocks
 
 

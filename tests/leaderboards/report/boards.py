@@ -37,7 +37,7 @@ def cost(name, layer, metric, value):
 
 
 def small():
-    """Four backbones of three layers, two tasks, a floor, CKA of two of them, and measured costs of one."""
+    """Four backbones of three layers, two tasks, a floor, CKA of two; costs and an analysis of one."""
     found = []
     davis = {"task": "davis", "dataset": "mini-davis", "metric": "J&F", "pooling": "grid"}
     for name, (family, values) in SCORES.items():
@@ -54,6 +54,13 @@ def small():
         found.append(cost("mini-clip", layer, "parameters", 1e6 * layer))
         found.append(cost("mini-clip", layer, "dim", 64.0))
     found.append(cost("mini-clip", -1, "latency", 7.0))
+    looks = {
+        "task": "attention-distance",
+        "metric": "attention-distance",
+        "tap": "attention",
+        "analysis": True,
+    }
+    found += [record(backbone="mini-clip", layer=layer, value=0.1 * layer, **looks) for layer in (1, 2, 3)]
     return frame(found)
 
 
