@@ -138,9 +138,11 @@ class KeypointProblem:
             for name, column, over, value, count, unit in measured:
                 scores.append(Score(name, value, count, unit))
                 statistics[name] = Statistic(column, over)
-        points = np.concatenate([np.asarray(m["point"], np.float32) for m in measurements])
         right = values[f"PCK@{max(self.rule.alphas):g}"] > 0
-        predicted = self.examples.predicted(points, right)
+        found = [np.asarray(m["point"], np.float32) for m in measurements if "point" in m]
+        # of distances alone, as others exported them, no points are known
+        whole = len(found) == len(measurements)
+        predicted = self.examples.predicted(np.concatenate(found), right) if whole else {}
         return Outcome(tuple(scores), self._items(values, statistics), predicted=predicted)
 
     def _items(self, values: Mapping[str, NDArray[np.float64]], statistics: Mapping[str, Statistic]) -> Items:

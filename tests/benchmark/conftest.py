@@ -18,14 +18,6 @@ from tests.benchmark.runs import Tally, leave_cost_out, run, write_data
 BACKBONES = ("mini-fs", "mini-resnet")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _no_cost() -> Iterator[None]:
-    """Before all else of the session, the whole run among it."""
-    with pytest.MonkeyPatch.context() as patch:
-        leave_cost_out(patch)
-        yield
-
-
 @pytest.fixture(scope="package", autouse=True)
 def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No network, no cache of the user, and one thread: equal numbers, and fast on small networks."""
@@ -39,6 +31,7 @@ def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             return mini_data(*arguments)
 
     with pytest.MonkeyPatch.context() as patch:
+        leave_cost_out(patch)
         patch.setattr("benchmark.plan.location.mini_data", in_turn)
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setenv("LAYERBOARD_CACHE", str(own / "layerboard"))
@@ -84,7 +77,8 @@ class Whole:
 def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """Two backbones, all tasks; its files are not to be changed."""
     place = tmp_path_factory.mktemp("whole")
-    with Tally().watching() as tally:
+    with pytest.MonkeyPatch.context() as patch, Tally().watching() as tally:
+        leave_cost_out(patch)  # fixtures of the session come before those of the package
         records = run(place, BACKBONES, data=data)
     return Whole(place, tally, records)
 

@@ -14,7 +14,6 @@ from benchmark.exchange.vectors import write_vectors
 from benchmark.request import Request
 from tasks.protocols import STANDARD
 from tasks.registry import COST, find_tasks
-from tests.benchmark.conftest import Whole
 from tests.zoo.load.test_infer import save
 from zoo.errors import InputError
 from zoo.look.cut import CutBackbone
@@ -26,11 +25,11 @@ CPU = {"device": "cpu"}
 
 @pytest.mark.parametrize(("layer", "pooling"), [(1, "cls"), ("final", "mean")])
 def test_vectors_are_those_of_a_run(  # type: ignore[no-untyped-def]
-    whole: Whole, data: Path, tmp_path: Path, layer, pooling
+    data: Path, tmp_path: Path, layer, pooling
 ) -> None:
     """Images, the way they are shown, and the numbers: all as `features` writes them."""
     request = Request(
-        "mini-fs", "knn", data=data, layers=str(layer), output=tmp_path, cache=whole.place / "cache",
+        "mini-fs", "knn", data=data, layers=str(layer), output=tmp_path, cache=tmp_path / "cache",
         workers=1, poolings=pooling,
     )  # fmt: skip
     ((_, path), *_) = write_vectors(request, Silent()).files
