@@ -140,9 +140,9 @@ def test_without_examples_there_are_no_pictures_and_the_numbers_stay(
     assert kept(out) == kept(whole.place / "out")
 
 
-def test_the_random_floor_has_none(new_place: Callable[[], Path], data: Path, whole: Whole) -> None:
+def test_the_random_floor_has_none(new_place: Callable[[], Path], data: Path) -> None:
     place = new_place()
-    run(place, ["mini-random"], "knn", data=data, cache=whole.place / "cache")
+    run(place, ["mini-random"], "knn", data=data)
     assert kept(place / "out") == {}
 
 

@@ -45,8 +45,14 @@ def test_a_run_shows_answers_and_keeps_records(whole: Whole) -> None:
         benchmark.best(output=whole.place / "out", tasks="knm")
 
 
-def test_a_run_of_analyses_has_no_answer(tmp_path: Path) -> None:
-    options = {"floor": False, "workers": 1, "output": tmp_path / "out", "cache": tmp_path / "cache"}
+def test_a_run_of_analyses_has_no_answer(data: Path, tmp_path: Path) -> None:
+    options = {
+        "data": data,
+        "floor": False,
+        "workers": 1,
+        "output": tmp_path / "out",
+        "cache": tmp_path / "cache",
+    }
     found = benchmark.run("mini-fs", "inspect", progress=False, **options)  # type: ignore[arg-type]
     assert found.failures == ()
     assert len(found.frame) > 0
