@@ -17,7 +17,7 @@ def run(call: RunCall) -> RunResult:
     """Run backbones through tasks and give the best of each task, and the records of the folder's suite.
 
     Does what ``python -m benchmark run`` does, with the same options. Work that is done already is not done
-    again. Without options: the mini suite, offline, in one to two minutes.
+    again. Without options: the mini suite, offline, in two to four minutes.
 
     Returns:
         It shows the answers. ``frame`` has one row a number, with the columns of

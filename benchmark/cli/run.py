@@ -13,7 +13,7 @@ from leaderboards.records.version import VERSION
 def run_command(request: Request) -> None:
     """Run every layer of backbones through tasks and write leaderboards.
 
-    Without options: the mini suite, offline, in one to two minutes.
+    Without options: the mini suite, offline, in two to four minutes.
     """
     typer.echo(first_line(request))
     report = Terminal()

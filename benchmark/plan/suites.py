@@ -71,7 +71,7 @@ class Suite:
 
 MINI_SUITE = Suite(
     name="mini",
-    title="embedded: rendered data, seven small backbones, no network; one to two minutes on two cores",
+    title="embedded: rendered data, seven small backbones, no network; two to four minutes on two cores",
     backbones=("mini-fs", "mini-clip", "mini-dino", "mini-moco", "mini-mae", "mini-beit", "mini-resnet"),
     floor="mini-random",
     embedded=True,
