@@ -41,7 +41,7 @@ def written(request: ReportRequest) -> list[Path]:
         suite: replace(sources, sections=example_sections(of_suite(records, suite), output))
         for suite in chosen
     }
-    contents = [content_of(records, suite, sources) for suite in chosen]
+    contents = [content_of(records, suite, shown[suite]) for suite in chosen]
     folder = request.to or output / "report"
     pages = {content.suite: report_page(content, shown[content.suite]) for content in contents}
     paths = []

@@ -1,20 +1,15 @@
 """Which single layers of which backbones may be the best of a column, and which are worth their time."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
 from leaderboards.choices.selection import Column
-from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.items import Place, read_items
+from leaderboards.choices.ties import SetTest, known_items
+from leaderboards.records.items import Place
 from tasks.base import Items
 from tasks.uncertainty import confidence_set
-from zoo.errors import InputError
-
-SetTest = Callable[[Sequence[Sequence[Items]], str], list[bool | None]]
-"""Whether each rival, here a single layer, may be the best in a metric; None where that cannot be told."""
 
 HOPELESS = 2.0
 """Intervals of two scores, added up, times this: what is so far below the best needs no test. Whatever the
@@ -71,14 +66,11 @@ def may_be_best(rows: pd.DataFrame, column: Column, folder: Path, test: SetTest 
 
 def _items(rows: pd.DataFrame, column: Column, folder: Path) -> list[Items | None]:
     """Items of each row; None where they are not there."""
-    found: dict[tuple[str, Place], Items] = {}
-    key = task_key(column.task, column.dataset, column.protocol)
-    for name, own in rows.groupby("backbone", sort=True):
-        try:
-            there = read_items(folder / scored_path(key, str(name)), _places(own))
-        except InputError:  # a choice is worth having without them; what is not tested is named
-            continue
-        found |= {(str(name), place): items for place, items in there.items()}
+    found = {
+        (str(name), place): items
+        for name, own in rows.groupby("backbone", sort=True)
+        for place, items in known_items(column, str(name), _places(own), folder).items()
+    }
     names = rows["backbone"].astype(str)
     return [found.get(pair) for pair in zip(names, _places(rows), strict=True)]
 
@@ -88,16 +80,17 @@ def _places(rows: pd.DataFrame) -> list[Place]:
     return [(int(layer), str(tap), str(pooling)) for layer, tap, pooling in fields]
 
 
-def pareto_front(rows: pd.DataFrame) -> pd.DataFrame:
-    """Candidates above which none scores that takes no longer, the fastest first.
+def pareto_front(rows: pd.DataFrame, cost: str = "ms") -> pd.DataFrame:
+    """Rows above which none scores that costs no more, the cheapest first.
 
-    Of equal times the highest score counts, of equal scores the fastest; candidates without a time or a score
-    are left out.
+    Of equal costs the highest score counts, of equal scores the cheapest; rows without a cost or a score are
+    left out.
 
     Args:
-        rows: Columns ``ms`` and ``value`` among others.
+        rows: A column ``value``, and the cost's, among others.
+        cost: Name of the cost.
     """
-    rows = rows[rows["ms"].notna() & rows["value"].notna()]
-    rows = rows.sort_values(["ms", "value"], ascending=[True, False], kind="stable")
+    rows = rows[rows[cost].notna() & rows["value"].notna()]
+    rows = rows.sort_values([cost, "value"], ascending=[True, False], kind="stable")
     before = rows["value"].astype(float).cummax().shift(fill_value=float("-inf"))
-    return rows[rows["value"] > before].reset_index(drop=True)
+    return rows[rows["value"] > before]

@@ -106,9 +106,17 @@ def _measured(row: pd.Series, layers: pd.DataFrame, column: Column, folder: Path
         (int(layer), str(tap), str(pooling))
         for layer, tap, pooling in zip(tied["layer"], tied["tap"], tied["pooling"], strict=True)
     ]
-    path = folder / scored_path(task_key(column.task, column.dataset, column.protocol), str(row["backbone"]))
-    try:
-        found = read_items(path, places)
-    except InputError:  # a leaderboard is worth having without its marks; the page names what is not tested
-        return []
+    found = known_items(column, str(row["backbone"]), places, folder)
     return [found[place] for place in places if place in found] if best in found else []
+
+
+def known_items(column: Column, backbone: str, places: Sequence[Place], folder: Path) -> dict[Place, Items]:
+    """Items of some layers of a backbone in a column; none where the file is gone or damaged.
+
+    A leaderboard or a choice is worth having without them: whoever asks names what was not tested.
+    """
+    path = folder / scored_path(task_key(column.task, column.dataset, column.protocol), backbone)
+    try:
+        return read_items(path, places)
+    except InputError:
+        return {}

@@ -57,11 +57,7 @@ def costs_of(records: pd.DataFrame, facts: Mapping[str, Facts]) -> Costs:
     labels = {one.name: one.label for one in backbones}
     device = find_device(records, None)
     rows = records[is_cost(records) & records["value"].notna() & records["backbone"].isin(labels)]
-    rows = (
-        rows[rows["dataset"] == device]
-        .sort_values("date", kind="stable")
-        .drop_duplicates(["backbone", "layer", "tap", "metric"], keep="last")
-    )
+    rows = rows[rows["dataset"] == device]
     rows = rows.assign(backbone=rows["backbone"].map(labels))
     inner = rows[(rows["tap"] == "block") & (rows["layer"] >= 1)]
     measured = _wide(inner, ["backbone", "layer"], COST)
@@ -76,20 +72,6 @@ def costs_of(records: pd.DataFrame, facts: Mapping[str, Facts]) -> Costs:
     layers = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COST], dtype=float)
     whole = _wide(rows[rows["layer"] < 0], ["backbone"], WHOLE[:-1])
     return Costs(layers, whole.assign(device=device or ""), bool(len(measured)))
-
-
-def front(points: pd.DataFrame, cost: str) -> pd.DataFrame:
-    """The points that none exceeds at the same cost or less, the cheapest first.
-
-    Args:
-        points: A column ``value``, and the cost's.
-        cost: Name of the cost; points without it are left out.
-    """
-    known = points[points[cost].notna() & points["value"].notna()]
-    known = known.sort_values([cost, "value"], ascending=[True, False], kind="stable")
-    values = known["value"].to_numpy(float)
-    before = np.concatenate([[-np.inf], np.maximum.accumulate(values)[:-1]]) if len(values) else values
-    return known[values > before]
 
 
 def _wide(rows: pd.DataFrame, keys: list[str], names: tuple[str, ...]) -> pd.DataFrame:

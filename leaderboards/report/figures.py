@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from leaderboards.choices.possible import pareto_front
 from leaderboards.display import page_name, score_text
 from leaderboards.pages.inside.evidence import slug
 from leaderboards.report import charts, engine, parts
 from leaderboards.report.alike import Alike
 from leaderboards.report.board import Board
 from leaderboards.report.content import Content
-from leaderboards.report.cost import Costs, front
+from leaderboards.report.cost import Costs
 from leaderboards.report.parts import Spec
 from zoo.atomic import whole_file
 
@@ -162,7 +163,7 @@ def _tradeoff(
         subset=[name]
     )
     rows = rows.assign(cost=rows[name] / (1e6 if name == "parameters" else 1))
-    ahead = front(rows, "cost")
+    ahead = pareto_front(rows, "cost")
     places = set(ahead.index)
     wide = bool((rows["cost"] > 0).all()) and rows["cost"].max() > 20 * rows["cost"].min()
     labels = _front_labels(ahead, np.log(rows["cost"]) if wide else rows["cost"])

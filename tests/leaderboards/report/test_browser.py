@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from leaderboards.choices.possible import pareto_front
 from leaderboards.pages.csv import csv_text
-from leaderboards.report.cost import front
 from leaderboards.report.page import report_page
 from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, content
 
@@ -198,7 +198,7 @@ def test_the_front_is_the_one_that_is_computed(shared):
     shared.select_option("#cost", "dim")
     _, rows = downloaded(shared, "#view-tradeoff a.csv")
     table = pd.DataFrame(rows).astype({"cost": float, "value": float})
-    ahead = front(table, "cost")
+    ahead = pareto_front(table, "cost")
     assert {(row["backbone"], row["layer"]) for row in rows if row["front"] == "true"} == {
         *zip(ahead["backbone"], ahead["layer"], strict=True)
     }

@@ -2,7 +2,8 @@ import math
 
 import pandas as pd
 
-from leaderboards.report.cost import costs_of, front
+from leaderboards.choices.possible import pareto_front
+from leaderboards.report.cost import costs_of
 from tests.leaderboards.report.boards import FACTS, HOSTILE, small
 
 
@@ -34,7 +35,7 @@ def test_the_front_holds_what_nothing_exceeds_at_the_same_cost_or_less():
     points = pd.DataFrame(
         {"value": [1.0, 3.0, 2.0, 3.0, 5.0, 4.0, 9.0], "ms": [1.0, 2.0, 2.0, 3.0, 4.0, 5.0, None]}
     )
-    assert [*front(points, "ms").index] == [0, 1, 4]
+    assert [*pareto_front(points, "ms").index] == [0, 1, 4]
     slow = [
         place
         for place, row in points.iterrows()
@@ -45,8 +46,8 @@ def test_the_front_holds_what_nothing_exceeds_at_the_same_cost_or_less():
         )
         and row["ms"] == row["ms"]
     ]
-    assert [*front(points, "ms").index] == slow
-    assert front(points.head(0), "ms").empty
+    assert [*pareto_front(points, "ms").index] == slow
+    assert pareto_front(points.head(0), "ms").empty
 
 
 def test_costs_are_those_of_the_device_that_was_measured_last():
