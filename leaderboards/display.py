@@ -11,6 +11,7 @@ COMPARISON_TASK = "cka"
 POOLINGS: dict[str, str] = {
     "cls": "class token",
     "mean": "mean of the patch tokens",
+    "patchwise": "mean of the grid, blocks of cells moved into channels",
     "grid": "the grid of patch features",
     "patch": "all patch tokens, flattened",
     "all": "all tokens, class token and patches",

@@ -32,6 +32,22 @@ class LayerFeatures:
         """Average of the grid over its cells, [batch dim], float32."""
         return self.grid.float().mean(dim=(1, 2))
 
+    def patchwise(self, width: int) -> Tensor:
+        """Average of the grid after blocks of k x k cells were moved into channels, [batch dim k^2], float32.
+
+        k is the largest power of two with ``dim k^2`` at most ``width`` and k at most the shorter side of the
+        grid, so that early stages of a ConvNet give vectors about as wide as its last stage (Raghu et al.
+        2021, appendix F). Cell (k y + i, k x + j) goes to channels ``(k i + j) dim`` and following; where k
+        does not divide the grid's sides, the offsets that have a cell more average over one more.
+        """
+        _, height, columns, dim = self.grid.shape
+        k = 1
+        while dim * (2 * k) ** 2 <= width and 2 * k <= min(height, columns):
+            k *= 2
+        cells = self.grid.float()
+        parts = [cells[:, i::k, j::k].mean(dim=(1, 2)) for i in range(k) for j in range(k)]
+        return torch.cat(parts, dim=1)
+
     def of(self, rows: slice) -> "LayerFeatures":
         """The same of some images of the batch; a view."""
         return LayerFeatures(self.layer, None if self.cls is None else self.cls[rows], self.grid[rows])

@@ -24,7 +24,7 @@ from benchmark.plan.location import find_data
 from benchmark.plan.plan import Plan, PlanRecipe, make_plan
 from benchmark.plan.suites import choose_suite
 from benchmark.request import Request
-from benchmark.request.parsers import POOLINGS
+from benchmark.request.parsers import USUAL_POOLINGS
 from benchmark.scores.exported.forms import FORMS, Arrays, Form
 from leaderboards.records.files import safe_name
 from tasks.protocols import find_protocol
@@ -125,7 +125,7 @@ def _with_vectors(plan: Plan, *, named: bool) -> list[BoundTask]:
 def _setups(spec: BackboneSpec, request: Request, suite: str, device: torch.device) -> list[Setup]:
     """The backbone with the vectors that a run of these options stores, and with all that one can store."""
     identity = identify(spec, dtype=getattr(torch, request.dtype), cache_dir=request.cache)
-    every = replace(request, poolings=POOLINGS)
+    every = replace(request, poolings=tuple(dict.fromkeys((*USUAL_POOLINGS, *request.poolings))))
     return [Setup(spec, identity, one, suite, device) for one in (request, every)]
 
 

@@ -41,19 +41,26 @@ class Collector(Protocol):
 
 
 class VectorCollector:
-    """Keeps the class token and the mean of the patch tokens of every image.
+    """Keeps the class token and the mean of the patch tokens of every image, or what else of ``POOLINGS``.
 
     Arrays are named ``cls.3`` or ``mean.final``, [images dim]; ``shown`` [images] is 0 for images that could
-    not be read, whose rows are NaN.
+    not be read, whose rows are NaN. ``patchwise`` is kept of backbones without a class token; ``width`` is
+    the most channels that it may have, those of the last stage.
     """
 
     def __init__(
-        self, source: Source, layers: frozenset[Layer], poolings: tuple[str, ...], dtype: torch.dtype
+        self,
+        source: Source,
+        layers: frozenset[Layer],
+        poolings: tuple[str, ...],
+        dtype: torch.dtype,
+        width: int = 0,
     ) -> None:
         self._source = source
         self._layers = layers
         self._poolings = poolings
         self._dtype = dtype
+        self._width = width
         self._kept: dict[str, list[Tensor]] = {}
         self._members: dict[Member, None] = {}
 
@@ -70,6 +77,8 @@ class VectorCollector:
             pooled[f"cls.{shown.layer}"] = shown.cls.clone().float()
         if "mean" in self._poolings or shown.cls is None:
             pooled[f"mean.{shown.layer}"] = shown.mean.float()
+        if "patchwise" in self._poolings and shown.cls is None:
+            pooled[f"patchwise.{shown.layer}"] = shown.patchwise(self._width)
         # a batch comes whole for some layers and in pieces for others, in one order
         self._members |= dict.fromkeys(batch.members)
         for name, vectors in pooled.items():

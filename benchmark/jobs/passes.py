@@ -177,7 +177,7 @@ def _listeners(one: Pass, job: Job) -> list[Listener]:
     dtype = torch.float16 if setup.request.store_dtype == "float16" else torch.float32
     view = view_for(setup.spec, one.source.view)
     collectors: dict[str, Collector] = {
-        VECTORS: VectorCollector(one.source, setup.kept, setup.poolings, dtype)
+        VECTORS: VectorCollector(one.source, setup.kept, setup.poolings, dtype, setup.spec.width)
     }
     for task in one.measured:
         if task.measured_problem is not None:

@@ -8,7 +8,7 @@ from benchmark.request import parsers
 from benchmark.request.option import Option
 from benchmark.request.request import Dtype, InterpolationChoice
 
-Pooling = Literal["auto", "cls", "mean", "grid"]
+Pooling = Literal["auto", "cls", "mean", "grid", "patchwise"]
 
 
 def layer(value: int | str | None, option: parsers.Of) -> str | None:
@@ -33,8 +33,8 @@ class LoadRequest:
     )
     pooling: Option[Pooling, Pooling] = Option(
         "auto",
-        "cls: the class token; mean: of the patch tokens; grid: these in their places; auto: cls if there is "
-        "one.",
+        "cls: the class token; mean: of the patch tokens; grid: these in their places; patchwise: of a "
+        "ConvNet, their mean after blocks of them were moved into channels; auto: cls if there is one.",
         parsers.choice,
         choices=get_args(Pooling),
     )

@@ -32,8 +32,11 @@ LARGEST = 2**32
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
 
-POOLINGS = ("cls", "mean")
+POOLINGS = ("cls", "mean", "patchwise")
 """Vectors that can be kept of a layer."""
+
+USUAL_POOLINGS = ("cls", "mean")
+"""Vectors that every backbone has one or both of."""
 
 Of = Option[Any, Any]
 Chosen = TypeVar("Chosen")
@@ -199,8 +202,8 @@ def taps(value: str | Sequence[str], option: Of) -> tuple[Tap, ...]:
 def poolings(value: str | Sequence[str], option: Of) -> tuple[str, ...]:
     """Poolings, each once in the order of `POOLINGS`; text has commas between them."""
     chosen = _parts(value, option)
-    if not chosen or not chosen <= set(POOLINGS):
-        raise option.takes("cls, mean or cls,mean", value)
+    if not chosen & {*USUAL_POOLINGS} or not chosen <= {*POOLINGS}:
+        raise option.takes("cls, mean or cls,mean, each with or without patchwise", value)
     return tuple(pooling for pooling in POOLINGS if pooling in chosen)
 
 

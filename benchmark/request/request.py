@@ -119,7 +119,10 @@ class Request:
         choices=get_args(InterpolationChoice),
     )
     poolings: Option[Texts, tuple[str, ...]] = Option(
-        "cls,mean", "Vectors to keep: cls, mean, or both.", parsers.poolings
+        "cls,mean",
+        "Vectors to keep: cls, mean, or both; and patchwise, of a grid without a class token the mean after "
+        "blocks of cells were moved into channels.",
+        parsers.poolings,
     )
     limit: Option[int | None, int | None] = Option(
         None,

@@ -23,21 +23,28 @@ from zoo.view.views import FitLongSide, Letterbox, Tiles
 CPU = {"device": "cpu"}
 
 
-@pytest.mark.parametrize(("layer", "pooling"), [(1, "cls"), ("final", "mean")])
+@pytest.mark.parametrize(
+    ("name", "layer", "kept", "pooling"),
+    [
+        ("mini-fs", 1, "cls", "cls"),
+        ("mini-fs", "final", "mean", "mean"),
+        ("mini-resnet", 1, "mean,patchwise", "patchwise"),
+    ],
+)
 def test_vectors_are_those_of_a_run(  # type: ignore[no-untyped-def]
-    data: Path, tmp_path: Path, layer, pooling
+    data: Path, tmp_path: Path, name: str, layer, kept: str, pooling
 ) -> None:
     """Images, the way they are shown, and the numbers: all as `features` writes them."""
     request = Request(
-        "mini-fs", "knn", data=data, layers=str(layer), output=tmp_path, cache=tmp_path / "cache",
-        workers=1, poolings=pooling,
+        name, "knn", data=data, layers=str(layer), output=tmp_path, cache=tmp_path / "cache",
+        workers=1, poolings=kept,
     )  # fmt: skip
-    ((_, path), *_) = write_vectors(request, Silent()).files
+    (path,) = [path for _, path in write_vectors(request, Silent()).files if f".{pooling}." in path.name]
     with np.load(path) as arrays:
         keys, expected = [str(key) for key in arrays["test_keys"]], arrays["test"]
     files = {one.name: one for one in (data / "imagenet").rglob("*.JPEG")}
     images = [Image.open(files[Path(key).name]) for key in keys]
-    encode = benchmark.load("mini-fs", layer=layer, pooling=pooling, **CPU)
+    encode = benchmark.load(name, layer=layer, pooling=pooling, **CPU)
     np.testing.assert_allclose(encode(images).numpy(), expected, rtol=1e-4, atol=1e-4)
 
 
@@ -96,7 +103,7 @@ def test_the_page_of_costs_is_right() -> None:
         ({"layer": 13}, "mini-fs has no layer 13; its layers are"),
         ({"layer": "last"}, "--layer takes the number of a block, or 'final'; found 'last'"),
         ({"layer": True}, "--layer takes the number of a block"),
-        ({"pooling": "max"}, "--pooling takes auto, cls, mean or grid; found 'max'"),
+        ({"pooling": "max"}, "--pooling takes auto, cls, mean, grid or patchwise; found 'max'"),
         ({"task": "knm"}, "there is no task 'knm'"),
         ({"task": "cost"}, "cost shows no images; name a task that does, such as knn"),
         ({"protocol": "mine"}, "there is no protocol 'mine'"),

@@ -69,6 +69,7 @@ EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("interpolation", ("auto",), "auto", "auto"),
     ("poolings", ("mean",), "mean", ("mean",)),
     ("poolings", ("mean, cls",), ("mean", "cls"), ("cls", "mean")),
+    ("poolings", ("patchwise", "mean"), "mean,patchwise", ("mean", "patchwise")),
     ("limit", ("5",), 5, 5),
     ("protocol", ("paper",), "paper", "paper"),
     ("weights", ("a=b", "c=d=e"), ["a=b", "c=d=e"], {"a": Path("b"), "c": Path("d=e")}),
@@ -92,8 +93,13 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     ("limit", True, "--limit takes a whole number of at least 1; found True"),
     ("taps", "block,head", f"taps are {TAPS}; found block, head"),
     ("taps", (), f"taps are {TAPS}; found none"),
-    ("poolings", "max", "--poolings takes cls, mean or cls,mean; found 'max'"),
-    ("poolings", [], "--poolings takes cls, mean or cls,mean; found []"),
+    (
+        "poolings",
+        "max",
+        "--poolings takes cls, mean or cls,mean, each with or without patchwise; found 'max'",
+    ),
+    ("poolings", "patchwise", "--poolings takes cls, mean or cls,mean, each with or without patchwise"),
+    ("poolings", [], "--poolings takes cls, mean or cls,mean, each with or without patchwise; found []"),
     ("interpolation", "none", "--interpolation takes auto, huggingface, dino or timm; found 'none'"),
     ("floor", "no", "--floor takes True or False; found 'no'"),
     ("weights", "moco-s16", "--weights takes NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar"),
@@ -227,7 +233,7 @@ def test_help_shows_public_functions_first() -> None:
     assert "run(backbones=(), tasks=(), *, suite=None" in before
     assert "poolings='cls,mean'" in before
     assert "Run backbones through tasks and give the best of each task" in before
-    assert "poolings: Vectors to keep: cls, mean, or both." in before
+    assert "poolings: Vectors to keep: cls, mean, or both; and patchwise" in before
 
 
 def test_versions(capsys: pytest.CaptureFixture[str]) -> None:

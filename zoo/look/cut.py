@@ -16,8 +16,9 @@ from zoo.look.census import WeightsRead
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import Tiles, View
 
-Pooled = Literal["cls", "mean", "grid"]
-"""What is read of a layer: its class token, the mean of its patch tokens, or these in their places."""
+Pooled = Literal["cls", "mean", "grid", "patchwise"]
+"""What is read of a layer: its class token, the mean of its patch tokens, these in their places, or their
+mean after blocks of them were moved into channels (`zoo.features.LayerFeatures.patchwise`)."""
 
 Images = Image.Image | Sequence[Image.Image] | Tensor
 
@@ -49,13 +50,17 @@ class CutBackbone:
             raise InputError(reason)
         if pooling == "cls" and not backbone.spec.has_cls:
             raise InputError(f"{backbone.spec.name} has no class token; take the pooling 'mean' or 'grid'")
+        if pooling == "patchwise" and backbone.spec.has_cls:
+            raise InputError(
+                f"{backbone.spec.name} has a class token; take the pooling 'cls', 'mean' or 'grid'"
+            )
         self.spec: BackboneSpec = backbone.spec
         self.layer, self.pooling, self.view = layer, pooling, view
         self._backbone = backbone
         side = self.spec.input_size
         with WeightsRead() as read:
             shown = self._show(torch.zeros(1, 3, side, side, dtype=torch.uint8))
-        self.dim, self.parameters = int(shown.grid.shape[-1]), read.count
+        self.dim, self.parameters = int(self._pooled(shown).shape[-1]), read.count
         if isinstance(backbone, HookedBackbone):
             backbone.release(read.found.values())
 
@@ -104,6 +109,8 @@ class CutBackbone:
     def _pooled(self, features: LayerFeatures) -> Tensor:
         if self.pooling == "mean":
             return features.mean
+        if self.pooling == "patchwise":
+            return features.patchwise(self.spec.width)
         found = features.cls if self.pooling == "cls" else features.grid
         assert found is not None
         return found.to(torch.float32, copy=True)  # a view would keep the whole activation

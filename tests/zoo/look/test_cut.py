@@ -110,6 +110,10 @@ def test_what_a_backbone_has_not_got_is_refused(loader: Loader) -> None:
     resnet = loader(find(["mini-resnet"])[0])
     with pytest.raises(InputError, match="has no class token; take the pooling 'mean' or 'grid'"):
         CutBackbone(resnet, Layer(1), "cls", VIEW)
+    with pytest.raises(
+        InputError, match="mini-fs has a class token; take the pooling 'cls', 'mean' or 'grid'"
+    ):
+        CutBackbone(loader(find(["mini-fs"])[0]), Layer(1), "patchwise", VIEW)
     with pytest.raises(InputError, match="mini-resnet has no layer 13"):
         CutBackbone(resnet, Layer(13), "mean", VIEW)
     with pytest.raises(InputError, match="takes uint8 pixels"):
