@@ -22,6 +22,12 @@ Measurements = Mapping[str, NDArray[np.generic]]
 """Small arrays that one group of images leaves behind for one layer."""
 
 
+FINITE = "finite"
+"""Name of an array that a measurer may add to what it keeps: bool, all true where all that it saw was finite.
+
+It is read when the group is over, and not kept; a layer where it does not hold is not measured."""
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """Images that are measured together: a video, a category's pairs, one image, a batch."""
@@ -265,7 +271,11 @@ class Measurer(Protocol[Portion_contra]):
         ...
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        """What is kept of the group for one layer; called once, after all of its images were seen."""
+        """What is kept of the group for one layer; called once, after all of its images were seen.
+
+        Neither this nor `update` may ask for a value of a tensor on the device: the host would wait for the
+        device each time. What decides whether the layer can be measured is returned as `FINITE`.
+        """
         ...
 
 

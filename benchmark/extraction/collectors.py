@@ -9,11 +9,15 @@ from torch import Tensor
 
 from benchmark.extraction.loading import Batch, Member
 from benchmark.extraction.memory import is_out_of_memory
-from tasks.base import Group, MeasuredProblem, Measurer, Part, Source
+from benchmark.extraction.transfer import to_host
+from tasks.base import FINITE, Group, MeasuredProblem, Measurer, Part, Source
 from zoo.errors import InputError
 from zoo.features import LayerFeatures, Shown
 from zoo.spec import Layer
 from zoo.view.views import Tiles, View
+
+NOT_FINITE = "features are not finite"
+"""Why a layer has no measurements that was shown NaN or infinite values."""
 
 FAILURE = "failure"
 """Array that stands in for a layer's measurements: why it has none, UTF-8."""
@@ -99,8 +103,8 @@ class VectorCollector:
         shown = torch.zeros(first[-1], dtype=torch.uint8)
         shown[rows] = 1
         arrays = {"shown": shown}
-        for name, parts in self._kept.items():
-            values = torch.cat(parts).to(device="cpu", dtype=self._dtype)
+        every = to_host({name: torch.cat(parts).to(self._dtype) for name, parts in self._kept.items()})
+        for name, values in every.items():
             arrays[name] = torch.full((first[-1], values.shape[1]), float("nan"), dtype=self._dtype)
             arrays[name][rows] = values
         self._kept, self._members = {}, {}
@@ -157,16 +161,27 @@ class MeasuredCollector:
         """What the shard's measurers keep."""
         arrays: dict[str, Tensor] = {}
         for group in groups:
-            measurer = self._measurer(group)
-            for layer in self._measured:
-                kept: dict[str, Tensor] = {}
-                if (group, layer) not in self._failed:
-                    with self._noting(group, layer):
-                        kept = measurer.finish(layer)
-                reason = self._failed.pop((group, layer), "")
-                arrays |= _named(group, layer, _reason(reason) if reason else kept)
+            arrays |= self._of_group(group)
         self._measurers = {}
         return arrays
+
+    def _of_group(self, group: int) -> dict[str, Tensor]:
+        """What a group's measurer keeps of every layer; it leaves the device at once."""
+        measurer, kept = self._measurer(group), dict[tuple[Layer, str], Tensor]()
+        for layer in self._measured:
+            if (group, layer) not in self._failed:
+                with self._noting(group, layer):
+                    kept |= {(layer, name): array for name, array in measurer.finish(layer).items()}
+        every: dict[Layer, dict[str, Tensor]] = {layer: {} for layer in self._measured}
+        for (layer, name), array in to_host(kept).items():
+            every[layer][name] = array
+        found: dict[str, Tensor] = {}
+        for layer, arrays in every.items():
+            if not arrays.pop(FINITE, torch.tensor(True)).all():
+                self._failed.setdefault((group, layer), NOT_FINITE)
+            reason = self._failed.pop((group, layer), "")
+            found |= _named(group, layer, _reason(reason) if reason else arrays)
+        return found
 
     @contextmanager
     def _noting(self, group: int, layer: Layer) -> Iterator[None]:
@@ -213,4 +228,4 @@ def _reason(text: str) -> dict[str, Tensor]:
 
 
 def _named(group: int, layer: Layer, kept: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {f"{group}/{layer}/{name}": value.cpu().contiguous() for name, value in kept.items()}
+    return {f"{group}/{layer}/{name}": value for name, value in kept.items()}
