@@ -8,7 +8,9 @@ al., Feature Selection via Dependence Maximization, JMLR 2012, and Nguyen et al.
 Learn the Same Things?, ICLR 2021 (unbiased, over batches).
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal
 
 import torch
@@ -20,6 +22,12 @@ SMALLEST_BATCH = 4
 """Samples that the unbiased estimator needs."""
 
 SHARES = 1 << 23  # products of layers held at a time
+
+CACHED = 1 << 21
+"""Values that a CPU centres and multiplies at a time, so that they are read from memory once."""
+
+AT_ONCE = 1 << 26
+"""The same of an accelerator, for which few, large kernels count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,8 @@ def centred_gram(features: Tensor, *, min_max: bool = False) -> Tensor:
     Raises:
         ValueError: Fewer than 4 samples, no feature, or a value that is NaN or infinite.
     """
-    gram = gram_matrix(_values(features, SMALLEST_BATCH), centred=not min_max)
+    _require(features, SMALLEST_BATCH)
+    gram = gram_matrix(features, centred=not min_max)
     return u_centred(scaled_gram(gram) if min_max else gram)
 
 
@@ -61,25 +70,59 @@ def gram_matrix(features: Tensor, *, centred: bool = True, checked: bool = True)
         features: [... n dim]; leading dimensions, such as layers, are separate.
         centred: Take the mean of the samples off first; exactly zero where only rounding varies.
         checked: Refuse values that are NaN or infinite, for which the host waits for the device. Otherwise
-            the matrix of such features holds NaN, and so does all that is made of it.
+            the matrix of such features is not finite (`finite_gram`), and nor is all that is made of it.
 
     Raises:
         ValueError: No sample or feature, or a value that is NaN or infinite.
     """
-    values = _values(features, 1, checked)
-    return _gram_of_centred(values) if centred else values @ values.mT
+    _require(features, 1)
+    gram = _gram_of_centred(features) if centred else _sum_of_products(_blocks(features, whole=True))
+    if checked and not bool(finite_gram(gram).all()) and not bool(torch.isfinite(features).all()):
+        raise ValueError("features must not hold NaN or infinite values")
+    return gram
 
 
-def _gram_of_centred(values: Tensor) -> Tensor:
-    """Gram matrix [... n n] of features [... n dim] centred over the samples, in their dtype.
+def finite_gram(gram: Tensor) -> Tensor:
+    """Whether features were finite, and so is their Gram matrix [... n n]: [...] bool, by its diagonal."""
+    return torch.isfinite(gram.diagonal(dim1=-2, dim2=-1)).all(dim=-1)
 
-    Exactly zero where only rounding varies. It does not ask whether the features are finite, for which a GPU
-    must be waited for: what is not makes the matrix NaN.
+
+def _gram_of_centred(features: Tensor) -> Tensor:
+    """Gram matrix [... n n] of features [... n dim] centred over the samples, in float32 at least.
+
+    Exactly zero where only rounding varies: where the features of every sample are off the mean by no more,
+    in the root of the mean of the squares, than some roundings of the largest mean. It does not ask whether
+    the features are finite, for which a GPU must be waited for: what is not makes the matrix NaN.
     """
-    centred = values - values.mean(-2, keepdim=True)
-    least = ROUNDING * torch.finfo(values.dtype).eps * values.abs().amax((-2, -1), keepdim=True)
-    still = centred.abs().amax((-2, -1), keepdim=True) <= least
-    return torch.where(still, 0.0, centred @ centred.mT)
+    means: list[Tensor] = []
+
+    def centred(part: Tensor) -> Tensor:
+        mean = part.mean(-2, keepdim=True)
+        means.append(mean.abs().amax((-2, -1), keepdim=True))
+        return part - mean
+
+    gram = _sum_of_products(map(centred, _blocks(features)))
+    largest = torch.stack(means).amax(0)
+    spread = gram.diagonal(dim1=-2, dim2=-1).amax(-1)[..., None, None].sqrt()
+    least = ROUNDING * torch.finfo(gram.dtype).eps * features.shape[-1] ** 0.5 * largest
+    return torch.where(spread <= least, 0.0, gram)
+
+
+def _blocks(features: Tensor, *, whole: bool = False) -> Iterator[Tensor]:
+    """Some features after the other of all samples, in float32 at least.
+
+    ``whole``: all at once where that takes no copy.
+    """
+    exact = features.dtype in (torch.float32, torch.float64)
+    most = CACHED if features.device.type == "cpu" else AT_ONCE
+    width = features.shape[-1] if whole and exact else most // (features[..., 0].numel() or 1) + 1
+    for part in features.split(width, dim=-1):
+        yield part if exact else part.float()
+
+
+def _sum_of_products(parts: Iterable[Tensor]) -> Tensor:
+    """Gram matrix [... n n] of features that come in parts [... n some]."""
+    return reduce(torch.add, (part @ part.mT for part in parts))
 
 
 def scaled_gram(gram: Tensor) -> Tensor:
@@ -103,7 +146,8 @@ def u_centred(gram: Tensor) -> Tensor:
     gram = gram.to(torch.float64, copy=True)
     gram.diagonal(dim1=-2, dim2=-1).zero_()
     row = gram.sum(-1, keepdim=True) / (n - 2)
-    gram = gram - row - row.mT + row.sum((-2, -1), keepdim=True) / (n - 1)
+    total = row.sum((-2, -1), keepdim=True) / (n - 1)
+    gram = gram.sub_(row).sub_(row.mT).add_(total)
     gram.diagonal(dim1=-2, dim2=-1).zero_()
     return gram
 
@@ -253,7 +297,8 @@ def cka(x: Tensor, y: Tensor, estimator: Literal["unbiased", "biased"] = "unbias
     if estimator == "unbiased":
         grams = torch.stack([centred_gram(x), centred_gram(y)])
     else:
-        grams = torch.stack([_gram_of_centred(_values(values, 2)).to(torch.float64) for values in (x, y)])
+        _require(x, 2)
+        grams = torch.stack([gram_matrix(values).to(torch.float64) for values in (x, y)])
     flat = grams.flatten(1)
     return float(normalise(flat @ flat.T).value[0, 1])
 
@@ -275,12 +320,8 @@ def _moments(grams: Tensor, hsic: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return cross, mixed, alone.T @ alone
 
 
-def _values(features: Tensor, samples: int, checked: bool = True) -> Tensor:
-    """Features in at least float32."""
+def _require(features: Tensor, samples: int) -> None:
+    """Refuse what are no features of so many samples."""
     if features.ndim < 2 or features.shape[-2] < samples or not features.shape[-1]:
         found = tuple(features.shape)
         raise ValueError(f"expected features [... n dim] of at least {samples} samples, found {found}")
-    values = features if features.dtype == torch.float64 else features.float()
-    if checked and not bool(torch.isfinite(values).all()):
-        raise ValueError("features must not hold NaN or infinite values")
-    return values
