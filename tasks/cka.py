@@ -13,11 +13,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import Group, Measurer, Source, digest
+from tasks.base import FINITE, Group, Measurer, Source, digest
 from tasks.comparing import Floats, PairFindings, StoredBackbone
 from tasks.feeds import WHOLE_GRIDS, GridFeed
-from tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator, gram_matrix, scaled_gram, u_centred
-from tasks.sources import ProbeSources
+from tasks.metrics.similarity import (
+    SMALLEST_BATCH,
+    CkaAccumulator,
+    finite_gram,
+    gram_matrix,
+    scaled_gram,
+    u_centred,
+)
+from tasks.sources import ProbeSources, batch_slices
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View
 
@@ -61,14 +68,12 @@ class CkaProblem:
             "cka", self.rule, self.where.batches, [len(group.samples) for group in self.source.groups]
         )
 
-    def batches(self, positions: Sequence[int]) -> list[NDArray[np.int64]]:
-        """Batches of a group whose images at those positions could be read, as indices into ``positions``.
+    def batches(self, positions: Sequence[int]) -> list[slice]:
+        """Batches of a group whose images at those positions could be read, as slices of ``positions``.
 
         Images that could not be read leave their batch smaller; one of fewer than four is left out.
         """
-        numbers = np.asarray(positions, np.int64) // self.where.batches.size
-        found = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
-        return [rows for rows in found if len(rows) >= SMALLEST_BATCH]
+        return batch_slices(positions, self.where.batches.size, SMALLEST_BATCH)
 
     def gram(self, features: Tensor, *, checked: bool = True) -> Tensor:
         """Gram matrix [n n] of a batch's features [n dim], as `centred` takes it; float32 at least.
@@ -81,6 +86,19 @@ class CkaProblem:
             ValueError: A value is NaN or infinite.
         """
         return gram_matrix(features, centred=not self.rule.min_max, checked=checked)
+
+    def grams(self, features: Tensor, batches: Sequence[slice]) -> list[Tensor]:
+        """Gram matrices of features [images dim] that are not looked at whether they are finite.
+
+        Returns:
+            For neighbouring batches of equally many images, [batches n n]: what they share is one product.
+        """
+        found = []
+        for rows, count in _runs(batches):
+            some = features[rows]
+            grams = self.gram(some.unflatten(0, (count, -1)) if count > 1 else some, checked=False)
+            found.append(grams if count > 1 else grams[None])
+        return found
 
     def centred(self, gram: Tensor) -> Tensor:
         """U-centred Gram matrix in float32, all zeros where the features do not vary."""
@@ -133,17 +151,28 @@ class _GramMeasurer:
 
     def __init__(self, problem: CkaProblem) -> None:
         self._problem = problem
-        self._grams: dict[Layer, Tensor] = {}
+        self._kept: dict[Layer, dict[str, Tensor]] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
         # a group comes whole: its source is joint
-        batches = [torch.from_numpy(rows).to(grids.device) for rows in self._problem.batches(positions)]
-        grams = [self._problem.gram(grids[rows].flatten(1)).float().flatten() for rows in batches]
+        grams = self._problem.grams(grids.flatten(1), self._problem.batches(positions))
         if grams:
-            self._grams[layer] = torch.cat(grams)
+            finite = torch.cat([finite_gram(one) for one in grams])
+            self._kept[layer] = {"gram": torch.cat([one.float().flatten() for one in grams]), FINITE: finite}
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        return {"gram": self._grams.pop(layer, torch.zeros(0))}
+        return self._kept.pop(layer, {"gram": torch.zeros(0)})
+
+
+def _runs(batches: Sequence[slice]) -> Iterator[tuple[slice, int]]:
+    """Neighbouring batches of equally many images together, and how many they are."""
+    first = 0
+    while first < len(batches):
+        last, size = first, batches[first].stop - batches[first].start
+        while last + 1 < len(batches) and batches[last + 1].stop - batches[last].stop == size:
+            last += 1
+        yield slice(batches[first].start, batches[last].stop), last - first + 1
+        first = last + 1
 
 
 def cka_matrix(
@@ -181,7 +210,7 @@ def _grams(
     for number, group in enumerate(problem.source.groups):
         positions = np.flatnonzero(shown[start : start + len(group.samples)])
         batches = problem.batches(positions.tolist())
-        sizes = [len(rows) for rows in batches]
+        sizes = [rows.stop - rows.start for rows in batches]
         stored = stored_grams(backbone, number, backbone.layers, sizes) if pooling in PATCHES else None
         for batch, rows in enumerate(batches):
             images = start + positions[rows]

@@ -156,7 +156,7 @@ class Locality:
         start = 0
         for number, group in enumerate(self.source.groups):
             positions = np.flatnonzero(shown[start : start + len(group.samples)])
-            if sizes := [len(rows) for rows in self.cka.batches(positions.tolist())]:
+            if sizes := [rows.stop - rows.start for rows in self.cka.batches(positions.tolist())]:
                 yield number, sizes
             start += len(group.samples)
 
@@ -173,7 +173,7 @@ class _Measurer:
         # a group comes whole: its source is joint
         maps, features = portion
         grid = features.grid
-        batches = [torch.from_numpy(rows).to(grid.device) for rows in self._problem.batches(positions)]
+        batches = self._problem.batches(positions)
         kept = {}
         if maps is not None:
             kept["distance"] = _pixel_distances(maps, self._side)

@@ -84,15 +84,13 @@ class _Measurer:
     def update(self, layer: Layer, positions: Sequence[int], taps: Taps) -> None:
         # a group comes whole: its source is joint
         batches = self._problem.batches(positions)
-        device = next(iter(taps.values())).grid.device
-        rows = [torch.from_numpy(one).to(device) for one in batches]
         self._kept[layer] = {
             "gap": torch.stack([gap_of(taps, one, layer) for one in sums_of(layer)]),
             "precision": rounding(taps),
-            "images": torch.tensor([sum(map(len, batches))]),
+            "images": torch.tensor([sum(rows.stop - rows.start for rows in batches)]),
         }
-        if rows:
-            self._grams[layer] = self._centred(taps, rows)
+        if batches:
+            self._grams[layer] = self._centred(taps, batches)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         if layer not in self._kept:
@@ -108,7 +106,7 @@ class _Measurer:
             kept |= {f"hsic.{name}": one[:, start : start + size] for name, one in self._sums.items()}
         return kept
 
-    def _centred(self, taps: Taps, batches: Sequence[Tensor]) -> dict[str, list[Tensor]]:
+    def _centred(self, taps: Taps, batches: Sequence[slice]) -> dict[str, list[Tensor]]:
         """U-centred Gram matrices [taps images images] of each batch, by pooling."""
         by_tap = [self._by_pooling(parts_of(one), batches) for one in taps.values()]
         return {
@@ -116,16 +114,18 @@ class _Measurer:
             for pooling in by_tap[0]
         }
 
-    def _by_pooling(self, parts: Sequence[Tensor], batches: Sequence[Tensor]) -> dict[str, list[Tensor]]:
+    def _by_pooling(self, parts: Sequence[Tensor], batches: Sequence[slice]) -> dict[str, list[Tensor]]:
         """U-centred Gram matrices of one tap; inner products add over tokens."""
-        plain = [
-            [self._problem.gram(part[rows].flatten(1), checked=False) for rows in batches] for part in parts
-        ]
+        plain = [self._problem.grams(part.flatten(1), batches) for part in parts]
         found = {"patch": plain[-1]}
         if len(parts) > 1:
             found |= {"cls": plain[0], "all": [one + other for one, other in zip(*plain, strict=True)]}
         wanted = self._problem.rule.poolings
-        return {name: [self._problem.centred(one) for one in found[name]] for name in wanted if name in found}
+        return {
+            name: [gram for some in found[name] for gram in self._problem.centred(some)]
+            for name in wanted
+            if name in found
+        }
 
     def _products(self, pooling: str) -> Tensor:
         """Sums of HSIC and of what its errors take, over the batches, of all taps of all blocks."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from benchmark.extraction import reader
 from benchmark.extraction.reader import VectorReader
 from benchmark.extraction.shards import Shards
+from tasks.base import FINITE
 from tasks.cka import CkaProblem, cka_matrix
 from tasks.metrics.similarity import cka
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
@@ -64,11 +65,12 @@ def store(task: CkaProblem, one: Stored, folder: Path, read: NDArray[np.bool_]) 
         positions = np.flatnonzero(shown)
         kept: dict[str, torch.Tensor] = {}
         for layer, grids in one.grid.items():
-            try:
-                if len(positions):
-                    measurer.update(layer, positions.tolist(), torch.from_numpy(grids[rows[positions]]))
-                kept[f"{shard}/{layer}/gram"] = measurer.finish(layer)["gram"].contiguous()
-            except ValueError:  # the collector notes the reason instead
+            if len(positions):
+                measurer.update(layer, positions.tolist(), torch.from_numpy(grids[rows[positions]]))
+            found = measurer.finish(layer)
+            if found.get(FINITE, torch.tensor(True)).all():
+                kept[f"{shard}/{layer}/gram"] = found["gram"].contiguous()
+            else:  # the collector notes the reason instead
                 kept[f"{shard}/{layer}/failure"] = torch.zeros(3, dtype=torch.uint8)
             for pooling in ("cls", "mean") if len(positions) else ():
                 values = one.features(layer, pooling)[rows].astype(np.float32)
@@ -124,7 +126,7 @@ def two_backbones(images: int) -> list[Stored]:
 def test_equals_hsic_written_out(tmp_path: Path, pooling: str) -> None:
     task, backbones, read = problem(50, 16), two_backbones(50), np.ones(50, bool)
     assert [len(group.samples) for group in task.source.groups] == [50]
-    assert [len(rows) for rows in task.batches(range(50))] == [16, 16, 16]
+    assert task.batches(range(50)) == [slice(0, 16), slice(16, 32), slice(32, 48)]
     stored = [store(task, one, tmp_path, read) for one in backbones]
     found, _ = cka_matrix(task, stored, pooling, CPU)
     np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
@@ -220,21 +222,39 @@ def test_a_layer_that_cannot_be_compared_empties_its_own_entries(
     np.testing.assert_allclose(found[~dropped], complete[~dropped], rtol=0, atol=2e-5)
 
 
-def test_the_measurer_refuses_features_that_are_not_finite_and_copies_the_others() -> None:
-    task = problem(8, 8)
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+@pytest.mark.parametrize("protocol", [STANDARD, PAPER])
+def test_the_measurer_says_which_layer_was_not_finite_and_copies_the_others(
+    protocol: EvaluationProtocol, value: float
+) -> None:
+    task = problem(8, 8, protocol)
     measurer = task.measure(task.source.groups[0], task.source.view)
     live = torch.randn(8, 2, 2, 3, generator=torch.Generator().manual_seed(0))
     measurer.update(Layer(0), range(8), live)
     before = live.clone().flatten(1).double()
     live.zero_()
-    kept = measurer.finish(Layer(0))["gram"].reshape(8, 8)
-    gram = task.centred(kept).double()
+    kept = measurer.finish(Layer(0))
+    assert kept[FINITE].all()
+    gram = task.centred(kept["gram"].reshape(8, 8)).double()
     assert float((gram * gram).sum() / (8 * 5)) == pytest.approx(
-        hsic(before.numpy(), before.numpy()), rel=1e-5
+        hsic(before.numpy(), before.numpy(), task.rule.min_max), rel=1e-5
     )
-    with pytest.raises(ValueError, match="NaN or infinite"):
-        measurer.update(Layer(1), range(8), torch.full((8, 2, 2, 3), torch.nan))
-    assert measurer.finish(Layer(1))["gram"].numel() == 0
+    damaged = before.float().view(8, 2, 2, 3)
+    damaged[5, 1, 0, 2] = value
+    measurer.update(Layer(1), range(8), damaged)
+    assert not measurer.finish(Layer(1))[FINITE].all()
+
+
+@pytest.mark.parametrize("left_out", [(), (0,), (9, 10), (8, 9, 10, 11, 12), (23,)])
+def test_batches_of_one_size_are_one_product_with_the_matrices_of_each(left_out: tuple[int, ...]) -> None:
+    task = problem(24, 8)
+    positions = [place for place in range(24) if place not in left_out]
+    features = torch.randn(24, 5, generator=torch.Generator().manual_seed(3))[positions]
+    batches = task.batches(positions)
+    found = [gram for some in task.grams(features, batches) for gram in some]
+    assert len(found) == len(batches)
+    for gram, rows in zip(found, batches, strict=True):
+        torch.testing.assert_close(gram, task.gram(features[rows]))
 
 
 @pytest.mark.parametrize("images", [1, 3])
