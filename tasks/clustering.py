@@ -221,17 +221,17 @@ class _RegionMeasurer:
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
         del positions  # a group is one image
         grid = grids[0]
-        weights = self._resized((grid.shape[0], grid.shape[1])).to(grid.device)
+        weights = self._resized((grid.shape[0], grid.shape[1]), grid.device)
         means = weights.flatten(1) @ grid.float().flatten(0, 1)
         self._means[layer] = {"mean": means, "covered": weights.flatten(1).any(dim=1)}
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         return self._means.pop(layer)
 
-    def _resized(self, grid: tuple[int, int]) -> Tensor:
+    def _resized(self, grid: tuple[int, int], device: torch.device) -> Tensor:
         if grid not in self._weights:
             if self._masks is None:
                 self._masks = [region.mask() for region in self._image.regions]
             stack = np.stack([region_weights(mask, grid) for mask in self._masks])
-            self._weights[grid] = torch.from_numpy(stack)
+            self._weights[grid] = torch.from_numpy(stack).to(device)
         return self._weights[grid]

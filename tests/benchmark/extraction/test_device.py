@@ -1,0 +1,157 @@
+"""No measurer waits for its device or mixes devices inside a pass, seen where there is no GPU.
+
+Tensors of the device ``meta`` have shapes and no values: to ask for one raises, and so does a mix of devices.
+The one transfer that ends a group, or a shard of vectors, gives ones in place of values here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from benchmark.extraction import collectors
+from benchmark.extraction.collectors import FAILURE, Collector, MeasuredCollector, VectorCollector
+from benchmark.extraction.one_pass import Pace, run_pass
+from benchmark.extraction.screen import Listener
+from benchmark.extraction.shards import Shards
+from benchmark.plan.bound import BoundTask
+from benchmark.plan.location import DataLocation
+from benchmark.plan.plan import Pass, Plan, PlanRecipe, make_plan, view_for
+from benchmark.plan.suites import STANDARD_SUITE
+from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
+from tasks.registry import COST, TASKS
+from tests.zoo.reduced import reduce
+from zoo.features import Backbone
+from zoo.load.backbone import load
+from zoo.registry import find
+from zoo.spec import BackboneSpec
+
+META = torch.device("meta")
+PACE = Pace(batch_size=4, workers=1)
+
+MEASURED = (
+    "davis",
+    "spair",
+    "cluster-object",
+    "cluster-part",
+    "cka",
+    "attention-maps",
+    "attention-distance",
+    "attention-shares",
+    "saliency",
+    "localisation",
+    "residuals",
+    "residual-cka",
+    "locality",
+    "token-probes",
+)
+"""Tasks and analyses that are fed by a pass."""
+
+WAITS: tuple[str, ...] = ("davis", "spair")
+"""Those of them that still ask for values inside a pass: propagation and matching check what they get."""
+
+OF_ATTENTION = ("attention-maps", "attention-distance", "attention-shares", "saliency")
+"""Those that a ConvNet cannot be asked for."""
+
+CASES: tuple[tuple[str, EvaluationProtocol], ...] = (
+    ("dinov3-s16", STANDARD),  # a class token and registers
+    ("siglip-b16", PAPER),  # no prefix tokens
+    ("resnet50", STANDARD),
+)
+
+
+@dataclass
+class Left:
+    """What a pass left behind: which listeners failed, and the arrays of each of the others."""
+
+    failed: set[str]
+    arrays: dict[str, dict[str, NDArray[np.generic]]]
+
+
+def planned(data: Path, rules: EvaluationProtocol) -> Plan:
+    """Everything that is fed by a pass, and k-NN for its vectors, on tiny datasets."""
+    location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2, protocol=rules)
+    return make_plan(PlanRecipe(find(["clip-b32"]), ("knn", *MEASURED), location))
+
+
+def on_meta(name: str, folder: Path) -> Backbone:
+    """A small network without values."""
+    small = reduce(find([name])[0], folder).spec
+    return load(small, device=META, dtype=torch.float32, cache_dir=folder / "cache")
+
+
+def collector_of(task: BoundTask, spec: BackboneSpec) -> MeasuredCollector:
+    problem = task.measured_problem
+    assert problem is not None
+    layers = problem.feed.layers(spec.layers, spec)
+    return MeasuredCollector(problem, view_for(spec, problem.source.view), layers, spec.patch_size)
+
+
+def listeners_of(one: Pass, backbone: Backbone, folder: Path) -> list[Listener]:
+    """All that look at a source, as far as the backbone can show what they need."""
+    spec = backbone.spec
+    found: dict[str, Collector] = {task.subject.entry.name: collector_of(task, spec) for task in one.measured}
+    if one.vectors:
+        layers, poolings = frozenset(spec.layers), ("cls", "mean", "patchwise")
+        found["vectors"] = VectorCollector(one.source, layers, poolings, torch.float16, spec.width)
+    shards = one.source.shards
+    return [
+        Listener(name, collector, Shards.open(folder / name, shards), set(range(shards)))
+        for name, collector in found.items()
+        if not backbone.refusal(collector.layers)
+    ]
+
+
+def show(one: Pass, backbone: Backbone, folder: Path) -> Left:
+    """A pass with all listeners."""
+    listeners = listeners_of(one, backbone, folder)
+    result = run_pass(one.source, view_for(backbone.spec, one.source.view), listeners, backbone, PACE)
+    arrays = {
+        each.name: {
+            name: array
+            for shard in range(each.store.count)
+            for name, array in each.store.arrays(shard).items()
+        }
+        for each in listeners
+        if each.failure is None
+    }
+    return Left(set(result.failures), arrays)
+
+
+def to_host(arrays: Mapping[Any, Tensor]) -> dict[Any, Tensor]:
+    """What leaves the device has the shape that it had there, and is all ones."""
+    return {
+        name: torch.ones(array.shape, dtype=array.dtype) if array.is_meta else array.contiguous()
+        for name, array in arrays.items()
+    }
+
+
+@pytest.mark.parametrize(("name", "rules"), CASES, ids=[name for name, _ in CASES])
+def test_no_listener_asks_for_a_value_before_its_transfer(
+    name: str, rules: EvaluationProtocol, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collectors, "to_host", to_host)
+    backbone = on_meta(name, tmp_path / name)
+    plan = planned(data, rules)
+    passes = [one for one in plan.passes if one.measured]
+    left = [show(one, backbone, tmp_path / str(place)) for place, one in enumerate(passes)]
+    assert set().union(*(one.failed for one in left)) == set(WAITS)
+    there = {task for one in left for task in one.arrays}
+    unasked = OF_ATTENTION if backbone.spec.heads is None else ()
+    assert there == {"vectors", *MEASURED} - {*WAITS, *unasked}
+    for task, arrays in (each for one in left for each in one.arrays.items()):
+        assert arrays, task
+        assert not [array for array in arrays if array.endswith(FAILURE)], task
+
+
+def test_none_that_is_fed_by_a_pass_is_left_out(data: Path) -> None:
+    location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2)
+    names = tuple(task.name for task in TASKS if task.name != COST)
+    every = make_plan(PlanRecipe(find(["clip-b32"]), names, location)).tasks.every
+    assert {task.subject.entry.name for task in every if task.measured_problem is not None} == set(MEASURED)
