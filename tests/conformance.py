@@ -93,7 +93,7 @@ def outdated(committed: str, measured: Sequence[Findings]) -> str:
 
 def _section(agreement: Agreement, findings: Findings) -> str:
     cases = golden.cases(agreement.file)
-    stored = (name for name, case in cases.items() if case["builder"].startswith("stored_"))
+    stored = (name for name, case in cases.items() if case.get("builder", "").startswith("stored_"))
     skipped = ", ".join(f"`{name}`" for name in stored if name not in agreement.recipes)
     lines = [
         f"## {agreement.title}",

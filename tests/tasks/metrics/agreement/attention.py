@@ -12,23 +12,39 @@ from tasks.analyses.attention_distance import AttentionDistance
 from tasks.analyses.attention_maps import AttentionMapsProblem
 from tasks.analyses.attention_shares import AttentionShares
 from tasks.base import AnalysisProblem, Findings
+from tasks.metrics.saliency import centre_square, touched
 from tasks.protocols import PAPER, STANDARD
 from tests.tasks.analyses import test_saliency as saliency
 from tests.tasks.analyses.passes import found_in, probe, scores_of
 from tests.tasks.analyses.test_attention_maps import reference
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
-from tests.tasks.metrics.planted import CASES, own
+from tests.tasks.metrics.planted import CASES, built, own
 
 TOLERANCE = 2e-6
 """Attention is stored, and the released code computes, in single precision."""
+
+MASKS = "annotation_grids"
 
 SHARES = ("entropy", "attention-to-cls", "attention-to-self")
 
 
 def compare(name: str) -> list[Finding]:
     """Findings of one case."""
+    if name == MASKS:
+        return gathered(_masks())
     with TemporaryDirectory() as folder:
         return gathered(_all(name, Path(folder)))
+
+
+def _masks() -> Iterator[Finding]:
+    for image, masks in built(MASKS).items():
+        for grid, expected in CASES[MASKS]["expected"][image].items():
+            side = int(grid.removeprefix("grid_"))
+            found = touched([centre_square(mask) for mask in masks], (side, side)).astype(int)
+            rows = expected["official_union"] or ["0" * side] * side
+            yield exact(
+                "cells that masks touch", OFFICIAL, found, [[int(cell) for cell in row] for row in rows]
+            )
 
 
 def _all(name: str, folder: Path) -> Iterator[Finding]:
@@ -93,12 +109,14 @@ def _offsets(found: Findings, official: list[list[float]]) -> Iterator[Finding]:
 
 
 def _saliency(name: str, protocol: str, found: Findings) -> Iterator[Finding]:
-    expected, rollout = own(name, "A4")[protocol], own(name, "A7")["mean"]
+    expected = own(name, "A4")[protocol]
     for mode, pooling in enumerate(("cls", "patch")):
         if pooling in expected:
             yield _near("saliency IoU", OWN, found.arrays["iou"][..., mode], expected[pooling]["iou"])
-    yield _near("attention rollout", OWN, found.arrays["rollout_map"], rollout["map_mean_over_images"])
-    yield _near("IoU of rollout", OWN, found.arrays["rollout_iou"], rollout[f"iou_{protocol}"])
+    if "A7" in CASES[name]["expected"]["own"]:
+        rollout = own(name, "A7")["mean"]
+        yield _near("attention rollout", OWN, found.arrays["rollout_map"], rollout["map_mean_over_images"])
+        yield _near("IoU of rollout", OWN, found.arrays["rollout_iou"], rollout[f"iou_{protocol}"])
 
 
 def _near(what: str, against: str, found: ArrayLike, expected: Any) -> Finding:
@@ -119,6 +137,9 @@ AGREEMENT = Agreement(
         "registers_5x9": "four registers beside the class token; a grid that is not square",
         "no_class_token_6x6": "patch tokens alone",
         "zero_rows_4x4": "queries that look only at the class token, and a class token that looks at itself",
+        "patterns_8x8": "heads that look everywhere, at themselves, to the right, around the edge, at a "
+        "corner, to both sides, and half or all at the class token",
+        MASKS: "masks of objects in images of several shapes, on grids of 7 and 14 cells a side",
     },
     compare=compare,
     notes=(
