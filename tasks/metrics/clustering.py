@@ -74,7 +74,8 @@ def _spread_centres(features: Features, k: int, random_state: np.random.RandomSt
         product = -2.0 * (wide[rows] @ wide.T)
         product += lengths[rows, None]
         product += lengths
-        return np.maximum(product.astype(features.dtype), 0)
+        squared: Features = np.maximum(product.astype(features.dtype), 0)
+        return squared
 
     centres = [int(random_state.choice(len(features), p=ones / ones.sum()))]
     closest = distances(np.array(centres))
