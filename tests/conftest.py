@@ -19,3 +19,12 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     """Tests of one ``xdist_group`` share a process: what they share is made once."""
     if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
         config.option.dist = "loadgroup"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
+    """The tests of a module that share a fixture of it are such a group."""
+    for item in items:
+        fixtures = item._fixtureinfo.name2fixturedefs.values()
+        if any(found[-1].scope == "module" for found in fixtures):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
