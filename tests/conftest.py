@@ -1,6 +1,7 @@
 """Settings of all tests: no network, and one thread for each of several test processes."""
 
 import os
+from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 if "PYTEST_XDIST_WORKER" in os.environ:  # libraries read these when they are imported
@@ -13,18 +14,26 @@ import torch
 if "PYTEST_XDIST_WORKER" in os.environ:
     torch.set_num_threads(1)
 
+TOGETHER = (
+    "benchmark/calls/test_docstrings.py",
+    "benchmark/test_own_images.py",
+    "benchmark/test_resume.py",
+    "benchmark/test_several_datasets.py",
+    "leaderboards/report/test_browser.py",
+    "tasks/mini/test_layouts.py",
+    "zoo/pretrain/test_train.py",
+)
+"""Files whose tests share what takes seconds to make: one process runs all of a file."""
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Tests of one ``xdist_group`` share a process: what they share is made once."""
-    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
-        config.option.dist = "loadgroup"
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests go one by one to the processes that are free, those of a file of `TOGETHER` to one."""
+    from xdist.scheduler import LoadScopeScheduling
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
-    """The tests of a module that share a fixture of it are such a group."""
-    for item in items:
-        fixtures = item._fixtureinfo.name2fixturedefs.values()
-        if any(found[-1].scope == "module" for found in fixtures):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::")[0]
+            return file if file.endswith(TOGETHER) else nodeid
+
+    return Together(config, log) if config.getvalue("dist") == "load" else None

@@ -21,8 +21,6 @@ from tasks.mini.writers import imagenet, partimagenet, spair
 from tasks.mini.writers.davis import palette
 from tests.tasks.mini.conftest import IMAGENET_CLASSES
 
-pytestmark = pytest.mark.xdist_group("rendered")
-
 
 def test_imagenet(mini_root: Path) -> None:
     train, val = (IMAGENET_CLASSES * each for each in (counts.TRAIN_PER_CLASS, counts.VAL_PER_CLASS))

@@ -146,7 +146,6 @@ def test_pieces_can_be_sent_to_other_processes(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(piece)) == piece
 
 
-@pytest.mark.xdist_group("rendered")
 def test_annotations_made_of_kept_notes_are_the_same_bytes(
     mini_root: Path, mini_notes: dict[str, list[list[Note]]], tmp_path: Path
 ) -> None:

@@ -73,7 +73,6 @@ def trained(name: str) -> tuple[list[HistoryRow], HistoryRow, HistoryRow]:
 LEAST_FALL = {"fs": 0.5, "clip": 0.5, "dino": 0.08, "moco": 0.1, "mae": 0.12, "beit": 0.1, "resnet": 0.2}
 
 
-@pytest.mark.xdist_group("trained")
 @pytest.mark.parametrize(("name", "least"), LEAST_FALL.items())
 def test_the_loss_falls(name: str, least: float) -> None:
     history, _, _ = trained(name)
@@ -82,7 +81,6 @@ def test_the_loss_falls(name: str, least: float) -> None:
     assert all(warning(row) is None for row in history)
 
 
-@pytest.mark.xdist_group("trained")
 @pytest.mark.parametrize(("name", "probe"), [("fs", "knn_cls"), ("clip", "knn_cls"), ("resnet", "knn_mean")])
 def test_features_get_better_than_untrained_ones(name: str, probe: str) -> None:
     _, before, after = trained(name)
