@@ -14,6 +14,8 @@ from benchmark.engines.local import LocalEngine
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import assert_same_records, run
 
+pytestmark = pytest.mark.usefixtures("no_pages")
+
 
 class Backwards(LocalEngine):
     """Takes the backbones in the opposite order, as a faster device might."""
