@@ -7,8 +7,7 @@ from time import perf_counter
 
 import pandas as pd
 
-from benchmark.engines.choose import choose_engine
-from benchmark.engines.device import find_device
+from benchmark.engines.choose import find_devices, find_engine
 from benchmark.engines.progress import Reporter, over_all
 from benchmark.jobs.comparisons import compare_all
 from benchmark.jobs.costs import measure_costs
@@ -72,7 +71,7 @@ class RunSummary:
 
 def carry_out(request: Request, report: Reporter) -> RunSummary:
     """Plan, run, and write the pages; raises InputError before any work where the request is wrong."""
-    suite, device = choose_suite(request), find_device(request.device)
+    suite, devices = choose_suite(request), find_devices(request)
     protocol = find_protocol(request.protocol or suite.protocol)
     require_writable(request.output, request.cache)
     backbones = find_backbones(request, suite, report)
@@ -82,10 +81,10 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
         report.say(line)
 
     name = images_suite(plan.datasets) if request.images else suite.name
-    prepared = prepare(plan, request, name, device)
+    prepared = prepare(plan, request, name, devices[0])
 
     begin = perf_counter()
-    engine = choose_engine([one.setup.spec for one in prepared.backbones], request.workers, device)
+    engine = find_engine([one.setup.spec for one in prepared.backbones], request, devices)
     pieces = Pieces(plan, prepared.backbones)
     with over_all(report, "all backbones", pieces.images, "images") as counting:
         engine.carry_out(PassesAndScores(plan), pieces, counting)

@@ -71,7 +71,7 @@ def test_batches_threads_and_the_order_of_backbones(
     batch_size: int,
     workers: int,
 ) -> None:
-    monkeypatch.setattr(runner, "choose_engine", lambda *_: LocalEngine())
+    monkeypatch.setattr(runner, "find_engine", lambda *_: LocalEngine())
     monkeypatch.setattr(runner, "Pieces", Backwards)
     records = run(new_place(), BACKBONES[::-1], data=data, batch_size=batch_size, workers=workers)
     assert_same_records(records, whole.records)
