@@ -67,7 +67,7 @@ def test_a_job_that_its_workers_die_of_ends_the_run_with_a_sentence() -> None:
     heard = Heard()
     with pytest.raises(WorkerDiedError, match="a piece of the work lost its worker 3 times"):
         RayEngine(Request(engine="ray", workers=1)).map(halved, [2, -1], heard)
-    assert heard.lines == ["halved 2"]
+    assert heard.lines[0] == "halved 2"
 
 
 def test_nothing_is_written_into_the_home_of_the_user(cluster: Path) -> None:
