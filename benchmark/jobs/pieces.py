@@ -6,7 +6,7 @@ Scores of a backbone begin when the last of its shards is there.
 from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import count, groupby
 from math import inf
 from time import perf_counter
 
@@ -51,6 +51,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class _Shard:
+    """A shard that is to be computed, and its place among those of its backbone that are."""
+
+    place: int
     job: Job
     number: int
     images: int
@@ -125,7 +128,7 @@ class Pieces(Desk[Piece, Passed]):
             second = self._guesses.seconds(jobs.setup, source.view)
             for number in missing_shards(plan, job):
                 images = source.shard_images(number)
-                shards.append(_Shard(job, number, images, images * second))
+                shards.append(_Shard(len(shards), job, number, images, images * second))
         return _Left(jobs, shards, bool(jobs.questions), bool(jobs.scores))
 
     def open(self, places: Sequence[Place]) -> None:
@@ -217,7 +220,8 @@ class Pieces(Desk[Piece, Passed]):
 
 
 def _ranges(shards: Iterable[_Shard]) -> Iterable[Job]:
-    """Jobs over ranges of shards; those between them that are there already are not computed again."""
-    for _, group in groupby(shards, key=lambda shard: shard.job.source):
+    """Jobs over ranges of shards; between these may be such that are there already, none that another has."""
+    run = count()
+    for _, group in groupby(shards, key=lambda shard: (shard.job.source, shard.place - next(run))):
         found = list(group)
         yield replace(found[0].job, shards=range(found[0].number, found[-1].number + 1))

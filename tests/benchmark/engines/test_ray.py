@@ -15,7 +15,7 @@ import pytest
 
 from benchmark.api import PassesAndScores
 from benchmark.engines import ray as engine
-from benchmark.engines.base import Listed, WorkerDiedError
+from benchmark.engines.base import Listed, Place, WorkerDiedError
 from benchmark.engines.ray import RayEngine
 from benchmark.engines.relay import Listening, Message
 from benchmark.jobs import pieces
@@ -158,6 +158,7 @@ def test_what_is_sent_is_small(data: Path, tmp_path: Path, monkeypatch: pytest.M
     plan = planned(data)
     assert len(pickle.dumps(PassesAndScores(plan))) < 10_000
     desk = Pieces(plan, prepared(plan, tmp_path).backbones)
+    desk.open([Place("cpu", 1)] * 3)
     found = desk.take(0)
     assert found is not None
     assert len(pickle.dumps(found[1])) < 20_000

@@ -131,3 +131,25 @@ def test_what_takes_longest_begins_first(make: Make) -> None:
     seconds = {left.jobs.setup.spec.name: left.seconds for left in desk._every}
     _, piece = taken(desk)
     assert seconds[piece.jobs.setup.spec.name] == max(seconds.values())
+
+
+def test_what_comes_back_is_not_joined_with_what_another_worker_has(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
+    desk = make(8)
+    first, _ = taken(desk, 0)
+    name = desk._out[first].piece.jobs.setup.spec.name
+    while True:  # another worker's piece of the same backbone, from the middle of it
+        key, beside = taken(desk, len(desk._out))
+        if beside.jobs.setup.spec.name == name:
+            break
+    held = {(job.source, number) for job in beside.jobs.passes for number in job.shards}
+    desk.give_back(first)
+    monkeypatch.setattr(pieces, "LEAST_SECONDS", 1e9)  # all that is left becomes one piece
+    desk._last = {0: desk._out[key].left}
+    _, rest = taken(desk, 0)
+    assert rest.jobs.setup.spec.name == name
+    given = {(job.source, number) for job in rest.jobs.passes for number in job.shards}
+    assert given
+    assert not given & held
