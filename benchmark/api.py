@@ -9,26 +9,21 @@ from time import perf_counter
 import pandas as pd
 
 from benchmark.engines.choose import choose_engine
-from benchmark.engines.device import find_device
 from benchmark.engines.progress import Reporter, over_all
 from benchmark.jobs.comparisons import compare_all
 from benchmark.jobs.costs import measure_costs
 from benchmark.jobs.failures import Failure
 from benchmark.jobs.job import BackboneJobs
 from benchmark.jobs.passes import Loaded, images_left, run_passes
-from benchmark.jobs.prepare import prepare
+from benchmark.jobs.prepare import file_current
 from benchmark.jobs.questions import run_questions
+from benchmark.jobs.ready import make_ready
 from benchmark.jobs.scores import run_scores
-from benchmark.plan.backbones import find_backbones
-from benchmark.plan.folders import require_writable
-from benchmark.plan.location import find_data
-from benchmark.plan.plan import Plan, PlanRecipe, make_plan
-from benchmark.plan.suites import choose_suite, images_suite
+from benchmark.plan.plan import Plan
 from benchmark.request import Request
 from leaderboards.pages.build import write_pages
 from leaderboards.records.record import suite_records
 from leaderboards.records.thumbnails import remove_unneeded
-from tasks.protocols import find_protocol
 
 
 @dataclass(frozen=True)
@@ -73,17 +68,9 @@ class RunSummary:
 
 def carry_out(request: Request, report: Reporter) -> RunSummary:
     """Plan, run, and write the pages; raises InputError before any work where the request is wrong."""
-    suite, device = choose_suite(request), find_device(request.device)
-    protocol = find_protocol(request.protocol or suite.protocol)
-    require_writable(request.output, request.cache)
-    backbones = find_backbones(request, suite, report)
-    location = find_data(request, suite, protocol, report)
-    plan = make_plan(PlanRecipe(backbones, request.tasks, location))
-    for line in plan.tasks.understood:
-        report.say(line)
-
-    name = images_suite(plan.datasets) if request.images else suite.name
-    prepared = prepare(plan, request, name, device)
+    ready = make_ready(request, report)
+    name, device, plan, prepared = ready.suite, ready.device, ready.plan, ready.prepared
+    file_current(prepared, name)
 
     begin = perf_counter()
     engine = choose_engine([one.setup.spec for one in prepared.backbones], request.workers, device)
