@@ -95,7 +95,8 @@ def introduce(
     """Say what was inferred of backbones outside the registry, and which input sizes had to be rounded."""
     known = {spec.repository for spec in all_specs()} | {spec.name for spec in all_specs()}
     for spec in specs:
-        if spec.name not in known and spec.repository not in known:
+        told = spec.checkpoint == "module"  # when it was made
+        if not told and spec.name not in known and spec.repository not in known:
             from zoo.load.describe import describe  # brings torch along, as loading the backbone does
 
             report.say(describe(spec, cache_dir))
