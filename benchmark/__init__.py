@@ -11,7 +11,7 @@ from collections.abc import Callable
 from textwrap import fill, indent
 
 from benchmark.calls.reading import best, cka, compare, list_backbones, recommend, show
-from benchmark.calls.running import features, from_module, load, run
+from benchmark.calls.running import features, forecast, from_module, load, run
 from benchmark.calls.writing import export, merge, report
 from leaderboards.records.version import VERSION
 
@@ -22,6 +22,7 @@ __all__ = [
     "compare",
     "export",
     "features",
+    "forecast",
     "from_module",
     "list_backbones",
     "load",
@@ -46,7 +47,7 @@ def _described(function: Callable[..., object]) -> str:
 
 _PUBLIC: tuple[Callable[..., object], ...] = (
     *(run, best, recommend, show, compare, cka),
-    *(load, from_module, list_backbones, features, merge, export, report),
+    *(forecast, load, from_module, list_backbones, features, merge, export, report),
 )
 
 __doc__ = "\n\n".join([(__doc__ or "").rstrip(), *map(_described, _PUBLIC)])

@@ -7,26 +7,22 @@ from time import perf_counter
 
 import pandas as pd
 
-from benchmark.engines.choose import find_devices, find_engine
+from benchmark.engines.choose import find_engine
 from benchmark.engines.progress import Reporter, over_all
 from benchmark.jobs.comparisons import compare_all
 from benchmark.jobs.costs import measure_costs
 from benchmark.jobs.failures import Failure
 from benchmark.jobs.passes import Loaded, Passed, run_passes, together
 from benchmark.jobs.pieces import Piece, Pieces
-from benchmark.jobs.prepare import prepare
+from benchmark.jobs.prepare import file_current
 from benchmark.jobs.questions import run_questions
+from benchmark.jobs.ready import make_ready
 from benchmark.jobs.scores import run_scores
-from benchmark.plan.backbones import find_backbones
-from benchmark.plan.folders import require_writable
-from benchmark.plan.location import find_data
-from benchmark.plan.plan import Plan, PlanRecipe, make_plan
-from benchmark.plan.suites import choose_suite, images_suite
+from benchmark.plan.plan import Plan
 from benchmark.request import Request
 from leaderboards.pages.build import write_pages
 from leaderboards.records.record import suite_records
 from leaderboards.records.thumbnails import remove_unneeded
-from tasks.protocols import find_protocol
 
 
 @dataclass(frozen=True)
@@ -71,17 +67,9 @@ class RunSummary:
 
 def carry_out(request: Request, report: Reporter) -> RunSummary:
     """Plan, run, and write the pages; raises InputError before any work where the request is wrong."""
-    suite, devices = choose_suite(request), find_devices(request)
-    protocol = find_protocol(request.protocol or suite.protocol)
-    require_writable(request.output, request.cache)
-    backbones = find_backbones(request, suite, report)
-    location = find_data(request, suite, protocol, report)
-    plan = make_plan(PlanRecipe(backbones, request.tasks, location))
-    for line in plan.tasks.understood:
-        report.say(line)
-
-    name = images_suite(plan.datasets) if request.images else suite.name
-    prepared = prepare(plan, request, name, devices[0])
+    ready = make_ready(request, report)
+    name, devices, plan, prepared = ready.suite, ready.devices, ready.plan, ready.prepared
+    file_current(prepared, name)
 
     begin = perf_counter()
     engine = find_engine([one.setup.spec for one in prepared.backbones], request, devices)

@@ -1,14 +1,12 @@
 """The report of a large leaderboard: how long it takes, how large it is, how soon a browser has it.
 
-``python perf/report.py`` makes synthetic records of 90 backbones, 8 tasks and 26 layers with intervals,
-writes their page and says seconds and megabytes; with Chromium on the path also how soon the page answers.
-Budget: 20 s and 15 MB.
+Records are synthetic: 90 backbones, 8 tasks and 26 layers with intervals.
 """
 
-import argparse
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,10 +17,10 @@ from leaderboards.records.record import COLUMNS, Record
 from leaderboards.report.content import Sources, content_of
 from leaderboards.report.facts import Facts
 from leaderboards.report.page import report_page
+from perf.rounds import Setting
+from perf.rows import Budget, Row
 from tasks.registry import TASKS, TaskEntry
 from zoo.spec import FAMILIES
-
-BUDGET_SECONDS, BUDGET_MEGABYTES = 20.0, 15.0
 
 USUAL = Record(
     suite="large", backbone="", family="", trained=True, revision="0" * 12, depth=1, input_size=224, task="",
@@ -107,32 +105,25 @@ def interactive(page: Path) -> tuple[float, float]:
     return ready, changed
 
 
-def main() -> None:
-    """Measure and tell."""
-    parser = argparse.ArgumentParser(description="How long the report of a large leaderboard takes.")
-    parser.add_argument("--backbones", type=int, default=90)
-    parser.add_argument("--tasks", type=int, default=8)
-    parser.add_argument("--layers", type=int, default=26)
-    parser.add_argument("--keep", type=Path, help="write the page there, too")
-    given = parser.parse_args()
-    records = synthetic(given.backbones, given.tasks, given.layers)
+def report_rows(setting: Setting) -> Iterator[Row]:
+    """Seconds and megabytes of the page, and how soon a browser that is on the path answers."""
+    backbones, tasks, layers = (6, 2, 6) if setting.quick else (90, 8, 26)
+    records = synthetic(backbones, tasks, layers)
     facts = facts_for(records)
-    start, busy = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
     sources = Sources(facts=facts)
     page = report_page(content_of(records, "large", sources), sources)
-    seconds, own = time.perf_counter() - start, time.process_time() - busy
-    megabytes = len(page.encode()) / 1e6
-    print(f"{len(records)} records: {seconds:.1f} s ({own:.1f} s of the processor), {megabytes:.2f} MB")
-    print(f"budget: {BUDGET_SECONDS:.0f} s, {BUDGET_MEGABYTES:.0f} MB")
+    seconds = time.perf_counter() - start
+    what, note = f"report of {backbones} backbones, {tasks} tasks", f"{len(records):,} records"
+    yield Row(f"{what}: written", seconds, "s", Budget(20), note=note)
+    yield Row(f"{what}: size", len(page.encode()) / 1e6, "MB", Budget(15))
+    names = ("answers in a browser", "another task's charts in a browser")
+    if setting.quick or not shutil.which("chromium"):
+        why = "a quick look opens no browser" if setting.quick else "no Chromium on the path"
+        yield from (Row(f"{what}: {name}", None, "s", note=why) for name in names)
+        return
     with tempfile.TemporaryDirectory() as folder:
-        path = given.keep or Path(folder) / "large.html"
+        path = Path(folder) / "large.html"
         path.write_text(page, encoding="utf-8")
-        if shutil.which("chromium"):
-            ready, changed = interactive(path)
-            print(f"browser: answers after {ready:.1f} s; another task's charts after {changed:.1f} s")
-        else:
-            print("browser: no Chromium on the path")
-
-
-if __name__ == "__main__":
-    main()
+        for name, value in zip(names, interactive(path), strict=True):
+            yield Row(f"{what}: {name}", value, "s")

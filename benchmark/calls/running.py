@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from benchmark.calls.result import Files, RunResult
+from benchmark.calls.result import Files, Result, RunResult
 from benchmark.request import ELSEWHERE
 from benchmark.request.calls import ModuleCall, RunCall
 from benchmark.request.loading import LoadRequest
@@ -61,6 +61,39 @@ def run(call: RunCall) -> RunResult:
         best=best,
         failures=failures,
         pages=summary.pages,
+    )
+
+
+@called_with(RunCall)
+def forecast(call: RunCall) -> Result:
+    """Say what a run would take on this machine: images, forwards, hours, disk and memory; keeps nothing.
+
+    Does what ``python -m benchmark run --plan`` does: shows a few images to each backbone, as the run would,
+    and scores a few layers. What is stored already is not counted.
+
+    Returns:
+        ``frame`` has one row a step: backbone, what, source, images through the backbone, seconds, and bytes
+        that it leaves on the disk. ``notes`` sum them up.
+
+    Raises:
+        zoo.errors.InputError: Something that was given is wrong.
+
+    Example:
+        >>> import benchmark
+        >>> found = benchmark.forecast("mini-dino", "knn", images="photos", floor=False)
+        >>> sorted(found.frame)
+        ['backbone', 'disk', 'images', 'seconds', 'source', 'what']
+    """
+    from benchmark.engines.notebook import reporter_for
+    from benchmark.exchange.planning import forecast_frame, forecast_lines, forecast_table
+    from benchmark.jobs.forecast import forecast as foreseen
+
+    found = foreseen(call.request, reporter_for(call.progress))
+    return Result(
+        title=f"suite {found.suite}, planned",
+        frame=forecast_frame(found),
+        table=forecast_table(found),
+        notes=tuple(forecast_lines(found)),
     )
 
 

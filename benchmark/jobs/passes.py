@@ -168,9 +168,8 @@ def load_backbone(setup: Setup) -> Backbone:
     return load(setup.spec, device=setup.device, dtype=dtype, cache_dir=setup.request.cache)
 
 
-def _listeners(one: Pass, job: Job) -> list[Listener]:
-    """What listens to a pass, and which shards of the job each still misses."""
-    setup = job.setup
+def collectors_of(one: Pass, setup: Setup) -> dict[str, Collector]:
+    """What may listen to a pass of a backbone, by name."""
     dtype = torch.float16 if setup.request.store_dtype == "float16" else torch.float32
     view = view_for(setup.spec, one.source.view)
     collectors: dict[str, Collector] = {
@@ -182,7 +181,12 @@ def _listeners(one: Pass, job: Job) -> list[Listener]:
             collectors[task.subject.entry.name] = MeasuredCollector(
                 task.measured_problem, view, layers, setup.spec.patch_size
             )
-    found = []
+    return collectors
+
+
+def _listeners(one: Pass, job: Job) -> list[Listener]:
+    """What listens to a pass, and which shards of the job each still misses."""
+    collectors, found = collectors_of(one, job.setup), []
     for name, folder in job.listeners.items():
         shards = Shards.open(folder, one.source.shards)
         found.append(Listener(name, collectors[name], shards, {*shards.missing} & {*job.shards}))

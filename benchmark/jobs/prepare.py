@@ -22,7 +22,7 @@ from benchmark.jobs.job import VECTORS, BackboneJobs, CompareJob, Job, Pair, Sco
 from benchmark.plan.bound import BoundTask
 from benchmark.plan.plan import Pass, Plan, key_of
 from benchmark.request import Request
-from benchmark.scores.records import file_under, is_current
+from benchmark.scores.records import Kept, file_under, is_current
 from zoo.errors import InputError
 from zoo.load.identity import identify
 
@@ -36,18 +36,24 @@ class Prepared:
         comparisons: Comparisons of which a pair is not there.
         costs: Backbones whose cost on this device is not there.
         failures: One for each task whose data is wrong, and for each backbone that cannot be identified.
+        current: Records that are there already.
     """
 
     backbones: tuple[BackboneJobs, ...]
     comparisons: tuple[CompareJob, ...]
     costs: tuple[ScoreJob, ...]
     failures: tuple[Failure, ...]
+    current: tuple[Kept, ...] = ()
+
+
+def file_current(prepared: Prepared, suite: str) -> None:
+    """Let records that are there belong to a suite from now on."""
+    for kept in prepared.current:
+        file_under(kept, suite)
 
 
 def prepare(plan: Plan, request: Request, suite: str, device: torch.device) -> Prepared:
-    """Identify the backbones and the images of a plan, and find out what is not there yet.
-
-    Records that are there belong to the suite from now on.
+    """Identify the backbones and the images of a plan, and find out what is not there yet; writes nothing.
 
     Raises:
         InputError: An image cannot be found.
@@ -65,15 +71,18 @@ def prepare(plan: Plan, request: Request, suite: str, device: torch.device) -> P
             failures.append(failure(error, spec.name))
         else:
             setups.append(Setup(spec, identity, request, suite, device))
-    comparisons = _comparisons(plan, setups, images)
-    backbones = (_backbone(plan, setup, images, comparisons) for setup in setups)
+    current: list[Kept] = []
+    comparisons = _comparisons(plan, setups, images, current)
+    backbones = [_backbone(plan, setup, images, comparisons, current) for setup in setups]
     todo = tuple(jobs for jobs in backbones if jobs.passes or jobs.questions or jobs.scores)
     placed = [task.on(device_name(device)) for task in plan.tasks.costs]
-    costs = (job for setup in setups for job in _stale(setup, placed, _cost_job))
-    return Prepared(todo, comparisons, tuple(costs), tuple(failures))
+    costs = [job for setup in setups for job in _stale(setup, placed, _cost_job, current)]
+    return Prepared(todo, comparisons, tuple(costs), tuple(failures), tuple(current))
 
 
-def _comparisons(plan: Plan, setups: Sequence[Setup], images: Signatures) -> tuple[CompareJob, ...]:
+def _comparisons(
+    plan: Plan, setups: Sequence[Setup], images: Signatures, current: list[Kept]
+) -> tuple[CompareJob, ...]:
     """Comparisons of all backbones, in the order of their names, so that a pair has one file in every run."""
     ordered = sorted(setups, key=lambda setup: setup.spec.name)
     stale = []
@@ -86,20 +95,23 @@ def _comparisons(plan: Plan, setups: Sequence[Setup], images: Signatures) -> tup
         ]
         sides = [side for pair in pairs for side in (pair.first, pair.second)]
         members = tuple(one for one in every if any(one is side for side in sides))
-        current = [pair for pair in pairs if is_current(pair.kept)]
-        if len(current) < len(pairs):
+        there = [pair.kept for pair in pairs if is_current(pair.kept)]
+        if len(there) < len(pairs):
             stale.append(CompareJob(task.key, members))
-        for pair in current:
-            file_under(pair.kept, pair.first.setup.suite)
+        current += there
     return tuple(stale)
 
 
 def _backbone(
-    plan: Plan, setup: Setup, images: Signatures, comparisons: Sequence[CompareJob]
+    plan: Plan,
+    setup: Setup,
+    images: Signatures,
+    comparisons: Sequence[CompareJob],
+    current: list[Kept],
 ) -> BackboneJobs:
     """What is left to do of one backbone; comparisons need features of every one."""
-    scores = _stale(setup, plan.tasks.scored, partial(_score_job, plan, images=images))
-    questions = _stale(setup, plan.tasks.asked, partial(_question_job, images=images))
+    scores = _stale(setup, plan.tasks.scored, partial(_score_job, plan, images=images), current)
+    questions = _stale(setup, plan.tasks.asked, partial(_question_job, images=images), current)
     needed = {job.task for job in scores}
     needed |= {job.task for job in comparisons if any(one.setup is setup for one in job.members)}
     passes = (_pass_job(setup, one, images, needed) for one in plan.passes)
@@ -107,16 +119,19 @@ def _backbone(
 
 
 def _stale(
-    setup: Setup, tasks: Sequence[BoundTask], job_of: Callable[[Setup, BoundTask], ScoreJob]
+    setup: Setup,
+    tasks: Sequence[BoundTask],
+    job_of: Callable[[Setup, BoundTask], ScoreJob],
+    current: list[Kept],
 ) -> list[ScoreJob]:
-    """Jobs whose records are not there, or of something else; the others belong to the suite from now on."""
+    """Jobs whose records are not there, or of something else; the others are added to what is current."""
     found = []
     for task in tasks:
         if not task.concerns(setup.spec):
             continue
         job = job_of(setup, task)
         if is_current(job.kept):
-            file_under(job.kept, setup.suite)
+            current.append(job.kept)
         else:
             found.append(job)
     return found

@@ -1,12 +1,13 @@
 """Every option of a run, declared once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
 from typing import Literal, Protocol, get_args
 
 from benchmark.request import parsers
 from benchmark.request.option import Option
+from zoo.errors import InputError
 from zoo.spec import Tap
 
 Dtype = Literal["float32", "bfloat16", "float16"]
@@ -170,6 +171,29 @@ class Request:
         parsers.weights,
         several=True,
     )
+
+
+@dataclass(frozen=True)
+class RunCommand(Request):
+    """Options of the command ``run``: those of a run, and whether it is only planned."""
+
+    _: KW_ONLY
+    plan: Option[bool, bool] = Option(
+        False,
+        "Say what the run would take, images, forwards, hours, disk and memory, from a short warm-up; keep "
+        "nothing of it.",
+        parsers.switch,
+    )
+    json: Option[bool, bool] = Option(False, "With --plan: for machines.", parsers.switch)
+
+    def __post_init__(self) -> None:
+        if self.json and not self.plan:
+            raise InputError("--json goes with --plan; `show --json` gives what a run has found")
+
+    @property
+    def request(self) -> Request:
+        """The options of the run itself."""
+        return Request(**{one.name: getattr(self, one.name) for one in fields(Request)})
 
 
 @dataclass(frozen=True, kw_only=True)

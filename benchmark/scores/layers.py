@@ -62,7 +62,7 @@ def score_vectors(
         return LayerOutcome(*job, problem.score(vectors, None if device.type == "cpu" else device))
 
     size = sum(reader.bytes(*jobs[0]) for reader in needed.values()) if jobs else 0
-    return _parallel(score, jobs, workers, size)
+    return side_by_side(score, jobs, workers, size)
 
 
 def describe_vectors(
@@ -93,7 +93,7 @@ def describe_vectors(
         return LayerOutcome(*job, problem.describe(read(*job), end, None if device.type == "cpu" else device))
 
     size = 2 * sum(reader.bytes(*jobs[0]) for reader in readers.values()) if jobs else 0
-    return _parallel(describe, jobs, workers, size)
+    return side_by_side(describe, jobs, workers, size)
 
 
 def score_measurements(
@@ -107,7 +107,7 @@ def score_measurements(
     def score(layer: Layer) -> LayerOutcome:
         return LayerOutcome(layer, pooling, problem.score(measured[layer]))
 
-    scored = _parallel(score, list(measured), workers, measured.bytes)
+    scored = side_by_side(score, list(measured), workers, measured.bytes)
     return sorted([*_failed(measured, pooling), *scored], key=lambda one: one.layer.place)
 
 
@@ -125,7 +125,7 @@ def _failed(measured: MeasuredLayers, pooling: str) -> list[LayerOutcome]:
     ]
 
 
-def _parallel(
+def side_by_side(
     function: Callable[[Piece], LayerOutcome], jobs: list[Piece], workers: int, size: int
 ) -> list[LayerOutcome]:
     """Results in order; small jobs side by side, each on one core, large ones in turn on all cores."""

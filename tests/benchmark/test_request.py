@@ -23,7 +23,7 @@ from benchmark.request import Request, default_cache, default_workers
 from benchmark.request.exchange import CompareRequest, ExportRequest, MergeRequest
 from benchmark.request.option import declared
 from benchmark.request.pages import LeaderboardRequest, ReportRequest, ReproduceRequest
-from benchmark.request.request import CheckRequest
+from benchmark.request.request import CheckRequest, RunCommand
 from tests.benchmark.runs import command
 from zoo.errors import InputError
 
@@ -31,7 +31,7 @@ Form = TypeVar("Form")
 FORMS = pytest.mark.parametrize(
     ("form", "name"),
     [
-        (Request, "run"),
+        (RunCommand, "run"),
         (Pretraining, "pretrain"),
         (CompareRequest, "compare"),
         (MergeRequest, "merge"),

@@ -1,0 +1,127 @@
+"""The whole board of a ViT-S/16 on images, beside the bare forwards of its images."""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from benchmark.api import RunSummary, carry_out
+from benchmark.engines.progress import Silent
+from benchmark.extraction.loading import Batch, batches
+from benchmark.plan.location import find_data
+from benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
+from benchmark.plan.suites import choose_suite
+from benchmark.request import Request
+from perf.networks import random_vit, write_vit
+from perf.rounds import Rounds, Setting
+from perf.rows import Budget, Row
+from tasks.protocols import find_protocol
+from zoo.features import Backbone
+
+APART = {"davis", "cost"}
+"""Tasks that are measured on their own: matching of videos, and what measures time itself."""
+
+CLASSES, IMAGES = 3, 4
+"""Of the folder that is drawn where a quick look is enough."""
+
+
+def board_rows(setting: Setting, data: Path | None = None) -> Iterator[Row]:
+    """All tasks that run by default, but DAVIS and cost, passes and scores together.
+
+    Args:
+        setting: How it is measured.
+        data: Folder of the real datasets; the mini suite's if None.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_vit(folder / "vit-s16", "ViT-S/16")
+        request = _with_tasks(_request(setting, folder, data))
+        rounds = max(1, setting.rounds // 2)
+        times: dict[str, list[float]] = {"bare": [], "board": []}
+        first = _board(request, folder, 0)  # renders and warms up
+        shown = list(_shown(first.plan, setting))
+        bare = partial(_bare, random_vit("ViT-S/16", setting), shown)
+        bare()
+        for number in range(rounds):
+            times["bare"].append(bare())
+            times["board"].append(_board(request, folder, number + 1).seconds)
+    found, tasks = Rounds(times), sorted({one.subject.entry.name for one in first.plan.tasks.every})
+    yield Row(
+        f"whole board of a ViT-S/16 on {sum(map(len, shown)):,} images, over their bare forwards",
+        found.ratio("board", "bare"),
+        budget=Budget(1.5 if setting.device.type == "cuda" else 2.0),
+        figures=found.figures(),
+        note=f"{first.suite}: {', '.join(tasks)}",
+    )
+
+
+def _request(setting: Setting, folder: Path, data: Path | None) -> Request:
+    """A run of one network on the datasets there are; in a quick look on a few drawn images."""
+    images = [write_images(folder / "images")] if setting.quick else []
+    return Request(
+        [str(folder / "vit-s16")],
+        data=data if not setting.quick else None,
+        images=images,
+        cache=folder / "cache",
+        output=folder / "output",
+        device=str(setting.device),
+        dtype=str(setting.dtype).removeprefix("torch."),  # type: ignore[arg-type]
+        limit=None if setting.quick or data is not None else 8,
+        floor=False,
+        examples=False,
+    )
+
+
+def _with_tasks(request: Request) -> Request:
+    """The same with those tasks named whose data is there."""
+    suite = choose_suite(request)
+    location = find_data(request, suite, find_protocol(suite.protocol), Silent())
+    there = {task.subject.entry.name for task in make_plan(PlanRecipe((), (), location)).tasks.every}
+    return replace(request, tasks=sorted(there - APART))
+
+
+def write_images(folder: Path) -> Path:
+    """Class folders of small noise."""
+    random = np.random.default_rng(0)
+    for kind in range(CLASSES):
+        (folder / f"class-{kind}").mkdir(parents=True)
+        for number in range(IMAGES):
+            pixels = random.integers(0, 256, (40, 48, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(folder / f"class-{kind}" / f"{number}.jpg")
+    return folder
+
+
+def _board(request: Request, folder: Path, number: int) -> RunSummary:
+    """A run that finds its data, and nothing else, in its cache."""
+    cache, rendered = folder / f"cache-{number}", folder / "cache-0" / "mini-data"
+    cache.mkdir()
+    if number and rendered.is_dir():
+        (cache / "mini-data").symlink_to(rendered)
+    return carry_out(replace(request, cache=cache, output=folder / f"output-{number}"), Silent())
+
+
+def _shown(plan: Plan, setting: Setting) -> Iterator[Tensor]:
+    """All batches of all passes, decoded."""
+    (spec,) = plan.backbones
+    pace = Request()
+    for one in plan.passes:
+        view, shards = view_for(spec, one.source.view), range(one.source.shards)
+        found = batches(one.source, view, shards, pace.batch_size, spec.input_size, pace.workers)
+        yield from (batch.pixels.to(setting.device) for batch in found if isinstance(batch, Batch))
+
+
+def _bare(backbone: Backbone, shown: list[Tensor]) -> float:
+    """Seconds of their forwards."""
+    begin = perf_counter()
+    for pixels in shown:
+        backbone.visit(pixels, lambda _: None, [])
+    if backbone.device.type == "cuda":
+        torch.cuda.synchronize(backbone.device)
+    return perf_counter() - begin

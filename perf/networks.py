@@ -1,0 +1,123 @@
+"""Backbones with seeded random weights, of the sizes that people use, and what they are shown."""
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from benchmark.extraction.collectors import Collector
+from benchmark.extraction.loading import Batch, Member
+from perf.rounds import Setting
+from tasks.base import Group, Source
+from tasks.protocols import STANDARD
+from tasks.sources import Batches, ClassificationSources
+from zoo.features import Backbone, Shown
+from zoo.load.backbone import load
+from zoo.registry import find
+from zoo.spec import Layer
+
+SIDE = 224
+
+SIZES: dict[str, dict[str, Any]] = {
+    "ViT-S/16": {"hidden_size": 384, "num_attention_heads": 6, "intermediate_size": 1536},
+    "ViT-B/16": {},
+}
+"""What a size has instead of the defaults of `transformers.ViTConfig`."""
+
+
+def write_vit(folder: Path, size: str) -> None:
+    """Save a network of a size, random weights of seed 0, in Hugging Face format."""
+    from transformers import ViTConfig, ViTModel
+
+    from zoo.load.quiet import quiet
+
+    torch.manual_seed(0)
+    network = ViTModel(ViTConfig(**SIZES[size]), add_pooling_layer=False)
+    with quiet():
+        network.save_pretrained(folder)
+    words = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    (folder / "preprocessor_config.json").write_text(json.dumps(words))
+
+
+def random_vit(size: str, setting: Setting) -> Backbone:
+    """The same, loaded as any other backbone is."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_vit(Path(folder), size)
+        (spec,) = find([folder])
+        cache = Path(folder) / "cache"
+        return load(spec, device=setting.device, dtype=setting.dtype, cache_dir=cache)
+
+
+def noise(count: int, setting: Setting, side: int = SIDE) -> Tensor:
+    """Images of noise on the device, uint8 [count 3 side side]."""
+    seeded = torch.Generator().manual_seed(0)
+    pixels = torch.randint(0, 256, (count, 3, side, side), dtype=torch.uint8, generator=seeded)
+    return pixels.to(setting.device)
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """An image that is never opened, with a mask: its upper left quarter."""
+
+    key: str
+    label: int = 0
+    box: None = None
+
+    def open(self) -> Image.Image:
+        """A black image."""
+        return Image.new("RGB", (SIDE, SIDE))
+
+    def signature(self) -> str:
+        """Its name."""
+        return self.key
+
+    def mask(self) -> NDArray[np.uint8]:
+        """[height width], 0 and 1."""
+        mask = np.zeros((SIDE, SIDE), np.uint8)
+        mask[: SIDE // 2, : SIDE // 2] = 1
+        return mask
+
+
+def nothings(count: int) -> tuple[Nothing, ...]:
+    """So many of them."""
+    return tuple(Nothing(f"image {number}") for number in range(count))
+
+
+def one_batch(count: int) -> ClassificationSources:
+    """A classification dataset whose images are one batch of CKA's."""
+    source = Source("images", (Group("batch", nothings(count)),), STANDARD.images)
+    none = np.zeros(0, np.int64)
+    return ClassificationSources(source, None, source, none, none, Batches(count, None))
+
+
+def show(
+    backbone: Backbone, pixels: Tensor, collectors: Sequence[Collector], layers: Sequence[Layer] = ()
+) -> None:
+    """Show a batch of one group to what listens to a pass, and bring what it keeps to the host.
+
+    Args:
+        backbone: The backbone.
+        pixels: uint8 [images 3 height width].
+        collectors: What listens.
+        layers: Layers that are shown, too, whoever listens.
+    """
+    members = tuple(Member(0, place, 1, (SIDE, SIDE)) for place in range(len(pixels)))
+    batch = Batch(pixels, members)
+    wanted = sorted({*layers}.union(*(one.layers for one in collectors)), key=lambda layer: layer.place)
+
+    def visitor(shown: Shown) -> None:
+        for collector in collectors:
+            if shown.layer in collector.layers:
+                collector.see(batch, shown)
+
+    backbone.visit(pixels, visitor, wanted)
+    for collector in collectors:
+        collector.finish(range(1))

@@ -1,0 +1,80 @@
+"""A pass that keeps every layer, beside the bare forward of the same model, batch and dtype."""
+
+from collections.abc import Iterator
+
+import torch
+
+from benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
+from perf.networks import SIDE, noise, one_batch, random_vit, show
+from perf.rounds import Setting, take_turns
+from perf.rows import Budget, Row
+from tasks.cka import CkaProblem
+from tasks.protocols import STANDARD
+from zoo.features import Backbone, Shown
+from zoo.spec import Layer
+
+GRAM_BATCH = 256
+"""Images of a batch of CKA."""
+
+
+def pass_rows(setting: Setting) -> Iterator[Row]:
+    """A pass that keeps all layers' vectors, and forwards an image."""
+    size = "ViT-S/16" if setting.quick else "ViT-B/16"
+    backbone, batch = random_vit(size, setting), 2 if setting.quick else setting.batch
+    pixels = noise(batch, setting)
+    rounds = take_turns(
+        {
+            "bare": lambda: show(backbone, pixels, []),
+            "pass": lambda: show(backbone, pixels, [vectors(backbone, batch)]),
+        },
+        setting.rounds,
+        setting.device,
+    )
+    what = f"pass that keeps every layer's vectors, over the bare forward ({size}, batch {batch})"
+    yield Row(what, rounds.ratio("pass", "bare"), budget=Budget(1.05), figures=rounds.figures())
+    layers = len(backbone.spec.layers)
+    times = forwards(backbone, pixels)
+    yield Row("forwards an image, for all layers", times, budget=Budget(1), note=f"{layers} layers")
+
+
+def gram_rows(setting: Setting) -> Iterator[Row]:
+    """The same pass with CKA's Gram matrices of all patch tokens."""
+    size = "ViT-S/16" if setting.quick else "ViT-B/16"
+    backbone, batch = random_vit(size, setting), 4 if setting.quick else GRAM_BATCH
+    pixels = noise(batch, setting)
+    rounds = take_turns(
+        {
+            "bare": lambda: show(backbone, pixels, []),
+            "pass": lambda: show(backbone, pixels, [vectors(backbone, batch), grams(backbone, batch)]),
+        },
+        max(1, setting.rounds // 2),
+        setting.device,
+    )
+    what = f"the same with CKA's patch Grams, over the bare forward ({size}, batch {batch})"
+    yield Row(what, rounds.ratio("pass", "bare"), budget=Budget(1.10), figures=rounds.figures())
+
+
+def vectors(backbone: Backbone, count: int) -> Collector:
+    """What keeps class token and mean of all layers, of a batch of so many images."""
+    layers = frozenset(backbone.spec.layers)
+    return VectorCollector(one_batch(count).probe, layers, ("cls", "mean"), torch.float32)
+
+
+def grams(backbone: Backbone, count: int) -> Collector:
+    """What keeps the Gram matrices of all blocks' patch tokens."""
+    problem = CkaProblem(one_batch(count), STANDARD.cka)
+    view = STANDARD.images.scaled(SIDE, backbone.spec.patch_size)
+    layers = [layer for layer in backbone.spec.layers if layer.index]
+    return MeasuredCollector(problem, view, problem.feed.layers(layers, backbone.spec))
+
+
+def forwards(backbone: Backbone, pixels: torch.Tensor) -> int:
+    """How often the last block runs while every layer of a batch is shown."""
+    count = 0
+
+    def visitor(features: Shown) -> None:
+        nonlocal count
+        count += features.layer == Layer(backbone.spec.depth)
+
+    backbone.visit(pixels, visitor, None)
+    return count

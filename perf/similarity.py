@@ -1,0 +1,80 @@
+"""Gram matrices beside the bare product, and CKA of all layers beside the loop that released code runs."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from perf.networks import one_batch
+from perf.rounds import Setting, take_turns
+from perf.rows import Budget, Row
+from tasks.cka import CkaProblem
+from tasks.metrics.similarity import CkaAccumulator, centred_gram
+from tasks.protocols import STANDARD
+
+PATCHES = 196 * 768
+"""Channels of all patch tokens of an image of a ViT-B/16."""
+
+
+def gram_matrix_rows(setting: Setting) -> Iterator[Row]:
+    """The Gram matrix of a batch's patch tokens, as CKA's measurer takes it, over the product alone."""
+    for images in (4,) if setting.quick else (16, 256):
+        gram = partial(CkaProblem(one_batch(images), STANDARD.cka).gram, checked=False)
+        features = _noise(setting, images, PATCHES)
+        candidates = {"product": partial(_product, features), "gram": partial(gram, features)}
+        rounds = take_turns(candidates, 4 * setting.rounds, setting.device)
+        what = f"Gram matrix of {images} x {PATCHES:,}, over the bare product"
+        yield Row(what, rounds.ratio("gram", "product"), budget=Budget(1.6), figures=rounds.figures())
+
+
+def _product(features: Tensor) -> Tensor:
+    return features @ features.mT
+
+
+def cka_rows(setting: Setting) -> Iterator[Row]:
+    """CKA of 12 x 12 layers of two backbones, Gram matrices included."""
+    images, width, depth = (16, 32, 3) if setting.quick else (256, 768, 12)
+    layers = [_noise(setting, images, width) for _ in range(2 * depth)]
+    halves = layers[:depth], layers[depth:]
+    rounds = take_turns(
+        {"loop": lambda: loop_cka(*halves), "ours": lambda: our_cka(*halves)}, setting.rounds, setting.device
+    )
+    difference = float((loop_cka(*halves) - our_cka(*halves)).abs().max())
+    what = f"CKA of {depth} x {depth} layers, a loop over pairs with one Gram matrix a layer, over ours"
+    note = f"{images} images, {width} channels; largest difference {difference:.0e}"
+    yield Row(what, rounds.ratio("loop", "ours"), figures=rounds.figures(), note=note)
+
+
+def loop_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
+    """Unbiased CKA [first second]: Gram matrices once a layer, then the estimator for every pair."""
+
+    def gram(x: Tensor) -> Tensor:
+        centred = x - x.mean(0)
+        product = centred @ centred.T
+        return product - torch.diag(product.diagonal())
+
+    def hsic(k: Tensor, other: Tensor) -> Tensor:
+        n = len(k)
+        total = (k * other).sum() + k.sum() * other.sum() / ((n - 1) * (n - 2))
+        return (total - 2 / (n - 2) * (k.sum(0) @ other.sum(0))) / (n * (n - 3))
+
+    rows, columns = [gram(x) for x in first], [gram(x) for x in second]
+    own, others = [hsic(k, k) for k in rows], [hsic(k, k) for k in columns]
+    pairs = [
+        [hsic(k, o) / (a * b).sqrt() for o, b in zip(columns, others, strict=True)]
+        for k, a in zip(rows, own, strict=True)
+    ]
+    return torch.stack([torch.stack(row) for row in pairs])
+
+
+def our_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
+    """The same by the package, which takes all pairs of all layers by one product."""
+    accumulator = CkaAccumulator()
+    accumulator.add(torch.stack([centred_gram(x) for x in (*first, *second)]).float())
+    return accumulator.matrix().value[: len(first), len(first) :]
+
+
+def _noise(setting: Setting, rows: int, width: int) -> Tensor:
+    seeded = torch.Generator().manual_seed(rows)
+    return torch.randn(rows, width, generator=seeded).to(setting.device)

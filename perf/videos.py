@@ -1,0 +1,57 @@
+"""Propagation of a video's labels, beside the products that its windows hold."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from perf.rounds import Setting, take_turns
+from perf.rows import Budget, Row
+from tasks.metrics.propagation import Propagator
+from tasks.protocols import STANDARD
+
+OBJECTS = 3
+
+
+def video_rows(setting: Setting) -> Iterator[Row]:
+    """A frame and layer of DAVIS at 480 pixels, patch 16, when all frames that count are there."""
+    rule = STANDARD.propagation
+    height, width, dim = (8, 10, 16) if setting.quick else (28, 49, 384)
+    seeded = torch.Generator().manual_seed(0)
+    frames = torch.randn(rule.n_last_frames + 1, height, width, dim, generator=seeded).to(setting.device)
+    labels = torch.nn.functional.one_hot(torch.arange(height * width) % (OBJECTS + 1)).float()
+    propagator = Propagator(
+        frames[0],
+        labels.view(height, width, -1).to(setting.device),
+        n_last_frames=rule.n_last_frames,
+        topk=rule.topk,
+        radius=rule.radius,
+        temperature=rule.temperature,
+    )
+    for frame in frames[1:]:
+        propagator.step(frame)
+    held = len(frames) * covered(height, rule.radius) * covered(width, rule.radius)
+    tokens, sources = _operands(frames, round(held / (height * width)))
+    rounds = take_turns(
+        {"products": lambda: tokens @ sources, "step": lambda: propagator.step(frames[-1])},
+        4 * setting.rounds,
+        setting.device,
+    )
+    yield Row(
+        f"DAVIS, a frame a layer, {height} x {width} x {dim}, over as many products as its windows hold",
+        rounds.ratio("step", "products"),
+        budget=Budget(1.35),
+        figures=rounds.figures(),
+        note=f"{held / 1e6:.1f} million products of {dim} channels",
+    )
+
+
+def covered(length: int, radius: int) -> int:
+    """Cells that windows of a radius cover along a side, of all its cells together."""
+    return sum(min(length, cell + radius + 1) - max(0, cell - radius) for cell in range(length))
+
+
+def _operands(frames: Tensor, sources: int) -> tuple[Tensor, Tensor]:
+    """A frame's tokens [tokens dim], and sources [dim sources] of which each has as many as in its window."""
+    tokens = frames[-1].flatten(0, 1)
+    return tokens, frames.flatten(0, 2)[:sources].T.contiguous()

@@ -1,0 +1,79 @@
+"""The table of budgets, of small shapes: that all rows are there and say something; never how fast."""
+
+import json
+
+import numpy as np
+import pytest
+
+from perf import regions, videos
+from perf.__main__ import main
+from perf.machine import Machine
+from perf.rows import Budget, Row, as_table
+from perf.saving import save
+from perf.topics import TOPICS
+from tasks.metrics.segmentation import score_video
+
+CHEAP = {"pass": 2, "gram": 1, "cka": 1, "davis": 1, "jf": 1, "spair": 1, "knn": 2, "report": 4}
+"""Topics that a test can afford, and their rows."""
+
+
+def test_cheap_topics_give_all_rows(capsys):
+    assert main(["--quick", "--json", "--only", *CHEAP]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["machine"]["dtype"] == "float32"
+    rows = found["rows"]
+    assert {name: sum(row["topic"] == name for row in rows) for name in CHEAP} == CHEAP
+    assert all(row["value"] > 0 for row in rows if "browser" not in row["what"])
+    assert all(value > 0 for row in rows for value in row["figures"].values())
+    by_name = {row["what"]: row for row in rows}
+    assert by_name["forwards an image, for all layers"]["value"] == 1
+    (cka,) = (row for row in rows if row["topic"] == "cka")
+    assert float(cka["note"].rsplit(" ", 1)[1]) < 1e-4  # the loop computes the same
+    (jf,) = (row for row in rows if row["topic"] == "jf")
+    assert jf["note"].startswith("exactly equal")
+
+
+def test_topics_have_names_of_their_own():
+    names = [topic.name for topic in TOPICS]
+    assert len(set(names)) == len(names)
+    assert set(CHEAP) < set(names)
+
+
+def test_the_official_rule_of_masks_is_ours():
+    truths = regions.drawn((40, 60), 4, 2, shift=0)
+    found = regions.drawn((40, 60), 4, 2, shift=3)
+    found[1][:] = 0  # nothing is found of what is there
+    expected = score_video(found, truths)
+    official = regions.official_scores(found, truths, 2, regions._by_scipy)
+    assert np.array_equal(official, np.stack([expected.j, expected.f]))
+    assert 0 < official[:, :, 1].min() < official[:, :, 1].max() < 1
+
+
+@pytest.mark.parametrize(("length", "radius"), [(5, 1), (7, 3), (3, 12)])
+def test_windows_are_counted_as_they_are_cut(length, radius):
+    near = np.abs(np.subtract.outer(np.arange(length), np.arange(length))) <= radius
+    assert videos.covered(length, radius) == near.sum()
+
+
+def test_budgets():
+    assert Budget(1.05).met(1.05)
+    assert not Budget(1.05).met(1.06)
+    assert Budget(7, at_least=True).met(7.1)
+    table = as_table([("a", Row("slow", 2.0, budget=Budget(1.5))), ("b", Row("gone", None, note="no card"))])
+    assert "NO" in table
+    assert "at most 1.5 x" in table
+    assert "no card" in table
+
+
+def test_results_are_named_by_the_device_and_topics_replaced(tmp_path):
+    machine = Machine("Some CPU @ 2 GHz, 2 threads", 2, "2.0", "3.11", "1", "float32", 0.1)
+    first = [("pass", Row("a", 1.0, budget=Budget(2))), ("jf", Row("b", 3.0))]
+    save(machine, first, tmp_path)
+    page = save(machine, [("jf", Row("b", 4.0, figures={"ours": 1.5}))], tmp_path)
+    assert page.name == "some-cpu-2-ghz-2-threads.md"
+    rows = json.loads(page.with_suffix(".json").read_text())["rows"]
+    assert [(row["topic"], row["value"], row["met"]) for row in rows] == [
+        ("pass", 1.0, True),
+        ("jf", 4.0, None),
+    ]
+    assert "ours 1.5" in page.read_text()
