@@ -3,8 +3,8 @@
     python -m perf.on_gpu --output DIR                     all of it, about half an hour
     python -m perf.on_gpu --output DIR tests budgets       some steps
 
-Each step has a time limit, and its words are kept in ``DIR/<step>.log``; ``DIR/summary.json`` says how each ended
-and how long it took, and is there after every step. The trainings go on from their checkpoints in
+Each step has a time limit, and its words are kept in ``DIR/<step>.log``; ``DIR/summary.json`` says how each
+ended and how long it took, and is there after every step. The trainings go on from their checkpoints in
 ``DIR/pretrained`` when the step is run again.
 """
 
@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TextIO
 
 PYTHON = sys.executable
 LARGEST_DIFFERENCE = 0.5
@@ -87,17 +88,16 @@ def carry_out(names: Sequence[str], output: Path, batch: int) -> Iterator[Ended]
         yield Ended(name, code, round(time.monotonic() - begin, 1))
 
 
-def _run(step: Step, begin: float, log: object) -> int | None:
+def _run(step: Step, begin: float, log: TextIO) -> int | None:
+    """Exit code of the last command that was run; None if the time was up."""
     for words in step.commands:
         left = step.seconds - (time.monotonic() - begin)
         try:
-            code = subprocess.run(
-                words, stdout=log, stderr=subprocess.STDOUT, timeout=left, check=False
-            ).returncode
+            subprocess.run(words, stdout=log, stderr=subprocess.STDOUT, timeout=left, check=True)
+        except subprocess.CalledProcessError as error:
+            return error.returncode
         except subprocess.TimeoutExpired:
             return None
-        if code:
-            return code
     return 0
 
 
