@@ -24,7 +24,7 @@ from perf.board import board_rows
 from perf.machine import this_machine
 from perf.rounds import Setting
 from perf.rows import Row, as_data, as_table
-from perf.saving import save
+from perf.saving import RESULTS, save
 from perf.topics import TOPICS
 from zoo.errors import InputError
 
@@ -48,7 +48,7 @@ def main(words: Sequence[str] | None = None) -> int:
     else:
         print(f"{machine}\n\n{as_table(rows)}")
     if given.save:
-        print(f"wrote {save(machine, rows).name}", file=sys.stderr)
+        print(f"wrote {save(machine, rows, given.save).name}", file=sys.stderr)
     return 0
 
 
@@ -71,7 +71,14 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=(), choices=[one.name for one in TOPICS], metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="small shapes, one round")
     parser.add_argument("--json", action="store_true", help="for machines")
-    parser.add_argument("--save", action="store_true", help="write to perf/results, named by the device")
+    parser.add_argument(
+        "--save",
+        nargs="?",
+        type=Path,
+        const=RESULTS,
+        metavar="DIR",
+        help="write to DIR, or to perf/results, named by the device",
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"))
     parser.add_argument("--batch", type=int, default=8, help="images of a batch of a pass")

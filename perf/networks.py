@@ -2,10 +2,11 @@
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -24,11 +25,20 @@ from zoo.load.backbone import load
 from zoo.registry import find
 from zoo.spec import Layer
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
 SIDE = 224
 
 SIZES: dict[str, dict[str, Any]] = {
     "ViT-S/16": {"hidden_size": 384, "num_attention_heads": 6, "intermediate_size": 1536},
     "ViT-B/16": {},
+    "ViT-L/16": {
+        "hidden_size": 1024,
+        "num_attention_heads": 16,
+        "intermediate_size": 4096,
+        "num_hidden_layers": 24,
+    },
 }
 """What a size has instead of the defaults of `transformers.ViTConfig`."""
 
@@ -37,10 +47,21 @@ def write_vit(folder: Path, size: str) -> None:
     """Save a network of a size, random weights of seed 0, in Hugging Face format."""
     from transformers import ViTConfig, ViTModel
 
-    from zoo.load.quiet import quiet
+    torch.manual_seed(0)
+    _write(folder, ViTModel(ViTConfig(**SIZES[size]), add_pooling_layer=False))
+
+
+def write_resnet(folder: Path) -> None:
+    """The same of a ResNet-50."""
+    from transformers import ResNetConfig, ResNetModel
 
     torch.manual_seed(0)
-    network = ViTModel(ViTConfig(**SIZES[size]), add_pooling_layer=False)
+    _write(folder, ResNetModel(ResNetConfig(downsample_in_bottleneck=False)))
+
+
+def _write(folder: Path, network: "PreTrainedModel") -> None:
+    from zoo.load.quiet import quiet
+
     with quiet():
         network.save_pretrained(folder)
     words = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
@@ -48,9 +69,18 @@ def write_vit(folder: Path, size: str) -> None:
 
 
 def random_vit(size: str, setting: Setting) -> Backbone:
-    """The same, loaded as any other backbone is."""
+    """A network of a size, loaded as any other backbone is."""
+    return _loaded(partial(write_vit, size=size), setting)
+
+
+def random_resnet(setting: Setting) -> Backbone:
+    """A ResNet-50, loaded as any other backbone is."""
+    return _loaded(write_resnet, setting)
+
+
+def _loaded(write: Callable[[Path], None], setting: Setting) -> Backbone:
     with tempfile.TemporaryDirectory() as folder:
-        write_vit(Path(folder), size)
+        write(Path(folder))
         (spec,) = find([folder])
         cache = Path(folder) / "cache"
         return load(spec, device=setting.device, dtype=setting.dtype, cache_dir=cache)

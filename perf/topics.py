@@ -16,6 +16,7 @@ from perf.report import report_rows
 from perf.rounds import Setting
 from perf.rows import Row
 from perf.similarity import cka_rows, gram_matrix_rows
+from perf.throughput import throughput_rows
 from perf.videos import video_rows
 
 
@@ -35,6 +36,7 @@ class Topic:
 TOPICS = (
     Topic("pass", pass_rows),
     Topic("pass-cka", gram_rows),
+    Topic("throughput", throughput_rows),
     Topic("attention", attention_rows),
     Topic("memory", memory_rows),
     Topic("gram", gram_matrix_rows),
