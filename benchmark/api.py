@@ -1,21 +1,19 @@
 """A run, from the request to the pages: the whole line in one place."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from time import perf_counter
 
 import pandas as pd
 
-from benchmark.engines.choose import choose_engine
-from benchmark.engines.device import find_device
+from benchmark.engines.choose import find_devices, find_engine
 from benchmark.engines.progress import Reporter, over_all
 from benchmark.jobs.comparisons import compare_all
 from benchmark.jobs.costs import measure_costs
 from benchmark.jobs.failures import Failure
-from benchmark.jobs.job import BackboneJobs
-from benchmark.jobs.passes import Loaded, images_left, run_passes
+from benchmark.jobs.passes import Loaded, Passed, run_passes, together
+from benchmark.jobs.pieces import Piece, Pieces
 from benchmark.jobs.prepare import prepare
 from benchmark.jobs.questions import run_questions
 from benchmark.jobs.scores import run_scores
@@ -73,7 +71,7 @@ class RunSummary:
 
 def carry_out(request: Request, report: Reporter) -> RunSummary:
     """Plan, run, and write the pages; raises InputError before any work where the request is wrong."""
-    suite, device = choose_suite(request), find_device(request.device)
+    suite, devices = choose_suite(request), find_devices(request)
     protocol = find_protocol(request.protocol or suite.protocol)
     require_writable(request.output, request.cache)
     backbones = find_backbones(request, suite, report)
@@ -83,13 +81,14 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
         report.say(line)
 
     name = images_suite(plan.datasets) if request.images else suite.name
-    prepared = prepare(plan, request, name, device)
+    prepared = prepare(plan, request, name, devices[0])
 
     begin = perf_counter()
-    engine = choose_engine([one.setup.spec for one in prepared.backbones], request.workers, device)
-    left = sum(images_left(plan, jobs.passes) for jobs in prepared.backbones)
-    with over_all(report, "all backbones", left, "images") as counting:
-        done = _together(engine.map(partial(passes_and_scores, plan), prepared.backbones, counting))
+    engine = find_engine([one.setup.spec for one in prepared.backbones], request, devices)
+    pieces = Pieces(plan, prepared.backbones)
+    with over_all(report, "all backbones", pieces.images, "images") as counting:
+        engine.carry_out(PassesAndScores(plan), pieces, counting)
+    done = _together(pieces)
     seconds = perf_counter() - begin
     failures = (*prepared.failures, *done.failures)
     failures += compare_all(plan, prepared.comparisons, failures, done.refusals, report)
@@ -108,20 +107,31 @@ def _pages(records: pd.DataFrame, output: Path) -> list[Path]:
     return write_pages(records, output / "tables", output / "items", arrays=output / "arrays")
 
 
-def passes_and_scores(plan: Plan, jobs: BackboneJobs, report: Reporter) -> Done:
-    """What one backbone has to do, in whichever process: each image once, then every layer's scores."""
-    loaded = Loaded(jobs.setup)
-    passed = run_passes(plan, jobs.passes, loaded, report)
-    asked = run_questions(plan, jobs.questions, loaded, report)
-    failures = (*passed.failures, *asked.failures, *run_scores(plan, jobs.scores, passed, report))
-    refusals = {(jobs.setup.spec.name, key): reason for key, reason in passed.refusals.items()}
-    unreadable = (*passed.unreadable, *asked.unreadable)
-    return Done(passed.images + asked.images, unreadable, failures, refusals)
+class PassesAndScores:
+    """What a worker does, in whichever process: each image once, then every layer's scores.
+
+    It keeps the backbone of the piece before, which the next one may need, too.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._loaded: Loaded | None = None
+
+    def __call__(self, piece: Piece, report: Reporter) -> Passed:
+        """Carry out a piece."""
+        plan, jobs = self._plan, piece.jobs
+        if self._loaded is None or self._loaded.setup != jobs.setup:
+            self._loaded = Loaded(jobs.setup)
+        passed = run_passes(plan, jobs.passes, self._loaded, report)
+        asked = run_questions(plan, jobs.questions, self._loaded, report)
+        failures = run_scores(plan, jobs.scores, together([piece.before, passed]), report)
+        return together([passed, asked, Passed(failures=failures)])
 
 
-def _together(every: Sequence[Done]) -> Done:
+def _together(pieces: Pieces) -> Done:
     """What all backbones did; an image that none could read is named once."""
-    unreadable = dict.fromkeys(line for one in every for line in one.unreadable)
-    failures = tuple(each for one in every for each in one.failures)
-    refusals = {key: reason for one in every for key, reason in one.refusals.items()}
-    return Done(sum(one.images for one in every), tuple(unreadable), failures, refusals)
+    every = pieces.found
+    unreadable = dict.fromkeys(line for _, one in every for line in one.unreadable)
+    failures = tuple(each for _, one in every for each in one.failures)
+    refusals = {(setup.spec.name, key): why for setup, one in every for key, why in one.refusals.items()}
+    return Done(sum(one.images for _, one in every), tuple(unreadable), failures, refusals)

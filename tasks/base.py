@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -275,6 +275,20 @@ class Measurer(Protocol[Portion_contra]):
 
         Neither this nor `update` may ask for a value of a tensor on the device: the host would wait for the
         device each time. What decides whether the layer can be measured is returned as `FINITE`.
+        """
+        ...
+
+
+@runtime_checkable
+class Settling(Protocol):
+    """What a measurer may offer beside `Measurer`: work for the host on what `finish` returned."""
+
+    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]], /) -> Mapping[Layer, dict[str, Tensor]]:
+        """What is kept in place of what `finish` returned; called once a group, after all layers finished.
+
+        Args:
+            finished: Of each layer that could be measured, the arrays, which left the device together;
+                without `FINITE`.
         """
         ...
 

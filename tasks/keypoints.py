@@ -8,19 +8,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from tasks.base import Group, Items, Measurements, Measurer, Outcome, Over, Score, Source, Statistic, digest
-from tasks.checks import ALIKE, varies
+from tasks.checks import ALIKE
 from tasks.datasets.base import KeypointPair, Keypoints
 from tasks.examples.keypoints import KeypointExamples
 from tasks.feeds import GRIDS, GridFeed
-from tasks.metrics.correspondence import Target, match, match_official, prepare_target, sample_points
-from zoo.spec import Layer
-from zoo.view.geometry import Geometry
+from tasks.matching import CategoryMeasurer
 from zoo.view.views import View
 
 
@@ -105,7 +101,7 @@ class KeypointProblem:
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What matches the pairs of one category."""
         pairs, kept = self.pairs[group.key], self.examples.places[group.key]
-        return _CategoryMeasurer(pairs, self.images[group.key], view, self.rule, kept)
+        return CategoryMeasurer(pairs, self.images[group.key], view, self.rule.whole_pixels, kept)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """PCK in percent; primary is the mean over categories of per-keypoint hits at the largest alpha."""
@@ -182,89 +178,5 @@ def _numbered(names: Sequence[str]) -> list[str]:
     return unique
 
 
-def in_single_precision(points: NDArray[np.float64], geometry: Geometry) -> NDArray[np.float32]:
-    """Points [n 2] of an image in its view, float32 after each step, as the published code has them."""
-    scale, offset = (np.asarray(numbers, np.float32) for numbers in (geometry.scale, geometry.offset))
-    return points.astype(np.float32) * scale + offset
-
-
 def _category_mean(hits: Sequence[NDArray[np.float64]]) -> float:
     return float(np.mean([category.mean() for category in hits if len(category)]))
-
-
-class _CategoryMeasurer:
-    """Keeps the grids of one category's images and matches all of its pairs at the end.
-
-    Of a few pairs, the examples, it keeps the points that were found, too.
-    """
-
-    def __init__(
-        self,
-        pairs: tuple[KeypointPair, ...],
-        images: tuple[int, ...],
-        view: View,
-        rule: KeypointRule,
-        examples: tuple[int, ...],
-    ) -> None:
-        self._pairs = pairs
-        self._examples = examples
-        self._rule = rule
-        self._position = {index: position for position, index in enumerate(images)}
-        self._view = view
-        self._grids: dict[Layer, dict[int, Tensor]] = {}
-        self._varies: dict[Layer, list[Tensor]] = {}
-
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        self._varies.setdefault(layer, []).append(varies(grids))
-        kept = self._grids.setdefault(layer, {})
-        for position, grid in zip(positions, normalize(grids.float(), dim=-1), strict=True):
-            kept[position] = grid
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        grids = self._grids.pop(layer, {})
-        targets: dict[int, Target] = {}
-        distances: list[Tensor] = []
-        kept: list[Tensor] = []
-        for place, pair in enumerate(self._pairs):
-            source, target = (self._view.geometry(size) for size in (pair.source_size, pair.target_size))
-            grid, side = grids[self._position[pair.source]], source.size[0]
-            truth = torch.from_numpy(target.to_view(pair.target_points)).to(grid.device)
-            if self._rule.whole_pixels:
-                pixels = torch.from_numpy(in_single_precision(pair.source_points, source))
-                inside = pixels.clamp(0, side - 1)
-                found = match_official(grid, grids[self._position[pair.target]], inside, side)
-            else:
-                if pair.target not in targets:
-                    tokens = grids[self._position[pair.target]]
-                    targets[pair.target] = prepare_target(tokens, side, target.content)
-                asked = torch.from_numpy(source.to_view(pair.source_points))
-                found = match(sample_points(grid, asked, side / grid.shape[0]), targets[pair.target])
-            distances.append(torch.linalg.vector_norm(found - truth, dim=1) / target.scale[0])
-            if place in self._examples:
-                kept.append(found.flatten())
-        # one transfer from the device for the whole category
-        every = torch.cat([*distances, *kept]).double().cpu() if distances else torch.zeros(0).double()
-        box, image = self._lengths()
-        error, points = every[: len(box)], every[len(box) :]
-        seen = torch.stack(self._varies.pop(layer, [torch.tensor(False)])).any().cpu()
-        errors = {"error_box": error / box, "error_image": error / image}
-        return errors | {"varies": seen[None], "point": self._in_images(points)}
-
-    def _in_images(self, points: Tensor) -> Tensor:
-        """Points that were found in the examples' views, one after the other, in image pixels: [points 2]."""
-        pairs = [self._pairs[place] for place in self._examples]
-        parts = torch.split(points.view(-1, 2), [len(pair.source_points) for pair in pairs])
-        views = (self._view.geometry(pair.target_size) for pair in pairs)
-        found = [view.to_image(part.numpy()) for view, part in zip(views, parts, strict=True)]
-        return torch.from_numpy(np.concatenate([np.zeros((0, 2)), *found]).round(2)).float()
-
-    def _lengths(self) -> tuple[Tensor, Tensor]:
-        """Longer side of the target's box and of the target image for every keypoint, in image pixels."""
-        counts = torch.tensor([len(pair.source_points) for pair in self._pairs], dtype=torch.long)
-        boxes = [
-            max(p.target_box[2] - p.target_box[0], p.target_box[3] - p.target_box[1]) for p in self._pairs
-        ]
-        images = [float(max(pair.target_size)) for pair in self._pairs]
-        both = torch.tensor([boxes, images], dtype=torch.float64).reshape(2, -1)
-        box, image = both.repeat_interleave(counts, dim=1)
-        return box, image

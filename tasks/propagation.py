@@ -4,17 +4,28 @@ Source: Jabri et al., NeurIPS 2020; numbers as in the evaluation of DINO (Caron 
 the rules of the DAVIS-2017 evaluation (Pont-Tuset et al., 2017).
 """
 
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import Group, Items, Measurements, Measurer, Outcome, Score, Source, Statistic, digest
+from tasks.base import (
+    FINITE,
+    Group,
+    Items,
+    Measurements,
+    Measurer,
+    Outcome,
+    Score,
+    Source,
+    Statistic,
+    digest,
+)
 from tasks.checks import ALIKE, varies
 from tasks.datasets.base import Video, Videos
 from tasks.datasets.davis_masks import read_mask
@@ -22,7 +33,7 @@ from tasks.examples.draw import small_mask
 from tasks.examples.propagation import PropagationExamples
 from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.arrays import VOID
-from tasks.metrics.propagation import Propagator, decode, seed_labels
+from tasks.metrics.propagation import Propagation, decode, seed_labels
 from tasks.metrics.segmentation import score_frame
 from zoo.spec import Layer
 from zoo.view.views import View
@@ -121,17 +132,17 @@ class PropagationProblem:
 
 @dataclass(slots=True)
 class _LayerState:
-    propagator: Propagator
+    propagation: Propagation
     varies: Tensor
-    scored: list[Future[FrameScores]] = field(default_factory=list)
+    finite: list[Tensor] = field(default_factory=list)
+    soft: list[Tensor] = field(default_factory=list)
 
 
 class _VideoMeasurer:
-    """Propagates frame by frame and scores each frame at once, so that no prediction waits.
+    """Propagates frame by frame on the device, and scores the frames on the host when the video is over.
 
-    Scoring is for the CPU and follows in threads of its own, beside the forward passes of later frames; what
-    waits for it is a soft map of the size of the token grid. Of a few frames, the examples, the mask is kept,
-    small.
+    What waits until then is a soft map of the size of the token grid for each frame; masks of the image's
+    size come one at a time a thread. Of a few frames, the examples, the mask is kept, small.
     """
 
     def __init__(self, video: Video, view: View, rule: PropagationRule, examples: tuple[int, ...]) -> None:
@@ -142,56 +153,66 @@ class _VideoMeasurer:
         self._states: dict[Layer, _LayerState] = {}
         self._seed = read_mask(video.masks[0])
         self._objects = int(np.where(self._seed == VOID, 0, self._seed).max())
-        self._truths: dict[int, NDArray[np.uint8]] = {}
-        self._pool = ThreadPoolExecutor(2, "score", initializer=torch.set_num_threads, initargs=(1,))
+        self._scored = range(1, len(video.frames) - 1)  # nothing comes after the last frame
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        last = len(self._video.frames) - 1
-        for position, grid in zip(positions, grids, strict=True):
-            if position == 0:
-                self._states[layer] = _LayerState(self._start(grid), varies(grid[None]))
-            elif position < last:  # the last frame is not scored and nothing comes after it
-                self._step(self._states[layer], position, grid)
+        shown = [grid for position, grid in zip(positions, grids, strict=True) if position <= self._last]
+        if not shown:
+            return
+        if layer not in self._states:
+            first, *shown = shown
+            self._states[layer] = _LayerState(self._start(first), varies(first[None]))
+        state = self._states[layer]
+        state.finite.append(grids[: self._last + 1 - positions[0]].isfinite().all())
+        state.soft.extend(state.propagation.step(grid) for grid in shown)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         state = self._states.pop(layer)
-        done = [future.result() for future in state.scored]
-        if not self._states:
-            self._pool.shutdown()
-        scores = [(j, f) for j, f, _ in done]
-        table = np.array(scores, dtype=np.float64).reshape(len(scores), 2, self._objects)
-        j, f = table.transpose(1, 2, 0).copy()
-        masks = [torch.from_numpy(mask) for *_, mask in done if mask is not None]
-        kept = {"J": torch.from_numpy(j), "F": torch.from_numpy(f), "varies": state.varies.cpu()[None]}
-        return kept | ({"mask": torch.stack(masks)} if masks else {})
+        soft = torch.stack(state.soft) if state.soft else state.varies.new_zeros(0)
+        return {"soft": soft, "varies": state.varies[None], FINITE: torch.stack(state.finite)}
 
-    def _start(self, grid: Tensor) -> Propagator:
+    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
+        """J and F of every object and scored frame, [objects frames] each, and masks of the examples."""
+        layers = list(finished)
+        score = partial(self._score, [finished[layer]["soft"] for layer in layers])
+        threads = torch.get_num_threads()
+        with ThreadPoolExecutor(threads, "score", torch.set_num_threads, (1,)) as pool:
+            frames = list(pool.map(score, self._scored))
+        kept = {}
+        for number, layer in enumerate(layers):
+            of_layer = [scores[number] for scores in frames]
+            table = np.array([(j, f) for j, f, _ in of_layer], dtype=np.float64)
+            j, f = table.reshape(len(of_layer), 2, self._objects).transpose(1, 2, 0).copy()
+            arrays = {"J": torch.from_numpy(j), "F": torch.from_numpy(f)}
+            arrays["varies"] = finished[layer]["varies"]
+            masks = [torch.from_numpy(mask) for *_, mask in of_layer if mask is not None]
+            kept[layer] = arrays | ({"mask": torch.stack(masks)} if masks else {})
+        return kept
+
+    @property
+    def _last(self) -> int:
+        """Place of the last frame that is looked at."""
+        return max(0, len(self._video.frames) - 2)
+
+    def _start(self, grid: Tensor) -> Propagation:
         rule = self._rule
         labels = seed_labels(self._seed, (grid.shape[0], grid.shape[1]), keep_vanished=rule.keep_vanished)
-        return Propagator(
+        return Propagation(
             grid,
-            labels.to(device=grid.device, dtype=grid.dtype),
+            labels.to(device=grid.device, dtype=grid.dtype, non_blocking=True),
             n_last_frames=rule.n_last_frames,
             topk=rule.topk,
             radius=rule.radius,
             temperature=rule.temperature,
         )
 
-    def _step(self, state: _LayerState, position: int, grid: Tensor) -> None:
-        soft = state.propagator.step(grid)
-        patch = self._view_width // grid.shape[1]
-        truth, example = self._truth(position), position in self._examples
-        state.scored.append(self._pool.submit(self._score, soft, patch, truth, example))
+    def _score(self, soft: Sequence[Tensor], position: int) -> list[FrameScores]:
+        """Scores of one frame for each layer, of which soft maps of all scored frames are given."""
+        mask = read_mask(self._video.masks[position])
+        truth = np.where(mask == VOID, np.uint8(0), mask)
+        return [self._score_layer(maps[position - 1], truth, position) for maps in soft]
 
-    def _score(self, soft: Tensor, patch: int, truth: NDArray[np.uint8], example: bool) -> FrameScores:
-        mask = decode(soft, self._video.size, patch)
+    def _score_layer(self, soft: Tensor, truth: NDArray[np.uint8], position: int) -> FrameScores:
+        mask = decode(soft, self._video.size, self._view_width // soft.shape[1])
         j, f = score_frame(mask, truth, self._objects)
-        return j, f, small_mask(mask) if example else None
-
-    def _truth(self, position: int) -> NDArray[np.uint8]:
-        """Annotation of a frame; kept while the layers of its batch need it."""
-        if position not in self._truths:
-            self._truths.pop(position - 64, None)
-            mask = read_mask(self._video.masks[position])
-            self._truths[position] = np.where(mask == VOID, np.uint8(0), mask)
-        return self._truths[position]
+        return j, f, small_mask(mask) if position in self._examples else None

@@ -1,13 +1,39 @@
 """Settings of all tests: no network, and one thread for each of several test processes."""
 
 import os
+from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 if "PYTEST_XDIST_WORKER" in os.environ:  # libraries read these when they are imported
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
+import pytest
 import torch
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     torch.set_num_threads(1)
+
+TOGETHER = (
+    "benchmark/calls/test_docstrings.py",
+    "benchmark/test_own_images.py",
+    "benchmark/test_resume.py",
+    "benchmark/test_several_datasets.py",
+    "leaderboards/report/test_browser.py",
+    "tasks/mini/test_layouts.py",
+    "zoo/pretrain/test_train.py",
+)
+"""Files whose tests share what takes seconds to make: one process runs all of a file."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests go one by one to the processes that are free, those of a file of `TOGETHER` to one."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::")[0]
+            return file if file.endswith(TOGETHER) else nodeid
+
+    return Together(config, log) if config.getvalue("dist") == "load" else None

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from benchmark.calls.result import Files, RunResult
+from benchmark.request import ELSEWHERE
 from benchmark.request.calls import ModuleCall, RunCall
 from benchmark.request.loading import LoadRequest
 from benchmark.request.option import called_with
@@ -63,7 +64,7 @@ def run(call: RunCall) -> RunResult:
     )
 
 
-@called_with(RunCall, without=("floor",))
+@called_with(RunCall, without=("floor", *ELSEWHERE))
 def features(call: RunCall) -> Files:
     """Write the vectors of backbones, layers and poolings as files that ``score`` and any code can read.
 

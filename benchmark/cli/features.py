@@ -8,10 +8,10 @@ import typer
 from benchmark.cli.interrupt import ended_by_signals
 from benchmark.cli.options import command_of
 from benchmark.engines.progress import Terminal
-from benchmark.request import Request
+from benchmark.request import ELSEWHERE, Request
 
 
-@command_of(Request, without=("floor",))
+@command_of(Request, without=("floor", *ELSEWHERE))
 def features_command(request: Request) -> None:
     """Write the vectors of backbones, layers and poolings as files that `score` and any code can read.
 

@@ -1,12 +1,16 @@
-"""Which engine suits a run."""
+"""Which engine suits a run, or the one that it names."""
 
+import os
 from collections.abc import Sequence
 
 import torch
 
 from benchmark.engines.base import Engine
+from benchmark.engines.device import find_device
 from benchmark.engines.local import LocalEngine
 from benchmark.engines.processes import ProcessEngine
+from benchmark.request import Request
+from zoo.errors import InputError
 from zoo.spec import BackboneSpec
 
 SMALL = 64
@@ -25,7 +29,97 @@ def choose_engine(backbones: Sequence[BackboneSpec], workers: int, device: torch
     """
     processes = min(len(backbones), workers)
     small = all(spec.input_size <= SMALL for spec in backbones)
-    stays = any(spec.checkpoint == "module" for spec in backbones)
-    if stays or device.type != "cpu" or not small or processes < 2:
+    if _staying(backbones) or device.type != "cpu" or not small or processes < 2:
         return LocalEngine()
     return ProcessEngine(processes, threads=max(1, workers // processes))
+
+
+def find_engine(
+    backbones: Sequence[BackboneSpec], request: Request, devices: Sequence[torch.device]
+) -> Engine:
+    """The engine that a request names, a process for each of several devices, or what suits.
+
+    Args:
+        backbones: Those that have something to do.
+        request: What the run was told.
+        devices: What `find_devices` gives of it.
+
+    Raises:
+        InputError: Ray is not installed, or a network of this process is wanted in others.
+    """
+    elsewhere = request.engine in ("processes", "ray") or len(devices) > 1
+    if elsewhere and (staying := _staying(backbones)):
+        raise InputError(
+            f"{staying[0].name} is a network of this process and runs in no other one; leave out --engine "
+            f"{request.engine} and --devices, or name it as a Python object (module:function)"
+        )
+    if request.engine == "ray":
+        return ray_engine(request)
+    if len(devices) > 1 or (request.engine == "processes" and devices[0].type == "cuda"):
+        return ProcessEngine(len(devices), _share(request, len(devices)), [str(one) for one in devices])
+    if request.engine == "processes":
+        return ProcessEngine(request.workers, threads=1)
+    if request.engine == "local":
+        return LocalEngine()
+    return choose_engine(backbones, request.workers, devices[0])
+
+
+def find_devices(request: Request) -> tuple[torch.device, ...]:
+    """The devices that a request names; the first is also that of what is done once for all backbones.
+
+    Raises:
+        InputError: One is not there, or they do not go together with each other or with the engine.
+    """
+    engine, names = request.engine, request.devices
+    if request.address and engine != "ray":
+        raise InputError("--address is that of a Ray cluster; give --engine ray, too, or leave it out")
+    if engine == "ray":
+        if names:
+            raise InputError("--engine ray takes every GPU of its cluster; leave out --devices")
+        ray_engine(request)  # fails early where it is not installed
+        return (find_device("cpu" if request.device == "cpu" else "auto"),)
+    if not names:
+        return (find_device(request.device),)
+    if request.device != "auto":
+        raise InputError("--device and --devices both say where to run; give one of them")
+    devices = _all_devices() if names == ("all",) else tuple(_numbered(name) for name in names)
+    if len({one.type for one in devices}) > 1:
+        raise InputError(f"--devices takes devices of one kind; found {', '.join(names)}")
+    if devices[0].type == "cuda" and len({*devices}) < len(devices):
+        raise InputError(f"--devices takes each GPU once; found {', '.join(names)}")
+    if engine == "local" and len(devices) > 1:
+        raise InputError("--engine local runs on one device; leave it out, or name one of --devices")
+    return devices
+
+
+def ray_engine(request: Request) -> Engine:
+    """The engine of Ray; raises InputError where Ray is not installed."""
+    try:
+        from benchmark.engines.ray import RayEngine
+    except ModuleNotFoundError as error:
+        raise InputError("--engine ray needs Ray; install it with pip install 'layerboard[ray]'") from error
+    return RayEngine(request)
+
+
+def _all_devices() -> tuple[torch.device, ...]:
+    count = torch.cuda.device_count()
+    if not count:
+        raise InputError("--devices all takes every GPU, and this machine has none; leave it out")
+    return tuple(torch.device("cuda", number) for number in range(count))
+
+
+def _numbered(name: str) -> torch.device:
+    """A device of --devices; ``cuda`` is the first one."""
+    if name in ("auto", "all"):
+        raise InputError(f"--devices takes all alone, or names such as cuda:0,cuda:1; found {name!r}")
+    device = find_device(name)
+    return torch.device("cuda", device.index or 0) if device.type == "cuda" else device
+
+
+def _staying(backbones: Sequence[BackboneSpec]) -> list[BackboneSpec]:
+    return [spec for spec in backbones if spec.checkpoint == "module"]
+
+
+def _share(request: Request, devices: int) -> int:
+    """Threads of each device's process: --workers, or its share of the processors if that is less."""
+    return max(1, min(request.workers, (os.cpu_count() or 1) // devices))

@@ -2,72 +2,60 @@
 
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import partial
-from itertools import count
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.queues import Queue
 from types import ModuleType
+from typing import Any, ClassVar
 
-from benchmark.engines.base import Result, Work, WorkerDiedError
-from benchmark.engines.progress import Advance, Reporter
+from benchmark.engines.base import Desk, Engine, Function, Job, Place, Result, WorkerDiedError
+from benchmark.engines.dispatch import Worker, dispatch
+from benchmark.engines.progress import Reporter
+from benchmark.engines.relay import Listening, Message, Relayed
 
-Message = tuple[str, tuple[int, int], object]
-"""Kind, (process, number of the bar), content."""
+_CONTEXT = multiprocessing.get_context("spawn")
 
 
-class ProcessEngine:
-    """Jobs side by side in processes that share the processors evenly.
+class ProcessEngine(Engine):
+    """Jobs side by side in processes that share the processors evenly, or have a device each.
 
     Small backbones on a CPU gain from it: most of their time is spent between matrix products that are too
     small for several threads. Functions and jobs are pickled. Processes are spawned, not forked, and end with
     this one, however it ends. ``threads`` are those of torch in each; None for jobs that need no torch, which
     then is not imported.
+
+    Args:
+        processes: How many.
+        threads: Of torch in each.
+        devices: Of each; none: as the jobs say.
     """
 
-    def __init__(self, processes: int, threads: int | None) -> None:
-        self._processes = processes
+    def __init__(self, processes: int, threads: int | None, devices: Sequence[str] = ()) -> None:
         self._threads = threads
+        # their jobs decode in as many threads as they say, unless each has a device to itself
+        self._places = [Place(device, threads) for device in devices] or [Place()] * processes
 
-    def map(
-        self, function: Callable[[Work, Reporter], Result], jobs: Sequence[Work], report: Reporter
-    ) -> list[Result]:
-        """Results in order; what the processes report is passed on to ``report``."""
-        context = multiprocessing.get_context("spawn")
-        queue: Queue[Message | None] = context.Queue()
+    def carry_out(self, function: Function[Job, Result], desk: Desk[Job, Result], report: Reporter) -> None:
+        """Do all that is on the desk; what the processes report is passed on to ``report``."""
+        queue: Queue[Message | None] = _CONTEXT.Queue()
         relay = threading.Thread(target=_relay, args=(queue, report), daemon=True)
         relay.start()
         queue.cancel_join_thread()  # a process that was killed while it wrote leaves the queue locked
-        life, hold = context.Pipe(duplex=False)
-        initial = (queue, self._threads, life)
+        start = _Start(queue, self._threads, pickle.dumps(function))
         try:
-            with ProcessPoolExecutor(self._processes, context, _start, initial) as pool:
-                try:
-                    with _without_main():
-                        futures = [pool.submit(partial(_work, function), job) for job in jobs]
-                    return [future.result() for future in futures]
-                except BrokenProcessPool:
-                    raise  # the pool ends the jobs itself, and hangs where some are cancelled meanwhile
-                except KeyboardInterrupt:
-                    hold.close()
-                    raise
-                except BaseException:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise
-        except BrokenProcessPool as error:
-            raise WorkerDiedError(
-                "a process of the run was ended from outside, perhaps for lack of memory; try "
-                "--workers 1 or a smaller --batch-size; what is finished is kept"
-            ) from error
+            with _without_main():
+                places = self._places[: desk.width]
+                workers: list[_Process[Job, Result]] = [_Process(place, start) for place in places]
+            dispatch(workers, desk)
         finally:
-            hold.close()
-            life.close()
             queue.put(None)
             relay.join(timeout=5)
 
@@ -83,18 +71,59 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _start(queue: "Queue[Message | None]", threads: int | None, life: Connection) -> None:
-    """Prepare a process: its share of the processors, its way to report, and its end with the parent.
+@dataclass(frozen=True)
+class _Start:
+    """What a process is told when it starts.
 
-    The parent alone holds the other end of ``life``: that is closed when it stops, and by the system when it
-    is killed. (An event would not do: setting it waits for all who wait for it, also for those killed.)
+    Attributes:
+        queue: Where it reports.
+        threads: Of torch; None: torch is not needed.
+        function: What does its jobs, pickled.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent tells them
-    if threads is not None:
-        import torch
 
-        torch.set_num_threads(threads)
-    _Relayed.queue = queue
+    queue: "Queue[Message | None]"
+    threads: int | None
+    function: bytes
+
+
+class _Process(Worker[Job, Result]):
+    """A process as a worker."""
+
+    def __init__(self, place: Place, start: _Start) -> None:
+        self.place = place
+        # the process watches one end and holds no other: when this process stops, that is closed, and by the
+        # system when it is killed. (An event would not do: setting it waits for all who wait for it, also for
+        # those killed.)
+        self._life, self._hold = _CONTEXT.Pipe(duplex=False)
+        self._pool = ProcessPoolExecutor(1, _CONTEXT, _started, (start, self._life))
+        self._pool.submit(os.getpid)  # starts it
+        self._busy = False
+
+    def do(self, job: Job) -> Result:
+        """What the process makes of the job; raises WorkerDiedError where it ends before."""
+        self._busy = True
+        try:
+            found: Result = self._pool.submit(_do, job).result()
+        except BrokenProcessPool as error:
+            raise WorkerDiedError(
+                "a process of the run was ended from outside, perhaps for lack of memory; try "
+                "--workers 1 or a smaller --batch-size; what is finished is kept"
+            ) from error
+        self._busy = False
+        return found
+
+    def end(self) -> None:
+        """The process ends, whatever it does; one that does nothing has sent its last report before."""
+        if self._busy:
+            self._hold.close()
+        self._pool.shutdown()
+        self._hold.close()
+        self._life.close()
+
+
+def _started(start: _Start, life: Connection) -> None:
+    """Prepare a process: its share of the processors, its way to report, and its end with the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent tells them
 
     def watch() -> None:
         with suppress(EOFError, OSError):
@@ -102,44 +131,27 @@ def _start(queue: "Queue[Message | None]", threads: int | None, life: Connection
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+    if start.threads is not None:
+        import torch
+
+        torch.set_num_threads(start.threads)
+    _Own.function = pickle.loads(start.function)  # noqa: S301  # the parent's
+    _Own.report = Relayed(start.queue.put, os.getpid())
 
 
-def _work(function: Callable[[Work, Reporter], Result], job: Work) -> Result:
-    return function(job, _Relayed())
+class _Own:
+    """What a process has of its own."""
+
+    function: ClassVar[Function[Any, Any]]
+    report: ClassVar[Relayed]
 
 
-class _Relayed:
-    """Reports to the parent process."""
-
-    queue: "Queue[Message | None]"
-    _numbers = count()
-
-    @contextmanager
-    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
-        """A stage, shown by the parent."""
-        key = os.getpid(), next(self._numbers)
-        self.queue.put(("start", key, (title, total, unit)))
-        try:
-            yield lambda amount: self.queue.put(("advance", key, amount))
-        finally:
-            self.queue.put(("stop", key, None))
-
-    def say(self, line: str) -> None:
-        """A line, printed by the parent."""
-        self.queue.put(("say", (os.getpid(), 0), line))
+def _do(job: object) -> Any:  # noqa: ANN401  # what the function gives
+    return _Own.function(job, _Own.report)
 
 
 def _relay(queue: "Queue[Message | None]", report: Reporter) -> None:
     """Do in this process what the others report, until None comes."""
-    open_bars: dict[tuple[int, int], tuple[AbstractContextManager[Advance], Advance]] = {}
+    here = Listening(report)
     while (message := queue.get()) is not None:
-        kind, key, content = message
-        if kind == "start":
-            bar = report.bar(*content)  # type: ignore[misc]
-            open_bars[key] = bar, bar.__enter__()
-        elif kind == "advance":
-            open_bars[key][1](content)  # type: ignore[arg-type]
-        elif kind == "stop":
-            open_bars.pop(key)[0].__exit__(None, None, None)
-        else:
-            report.say(str(content))
+        here.hear(message)

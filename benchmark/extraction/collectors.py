@@ -10,7 +10,7 @@ from torch import Tensor
 from benchmark.extraction.loading import Batch, Member
 from benchmark.extraction.memory import is_out_of_memory
 from benchmark.extraction.transfer import to_host
-from tasks.base import FINITE, Group, MeasuredProblem, Measurer, Part, Source
+from tasks.base import FINITE, Group, MeasuredProblem, Measurer, Part, Settling, Source
 from zoo.errors import InputError
 from zoo.features import LayerFeatures, Shown
 from zoo.spec import Layer
@@ -175,12 +175,15 @@ class MeasuredCollector:
         every: dict[Layer, dict[str, Tensor]] = {layer: {} for layer in self._measured}
         for (layer, name), array in to_host(kept).items():
             every[layer][name] = array
-        found: dict[str, Tensor] = {}
         for layer, arrays in every.items():
             if not arrays.pop(FINITE, torch.tensor(True)).all():
                 self._failed.setdefault((group, layer), NOT_FINITE)
-            reason = self._failed.pop((group, layer), "")
-            found |= _named(group, layer, _reason(reason) if reason else arrays)
+        reasons = {layer: self._failed.pop((group, layer), "") for layer in every}
+        measured = {layer: arrays for layer, arrays in every.items() if not reasons[layer]}
+        settled = measurer.settle(measured) if isinstance(measurer, Settling) else measured
+        found: dict[str, Tensor] = {}
+        for layer, reason in reasons.items():
+            found |= _named(group, layer, _reason(reason) if reason else settled[layer])
         return found
 
     @contextmanager

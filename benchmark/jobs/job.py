@@ -1,9 +1,10 @@
 """What an engine carries out: jobs, frozen and small, whatever the size of the data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
@@ -110,6 +111,9 @@ class ScoreJob:
         return _kept(self, self.fingerprint, self.setup.spec.name, beside=("items", "arrays", "examples"))
 
 
+AnyJob = TypeVar("AnyJob", Job, ScoreJob)
+
+
 @dataclass(frozen=True)
 class Pair:
     """Two backbones of a comparison, which may be one and the same."""
@@ -162,3 +166,11 @@ class BackboneJobs:
     passes: tuple[Job, ...]
     questions: tuple[ScoreJob, ...]
     scores: tuple[ScoreJob, ...]
+
+    def with_setup(self, setup: Setup) -> "BackboneJobs":
+        """The same on another device, or otherwise told."""
+
+        def told(jobs: tuple[AnyJob, ...]) -> tuple[AnyJob, ...]:
+            return tuple(replace(job, setup=setup) for job in jobs)
+
+        return BackboneJobs(setup, told(self.passes), told(self.questions), told(self.scores))

@@ -26,7 +26,7 @@ ATTENTION_BYTES = 1 << 29
 
 @dataclass(frozen=True)
 class Passed:
-    """What the passes of a backbone did.
+    """What passes, questions or scores of a backbone did.
 
     Attributes:
         images: Images that went through it.
@@ -43,7 +43,11 @@ class Passed:
 
 def run_passes(plan: Plan, jobs: Sequence[Job], loaded: "Loaded", report: Reporter) -> Passed:
     """Carry out the jobs of one backbone, which is loaded when it is first needed."""
-    done = [run_job(plan, job, loaded, report) for job in jobs]
+    return together([run_job(plan, job, loaded, report) for job in jobs])
+
+
+def together(done: Sequence[Passed]) -> Passed:
+    """What parts of the work of one backbone did, as one."""
     return Passed(
         sum(one.images for one in done),
         tuple(line for one in done for line in one.unreadable),
@@ -53,18 +57,11 @@ def run_passes(plan: Plan, jobs: Sequence[Job], loaded: "Loaded", report: Report
     )
 
 
-def images_left(plan: Plan, jobs: Sequence[Job]) -> int:
-    """Images of the shards that jobs still miss."""
-    return sum(
-        plan.pass_over(job.source).source.shard_images(shard) for job in jobs for shard in _missing(plan, job)
-    )
-
-
-def _missing(plan: Plan, job: Job) -> set[int]:
-    """Shards that a listener of a job misses."""
+def missing_shards(plan: Plan, job: Job) -> list[int]:
+    """Shards that a listener of a job misses, in order."""
     count = plan.pass_over(job.source).source.shards
     folders = job.listeners.values()
-    return set().union(*({*Shards.open(folder, count).missing} & {*job.shards} for folder in folders))
+    return sorted(set().union(*({*Shards.open(folder, count).missing} & {*job.shards} for folder in folders)))
 
 
 def run_job(plan: Plan, job: Job, loaded: "Loaded", report: Reporter) -> Passed:
@@ -145,7 +142,7 @@ class Loaded:
     """The backbone of a setup, loaded when it is first needed; one that cannot be loaded is tried once."""
 
     def __init__(self, setup: Setup) -> None:
-        self._setup = setup
+        self.setup = setup
         self._backbone: Backbone | None = None
         self._error: Exception | None = None
 
@@ -155,7 +152,7 @@ class Loaded:
             raise self._error
         if self._backbone is None:
             try:
-                self._backbone = load_backbone(self._setup)
+                self._backbone = load_backbone(self.setup)
             except Exception as error:
                 self._error = error
                 raise

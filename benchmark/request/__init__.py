@@ -4,6 +4,6 @@ The command line and ``benchmark.run`` are made from it.
 """
 
 from benchmark.request.parsers import default_cache, default_workers
-from benchmark.request.request import Dtype, Request, StoreDtype
+from benchmark.request.request import ELSEWHERE, Dtype, Request, StoreDtype
 
-__all__ = ["Dtype", "Request", "StoreDtype", "default_cache", "default_workers"]
+__all__ = ["ELSEWHERE", "Dtype", "Request", "StoreDtype", "default_cache", "default_workers"]

@@ -189,6 +189,12 @@ def names(value: str | Path | Sequence[str | Path], option: Of) -> tuple[str, ..
     return tuple(text(str(one) if isinstance(one, Path) else one, option) for one in value)
 
 
+def listed(value: str | Sequence[str], option: Of) -> tuple[str, ...]:
+    """Words; text may have commas between them."""
+    found = tuple(part.strip() for one in names(value, option) for part in one.split(","))
+    return tuple(text(part, option) for part in found)
+
+
 def taps(value: str | Sequence[str], option: Of) -> tuple[Tap, ...]:
     """Taps, each once in the order of `TAPS`; text has commas between them."""
     chosen = _parts(value, option)

@@ -11,6 +11,7 @@ from zoo.spec import Tap
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 StoreDtype = Literal["float32", "float16"]
+EngineChoice = Literal["auto", "local", "processes", "ray"]
 InterpolationChoice = Literal["auto", "huggingface", "dino", "timm"]
 """``auto``, or a rule of `zoo.load.positions`."""
 
@@ -22,6 +23,9 @@ LABELS = (
     "CSV file of the classes of --images DIR: columns file and label (and split), files relative to DIR; "
     "none: folders are no classes."
 )
+
+ELSEWHERE = ("devices", "engine", "address")
+"""Options of a run alone: where its pieces are carried out."""
 
 Names = str | Path | Sequence[str | Path]
 Texts = str | Sequence[str]
@@ -87,6 +91,22 @@ class Request:
         shown="below the user's cache folder",
     )
     device: Option[str, str] = Option("auto", "auto, cpu, cuda or cuda:N.", parsers.text)
+    devices: Option[Texts, tuple[str, ...]] = Option(
+        (),
+        "Several devices, a process each: cuda:0,cuda:1, or all for every GPU of this machine.",
+        parsers.listed,
+        several=True,
+        shown="that of --device alone",
+    )
+    engine: Option[EngineChoice, EngineChoice] = Option(
+        "auto",
+        "Who computes: this process, processes of this machine, or a Ray cluster; auto: what suits.",
+        parsers.choice,
+        choices=get_args(EngineChoice),
+    )
+    address: Option[str | None, str | None] = Option(
+        None, "Of --engine ray: an existing cluster, HOST:PORT.", parsers.text, shown="one on this machine"
+    )
     dtype: Option[Dtype, Dtype] = Option(
         "float32", "Dtype of the forward pass.", parsers.choice, choices=get_args(Dtype)
     )

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from leaderboards.choices.kept import once
 from leaderboards.choices.selection import COLUMN, backbones_of, best_rows, columns_of, score_rows
 
 BEST = [
@@ -24,11 +25,16 @@ def best_layers(records: pd.DataFrame) -> pd.DataFrame:
         Columns `BEST`, in the order of the tables.
     """
     rows = score_rows(records)
+    return once(rows, "best layers", lambda: _best_layers(rows))
+
+
+def _best_layers(rows: pd.DataFrame) -> pd.DataFrame:
+    """The best layers of some scores."""
     best = best_rows(rows[rows["primary"].astype(bool) & (rows["metric"] != "")])
-    ranks = {backbone.name: rank for rank, backbone in enumerate(backbones_of(records))}
+    ranks = {backbone.name: rank for rank, backbone in enumerate(backbones_of(rows))}
     places = {
         (one.task, one.dataset, one.protocol, one.data, one.metric): place
-        for place, one in enumerate(columns_of(records))
+        for place, one in enumerate(columns_of(rows))
     }
     keys = best[COLUMN].itertuples(index=False, name=None)
     order = [

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from leaderboards.choices.kept import once
 from leaderboards.choices.selection import Column, best_rows, candidates, is_floor, pooled, score_rows
 
 
@@ -32,7 +33,13 @@ def choices(records: pd.DataFrame, column: Column) -> dict[str, Choice]:
         records: Columns of `Record`, in any order; `Record.chosen` and `Record.held_out` say what was chosen.
         column: Task, dataset, protocol and metric.
     """
-    rows = primary_candidates(records, column)
+    rows = column.rows(score_rows(records))
+    return once(rows, ("choices", column.key), lambda: _choices(rows, column))
+
+
+def _choices(rows: pd.DataFrame, column: Column) -> dict[str, Choice]:
+    """The choices by the rows of a column."""
+    rows = primary_candidates(rows, column)
     top = best_rows(rows)
     best = dict(zip(top["backbone"], top["value"].astype(float), strict=True))
     blocks: dict[str, list[tuple[float, int, float]]] = {}

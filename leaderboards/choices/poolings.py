@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from leaderboards.choices.kept import once
 from leaderboards.choices.selection import (
     Column,
     best_rows,
@@ -39,8 +40,12 @@ def better_poolings(records: pd.DataFrame, column: Column) -> dict[str, Better]:
         records: Columns of `Record`, in any order.
         column: Task, dataset, protocol and metric.
     """
-    rows = score_rows(records)
-    rows = column.rows(rows)
+    rows = column.rows(score_rows(records))
+    return once(rows, ("better poolings", column.key), lambda: _better(rows, column))
+
+
+def _better(rows: pd.DataFrame, column: Column) -> dict[str, Better]:
+    """The better poolings by the rows of a column."""
     rows = rows[(rows["metric"] == column.metric) & ~is_floor(rows)]
     best = best_rows(pooled(rows, column))
     shown = dict(zip(best["backbone"], best["value"], strict=True))

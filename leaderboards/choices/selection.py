@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from leaderboards.choices.kept import is_kept, keep, once
 from leaderboards.display import COMPARISON_TASK, metric_rank, pooling_rank, task_display, task_rank
 from zoo.spec import FAMILIES
 
@@ -84,14 +85,29 @@ class Column:
 
     def rows(self, records: pd.DataFrame) -> pd.DataFrame:
         """The records of its task, dataset, data and protocol, all metrics."""
-        for name, wanted in zip(COLUMN[:4], (self.task, self.dataset, self.protocol, self.data), strict=True):
-            same = (records[name] == wanted).to_numpy(bool)
-            records = records if same.all() else records[same]  # each time there is less to look through
-        return records
+        wanted = (self.task, self.dataset, self.protocol, self.data)
+        part = once(records, ("rows", wanted), lambda: _part(records, wanted))
+        return records if part is None else part
+
+
+def _part(records: pd.DataFrame, wanted: tuple[str, ...]) -> pd.DataFrame | None:
+    """The records with some task, dataset, protocol and data; None where all have them."""
+    part = records
+    for name, value in zip(COLUMN[:4], wanted, strict=True):
+        same = part[name].to_numpy(object) == value
+        part = part if same.all() else part[same]  # each time there is less to look through
+    if part is records:
+        return None
+    return keep(part) if is_kept(records) else part
 
 
 def backbones_of(records: pd.DataFrame) -> tuple[BoardBackbone, ...]:
     """All backbones of some records in the order of the tables, the random floor last."""
+    return once(records, "backbones", lambda: _backbones(records))
+
+
+def _backbones(records: pd.DataFrame) -> tuple[BoardBackbone, ...]:
+    """The backbones of some records."""
     found: dict[str, BoardBackbone] = {}
     for name, family, trained, depth in _distinct(records, ["backbone", "family", "trained", "depth"]):
         known = found.get(name)
@@ -150,9 +166,12 @@ def _distinct(records: pd.DataFrame, columns: list[str]) -> list[tuple[Any, ...]
 
 def score_rows(records: pd.DataFrame) -> pd.DataFrame:
     """The records that are scores of one layer: no comparisons, no analyses, no single heads."""
+    if is_kept(records):
+        return records
     scores = (records["other"] == "") & (records["task"] != COMPARISON_TASK)
     scores &= (records["head"] == -1) & ~is_analysis(records)
-    return newest(records if scores.all() else records[scores])
+    found = newest(records if scores.all() else records[scores])
+    return found if found is records else keep(found)
 
 
 def pair_rows(pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> pd.DataFrame:
@@ -172,6 +191,11 @@ def pair_rows(pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> pd.Dat
 def columns_of(records: pd.DataFrame) -> tuple[Column, ...]:
     """The leaderboard's columns in order: one for each primary metric of a task, dataset and protocol."""
     rows = score_rows(records)
+    return once(rows, "columns", lambda: _columns(rows))
+
+
+def _columns(rows: pd.DataFrame) -> tuple[Column, ...]:
+    """The columns of some scores."""
     rows = rows[rows["primary"].astype(bool) & (rows["metric"] != "")]
     keys = sorted(
         _distinct(rows, COLUMN),
@@ -213,6 +237,11 @@ def _column(rows: pd.DataFrame, keys: list[tuple[str, ...]], key: tuple[str, ...
 def primary_poolings(rows: pd.DataFrame, column: Column) -> dict[str, str]:
     """For each backbone the pooling that the leaderboard takes in a column."""
     shown = column.rows(rows)
+    return once(shown, ("primary poolings", column.key), lambda: _primary_poolings(shown, column))
+
+
+def _primary_poolings(shown: pd.DataFrame, column: Column) -> dict[str, str]:
+    """The poolings of a column's primary scores by backbone."""
     shown = shown[shown["primary"].astype(bool) & (shown["metric"] == column.metric)]
     return dict(zip(shown["backbone"], shown["pooling"], strict=True))
 
@@ -246,6 +275,11 @@ def half_widths(rows: pd.DataFrame) -> "pd.Series[float]":
 def pooled(rows: pd.DataFrame, column: Column, pooling: str | None = None) -> pd.DataFrame:
     """A column's rows, all metrics, in one pooling; without one, in each backbone's primary pooling."""
     shown = column.rows(rows)
+    return once(shown, ("pooled", column.key, pooling), lambda: _pooled(shown, column, pooling))
+
+
+def _pooled(shown: pd.DataFrame, column: Column, pooling: str | None) -> pd.DataFrame:
+    """Those of a column's rows that are in one pooling, or in the primary ones."""
     if pooling is not None:
         return shown[shown["pooling"] == pooling]
-    return shown[shown["pooling"] == shown["backbone"].map(primary_poolings(rows, column))]
+    return shown[shown["pooling"] == shown["backbone"].map(primary_poolings(shown, column))]

@@ -43,8 +43,13 @@ def twin_blocks(records: pd.DataFrame, recipes: tuple[Recipe, ...] = RECIPES) ->
 
 def same_layers(rows: pd.DataFrame, recipe: Recipe) -> dict[str, tuple[LayerMatch, ...]]:
     """For each other training in words, how alike its blocks are to the reference's."""
+    there = {*rows["backbone"].tolist(), *rows["other"].tolist()}
+    if recipe.reference not in there:
+        return {}
     found = {
-        f"{name} ({change})": matches(rows, recipe.reference, name) for name, change in recipe.members if name
+        f"{name} ({change})": matches(rows, recipe.reference, name)
+        for name, change in recipe.members
+        if name in there
     }
     return {label: each for label, each in found.items() if each}
 

@@ -48,6 +48,9 @@ def to_rgb(image: Image.Image) -> Image.Image:
     if image.mode == "P" and isinstance(image.info.get("transparency"), bytes):
         # The same colours, without Pillow's warning that alpha is lost.
         image = image.convert("RGBA")
+    if image.mode == "RGB":  # converting would copy it
+        image.load()
+        return image
     return image.convert("RGB")
 
 

@@ -10,7 +10,7 @@ from tasks.datasets.base import Classification, Sample
 from tasks.examples.draw import Predicted, by_key, drawn
 from tasks.labelled import Labelled
 from tasks.metrics.arrays import Integers
-from tasks.metrics.neighbours import Neighbours
+from tasks.metrics.search import Neighbours
 
 QUERIES = 16
 """Queries whose predictions are kept, the classes in turn."""

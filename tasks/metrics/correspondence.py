@@ -1,12 +1,11 @@
 """Semantic correspondence: keypoints of one image found in another by the similarity of tokens, and PCK.
 
-Points are x before y in pixels of the view, measured from its upper left edge: pixel i spans [i, i + 1) and
-the centre of token i is (i + 0.5) * stride. Between token centres features are bilinear, beyond the outermost
-ones constant. Bilinear upsampling commutes with the inner product, so similarity maps are upsampled, never
-features.
+Points are as in `tasks.metrics.bilinear`. Bilinear upsampling commutes with the inner product, so similarity
+maps are upsampled, never features.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +15,19 @@ from torch import Tensor
 from torch.nn import functional
 
 from tasks.metrics.arrays import SHORTEST
+from tasks.metrics.bilinear import (
+    Box,
+    Places,
+    official_pixels,
+    official_places,
+    official_search,
+    point_places,
+    sampled,
+    searched_places,
+)
 
-Box = tuple[float, float, float, float]
+SIMILARITIES_CPU = 1 << 20  # similarities held at a time: few enough to stay in a processor's cache
+SIMILARITIES_GPU = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +36,61 @@ class Target:
 
     Attributes:
         tokens: [... height width dim] of length 1.
-        inverse_norm: [... rows columns] one over the length of the upsampled token at each searched pixel.
+        inverse_norm: [... rows columns] one over the length of the upsampled token at each searched pixel;
+            None where upsampled tokens are not scaled again.
         rows: [rows height] bilinear weights of the searched pixels' rows.
         columns: [columns width] the same of their columns.
         corner: Column and row of the first searched pixel.
     """
 
     tokens: Tensor
-    inverse_norm: Tensor
+    inverse_norm: Tensor | None
     rows: Tensor
     columns: Tensor
     corner: tuple[int, int]
+
+
+def searchable(tokens: Tensor, searched: Places, scaled: bool) -> Target:
+    """A target image, ready to be searched; values are not looked at.
+
+    Args:
+        tokens: [... height width dim] of length 1.
+        searched: Of ``searched_places``, on their device.
+        scaled: Whether upsampled tokens are scaled to length 1 again.
+    """
+    inverse = None
+    if scaled:
+        norm = _norm(tokens, searched.rows, searched.columns)
+        inverse = norm.clamp_min(SHORTEST).reciprocal().to(tokens)
+    return Target(tokens, inverse, searched.rows.to(tokens), searched.columns.to(tokens), searched.corner)
+
+
+def best_pixels(vectors: Sequence[Tensor], target: Target) -> Tensor:
+    """Pixel of the highest inner product with each vector: [... n 2] whole numbers x, y, int64.
+
+    Values are not looked at. Ties go to the lowest row, then to the lowest column. Memory is bounded: so many
+    vectors are matched at once as `SIMILARITIES_CPU` and `SIMILARITIES_GPU` say.
+
+    Args:
+        vectors: Vectors [... some dim] with the target's leading dimensions, n together; each tensor is one
+            product with the tokens, as the last bits of a product may depend on its size.
+        target: Of ``searchable``, for all vectors.
+    """
+    tokens = target.tokens.flatten(-3, -2).mT
+    products = torch.cat([some @ tokens for some in vectors], dim=-2)
+    most = SIMILARITIES_CPU if products.is_cpu else SIMILARITIES_GPU
+    maps = math.prod(products.shape[:-2]) * len(target.rows) * len(target.columns)
+    found = []
+    products = products.view(*products.shape[:-1], *target.tokens.shape[-3:-1])
+    for small in torch.split(products, max(1, most // maps), dim=-3):
+        similarity = torch.matmul(target.rows, torch.matmul(small, target.columns.T))
+        if target.inverse_norm is not None:
+            similarity *= target.inverse_norm[..., None, :, :]
+        found.append(_argmax(similarity))
+    pixels = torch.cat(found, dim=-2)
+    for axis, first in enumerate(target.corner):
+        pixels[..., axis] += first
+    return pixels
 
 
 def sample_points(grid: Tensor, points_xy: Tensor, stride: float) -> Tensor:
@@ -53,16 +107,10 @@ def sample_points(grid: Tensor, points_xy: Tensor, stride: float) -> Tensor:
     if grid.ndim < 3 or 0 in grid.shape or points_xy.ndim != 2 or points_xy.shape[-1] != 2:
         found = f"{tuple(grid.shape)} and {tuple(points_xy.shape)}"
         raise ValueError(f"expected a grid [... height width dim] and points [n 2], found {found}")
-    if not stride > 0:
-        raise ValueError(f"the stride must be positive, found {stride}")
     if not bool(torch.isfinite(points_xy).all()):
         raise ValueError("points must not be NaN or infinite")
-    height, width = grid.shape[-3:-1]
-    points = points_xy.to(grid.device, torch.float64) / stride
-    columns = _weights(points[:, 0], width).to(grid)
-    rows = _weights(points[:, 1], height).to(grid)
-    weight = (rows[:, :, None] * columns[:, None, :]).flatten(1)
-    return weight @ grid.flatten(-3, -2)
+    places = point_places(points_xy.to(grid.device), (grid.shape[-3], grid.shape[-2]), stride)
+    return sampled(grid, places, [len(points_xy)])
 
 
 def prepare_target(grid: Tensor, side: int, content: Box | None = None) -> Target:
@@ -78,17 +126,8 @@ def prepare_target(grid: Tensor, side: int, content: Box | None = None) -> Targe
         ValueError: Wrong shape, a content box without a pixel, or a value that is NaN or infinite.
     """
     tokens = _unit(grid)
-    left, top, right, bottom = content or (0.0, 0.0, float(side), float(side))
-    columns, rows = _searched(left, right, side), _searched(top, bottom, side)
-    if not len(columns) or not len(rows):
-        raise ValueError(f"the content box {content} holds no pixel of a view of {side}")
-    height, width = tokens.shape[-3:-1]
-    across = _weights((columns + 0.5) * (width / side), width)
-    down = _weights((rows + 0.5) * (height / side), height)
-    norm = _norm(tokens, down.to(tokens.device), across.to(tokens.device))
-    inverse = norm.clamp_min(SHORTEST).reciprocal().to(tokens)
-    corner = (int(columns[0]), int(rows[0]))
-    return Target(tokens, inverse, down.to(tokens), across.to(tokens), corner)
+    size = (tokens.shape[-3], tokens.shape[-2])
+    return searchable(tokens, searched_places(side, size, content).on(tokens.device), scaled=True)
 
 
 def match(source_vectors: Tensor, target: Target) -> Tensor:
@@ -106,11 +145,7 @@ def match(source_vectors: Tensor, target: Target) -> Tensor:
     """
     vectors = _unit(source_vectors)
     _check_pair(vectors, target.tokens)
-    similarity = _upsample(vectors, target.tokens, target.rows, target.columns)
-    similarity *= target.inverse_norm[..., None, :, :]
-    column, row = _argmax(similarity)
-    pixel = torch.stack([column + target.corner[0], row + target.corner[1]], dim=-1)
-    return pixel.to(torch.float64) + 0.5
+    return best_pixels([vectors], target).to(torch.float64) + 0.5
 
 
 def match_official(source_grid: Tensor, target_grid: Tensor, points_xy: Tensor, side: int) -> Tensor:
@@ -135,15 +170,14 @@ def match_official(source_grid: Tensor, target_grid: Tensor, points_xy: Tensor, 
     if height != width or points_xy.ndim != 2 or points_xy.shape[-1] != 2:
         found = f"{tuple(source_grid.shape)} and {tuple(points_xy.shape)}"
         raise ValueError(f"expected a square grid of tokens and points [n 2], found {found}")
-    pixel = torch.stack([points_xy[:, 0].trunc(), points_xy[:, 1].round()], dim=-1)
+    pixel = official_pixels(points_xy)
     if not bool(((pixel >= 0) & (pixel < side)).all()):
         raise ValueError(f"a point falls on a pixel outside the view of {side}")
-    vectors = sample_points(_unit(source_grid), pixel.to(torch.float64) + 0.5, side / width)
-    tokens = _unit(target_grid)
+    places = official_places(points_xy.to(source_grid.device), (height, width), side)
+    vectors, tokens = sampled(_unit(source_grid), places, [len(points_xy)]), _unit(target_grid)
     _check_pair(vectors, tokens)
-    every = (torch.arange(side, dtype=torch.float64) + 0.5) / side
-    down, across = (_weights(every * length, length).to(tokens) for length in tokens.shape[-3:-1])
-    return torch.stack(_argmax(_upsample(vectors, tokens, down, across)), dim=-1)
+    search = official_search(side, (tokens.shape[-3], tokens.shape[-2])).on(tokens.device)
+    return best_pixels([vectors], searchable(tokens, search, scaled=False))
 
 
 def pck(
@@ -183,32 +217,6 @@ def _check_pair(vectors: Tensor, tokens: Tensor) -> None:
         raise ValueError(f"widths of source and target differ: {vectors.shape[-1]} and {tokens.shape[-1]}")
 
 
-def _searched(low: float, high: float, side: int) -> Tensor:
-    """Pixels along one axis with their centre in [low, high)."""
-    start, stop = max(0, math.ceil(low - 0.5)), min(side, math.ceil(high - 0.5))
-    return torch.arange(start, max(start, stop), dtype=torch.float64)
-
-
-def _weights(position: Tensor, cells: int) -> Tensor:
-    """Bilinear weights of positions measured in cells from the edge: [positions cells], float64.
-
-    The position is clamped to the outermost centres, so there one weight is exactly 1.
-    """
-    place = (position - 0.5).clamp(0, cells - 1)
-    lower = place.floor().clamp_max(max(cells - 2, 0))
-    share = place - lower
-    cell = torch.arange(cells, device=position.device)
-    weight = (cell == lower[:, None]) * (1 - share)[:, None]
-    return weight + (cell == (lower + 1)[:, None]) * share[:, None]
-
-
-def _upsample(vectors: Tensor, tokens: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """Inner products of vectors with upsampled tokens: [... n rows columns]."""
-    small = vectors @ tokens.flatten(-3, -2).mT
-    small = small.view(*small.shape[:-1], *tokens.shape[-3:-1])
-    return torch.matmul(rows, torch.matmul(small, columns.T))
-
-
 def _norm(tokens: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """Length of the upsampled tokens: [... rows columns], float64.
 
@@ -231,7 +239,12 @@ def _norm(tokens: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     return square.clamp_min(0).sqrt()
 
 
-def _argmax(similarity: Tensor) -> tuple[Tensor, Tensor]:
-    """Column and row of each map's maximum, the first in row-major order."""
-    best = similarity.flatten(-2).argmax(-1)
-    return best % similarity.shape[-1], best // similarity.shape[-1]
+def _argmax(similarity: Tensor) -> Tensor:
+    """Column and row of the maximum of maps [... rows columns], the first in row-major order: [... 2].
+
+    The maximum of each row comes first: an arg-max over whole maps is many times slower on a CPU.
+    """
+    row = similarity.amax(-1).argmax(-1)
+    place = row[..., None, None].expand(*row.shape, 1, similarity.shape[-1])
+    column = similarity.gather(-2, place).squeeze(-2).argmax(-1)
+    return torch.stack([column, row], dim=-1)

@@ -1,47 +1,30 @@
 """Exact nearest neighbours by cosine, and the weighted vote over them."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-import faiss
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from tasks.metrics.arrays import SHORTEST, Floats, Integers
+from tasks.metrics.search import Neighbours, Vectors, chunks, search
 
-Vectors = NDArray[np.float32]
-
-EXTRA = 16  # neighbours searched beyond k, so that ties at the k-th place are seen
-CHUNK_FLOATS = 1 << 24  # similarities or scores held at a time
-BANK_ROWS = 1 << 16  # bank rows a GPU compares at a time
 RANKED = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """Bank vectors most similar to each query, best first; ties by lower bank index.
-
-    Attributes:
-        similarity: [queries k] cosine in [-1, 1].
-        index: [queries k] position in the bank.
-    """
-
-    similarity: Vectors
-    index: Integers
 
 
 def nearest(bank: Vectors, queries: Vectors, k: int, *, device: torch.device | None = None) -> Neighbours:
     """The k bank vectors of highest cosine to each query, from one exact search.
 
     Equal bank vectors (also a bank of one repeated vector) and equal similarities are ordered by bank index,
-    also across the k-th place, so the result does not depend on how the search is blocked.
+    also across the k-th place, so the result does not depend on how the search is blocked. Large searches run
+    in faiss or torch, whichever is faster on this machine, and their candidates are compared in float64 and
+    rounded, so that the result does not depend on the choice, nor on the device.
 
     Args:
         bank: [n dim], any length of vector; a zero vector has cosine 0 with everything.
         queries: [m dim].
         k: Neighbours wanted; n of them come back where the bank is smaller.
-        device: Where torch searches; faiss searches on the CPU if None.
+        device: Where torch searches; the CPU if None.
 
     Raises:
         ValueError: Shapes do not fit, the bank is empty, k < 1, or a value is NaN or infinite.
@@ -50,9 +33,7 @@ def nearest(bank: Vectors, queries: Vectors, k: int, *, device: torch.device | N
     k = min(k, len(bank))
     unique, members = _collapse(_unit(bank))
     wanted, repeats = _collapse(_unit(queries))
-    depth = min(k, len(unique))
-    found = _search(unique, wanted, min(depth + EXTRA, len(unique)), device)
-    ordered = _settle(unique, wanted, found, depth)
+    ordered = search(unique, wanted, min(k, len(unique)), device)
     full = _expand(ordered, members, k)
     return Neighbours(full.similarity[repeats.group], full.index[repeats.group])
 
@@ -79,7 +60,7 @@ def vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, tempera
     _check_vote(neighbours, labels, k, classes, temperature)
     k = min(k, width)
     ranked = np.empty((len(neighbours.index), min(RANKED, classes)), dtype=np.int64)
-    for rows in _chunks(len(ranked), classes):
+    for rows in chunks(len(ranked), classes):
         similarity = neighbours.similarity[rows, :k].astype(np.float64)
         weight = np.exp((similarity - similarity.max(axis=1, keepdims=True)) / temperature)
         cell = labels[neighbours.index[rows, :k]] + classes * np.arange(len(weight))[:, None]
@@ -127,7 +108,7 @@ def _check(bank: Vectors, queries: Vectors, k: int) -> None:
     if k < 1:
         raise ValueError(f"expected k of at least 1, found {k}")
     for name, array in (("bank", bank), ("queries", queries)):
-        if not all(np.isfinite(array[rows]).all() for rows in _chunks(len(array), array.shape[1])):
+        if not all(np.isfinite(array[rows]).all() for rows in chunks(len(array), array.shape[1])):
             raise ValueError(f"the {name} must not hold NaN or infinite values")
 
 
@@ -143,16 +124,10 @@ def _check_vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, 
         raise ValueError(f"the temperature must be positive, found {temperature}")
 
 
-def _chunks(rows: int, width: int) -> Iterator[slice]:
-    """Slices of rows, each of a bounded number of values."""
-    step = max(1, CHUNK_FLOATS // max(width, 1))
-    return (slice(start, start + step) for start in range(0, rows, step))
-
-
 def _unit(vectors: Vectors) -> Vectors:
     """Rows of Euclidean length 1, float32, contiguous."""
     unit = np.empty(vectors.shape, dtype=np.float32)
-    for rows in _chunks(len(vectors), vectors.shape[1]):
+    for rows in chunks(len(vectors), vectors.shape[1]):
         part = vectors[rows].astype(np.float64)
         unit[rows] = part / np.maximum(np.sqrt(np.square(part).sum(axis=1, keepdims=True)), SHORTEST)
     return unit
@@ -168,7 +143,7 @@ def _collapse(unit: Vectors) -> tuple[Vectors, _Groups]:
     seen = [first.setdefault(hash(row.tobytes()), number) for number, row in enumerate(unit)]
     origin = np.asarray(seen, dtype=np.int64)
     repeated = np.flatnonzero(origin != np.arange(len(unit)))
-    for rows in _chunks(len(repeated), unit.shape[1]):
+    for rows in chunks(len(repeated), unit.shape[1]):
         part = repeated[rows]
         collided = part[(unit[part] != unit[origin[part]]).any(axis=1)]
         origin[collided] = collided  # a hash collision: the row stands for itself
@@ -177,53 +152,6 @@ def _collapse(unit: Vectors) -> tuple[Vectors, _Groups]:
     start = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(heads)))]).astype(np.int64)
     groups = _Groups(np.argsort(group, kind="stable").astype(np.int64), start, group)
     return (unit if len(heads) == len(unit) else unit[heads]), groups
-
-
-def _search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
-    """Inner-product search of unit vectors; ties in any order."""
-    if not len(queries):
-        return Neighbours(np.empty((0, k), np.float32), np.empty((0, k), np.int64))
-    if device is not None:
-        return _search_torch(bank, queries, k, device)
-    similarity, index = faiss.knn(queries, bank, k, metric=faiss.METRIC_INNER_PRODUCT)
-    return Neighbours(similarity, index)
-
-
-def _search_torch(bank: Vectors, queries: Vectors, k: int, device: torch.device) -> Neighbours:
-    """The same search by matrix products: chunks of queries against chunks of the bank, both bounded."""
-    parts: list[tuple[torch.Tensor, torch.Tensor]] = []
-    everything = torch.from_numpy(bank)
-    for rows in _chunks(len(queries), min(len(bank), BANK_ROWS)):
-        query = torch.from_numpy(queries[rows]).to(device)
-        value = torch.empty((len(query), 0), device=device)
-        place = torch.empty((len(query), 0), dtype=torch.int64, device=device)
-        for start in range(0, len(bank), BANK_ROWS):
-            chunk = everything[start : start + BANK_ROWS].to(device)
-            best, where = (query @ chunk.T).topk(min(k, len(chunk)), dim=1)
-            value, place = torch.cat([value, best], dim=1), torch.cat([place, where + start], dim=1)
-            value, kept = value.topk(min(k, value.shape[1]), dim=1)
-            place = place.gather(1, kept)
-        parts.append((value.cpu(), place.cpu()))
-    return Neighbours(
-        torch.cat([value for value, _ in parts]).numpy(), torch.cat([place for _, place in parts]).numpy()
-    )
-
-
-def _settle(bank: Vectors, queries: Vectors, found: Neighbours, k: int) -> Neighbours:
-    """The first k by (-similarity, index); queries with ties past what was found are looked at whole."""
-    order = np.lexsort((found.index, -found.similarity), axis=1)[:, :k]
-    similarity = np.take_along_axis(found.similarity, order, axis=1)
-    index = np.take_along_axis(found.index, order, axis=1)
-    if found.index.shape[1] < len(bank):
-        open_ended = np.flatnonzero(found.similarity[:, k - 1] == found.similarity[:, -1])
-        for rows in _chunks(len(open_ended), len(bank)):
-            part = open_ended[rows]
-            for query, row in zip(part, queries[part] @ bank.T, strict=True):
-                floor = np.partition(row, len(row) - k)[len(row) - k]
-                candidates = np.flatnonzero(row >= floor)
-                best = candidates[np.argsort(-row[candidates], kind="stable")[:k]]
-                similarity[query], index[query] = row[best], best
-    return Neighbours(similarity, index)
 
 
 def _expand(found: Neighbours, groups: _Groups, k: int) -> Neighbours:

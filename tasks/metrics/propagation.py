@@ -6,6 +6,7 @@ evaluation of Caron et al., Emerging Properties in Self-Supervised Vision Transf
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -16,7 +17,10 @@ from torch.nn import functional
 
 from tasks.metrics.arrays import VOID, Integers, Labels, Mask
 
-WHOLE = 512  # a grid of up to so many tokens is measured at once
+WHOLE = 512  # a grid of up to so many tokens is measured at once on a CPU
+WHOLE_GPU = (
+    2048  # and elsewhere: as in the paper's protocol and ours at 16 pixels a token, in 134 MB for 8 frames
+)
 TILE_CPU = (8, 16)  # query tokens measured together: large enough for fast products, small next to the window
 TILE_GPU = (16, 32)
 SIMILARITIES = 1 << 24  # similarities held at a time where there is no window
@@ -35,12 +39,13 @@ class _Tile:
     columns: slice
 
 
-class Propagator:
-    """Carries the label map of one layer from frame to frame.
+class Propagation:
+    """Carries the label map of one layer from frame to frame, and never asks for a value on the way.
 
     Sources of a frame are the first frame and the latest ones before it. A token's label is the mean of the
     sources' labels in its window, weighted by exp(cosine / temperature); only sources at least as similar as
-    the topk-th best of all frames together count, ties included.
+    the topk-th best of all frames together count, ties included. A token that is NaN or infinite makes the
+    labels of all tokens NaN that have it in their window; `Propagator` refuses it instead.
     """
 
     def __init__(
@@ -64,21 +69,23 @@ class Propagator:
             temperature: Of the weights, positive.
 
         Raises:
-            ValueError: Shapes do not fit, a number is out of range, or a value is NaN or infinite.
+            ValueError: Shapes do not fit, or a number is out of range.
         """
         _check_first(first_features, first_labels)
         if n_last_frames < 0 or topk < 1 or radius < 0 or not temperature > 0:
             found = f"{n_last_frames}, {topk}, {radius}, {temperature}"
             raise ValueError(f"n_last_frames, topk, radius or temperature is out of range: {found}")
+        self._look(first_features, "tokens")
+        self._look(first_labels, "the first labels")
         self._shape = first_features.shape
         self._frames, self._topk, self._temperature = 1 + n_last_frames, topk, temperature
         tokens = _tokens(first_features)
         height, width, _ = self._shape
         self._radius = radius or max(height, width)
         self._tiles = tuple(_tiles(height, width, self._radius, self._frames, tokens.is_cpu))
-        self._windows: dict[tuple[tuple[int, int, int], ...], Tensor | None] = {}
+        self._windows: dict[tuple[tuple[int, int, int], ...], Tensor] = {}
         self._bank = tokens[:, :, None].contiguous()
-        self._labels = first_labels.to(tokens)[:, :, None].contiguous()
+        self._labels = first_labels.to(tokens, non_blocking=True)[:, :, None].contiguous()
         self._oldest = 1
 
     @torch.no_grad()
@@ -89,11 +96,12 @@ class Propagator:
             features: [height width dim] tokens of the frame.
 
         Raises:
-            ValueError: Another shape than the first frame's, or a value is NaN or infinite.
+            ValueError: Another shape than the first frame's.
         """
         if features.shape != self._shape:
             found = f"{tuple(features.shape)} after {tuple(self._shape)}"
             raise ValueError(f"expected tokens of the first frame's shape, found {found}")
+        self._look(features, "tokens")
         tokens = _tokens(features).to(self._bank)
         soft = tokens.new_empty((*self._shape[:2], self._labels.shape[-1]))
         for tile in self._tiles:
@@ -102,30 +110,33 @@ class Propagator:
         self._remember(tokens, soft)
         return soft
 
+    def _look(self, values: Tensor, what: str) -> None:
+        """Look whether values are finite: here never, since the host would wait for them."""
+
     def _measure(self, tokens: Tensor, tile: _Tile) -> Tensor:
         """Label maps of a tile's queries: [queries channels]."""
         query = tokens[tile.top : tile.bottom, tile.left : tile.right].flatten(0, 1).T.contiguous()
         source = self._bank[tile.rows, tile.columns]
         rows, columns, frames, _ = source.shape
         similarity = torch.bmm(source.flatten(1, 2), query.expand(rows, *query.shape))
-        window = self._window(tile, tokens)
-        if window is not None:
-            similarity.view(rows, columns, frames, -1).add_(window)
-        value, place = _best(similarity, self._topk + 1)
+        similarity = similarity.view(rows, columns, frames, -1)
+        outside = self._outside(tile, tokens)
+        value, place = _best(similarity, outside, self._topk + 1)
         kept = min(self._topk, len(value))
-        labels = self._labels[tile.rows, tile.columns].reshape(rows * columns * frames, -1)
+        labels = self._labels[tile.rows, tile.columns].flatten(0, 2)
         tied = (value[kept:] == value[kept - 1]) & value[kept:].isfinite()
-        if not value.is_cpu or bool(tied.any()):
-            weight = ((similarity - value[0]) / self._temperature).exp_()
-            weight = weight.mul_(similarity >= value[kept - 1]).flatten(0, 1)
+        if not value.is_cpu or bool(tied.any()):  # a device is not asked, which takes the way for ties
+            similarity += outside[:, :, None]
+            weight = (similarity - value[0]).div_(self._temperature).exp_()
+            weight = weight.mul_(similarity >= value[kept - 1]).flatten(0, 2)
             return (weight.T @ labels) / weight.sum(0)[:, None]
         weight = ((value[:kept] - value[0]) / self._temperature).softmax(0)
         return torch.einsum("kq,kqc->qc", weight, labels[place[:kept]])
 
-    def _window(self, tile: _Tile, like: Tensor) -> Tensor | None:
-        """What excludes sources outside a query's window when added: [rows columns 1 queries] of 0 and -inf.
+    def _outside(self, tile: _Tile, like: Tensor) -> Tensor:
+        """What excludes cells outside the queries' windows when added: 0 and -inf.
 
-        None where all of the tile's sources are inside all of its windows.
+        [rows columns queries].
         """
         shape = (tile.bottom - tile.top, tile.right - tile.left)
         key = (
@@ -133,13 +144,13 @@ class Propagator:
             (tile.columns.start - tile.left, tile.columns.stop - tile.left, shape[1]),
         )
         if key not in self._windows:
+            cells = partial(torch.arange, device=like.device)
             rows, columns = (
-                (torch.arange(start, stop)[:, None] - torch.arange(length)).abs() > self._radius
+                (cells(start, stop)[:, None] - cells(length)).abs() > self._radius
                 for start, stop, length in key
             )
-            outside = (rows[:, None, :, None] | columns[None, :, None, :]).flatten(2)[:, :, None]
-            window = torch.zeros(outside.shape, dtype=like.dtype).masked_fill_(outside, -torch.inf)
-            self._windows[key] = window.to(like.device) if bool(outside.any()) else None
+            outside = (rows[:, None, :, None] | columns[None, :, None, :]).flatten(2)
+            self._windows[key] = like.new_zeros(outside.shape).masked_fill_(outside, -torch.inf)
         return self._windows[key]
 
     def _remember(self, tokens: Tensor, soft: Tensor) -> None:
@@ -153,6 +164,14 @@ class Propagator:
         self._bank[:, :, self._oldest] = tokens
         self._labels[:, :, self._oldest] = soft
         self._oldest = self._oldest % (self._frames - 1) + 1
+
+
+class Propagator(Propagation):
+    """`Propagation` that raises ValueError where a token or a first label is NaN or infinite."""
+
+    def _look(self, values: Tensor, what: str) -> None:
+        if not bool(torch.isfinite(values).all()):
+            raise ValueError(f"{what} must not hold NaN or infinite values")
 
 
 def seed_labels(mask: Labels, grid: tuple[int, int], keep_vanished: bool) -> Tensor:
@@ -234,22 +253,17 @@ def _check_first(features: Tensor, labels: Tensor) -> None:
     if len(shape) != 3 or len(other) != 3 or other[:2] != shape[:2] or 0 in (*shape, *other):
         found = f"{shape} and {other}"
         raise ValueError(f"expected [height width dim] and [height width channels], found {found}")
-    if not bool(torch.isfinite(labels).all()):
-        raise ValueError("the first labels must not hold NaN or infinite values")
 
 
 def _tokens(features: Tensor) -> Tensor:
     """Tokens of length 1, at least float32."""
-    tokens = features if features.dtype == torch.float64 else features.float()
-    if not bool(torch.isfinite(tokens).all()):
-        raise ValueError("tokens must not hold NaN or infinite values")
-    return functional.normalize(tokens, dim=-1)
+    return functional.normalize(features if features.dtype == torch.float64 else features.float(), dim=-1)
 
 
 def _tiles(height: int, width: int, radius: int, frames: int, cpu: bool) -> Iterator[_Tile]:
     """Tiles that cover a grid row by row."""
     tall, wide = TILE_CPU if cpu else TILE_GPU
-    if height * width <= WHOLE:
+    if height * width <= (WHOLE if cpu else WHOLE_GPU):
         tall, wide = height, width
     elif 2 * radius >= max(height, width):
         tall, wide = max(1, SIMILARITIES // (frames * height * width * width)), width
@@ -261,21 +275,27 @@ def _tiles(height: int, width: int, radius: int, frames: int, cpu: bool) -> Iter
             yield _Tile(top, bottom, left, right, rows, columns)
 
 
-def _best(similarity: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def _best(similarity: Tensor, outside: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest values of each query, descending, and where they stand: [k queries] each.
 
-    The k largest values lie in the k columns of largest maxima, so only those are sorted.
+    The k largest values lie in the k cells of largest maxima over frames, and these in the k columns of
+    largest maxima over rows, so only few are sorted.
 
     Args:
-        similarity: [rows columns queries].
+        similarity: [rows columns frames queries].
+        outside: What excludes cells when added: [rows columns queries] of 0 and -inf.
         k: Values wanted; fewer come back where there are fewer.
     """
-    rows, columns, _ = similarity.shape
-    column = similarity.amax(0).topk(min(k, columns), dim=0).indices
-    candidates = similarity.gather(1, column.expand(rows, *column.shape)).flatten(0, 1)
-    value, place = candidates.topk(min(k, len(candidates)), dim=0)
-    row = place // len(column)
-    return value, row * columns + column.gather(0, place % len(column))
+    rows, columns, frames, _ = similarity.shape
+    highest = similarity.amax(2) + outside
+    column = highest.amax(0).topk(min(k, columns), dim=0).indices
+    among = highest.gather(1, column.expand(rows, *column.shape)).flatten(0, 1)
+    top, place = among.topk(min(k, len(among)), dim=0)
+    cell = place // len(column) * columns + column.gather(0, place % len(column))
+    candidates = similarity.flatten(0, 1).gather(0, cell[:, None].expand(-1, frames, -1))
+    candidates += torch.where(top == -torch.inf, top, 0)[:, None]
+    value, place = candidates.flatten(0, 1).topk(min(k, len(cell) * frames), dim=0)
+    return value, cell.gather(0, place // frames) * frames + place % frames
 
 
 def _nearest(ids: Labels, size: tuple[int, int]) -> Labels:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import ndimage
 
 from tasks.metrics.arrays import VOID, Floats, Labels, Mask
+from tasks.metrics.boundaries import PREDICTED, TRUE, Flags, both, compare_boundaries
 
 BINS = 4
 
@@ -56,8 +56,7 @@ def jaccard(prediction: Mask, truth: Mask) -> float:
         ValueError: Masks of different sizes.
     """
     _check_pair(prediction, truth)
-    union = np.count_nonzero(prediction | truth)
-    return np.count_nonzero(prediction & truth) / union if union else 1.0
+    return _jaccard(both(prediction, truth))
 
 
 def boundary_f(prediction: Mask, truth: Mask, threshold: float = TOLERANCE) -> float:
@@ -76,21 +75,12 @@ def boundary_f(prediction: Mask, truth: Mask, threshold: float = TOLERANCE) -> f
     _check_pair(prediction, truth)
     if threshold < 0:
         raise ValueError(f"the threshold must not be negative, found {threshold}")
-    return _boundary_f(prediction, truth, tolerance(prediction.shape, threshold))
+    return _boundary_f(both(prediction, truth), tolerance(prediction.shape, threshold))
 
 
 def tolerance(size: tuple[int, ...], threshold: float = TOLERANCE) -> int:
     """Radius in pixels within which boundaries of masks of that height and width match."""
     return math.floor(threshold) if threshold >= 1 else math.ceil(threshold * math.hypot(*size))
-
-
-def boundary(mask: Mask) -> Mask:
-    """Pixels of a mask [height width] that differ from the right, the lower or the lower right neighbour."""
-    edge = np.zeros_like(mask)
-    edge[:, :-1] = mask[:, :-1] ^ mask[:, 1:]
-    edge[:-1] |= mask[:-1] ^ mask[1:]
-    edge[:-1, :-1] |= mask[:-1, :-1] ^ mask[1:, 1:]
-    return edge
 
 
 def score_video(predictions: Sequence[Labels], truths: Sequence[Labels]) -> VideoScores:
@@ -172,73 +162,56 @@ def _without_void(truth: Labels) -> Labels:
     """A true label map with void as background."""
     if truth.ndim != 2 or truth.dtype != np.uint8:
         raise ValueError(f"expected true masks [height width] of uint8, found {truth.shape} {truth.dtype}")
-    return np.where(truth == VOID, np.uint8(0), truth) if truth.max(initial=0) == VOID else truth
+    return truth * (truth != VOID) if truth.max(initial=0) == VOID else truth
 
 
 def score_frame(prediction: Labels, truth: Labels, objects: int) -> tuple[Floats, Floats]:
     """J and F of each object in one frame: [objects] each."""
     radius = tolerance(truth.shape)
     j, f = np.ones(objects), np.ones(objects)
-    shown = _shown(prediction | truth)
+    shown = _shown(prediction, truth)
     prediction, truth = prediction[shown], truth[shown]
-    boxes = [ndimage.find_objects(mask, max_label=objects) for mask in (prediction, truth)]
-    for row, pair in enumerate(zip(*boxes, strict=True)):
-        found = [box for box in pair if box is not None]
-        if found:
-            rows, columns = (_wider([box[axis] for box in found], truth.shape[axis]) for axis in (0, 1))
-            predicted, true = prediction[rows, columns] == row + 1, truth[rows, columns] == row + 1
-            j[row], f[row] = jaccard(predicted, true), _boundary_f(predicted, true, radius)
+    for row in range(objects):
+        pair = both(prediction == row + 1, truth == row + 1)
+        if objects > 1:  # the only one is all that is shown
+            pair = pair[_shown(pair)]
+        if pair.size:
+            j[row], f[row] = _jaccard(pair), _boundary_f(pair, radius)
     return j, f
 
 
-def _shown(labels: Labels) -> Window:
-    """The box that holds all labels but background, one pixel wider where the image goes on."""
-    places = [np.flatnonzero(labels.max(axis=axis, initial=0)) for axis in (1, 0)]
-    if not len(places[0]):
-        return slice(0, 0), slice(0, 0)
-    rows, columns = (
-        _wider([slice(int(place[0]), int(place[-1]) + 1)], size)
-        for place, size in zip(places, labels.shape, strict=True)
-    )
+def _shown(*maps: Labels) -> Window:
+    """The box that holds all labels but background, one pixel wider where the image goes on.
+
+    With a pixel of background beside them, boundaries stay as they are.
+    """
+    rows = _extent(maps, 1)
+    columns = _extent([labels[rows] for labels in maps], 0)
     return rows, columns
 
 
-def _wider(spans: Sequence[slice], size: int) -> slice:
-    """What covers the spans and one pixel more where there is one, so that boundaries stay as they are."""
-    return slice(
-        max(0, min(span.start for span in spans) - 1), min(size, max(span.stop for span in spans) + 1)
+def _extent(maps: Sequence[Labels], across: int) -> slice:
+    """Lines of label maps that show more than background, and one more on each side where there is one."""
+    found = np.logical_or.reduce([labels.max(axis=across, initial=0) for labels in maps])
+    lines = np.flatnonzero(found)
+    return (
+        slice(max(0, int(lines[0]) - 1), min(len(found), int(lines[-1]) + 2)) if len(lines) else slice(0, 0)
     )
 
 
-def _boundary_f(prediction: Mask, truth: Mask, radius: int) -> float:
-    """F of two masks at a tolerance in pixels."""
-    predicted, true = boundary(prediction), boundary(truth)
-    counts = np.count_nonzero(predicted), np.count_nonzero(true)
-    if not all(counts):
-        return float(counts[0] == counts[1])
-    precision = _found(predicted, true, radius) / counts[0]
-    recall = _found(true, predicted, radius) / counts[1]
+def _jaccard(pair: Flags) -> float:
+    """Intersection over union of two masks as flags [height width]; 1 where both are empty."""
+    union = np.count_nonzero(pair)
+    return np.count_nonzero(pair == (PREDICTED | TRUE)) / union if union else 1.0
+
+
+def _boundary_f(pair: Flags, radius: int) -> float:
+    """F of two masks as flags [height width], at a tolerance in pixels."""
+    found = compare_boundaries(pair, radius)
+    if not found.predicted or not found.true:
+        return float(found.predicted == found.true)
+    precision, recall = found.predicted_found / found.predicted, found.true_found / found.true
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def _found(points: Mask, targets: Mask, radius: int) -> int:
-    """How many points have a target within a disk x² + y² <= radius².
-
-    Each row of the disk is an interval: running sums along the rows tell whether it holds a target. Rows are
-    taken from the middle outwards, each only for points without a target so far.
-    """
-    height, width = targets.shape
-    row, column = np.divmod(np.flatnonzero(points), width)
-    total = len(row)
-    running = np.zeros((height + 2 * radius, width + 1), dtype=np.int32)
-    np.cumsum(targets, axis=1, out=running[radius : radius + height, 1:])
-    for offset in sorted(range(-radius, radius + 1), key=abs):
-        reach = math.isqrt(radius * radius - offset * offset)
-        line = row + (radius + offset)
-        right = np.minimum(column + reach + 1, width)
-        missed = running[line, right] == running[line, np.maximum(column - reach, 0)]
-        row, column = row[missed], column[missed]
-    return total - len(row)
 
 
 def _mean_statistics(values: Sequence[Statistics]) -> Statistics:

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from tasks.metrics.arrays import Floats, Integers
-from tasks.metrics.neighbours import Vectors, nearest
+from tasks.metrics.neighbours import nearest
+from tasks.metrics.search import Vectors
 
 
 def other_neighbours(vectors: Vectors, k: int, device: torch.device | None = None) -> Integers:

@@ -84,6 +84,12 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
 
 
 @pytest.fixture
+def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of a test that reads no page write none: pages take longer than all else of a small run."""
+    monkeypatch.setattr("benchmark.api._pages", lambda *_: [])
+
+
+@pytest.fixture
 def new_place(tmp_path: Path) -> Callable[[], Path]:
     """Makes a place for a run that has nothing to go on from."""
     count = iter(range(100))

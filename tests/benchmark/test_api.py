@@ -94,6 +94,7 @@ def test_items_and_pages_are_written_and_nothing_else(whole: Whole) -> None:
     assert not list(whole.place.rglob(".*"))
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_a_second_run_computes_nothing(again: Path, data: Path, whole: Whole) -> None:
     kept = again / "out" / "records", again / "out" / "items", again / "cache"
     before = files(*kept)
@@ -119,6 +120,7 @@ def test_what_another_suite_has_run_stands_on_both_pages(again: Path, data: Path
     assert_same_records(first, whole.records)
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_vectors_serve_later_tasks_and_layers(new_place: Callable[[], Path], data: Path) -> None:
     place = new_place()
     run(place, ["mini-fs"], "knn", data=data, layers="1")
@@ -129,6 +131,7 @@ def test_vectors_serve_later_tasks_and_layers(new_place: Callable[[], Path], dat
     assert len(records[(records["task"] == "knn") & records["primary"]]) == 14
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_a_new_backbone_costs_its_own_passes_and_pairs(again: Path, data: Path) -> None:
     records, cache = again / "out" / "records", again / "cache"
     before = files(records, cache)
@@ -149,6 +152,7 @@ def test_a_new_backbone_costs_its_own_passes_and_pairs(again: Path, data: Path) 
     assert set(frame["backbone"]) == {*BACKBONES, "mini-random"}
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_other_layers_show_only_the_dense_sources_again(again: Path, data: Path) -> None:
     with Tally().watching() as tally:
         records = run(again, ["mini-fs"], "knn", "davis", data=data, layers="2")
@@ -157,6 +161,7 @@ def test_other_layers_show_only_the_dense_sources_again(again: Path, data: Path)
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip"])
+@pytest.mark.usefixtures("no_pages")
 def test_a_damaged_shard_is_found_and_redone(again: Path, data: Path, whole: Whole, damage: str) -> None:
     davis = sorted((again / "cache" / "features" / "mini-fs").glob("davis-2017-val.davis.*/*"))
     assert len(davis) == 2
@@ -176,6 +181,7 @@ def test_a_damaged_shard_is_found_and_redone(again: Path, data: Path, whole: Who
     }
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_lost_and_damaged_records_are_scored_again(again: Path, data: Path, whole: Whole) -> None:
     folder = again / "out" / "records"
     (folder / "mini-fs" / "knn.imagenet.standard.parquet").unlink()
@@ -194,6 +200,7 @@ def test_damaged_records_of_another_backbone_are_named(again: Path, data: Path) 
         run(again, ["mini-fs"], "knn", data=data)
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_a_changed_image_is_a_new_source(again: Path, own_data: Path) -> None:
     image = next((own_data / "DAVIS" / "JPEGImages" / "480p" / "sequence-0").iterdir())
     image.write_bytes(image.read_bytes() + b"\0")
@@ -202,6 +209,7 @@ def test_a_changed_image_is_a_new_source(again: Path, own_data: Path) -> None:
     assert {source for _, source in tally.rows} == {"davis-2017-val"}
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_a_failing_backbone_does_not_stop_the_others(again: Path, data: Path, tmp_path: Path) -> None:
     broken = reduce(find(["dino-b16"])[0], tmp_path / "broken").folder
     path = broken / "model.safetensors"
@@ -215,6 +223,7 @@ def test_a_failing_backbone_does_not_stop_the_others(again: Path, data: Path, tm
     assert set(records["backbone"]) == set(BACKBONES)
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_a_bug_in_a_task_leaves_the_rest_done(
     new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +246,7 @@ def test_a_bug_in_a_task_leaves_the_rest_done(
     assert set(records["task"]) == set(TASKS)
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_vectors_that_cannot_be_kept_fail_the_tasks_that_score_them(
     new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,6 +262,7 @@ def test_vectors_that_cannot_be_kept_fail_the_tasks_that_score_them(
     }
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_carry_out_tells_the_plan(whole: Whole, data: Path) -> None:
     request = Request(
         output=whole.place / "out",

@@ -14,6 +14,8 @@ from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import Tally, assert_same_records, files, run
 from zoo.registry import find
 
+pytestmark = pytest.mark.usefixtures("no_pages")
+
 KNN = scored_path(task_key("knn", "imagenet", "standard"), "mini-fs")
 DAVIS = scored_path(task_key("davis", "davis-2017-val", "standard"), "mini-resnet")
 

@@ -20,6 +20,8 @@ from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import Tally, assert_same_records, files, run
 from zoo.errors import InputError
 
+pytestmark = pytest.mark.usefixtures("no_pages")
+
 PAGE = Path(__file__).parents[2] / "docs" / "examples.md"
 PICTURED = {"knn", "retrieval", "davis", "spair", "cluster-image"}
 

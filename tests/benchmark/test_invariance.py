@@ -11,15 +11,18 @@ import pytest
 
 from benchmark import api as runner
 from benchmark.engines.local import LocalEngine
+from benchmark.jobs.pieces import Pieces
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import assert_same_records, run
 
+pytestmark = pytest.mark.usefixtures("no_pages")
 
-class Backwards(LocalEngine):
-    """Takes the backbones in the opposite order, as a faster device might."""
 
-    def map(self, function, jobs, report):  # type: ignore[no-untyped-def]
-        return super().map(function, jobs[::-1], report)[::-1]
+class Backwards(Pieces):
+    """Gives the backbones away in the opposite order, as a faster device might take them."""
+
+    def _choose(self, worker, waiting):  # type: ignore[no-untyped-def]
+        return super()._choose(worker, waiting[::-1])
 
 
 @pytest.fixture
@@ -70,7 +73,8 @@ def test_batches_threads_and_the_order_of_backbones(
     batch_size: int,
     workers: int,
 ) -> None:
-    monkeypatch.setattr(runner, "choose_engine", lambda *_: Backwards())
+    monkeypatch.setattr(runner, "find_engine", lambda *_: LocalEngine())
+    monkeypatch.setattr(runner, "Pieces", Backwards)
     records = run(new_place(), BACKBONES[::-1], data=data, batch_size=batch_size, workers=workers)
     assert_same_records(records, whole.records)
 

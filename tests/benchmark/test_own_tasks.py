@@ -89,6 +89,7 @@ def test_a_task_of_ones_own_may_not_take_a_name_of_the_registry(my_tasks: Path, 
         run(my_tasks, ["mini-fs"], BOTH[0], data=data)
 
 
+@pytest.mark.slow
 def test_other_processes_find_the_tasks_again(
     my_tasks: Path, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,6 +57,10 @@ EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("output", ("out",), "out", Path("out")),
     ("cache", ("cache",), Path("cache"), Path("cache")),
     ("device", ("cuda:1",), "cuda:1", "cuda:1"),
+    ("devices", ("cuda:0, cuda:1",), ["cuda:0", "cuda:1"], ("cuda:0", "cuda:1")),
+    ("devices", ("all",), "all", ("all",)),
+    ("engine", ("ray",), "ray", "ray"),
+    ("address", ("head:6379",), "head:6379", "head:6379"),
     ("dtype", ("bfloat16",), "bfloat16", "bfloat16"),
     ("store_dtype", ("float16",), "float16", "float16"),
     ("batch_size", ("3",), 3, 3),
@@ -83,6 +87,8 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     ("suite", "", "--suite takes a word; found ''"),
     ("data", "", "--data takes a path; found ''"),
     ("output", None, "--output takes a path; found None"),
+    ("devices", "cuda:0,", "--devices takes a word; found ''"),
+    ("engine", "dask", "--engine takes auto, local, processes or ray; found 'dask'"),
     ("dtype", "float64", "--dtype takes float32, bfloat16 or float16; found 'float64'"),
     ("store_dtype", None, "--store-dtype takes float32 or float16; found None"),
     ("batch_size", 0, "--batch-size takes a whole number of at least 1; found 0"),
@@ -242,7 +248,7 @@ def test_versions(capsys: pytest.CaptureFixture[str]) -> None:
     assert benchmark.__version__ == "0+source" or benchmark.__version__[0].isdigit()
 
 
-HEAVY = "{'torch', 'transformers', 'pandas', 'sklearn', 'numpy'} & set(sys.modules)"
+HEAVY = "{'torch', 'transformers', 'pandas', 'sklearn', 'numpy', 'ray'} & set(sys.modules)"
 
 
 def test_nothing_heavy_comes_before_the_first_line() -> None:

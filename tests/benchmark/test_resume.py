@@ -12,6 +12,8 @@ from leaderboards.records.record import read_records
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import QUICK, Tally, assert_same_records, environment, files, run, shards
 
+pytestmark = pytest.mark.slow
+
 SHARDS = 13
 """Files that a backbone's passes leave: vectors of six sources, seven shards of dense tasks."""
 

@@ -49,6 +49,7 @@ def test_every_tutorial_is_run() -> None:
     assert {path.stem for path in TUTORIALS.glob("*.md")} == {"photos", "method", "leaderboard"}
 
 
+@pytest.mark.slow
 def test_photos(capsys: Capture, folder: Path) -> None:
     made = fakes.write_fake_class_folders(folder / "photos", classes=2, images=14)
     for old, new in zip(sorted(made.iterdir()), ("cat", "dog"), strict=True):
@@ -60,6 +61,7 @@ def test_photos(capsys: Capture, folder: Path) -> None:
     assert [*(folder / "results" / "report").glob("*.html")]
 
 
+@pytest.mark.slow
 def test_method(capsys: Capture, folder: Path) -> None:
     said = follow(capsys, "method")
     assert "3 blocks" in said
@@ -67,6 +69,7 @@ def test_method(capsys: Capture, folder: Path) -> None:
     assert [*folder.rglob("*.svg")]
 
 
+@pytest.mark.slow
 def test_leaderboard(capsys: Capture, folder: Path) -> None:
     said = follow(capsys, "leaderboard")
     assert "mini-clip" in (folder / "results" / "tables" / "mini.md").read_text()

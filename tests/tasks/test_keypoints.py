@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import grid_sample, interpolate, normalize
 
-from tasks.base import Statistic
+from tasks.base import FINITE, Statistic
 from tasks.datasets.base import Coverage, KeypointPair, Keypoints
 from tasks.datasets.spair import SpairEntry, read_spair
 from tasks.keypoints import KeypointProblem
-from tasks.protocols import STANDARD
+from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_spair
 from tests.tasks.metrics import golden
@@ -271,11 +271,43 @@ def test_the_source_shows_the_images_of_each_category(tmp_path: Path) -> None:
     assert RULE.alphas == (0.1, 0.05, 0.01)
 
 
-def test_features_that_are_not_finite_are_refused() -> None:
+def test_features_that_are_not_finite_are_told() -> None:
     task, grids = random_problem(0), random_grids(0)
+    assert all(left[FINITE].all() for left in measured(task, {Layer(0): grids}, 2)[Layer(0)])
     grids[:, 0, 0, 0] = torch.nan
-    with pytest.raises(ValueError, match="NaN or infinite"):
-        measured(task, {Layer(0): grids}, 2)
+    assert not any(left[FINITE].all() for left in measured(task, {Layer(0): grids}, 2)[Layer(0)])
+
+
+@pytest.mark.parametrize("protocol", [STANDARD, PAPER])
+def test_the_host_never_waits(protocol: EvaluationProtocol) -> None:
+    """On the meta device, where every value that is asked for is an error."""
+    task = replace(random_problem(0), rule=replace(protocol.keypoints, draw=None))
+    (group, *_), layer = task.source.groups, Layer(0)
+    measurer = task.measure(group, protocol.keypoints.view)
+    for start in range(0, len(group.samples), 2):
+        positions = range(len(group.samples))[start : start + 2]
+        measurer.update(layer, positions, torch.zeros(len(positions), 7, 7, 5, device="meta"))
+    kept = measurer.finish(layer)
+    assert kept["error_box"].shape == (sum(len(one.source_points) for one in task.pairs[group.key]),)
+    assert {array.device.type for array in kept.values()} == {"meta"}
+
+
+def test_pairs_are_matched_alone_as_in_company() -> None:
+    """To the last bit, whatever else shares the source or the target, and however much is held at a time."""
+    task, grids = random_problem(2), random_grids(2)
+    together = measured(task, {Layer(0): grids}, 2)[Layer(0)]
+    for pairs, errors in zip(task.pairs.values(), together, strict=True):
+        alone = [replace(task, data=replace(task.data, pairs=(one,))) for one in pairs]
+        left = [measured(one, {Layer(0): grids}, 6)[Layer(0)][0]["error_box"] for one in alone]
+        np.testing.assert_array_equal(errors["error_box"], np.concatenate(left))
+
+
+def test_any_number_of_points_may_be_searched_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, grids = random_problem(3), random_grids(3)
+    expected = measured(task, {Layer(0): grids}, 2)[Layer(0)]
+    monkeypatch.setattr("tasks.metrics.correspondence.SIMILARITIES_CPU", 1)
+    for left, errors in zip(measured(task, {Layer(0): grids}, 2)[Layer(0)], expected, strict=True):
+        np.testing.assert_array_equal(left["error_box"], errors["error_box"])
 
 
 def test_half_precision_is_measured_in_float32() -> None:

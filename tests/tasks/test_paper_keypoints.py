@@ -12,6 +12,7 @@ from torch.nn.functional import interpolate, normalize
 
 from tasks.datasets.base import Coverage, KeypointPair, Keypoints
 from tasks.keypoints import KeypointProblem, PairDraw
+from tasks.metrics.bilinear import Places, official_places
 from tasks.protocols import PAPER
 from tests.benchmark.doubles import MemorySample
 from tests.tasks.test_keypoints import SIDE, letterboxed, measured, pair, random_grids, random_problem
@@ -142,11 +143,11 @@ def test_source_points_are_computed_in_single_precision(
     """Its scale and offset written out for torch's float32, as the released code has them."""
     seen: list[Tensor] = []
 
-    def spy(source: Tensor, target: Tensor, points: Tensor, side: int) -> Tensor:
+    def spy(points: Tensor, grid: tuple[int, int], side: int) -> Places:
         seen.append(points)
-        return torch.zeros(len(points), 2, dtype=torch.int64)
+        return official_places(points, grid, side)
 
-    monkeypatch.setattr("tasks.keypoints.match_official", spy)
+    monkeypatch.setattr("tasks.matching.official_places", spy)
     every = np.stack([np.arange(max(size)) % size[0], np.arange(max(size)) % size[1]], axis=1)
     points = every.astype(np.float64)
     measured(one_pair(points, size), {Layer(0): random_grids(0)}, 2, PAPER.keypoints.view)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from tasks.base import Group, Statistic
+from tasks.base import FINITE, Group, Measurer, Settling, Statistic
 from tasks.datasets.base import Coverage, Video, Videos
 from tasks.datasets.davis import DavisEntry, read_davis
 from tasks.datasets.davis_masks import read_mask, write_mask
@@ -62,7 +62,17 @@ def measured(
             live = grids[start : start + batch].clone()
             measurer.update(layer, positions, live)
             live.zero_()  # the activation is gone after the call
-    return {layer: {n: v.numpy() for n, v in measurer.finish(layer).items()} for layer in layers}
+    return finished(measurer, list(layers))
+
+
+def finished(measurer: Measurer[Tensor], layers: list[Layer]) -> dict[Layer, dict[str, NDArray[np.float64]]]:
+    """What is kept of a video; of a layer with features that were not finite, this alone."""
+    found = {layer: measurer.finish(layer) for layer in layers}
+    finite = {layer: bool(arrays.pop(FINITE).all()) for layer, arrays in found.items()}
+    assert isinstance(measurer, Settling)
+    kept = measurer.settle({layer: arrays for layer, arrays in found.items() if finite[layer]})
+    as_numpy = {layer: {n: v.numpy() for n, v in arrays.items()} for layer, arrays in kept.items()}
+    return {layer: as_numpy.get(layer, {FINITE: np.array(finite[layer])}) for layer in layers}
 
 
 def labels_of(video: Video) -> Masks:
@@ -145,12 +155,12 @@ def test_a_batch_longer_than_the_kept_annotations(tmp_path: Path) -> None:
     grids = torch.randn(67, 2, 19, 4, generator=torch.Generator().manual_seed(0))
     for layer in (Layer(0), Layer(1)):
         measurer.update(layer, range(67), grids)
-    first, again = (measurer.finish(layer)["J"] for layer in (Layer(0), Layer(1)))
+    first, again = (kept["J"] for kept in finished(measurer, [Layer(0), Layer(1)]).values())
     alone = task.measure(task.source.groups[0], WholeFrame(8, 4))
     for position in range(67):
         alone.update(Layer(0), [position], grids[position : position + 1])
     assert (first == again).all()
-    assert (first == alone.finish(Layer(0))["J"]).all()
+    assert (first == finished(alone, [Layer(0)])[Layer(0)]["J"]).all()
     assert first.shape == (2, 65)
 
 
@@ -270,7 +280,7 @@ def test_a_small_object_keeps_the_token_that_it_covers_most(tmp_path: Path, keep
     view = WholeFrame(32, 8)
     measurer = task.measure(task.source.groups[0], view)
     measurer.update(Layer(0), range(5), told(masks, (4, 6)))
-    left = {name: value.numpy() for name, value in measurer.finish(Layer(0)).items()}
+    left = finished(measurer, [Layer(0)])[Layer(0)]
     assert left["J"].shape == (2, 3)  # lost objects are empty masks, not absent ones
     assert (left["J"][0] > 0.7).all()
     assert (left["J"][1] > 0).all() == keep
@@ -290,15 +300,33 @@ def test_an_object_that_comes_later_is_ignored(tmp_path: Path) -> None:
     )
     still = [np.where(mask == 1, mask, np.uint8(0)) for mask in masks]
     measurer.update(Layer(0), range(4), told(still, (4, 6)))
-    assert measurer.finish(Layer(0))["J"].shape == (1, 2)
+    assert finished(measurer, [Layer(0)])[Layer(0)]["J"].shape == (1, 2)
 
 
-def test_features_that_are_not_finite_are_refused(davis: Videos) -> None:
+def test_a_layer_that_is_not_finite_leaves_the_others(davis: Videos) -> None:
     task = PropagationProblem(davis, RULE)
     grids = random_grids(davis.videos[0], 0)
-    grids[2, 0, 0, 0] = torch.inf
-    with pytest.raises(ValueError, match="NaN or infinite"):
-        measured(task, 0, {Layer(0): grids}, 2)
+    spoilt = grids.clone()
+    spoilt[2, 0, 0, 0] = torch.inf
+    both = measured(task, 0, {Layer(0): spoilt, Layer(1): grids}, 2)
+    (alone,) = measured(task, 0, {Layer(1): grids}, 2).values()
+    assert list(both[Layer(0)]) == [FINITE]
+    assert not both[Layer(0)][FINITE]
+    np.testing.assert_array_equal(both[Layer(1)]["F"], alone["F"])
+
+
+@pytest.mark.parametrize("size", [(9, 14), (30, 40)])  # measured at once, and in tiles
+def test_the_host_never_waits(davis: Videos, size: tuple[int, int]) -> None:
+    """On the meta device, where every value that is asked for is an error."""
+    video = davis.videos[0]
+    measurer = PropagationProblem(davis, RULE).measure(Group(video.name, video.frames), VIEW_32)
+    grids = torch.zeros(len(video.frames), *size, 6, device="meta")
+    for positions in (range(3), range(3, 7)):
+        for layer in (Layer(0), Layer(1)):
+            measurer.update(layer, positions, grids[positions.start : positions.stop])
+    kept = measurer.finish(Layer(0))
+    assert kept["soft"].shape == (5, *size, 3)
+    assert {array.device.type for array in kept.values()} == {"meta"}
 
 
 def test_every_video_is_a_group_in_order(davis: Videos) -> None:

@@ -112,6 +112,7 @@ def test_broken_data_fails_its_task_only_and_names_the_file(go: Go, own_data: Pa
     assert (tmp_path / "out" / "tables" / "standard.md").is_file()
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_images_that_cannot_be_decoded(go: Go, own_data: Path, tmp_path: Path) -> None:
     image = own_data / "imagenet/train/n00000002/n00000002_1.JPEG"
     truncate(image)
@@ -147,6 +148,7 @@ def test_no_image_that_can_be_decoded_fails_its_tasks(go: Go, own_data: Path, tm
     assert not (tmp_path / "out" / "records").exists() or not list((tmp_path / "out").rglob("*.parquet"))
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_an_image_of_another_kind_in_a_class_folder(go: Go, own_data: Path) -> None:
     Image.new("RGBA", (9, 9)).save(own_data / "imagenet/val/n00000001/one.png")
     (own_data / "imagenet/val/n00000001/two.png").write_bytes(b"")
@@ -194,6 +196,7 @@ def test_no_memory_outside_of_tasks_is_one_sentence(
         go("--data", data)
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_a_failing_backbone_is_said(go: Go, data: Path, tmp_path: Path) -> None:
     folder = tmp_path / "no weights"
     folder.mkdir()

@@ -1,8 +1,12 @@
-"""What a process of a run does with a Python object, alone in a module that imports little."""
+"""What workers of a run do in tests, alone in a module that imports little."""
+
+import os
+import signal
 
 import torch
 
 from benchmark.engines.progress import Reporter
+from zoo.errors import InputError
 from zoo.load.own import own_backbone
 from zoo.spec import BackboneSpec
 
@@ -15,3 +19,15 @@ def means(spec: BackboneSpec, report: Reporter) -> list[float]:
     backbone.visit(pixels, lambda features: found.append(float(features.grid.mean())))
     report.say(backbone.spec.name)
     return found
+
+
+def halved(number: int, report: Reporter) -> int:
+    """Half of an even number; an odd one is refused, and the process dies of a negative one."""
+    with report.bar(f"half of {number}", 1, "numbers") as advance:
+        if number < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if number % 2:
+            raise InputError(f"{number} is odd")
+        advance(1)
+    report.say(f"halved {number}")
+    return number // 2

@@ -19,9 +19,10 @@ from benchmark.engines.base import WorkerDiedError
 from benchmark.engines.choose import choose_engine
 from benchmark.engines.local import LocalEngine
 from benchmark.engines.processes import ProcessEngine
-from benchmark.engines.progress import Reporter, Silent
+from benchmark.engines.progress import Silent
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.doubles import SPEC
+from tests.benchmark.engines.light import double, number
 from tests.benchmark.runs import QUICK, assert_same_records, environment
 from tests.zoo.reduced import reduce
 from zoo.registry import find
@@ -38,6 +39,7 @@ print(json.dumps(found.failures))
 """
 
 
+@pytest.mark.slow
 def test_processes_give_what_one_process_gives_also_to_a_script_without_a_guard(
     new_place: Callable[[], Path], whole: Whole, data: Path, tmp_path: Path
 ) -> None:
@@ -64,22 +66,6 @@ def test_processes_give_what_one_process_gives_also_to_a_script_without_a_guard(
     assert all("is not a readable safetensors file" in sentence for sentence in sentences)
 
 
-def _number(seconds: float, report: Reporter) -> None:
-    """Say the number of this process, and wait."""
-    report.say(str(os.getpid()))
-    time.sleep(seconds)
-
-
-def _double(job: int, report: Reporter) -> int:
-    with report.bar(f"job {job}", 1, "jobs") as advance:
-        advance(1)
-    report.say(f"said {job}")
-    if job > 2:
-        time.sleep(0.3)  # until what was said is sent
-        os._exit(3)
-    return 2 * job
-
-
 class Heard(Silent):
     """Keeps what is said."""
 
@@ -91,10 +77,10 @@ class Heard(Silent):
 
 
 def test_a_process_reports_and_its_death_is_a_sentence() -> None:
-    assert LocalEngine().map(_double, [1, 2], Silent()) == [2, 4]
+    assert LocalEngine().map(double, [1, 2], Silent()) == [2, 4]
     engine, heard = ProcessEngine(1, threads=1), Heard()
     with pytest.raises(WorkerDiedError, match="a process of the run was ended from outside"):
-        engine.map(_double, [1, 3], heard)
+        engine.map(double, [1, 3], heard)
     assert "said 1" in heard.lines
 
 
@@ -109,7 +95,7 @@ class Impatient(Heard):
 def test_an_interrupt_ends_a_run_whose_process_was_killed() -> None:
     begin = time.monotonic()
     with pytest.raises((KeyboardInterrupt, WorkerDiedError)):
-        ProcessEngine(1, threads=None).map(_number, [600.0], Impatient())
+        ProcessEngine(1, threads=None).map(number, [600.0], Impatient())
     assert time.monotonic() - begin < 300
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.extraction.collectors import MeasuredCollector, VectorCollector
+from benchmark.extraction.collectors import NOT_FINITE, MeasuredCollector, VectorCollector
 from benchmark.extraction.one_pass import Pace, run_pass
 from benchmark.extraction.reader import VectorReader
 from benchmark.extraction.screen import Listener
 from benchmark.extraction.shards import Shards
-from tasks.base import Source
+from tasks.base import FINITE, Source
 from tasks.feeds import GRIDS
 from tests.benchmark.doubles import SPEC, CountingBackbone, source
 from zoo.errors import InputError
@@ -125,6 +125,30 @@ def test_tiles_are_assembled_before_a_measurer_sees_them(tmp_path: Path) -> None
     collector = MeasuredCollector(problem, src.view, frozenset([Layer(1)]))
     run(src, [Listener("means", collector, Shards.open(tmp_path, 1), {0})], CountingBackbone())
     assert shapes == [(1, 8, 12, 8)] * 2
+
+
+def test_what_was_transferred_is_settled_once_a_group_without_what_is_not_finite(tmp_path: Path) -> None:
+    src = source([[1], [2, 3]])
+    settled = []
+
+    class Settles(MeanMeasurer):
+        def finish(self, layer: Layer) -> dict[str, torch.Tensor]:
+            kept = super().finish(layer)
+            return kept | {FINITE: kept["mean"][:, 0] < 4.5}
+
+        def settle(self, finished):  # type: ignore[no-untyped-def]
+            settled.append({layer.index: sorted(arrays) for layer, arrays in finished.items()})
+            return {layer: {"total": arrays["mean"].sum()[None]} for layer, arrays in finished.items()}
+
+    problem = MeanProblem(src)
+    problem.measure = lambda group, view: Settles()  # type: ignore[method-assign]
+    collector = MeasuredCollector(problem, src.view, frozenset([Layer(1), Layer(3)]))
+    store = Shards.open(tmp_path, 2)
+    run(src, [Listener("means", collector, store, {0, 1})], CountingBackbone())
+    assert settled == [{1: ["mean", "position"], 3: ["mean", "position"]}, {1: ["mean", "position"]}]
+    second = store.arrays(1)
+    assert sorted(second) == ["1/1/total", "1/3/failure"]
+    assert bytes(second["1/3/failure"].tolist()).decode() == NOT_FINITE
 
 
 def test_a_stored_shard_is_not_computed_again(tmp_path: Path) -> None:

@@ -36,16 +36,18 @@ def test_records_without_intervals_give_a_page_that_claims_none(name):
 
 def test_the_floor_is_told_apart_from_intervals():
     records = frame(unsure(layers([5.0])), floor([1.0, 3.0]))
-    assert "2.0 ± 1.4" in render_page(records, "mini")
-    assert "(here ± is not half an interval)" in render_page(records, "mini")
+    text = render_page(records, "mini")
+    assert "2.0 ± 1.4" in text
+    assert "(here ± is not half an interval)" in text
     assert "(here" not in render_page(frame(layers([5.0]), floor([1.0, 3.0])), "mini")
 
 
 def test_without_items_the_page_says_that_nothing_was_compared(tmp_path):
     sentence = "Which backbones are tied is not marked"
     for items in (None, tmp_path):
-        assert sentence in render_page(uncertain(), "mini", items)
-        assert "`≈` marks a backbone" not in render_page(uncertain(), "mini", items)
+        text = render_page(uncertain(), "mini", items)
+        assert sentence in text
+        assert "`≈` marks a backbone" not in text
     write_measured(tmp_path)
     assert sentence not in render_page(uncertain(), "mini", tmp_path)
     assert sentence not in render_page(frame(unsure(layers([1.0]))), "mini")

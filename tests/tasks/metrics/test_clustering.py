@@ -1,11 +1,14 @@
 import itertools
+import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
-from tasks.metrics.clustering import ari, kmeans, nmi, purity
+from tasks.metrics.clustering import ari, kmeans, kmeans_starts, nmi, purity
 from tests.tasks.metrics.agreement import clustering as agreement
 from tests.tasks.standard import KMEANS
 
@@ -22,6 +25,20 @@ def test_agrees_with_the_reference(name):
 def test_kmeans_of_few_different_samples_has_as_many_clusters(distinct):
     features = np.repeat(np.arange(distinct, dtype=np.float32), 4)[:, None] * np.ones((1, 5), np.float32)
     assert len(set(kmeans(features, 4, **KMEANS).tolist())) == distinct
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize(("n", "dim", "k"), [(2, 1, 2), (60, 5, 7), (300, 96, 24), (1100, 40, 12)])
+def test_starts_are_those_of_scikit_learn(kind, n, dim, k):
+    features = np.random.default_rng(n).standard_normal((n, dim)).astype(kind)
+    features[n // 2 :] = features[: n - n // 2]  # equal samples
+    for seed in (0, 1):
+        draws = np.random.RandomState(seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            runs = [KMeans(k, n_init=1, random_state=draws).fit(features) for _ in range(3)]
+        expected = [run.labels_ for run in sorted(runs, key=lambda run: run.inertia_)]
+        assert (kmeans_starts(features, k, seed, 3) == np.stack(expected)).all()
 
 
 @settings(max_examples=40, deadline=None)

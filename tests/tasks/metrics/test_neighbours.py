@@ -5,7 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.metrics import neighbours as module
-from tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote
+from tasks.metrics import search
+from tasks.metrics.neighbours import nearest, top_k_correct, vote
+from tasks.metrics.search import Neighbours
 from tests.tasks.metrics.agreement import neighbours as agreement
 from tests.tasks.standard import TEMPERATURE
 
@@ -97,11 +99,40 @@ def test_chunks_do_not_change_the_result(monkeypatch):
     labels = rng.integers(0, 7, 90)
     whole = nearest(bank, queries, 20, device=torch.device("cpu"))
     ranked = vote(whole, labels, 20, 7, TEMPERATURE)
-    monkeypatch.setattr(module, "CHUNK_FLOATS", 64)
-    monkeypatch.setattr(module, "BANK_ROWS", 13)
+    monkeypatch.setattr(search, "CHUNK_FLOATS", 64)
+    monkeypatch.setattr(search, "BANK_ROWS", 13)
     parts = nearest(bank, queries, 20, device=torch.device("cpu"))
     assert (parts.index == whole.index).all()
     assert (vote(parts, labels, 20, 7, TEMPERATURE) == ranked).all()
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-3, 1e-6])
+def test_large_searches_do_not_depend_on_who_searches(monkeypatch, spread):
+    rng = np.random.default_rng(4)
+    bank, queries = (1 + spread * rng.standard_normal((size, 50)).astype(np.float32) for size in (400, 30))
+    bank[7::40] = bank[3]
+    monkeypatch.setattr(search, "LARGE", 1)
+    monkeypatch.setattr(search, "TRIAL", (60, 20))
+    monkeypatch.setattr(search, "_FASTER", {})
+    tried = nearest(bank, queries, 20)
+    assert list(search._FASTER) == [50]
+    exact = _unit64(queries) @ _unit64(bank).T
+    for on_torch in (True, False):
+        monkeypatch.setattr(search, "_FASTER", {50: on_torch})
+        found = nearest(bank, queries, 20)
+        assert (found.index == tried.index).all()
+        assert (found.similarity == tried.similarity).all()
+    kept = np.take_along_axis(exact, tried.index, axis=1)
+    np.testing.assert_allclose(tried.similarity, kept, atol=3e-7)
+    assert (kept.min(axis=1) >= np.sort(exact, axis=1)[:, -20] - 3e-7).all()
+    steps = np.diff(tried.similarity, axis=1)
+    assert (steps <= 0).all()
+    assert (np.diff(tried.index, axis=1)[steps == 0] > 0).all()
+
+
+def _unit64(rows):
+    rows = rows.astype(np.float64)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def test_hash_collisions_keep_rows_apart(monkeypatch):

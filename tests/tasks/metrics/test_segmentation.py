@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
+from tasks.metrics.boundaries import Boundaries, both, compare_boundaries
 from tasks.metrics.segmentation import (
     VideoScores,
-    boundary,
     boundary_f,
     jaccard,
     score_video,
@@ -58,9 +58,53 @@ def test_agrees_with_the_official_evaluator(name):
 def test_boundary_f_equals_the_obvious_one(seed, height, width, threshold):
     rng = np.random.default_rng(seed)
     prediction, truth = (random_mask(rng, height, width) for _ in range(2))
-    assert (boundary(truth) == obvious_boundary(truth)).all()
     radius = tolerance(truth.shape, threshold)
     assert boundary_f(prediction, truth, threshold) == obvious_f(prediction, truth, radius)
+
+
+def official_counts(prediction, truth, radius):
+    """Boundaries by shifted copies and the distance to the nearest boundary pixel of the other mask."""
+    edges = []
+    for mask in (prediction, truth):
+        beyond = np.pad(mask, (0, 1), mode="edge")
+        edges.append((mask ^ beyond[:-1, 1:]) | (mask ^ beyond[1:, :-1]) | (mask ^ beyond[1:, 1:]))
+    near = [ndimage.distance_transform_edt(~edge) <= radius if edge.any() else edge for edge in edges]
+    one, two = edges
+    return Boundaries(*(int(array.sum()) for array in (one, two, one & near[1], two & near[0])))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 70),
+    st.integers(1, 70),
+    st.integers(0, 80),
+    st.sampled_from(["blobs", "dots", "empty", "full", "frame", "corner"]),
+)
+def test_boundaries_of_all_kinds_and_sizes(seed, height, width, radius, kind):
+    rng = np.random.default_rng(seed)
+    one, two = random_mask(rng, height, width), np.zeros((height, width), bool)
+    if kind == "blobs":
+        two = random_mask(rng, height, width)
+    elif kind == "dots":
+        two.flat[rng.integers(0, height * width, 1 + height * width // 50)] = True
+    elif kind == "full":
+        two[:] = True
+    elif kind == "frame":
+        two[:, 0] = two[:, -1] = two[0] = two[-1] = True
+    elif kind == "corner":
+        two[-1, -1] = two[0, 0] = True
+    assert compare_boundaries(both(one, two), radius) == official_counts(one, two, radius)
+    assert compare_boundaries(both(two, one), radius) == official_counts(two, one, radius)
+
+
+@pytest.mark.parametrize("size", [(480, 854), (480, 910), (481, 1153), (1080, 1920)])
+def test_boundaries_of_frames_as_large_as_those_of_davis(size):
+    rng = np.random.default_rng(size[1])
+    coarse = [rng.random((9, 16)) < 0.4 for _ in range(2)]
+    one, two = (ndimage.zoom(m.astype(float), (size[0] / 9, size[1] / 16), order=1) > 0.5 for m in coarse)
+    radius = tolerance(size)
+    assert compare_boundaries(both(one, two), radius) == official_counts(one, two, radius)
 
 
 @settings(max_examples=25, deadline=None)

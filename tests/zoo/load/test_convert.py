@@ -52,7 +52,9 @@ def test_every_layer_is_that_of_the_original(name: str, tmp_path: Path, loader: 
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", FULL)
+@pytest.mark.parametrize(
+    "name", [FULL[0], *(pytest.param(name, marks=pytest.mark.slow) for name in FULL[1:])]
+)
 def test_every_layer_at_full_size(
     name: str, tmp_path: Path, loader: Loader, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,6 +109,7 @@ def found_again(objective: Objective) -> float:
     return float((near == torch.arange(len(near))).float().mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _ALONE)
 def test_without_labels_pictures_know_themselves_better_than_untrained(name: str, tmp_path: Path) -> None:
     steps, rate, changes = _ALONE[name]

@@ -1,0 +1,271 @@
+"""Jobs in actors of a Ray cluster, which decode where they compute. No other file imports Ray.
+
+A job, what is told of it and its result are small; images, features and shards never go through Ray's object
+store: actors read images and write shards in folders that all nodes share.
+"""
+
+import os
+import pickle
+import secrets
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+
+from benchmark.engines.base import (
+    Desk,
+    Engine,
+    Function,
+    Job,
+    Place,
+    Result,
+    WorkerDiedError,
+    WorkerLostError,
+)
+from benchmark.engines.dispatch import LOSSES, PAUSE, Worker, dispatch
+from benchmark.engines.progress import Reporter
+from benchmark.engines.relay import Listening, Message, Relayed
+from benchmark.request import Request
+from zoo.errors import InputError, shortened
+
+TOKEN = secrets.token_hex(32)
+"""Who talks to a cluster of this process must know it. Ray would write its own into the user's home."""
+
+STORE_BYTES = 100 * 2**20
+"""Ray's object store on this machine; a run puts next to nothing there."""
+
+LONGEST_FOLDER = 30
+"""Characters of the folder for temporary files below which Ray's sockets still have names that fit."""
+
+
+PATIENCE = 60
+"""After so many pauses without an actor it is said that one is waited for."""
+
+WAITING = "a worker waits for room on the Ray cluster"
+
+ATTEMPTS = 2
+"""Times that a cluster of this machine is started: a busy machine may take longer than Ray waits."""
+
+
+class RayEngine(Engine):
+    """Actors of a cluster: one for each GPU, or ``--workers`` of one processor each where it has none.
+
+    A lost actor costs what was unfinished of its piece, which another one does; a new actor takes its place
+    as soon as the cluster has room. A cluster that this process is connected to already is used as it is.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    def carry_out(self, function: Function[Job, Result], desk: Desk[Job, Result], report: Reporter) -> None:
+        """Do all that is on the desk; what the actors report is passed on to ``report``."""
+        if desk.over:
+            return
+        listening, sent = Listening(report), pickle.dumps(function)
+        with _cluster(self._request):
+            workers: list[_Remote[Job, Result]] = [
+                _Remote(number, place, sent, listening)
+                for number, place in enumerate(self._places()[: desk.width])
+            ]
+            dispatch(workers, desk)
+
+    def _places(self) -> list[Place]:
+        """A place for each GPU of the cluster, or for each worker."""
+        there, workers = ray.cluster_resources(), self._request.workers
+        cards = 0 if self._request.device == "cpu" else int(there.get("GPU", 0))
+        if cards:
+            return [Place("cuda", max(1, min(workers, int(there.get("CPU", 1)) // cards)))] * cards
+        if self._request.device.startswith("cuda"):
+            raise InputError("the Ray cluster has no GPU; leave out --device")
+        return [Place("cpu", 1)] * workers
+
+
+class _Remote(Worker[Job, Result]):
+    """An actor as a worker, or the one in its place.
+
+    Attributes:
+        process: Number of the actor's process, where it is.
+    """
+
+    def __init__(self, number: int, place: Place, function: bytes, listening: Listening) -> None:
+        self._number, self._function, self._listening = number, function, listening
+        self.place = place
+        self.process = 0
+        self._actor: Any = None
+        self._starting: Any = None
+        self._failures = self._waited = 0
+
+    def ready(self) -> bool:
+        """Whether the actor is there; asks the cluster for one, and waits a moment for it."""
+        if self._actor is None:
+            cards, threads = int(self.place.device == "cuda"), self.place.threads
+            actor = ray.remote(num_cpus=threads, num_gpus=cards, scheduling_strategy="SPREAD")(_Actor)
+            self._actor = actor.remote(self._function, self._number, threads)
+            self._starting = self._actor.process.remote()
+        if self._starting is not None:
+            there, _ = ray.wait([self._starting], timeout=PAUSE)
+            if not there:
+                self._waited += 1
+                if self._waited == PATIENCE:
+                    self._listening.hear(("say", (self._number, 0), WAITING))
+                return False
+            self._begin()
+        return self._actor is not None
+
+    def _begin(self) -> None:
+        """Find out whether the actor has started; raises WorkerDiedError where none ever does."""
+        try:
+            self.process = ray.get(self._starting)
+        except RayError as error:
+            self._actor = None
+            self._failures += 1
+            if self._failures == LOSSES:
+                raise WorkerDiedError(f"no worker starts on the Ray cluster: {_last_line(error)}") from error
+        self._starting = None
+
+    def do(self, job: Job) -> Result:
+        """What the actor makes of the job, while it reports."""
+        self._failures = 0
+        try:
+            for part in self._actor.do.options(num_returns="streaming").remote(job):
+                for kind, key, content in ray.get(part):
+                    if kind == "raised":
+                        raise content
+                    if kind == "result":
+                        found: Result = content
+                    else:
+                        self._listening.hear((kind, key, content))
+        except RayError as error:
+            self._actor = None
+            self._listening.forget(self._number)
+            raise WorkerLostError(_last_line(error)) from error
+        return found
+
+    def end(self) -> None:
+        """The actor ends, whatever it does."""
+        with suppress(RayError):
+            if self._actor is not None:
+                ray.kill(self._actor)
+
+
+class _Actor:
+    """What is on the other machine: it keeps the function, with the backbone that this has loaded."""
+
+    def __init__(self, function: bytes, number: int, threads: int) -> None:
+        self._sent, self._number, self._threads = function, number, threads
+        self._function: Callable[[Any, Reporter], Any] | None = None
+
+    def process(self) -> int:
+        """Number of its process."""
+        return os.getpid()
+
+    def do(self, job: object) -> Iterator[list[Message]]:
+        """What is told while the job is done, as it comes; at the end its result or what it raised."""
+        told: SimpleQueue[Message] = SimpleQueue()
+        threading.Thread(target=self._work, args=(job, told), daemon=True).start()
+        over = False
+        while not over:
+            messages = [told.get()]
+            while not told.empty():
+                messages.append(told.get())
+            over = messages[-1][0] in ("result", "raised")
+            yield messages
+
+    def _work(self, job: object, told: "SimpleQueue[Message]") -> None:
+        key = (self._number, 0)
+        try:
+            import torch
+
+            torch.set_num_threads(self._threads)
+            self._function = self._function or pickle.loads(self._sent)  # noqa: S301  # the driver's
+            result = self._function(job, Relayed(told.put, self._number))
+        except BaseException as error:
+            told.put(("raised", key, error))
+        else:
+            told.put(("result", key, result))
+
+
+@contextmanager
+def _cluster(request: Request) -> Iterator[None]:
+    """A connection to the cluster of the request, or a cluster of this machine, which ends with it."""
+    if ray.is_initialized():
+        yield
+        return
+    folder = None if request.address else _short_folder()
+    # Ray ends a process on SIGTERM in its own way; commands do so in theirs
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGTERM) if main else None
+    with _environment({} if request.address else _settings()):
+        try:
+            _connect(request, folder)
+            if before is not None:
+                signal.signal(signal.SIGTERM, before)
+            yield
+        finally:
+            ray.shutdown()
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _connect(request: Request, folder: Path | None) -> None:
+    """Connect to the cluster, or start one; raises InputError where it is not there."""
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "critical"}
+    if folder is None:
+        try:
+            ray.init(address=request.address, **quiet)
+        except (ConnectionError, RuntimeError, ValueError, RayError) as error:
+            raise InputError(
+                f"there is no Ray cluster at {shortened(request.address)}: {_last_line(error)}"
+            ) from error
+        return
+    local: dict[str, Any] = {"include_dashboard": False, "object_store_memory": STORE_BYTES}
+    local |= {"num_cpus": max(request.workers, os.cpu_count() or 1), "_temp_dir": str(folder)}
+    for attempt in range(ATTEMPTS):
+        try:
+            ray.init(address="local", **local, **quiet)
+        except Exception as error:  # Ray raises this very class
+            ray.shutdown()
+            if attempt == ATTEMPTS - 1:
+                raise WorkerDiedError(f"Ray does not start on this machine: {_last_line(error)}") from error
+        else:
+            return
+
+
+def _settings() -> Mapping[str, str]:
+    """Environment of a cluster of this machine: no statistics are sent, and its token is told to it alone."""
+    own = {} if os.environ.get("RAY_AUTH_MODE") else {"RAY_AUTH_TOKEN": TOKEN}
+    return {"RAY_USAGE_STATS_ENABLED": "0", **own}
+
+
+@contextmanager
+def _environment(changes: Mapping[str, str]) -> Iterator[None]:
+    """Change the environment for a while; what Ray sets meanwhile goes away, too."""
+    before = dict(os.environ)
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name in [name for name in os.environ if name.startswith("RAY_")]:
+            del os.environ[name]
+        os.environ.update({name: value for name, value in before.items() if name.startswith("RAY_")})
+
+
+def _short_folder() -> Path:
+    """A new folder for what Ray writes, with a short name: names of its sockets have at most 107 bytes."""
+    usual = tempfile.gettempdir()
+    short = usual if len(usual) <= LONGEST_FOLDER or not os.access("/tmp", os.W_OK) else "/tmp"  # noqa: S108
+    return Path(tempfile.mkdtemp(prefix="lb-", dir=short))
+
+
+def _last_line(error: BaseException) -> str:
+    """The end of an error of Ray, which says most."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return shortened(lines[-1] if lines else type(error).__name__)

@@ -1,0 +1,227 @@
+"""The work of a run in pieces: whole backbones, or shards of them where several workers have more to do.
+
+Scores of a backbone begin when the last of its shards is there.
+"""
+
+from collections import deque
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count, groupby
+from math import inf
+from time import perf_counter
+
+import torch
+
+from benchmark.engines.base import Desk, Place
+from benchmark.jobs.estimate import Guesses
+from benchmark.jobs.job import BackboneJobs, Job, Setup
+from benchmark.jobs.passes import Passed, missing_shards, together
+from benchmark.plan.plan import Plan
+
+LEAST_SECONDS = 60.0
+"""Nothing is cut into pieces that take less, by what is known of the backbone: each worker that joins in
+loads it once more. So backbones of the mini suite stay whole."""
+
+ROUNDS = 2
+"""So many pieces a worker would be left if all had the size of the next one: they become smaller to the end,
+where workers so stop at about the same time."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What a worker does without a break.
+
+    Attributes:
+        jobs: Passes over ranges of shards and questions, or scores, or all that a backbone has to do.
+        before: What came of the backbone's other pieces, where scores follow.
+    """
+
+    jobs: BackboneJobs
+    before: Passed
+
+    def on(self, place: Place) -> "Piece":
+        """The same for a worker at a place."""
+        if not place.device:
+            return self
+        setup = self.jobs.setup
+        request = replace(setup.request, workers=place.threads or setup.request.workers)
+        placed = replace(setup, device=torch.device(place.device), request=request)
+        return replace(self, jobs=self.jobs.with_setup(placed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shard:
+    """A shard that is to be computed, and its place among those of its backbone that are."""
+
+    place: int
+    job: Job
+    number: int
+    images: int
+    seconds: float
+
+
+@dataclass
+class _Left:
+    """What is left to do of a backbone.
+
+    Attributes:
+        jobs: All that it has to do.
+        shards: Those that no worker has taken yet.
+        questions: Whether its questions wait.
+        scores: Whether its scores wait.
+        out: Pieces that workers have.
+        done: What came of others.
+    """
+
+    jobs: BackboneJobs
+    shards: deque[_Shard]
+    questions: bool
+    scores: bool
+    out: int = 0
+    done: list[Passed] = field(default_factory=list)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a worker could begin a piece; scores begin when nothing else is left."""
+        return bool(self.shards) or self.questions or (self.scores and not self.out)
+
+    @property
+    def seconds(self) -> float:
+        """What its shards are guessed to take."""
+        return sum(shard.seconds for shard in self.shards)
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """A piece that a worker has."""
+
+    left: _Left
+    piece: Piece
+    shards: Sequence[_Shard]
+    begin: float
+
+
+class Pieces(Desk[Piece, Passed]):
+    """The desk of a run: what is left of its backbones, given away piece by piece.
+
+    A worker stays with the backbone that it has loaded; else it takes one with most left for each who works
+    on it, in seconds as they are measured while the run goes on. One worker alone takes whole backbones in
+    order.
+
+    Args:
+        plan: The plan.
+        backbones: What each has to do.
+    """
+
+    def __init__(self, plan: Plan, backbones: Sequence[BackboneJobs]) -> None:
+        self._places: Sequence[Place] = ()
+        self._guesses = Guesses(plan)
+        self._every = [self._left_of(plan, jobs) for jobs in backbones]
+        self._last: dict[int, _Left] = {}
+        self._out: dict[Hashable, _Taken] = {}
+        self._count = 0
+
+    def _left_of(self, plan: Plan, jobs: BackboneJobs) -> _Left:
+        shards: deque[_Shard] = deque()
+        for job in jobs.passes:
+            source = plan.pass_over(job.source).source
+            second = self._guesses.seconds(jobs.setup, source.view)
+            for number in missing_shards(plan, job):
+                images = source.shard_images(number)
+                shards.append(_Shard(len(shards), job, number, images, images * second))
+        return _Left(jobs, shards, bool(jobs.questions), bool(jobs.scores))
+
+    def open(self, places: Sequence[Place]) -> None:
+        """Hear where the workers are; pieces are cut for so many."""
+        self._places = places
+
+    @property
+    def images(self) -> int:
+        """Images of the shards that no worker has taken yet."""
+        return sum(shard.images for left in self._every for shard in left.shards)
+
+    @property
+    def width(self) -> int:
+        """How many pieces of the least size there are."""
+        least = max(LEAST_SECONDS, 1e-9)
+        return sum(max(1, int(min(left.seconds / least, len(left.shards)))) for left in self._every)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left and nobody has a piece."""
+        return not self._out and not any(left.waits for left in self._every)
+
+    @property
+    def found(self) -> list[tuple[Setup, Passed]]:
+        """What came of each backbone."""
+        return [(left.jobs.setup, together(left.done)) for left in self._every]
+
+    def take(self, worker: int) -> tuple[Hashable, Piece] | None:
+        """The next piece for a worker; None where none can begin now."""
+        waiting = [left for left in self._every if left.waits]
+        if not waiting:
+            return None
+        left = self._choose(worker, waiting)
+        piece, shards = self._cut(left)
+        left.out += 1
+        self._last[worker] = left
+        self._count += 1
+        self._out[self._count] = _Taken(left, piece, shards, perf_counter())
+        return self._count, piece.on(self._places[worker])
+
+    def done(self, key: Hashable, result: Passed) -> None:
+        """Keep what came of a piece, and learn how long it took."""
+        taken = self._out.pop(key)
+        taken.left.out -= 1
+        taken.left.done.append(result)
+        if result.images:
+            guessed = sum(shard.seconds for shard in taken.shards)
+            self._guesses.learn(taken.left.jobs.setup, guessed, perf_counter() - taken.begin)
+
+    def give_back(self, key: Hashable) -> None:
+        """A piece waits again; of its shards those that were stored are not computed once more."""
+        taken = self._out.pop(key)
+        taken.left.out -= 1
+        taken.left.shards.extendleft(reversed(taken.shards))
+        taken.left.questions |= bool(taken.piece.jobs.questions)
+        taken.left.scores |= bool(taken.piece.jobs.scores)
+        self._last = {worker: left for worker, left in self._last.items() if left is not taken.left}
+
+    def _choose(self, worker: int, waiting: Sequence[_Left]) -> _Left:
+        last = self._last.get(worker)
+        if last is not None and last.waits:
+            return last
+        if len(self._places) == 1:
+            return waiting[0]
+        return max(waiting, key=lambda left: self._seconds(left) / (1 + left.out) if left.shards else inf)
+
+    def _cut(self, left: _Left) -> tuple[Piece, list[_Shard]]:
+        """The next piece of a backbone."""
+        every = sum(self._seconds(one) for one in self._every)
+        alone = len(self._places) == 1
+        enough = inf if alone else max(LEAST_SECONDS, every / (ROUNDS * len(self._places)))
+        shards: list[_Shard] = []
+        seconds, factor = 0.0, self._guesses.factor(left.jobs.setup)
+        while left.shards and (seconds < enough or self._seconds(left) < LEAST_SECONDS):
+            shards.append(left.shards.popleft())
+            seconds += factor * shards[-1].seconds
+        last = not left.shards and not left.out
+        jobs = BackboneJobs(
+            left.jobs.setup,
+            tuple(_ranges(shards)),
+            left.jobs.questions if left.questions else (),
+            left.jobs.scores if left.scores and last else (),
+        )
+        left.questions, left.scores = False, left.scores and not last
+        return Piece(jobs, together(left.done) if jobs.scores else Passed()), shards
+
+    def _seconds(self, left: _Left) -> float:
+        return self._guesses.factor(left.jobs.setup) * left.seconds
+
+
+def _ranges(shards: Iterable[_Shard]) -> Iterable[Job]:
+    """Jobs over ranges of shards; between these may be such that are there already, none that another has."""
+    run = count()
+    for _, group in groupby(shards, key=lambda shard: (shard.job.source, shard.place - next(run))):
+        found = list(group)
+        yield replace(found[0].job, shards=range(found[0].number, found[-1].number + 1))

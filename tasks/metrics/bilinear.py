@@ -1,0 +1,131 @@
+"""Bilinear weights of places in a view on a grid of tokens, which all layers of that grid share.
+
+Points are x before y in pixels of the view, measured from its upper left edge: pixel i spans [i, i + 1) and
+the centre of token i is (i + 0.5) * stride. Between token centres features are bilinear, beyond the outermost
+ones constant.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Bilinear weights of places in a view on a grid of tokens, float64.
+
+    Attributes:
+        rows: [rows height] weights along the first axis.
+        columns: [columns width] weights along the second. Of points there are as many rows as columns, one
+            pair each; of pixels that are searched, every row is combined with every column.
+        corner: Column and row of the first pixel.
+    """
+
+    rows: Tensor
+    columns: Tensor
+    corner: tuple[int, int] = (0, 0)
+
+    def on(self, device: torch.device) -> "Places":
+        """The same on a device, which the host does not wait for."""
+        rows, columns = (weights.to(device, non_blocking=True) for weights in (self.rows, self.columns))
+        return Places(rows, columns, self.corner)
+
+
+def point_places(points_xy: Tensor, grid: tuple[int, int], stride: float) -> Places:
+    """Where points lie on a grid of tokens.
+
+    Args:
+        points_xy: [n 2] in pixels of the view; beyond the outermost token centres the border value holds.
+        grid: Height and width in tokens.
+        stride: Pixels a token.
+
+    Raises:
+        ValueError: A stride that is not positive, or points of another shape.
+    """
+    if points_xy.ndim != 2 or points_xy.shape[-1] != 2:
+        raise ValueError(f"expected points [n 2], found {tuple(points_xy.shape)}")
+    if not stride > 0:
+        raise ValueError(f"the stride must be positive, found {stride}")
+    points = points_xy.to(torch.float64) / stride
+    return Places(_weights(points[:, 1], grid[0]), _weights(points[:, 0], grid[1]))
+
+
+def official_places(points_xy: Tensor, grid: tuple[int, int], side: int) -> Places:
+    """Where the published code takes the features of points: at pixel (x truncated, y rounded half to even).
+
+    Args:
+        points_xy: [n 2] in pixels of the square view; the caller sees to it that the pixels lie inside.
+        grid: Height and width in tokens.
+        side: Height and width of the view in pixels.
+    """
+    return point_places(official_pixels(points_xy).to(torch.float64) + 0.5, grid, side / grid[1])
+
+
+def searched_places(side: int, grid: tuple[int, int], content: Box | None = None) -> Places:
+    """The pixels of a view that are searched: those with their centre inside the image.
+
+    Args:
+        side: Height and width of the view in pixels.
+        grid: Height and width in tokens.
+        content: Left, top, right and bottom of the image inside the padded view; all of the view if None.
+
+    Raises:
+        ValueError: A content box without a pixel.
+    """
+    left, top, right, bottom = content or (0.0, 0.0, float(side), float(side))
+    columns, rows = _searched(left, right, side), _searched(top, bottom, side)
+    if not len(columns) or not len(rows):
+        raise ValueError(f"the content box {content} holds no pixel of a view of {side}")
+    height, width = grid
+    across = _weights((torch.tensor(columns, dtype=torch.float64) + 0.5) * (width / side), width)
+    down = _weights((torch.tensor(rows, dtype=torch.float64) + 0.5) * (height / side), height)
+    return Places(down, across, (columns[0], rows[0]))
+
+
+def official_search(side: int, grid: tuple[int, int]) -> Places:
+    """The pixels that the published code searches: all of the view."""
+    every = (torch.arange(side, dtype=torch.float64) + 0.5) / side
+    return Places(_weights(every * grid[0], grid[0]), _weights(every * grid[1], grid[1]))
+
+
+def sampled(grid: Tensor, points: Places, parts: Sequence[int]) -> Tensor:
+    """Bilinear values of a grid at points: [... n dim]; values are not looked at.
+
+    Args:
+        grid: [... height width dim].
+        points: Of ``point_places``, on its device.
+        parts: How many points go into each product, n together: the last bits of a product may depend on its
+            size.
+    """
+    rows, columns = points.rows.to(grid), points.columns.to(grid)
+    weights = (rows[:, :, None] * columns[:, None, :]).flatten(1)
+    return torch.cat([some @ grid.flatten(-3, -2) for some in torch.split(weights, list(parts))], dim=-2)
+
+
+def official_pixels(points_xy: Tensor) -> Tensor:
+    """Column truncated and row rounded half to even: [n 2]."""
+    return torch.stack([points_xy[:, 0].trunc(), points_xy[:, 1].round()], dim=-1)
+
+
+def _searched(low: float, high: float, side: int) -> range:
+    """Pixels along one axis with their centre in [low, high)."""
+    start, stop = max(0, math.ceil(low - 0.5)), min(side, math.ceil(high - 0.5))
+    return range(start, max(start, stop))
+
+
+def _weights(position: Tensor, cells: int) -> Tensor:
+    """Bilinear weights of positions measured in cells from the edge: [positions cells], float64.
+
+    The position is clamped to the outermost centres, so there one weight is exactly 1.
+    """
+    place = (position - 0.5).clamp(0, cells - 1)
+    lower = place.floor().clamp_max(max(cells - 2, 0))
+    share = place - lower
+    cell = torch.arange(cells, device=position.device)
+    weight = (cell == lower[:, None]) * (1 - share)[:, None]
+    return weight + (cell == (lower + 1)[:, None]) * share[:, None]

@@ -1,0 +1,122 @@
+"""Several devices: which there are, what is said of wrong ones, and that two give what one gives."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+import benchmark
+from benchmark.engines.base import Listed, Place
+from benchmark.engines.choose import find_devices, find_engine
+from benchmark.engines.local import LocalEngine
+from benchmark.engines.processes import ProcessEngine
+from benchmark.jobs import pieces
+from benchmark.request import Request
+from tests.benchmark.conftest import BACKBONES, Whole
+from tests.benchmark.runs import comparable, run
+from tests.zoo.load.module.networks import SIZE, Vit
+from zoo.errors import InputError
+from zoo.registry import find
+
+WRONG: tuple[tuple[dict[str, object], str], ...] = (
+    (
+        {"device": "cpu", "devices": "cpu,cpu"},
+        "--device and --devices both say where to run; give one of them",
+    ),
+    ({"devices": "all"}, "--devices all takes every GPU, and this machine has none; leave it out"),
+    ({"devices": "cpu,all"}, "--devices takes all alone, or names such as cuda:0,cuda:1; found 'all'"),
+    ({"devices": "cpu,gpu"}, "there is no device 'gpu'; expected auto, cpu, cuda or cuda:N"),
+    ({"devices": "cpu,cuda:7"}, "device 'cuda:7' is not there: this machine has 0 CUDA devices"),
+    ({"devices": "cpu,cpu", "engine": "local"}, "--engine local runs on one device; leave it out"),
+    ({"devices": "cpu,cpu", "engine": "ray"}, "--engine ray takes every GPU of its cluster; leave out"),
+    ({"address": "head:6379"}, "--address is that of a Ray cluster; give --engine ray, too, or leave it out"),
+)
+
+
+@pytest.fixture
+def cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with three GPUs."""
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 3)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+
+
+@pytest.mark.parametrize(("options", "text"), WRONG)
+def test_wrong_devices_are_one_sentence(
+    options: dict[str, object], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    with pytest.raises(InputError) as caught:
+        find_devices(Request("mini-fs", **options))  # type: ignore[arg-type]
+    assert text in str(caught.value)
+
+
+@pytest.mark.usefixtures("cards")
+def test_gpus_by_name() -> None:
+    def found(*names: str) -> list[str]:
+        return [str(one) for one in find_devices(Request(devices=names))]
+
+    assert found("all") == ["cuda:0", "cuda:1", "cuda:2"]
+    assert found("cuda:2,cuda") == ["cuda:2", "cuda:0"]
+    assert [str(one) for one in find_devices(Request())] == ["cuda"]
+    for wrong in ("cuda:0,cuda", "cuda:0,cpu"):
+        with pytest.raises(InputError, match="--devices takes"):
+            found(wrong)
+
+
+def test_each_device_has_a_process_with_its_share_of_the_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    specs = find(BACKBONES)
+
+    def places(workers: int, *devices: str, engine: str = "auto") -> list[Place]:
+        request = Request(devices=devices, workers=workers, engine=engine)  # type: ignore[arg-type]
+        found = find_engine(specs, request, [torch.device(name) for name in devices])
+        assert isinstance(found, ProcessEngine)
+        return found._places
+
+    assert places(16, "cuda:0", "cuda:1") == [Place("cuda:0", 4), Place("cuda:1", 4)]
+    assert places(1, "cpu", "cpu") == [Place("cpu", 1)] * 2
+    assert places(3, "cpu", engine="processes") == [Place()] * 3
+    assert places(3, "cuda:1", engine="processes") == [Place("cuda:1", 3)]
+    local = find_engine(specs, Request(engine="local", workers=2), [torch.device("cpu")])
+    assert isinstance(local, LocalEngine)
+
+
+def test_a_network_of_this_process_is_not_sent_elsewhere() -> None:
+    own = benchmark.from_module(Vit(), image_size=SIZE, verbose=False)
+    device = torch.device("cpu")
+    for request, devices in ((Request(engine="processes"), [device]), (Request(), [device, device])):
+        with pytest.raises(InputError, match="is a network of this process and runs in no other one"):
+            find_engine([own.spec], request, devices)
+
+
+def test_ray_that_is_not_installed_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "benchmark.engines.ray", raising=False)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match="--engine ray needs Ray; install it with pip install"):
+        find_devices(Request(engine="ray"))
+
+
+def test_jobs_of_a_list_are_given_again_when_their_worker_is_lost() -> None:
+    desk: Listed[str, str] = Listed(["a", "b"])
+    assert (desk.take(0), desk.take(1), desk.take(0)) == ((0, "a"), (1, "b"), None)
+    desk.give_back(0)
+    desk.done(1, "B")
+    assert not desk.over
+    assert desk.take(1) == (0, "a")
+    desk.done(0, "A")
+    assert desk.over
+
+
+def test_several_devices_share_datasets_and_give_the_same_bytes(
+    new_place: Callable[[], Path], whole: Whole, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
+    tasks = ["knn", "davis", "spair", "cka"]
+    records = run(new_place(), BACKBONES, *tasks, data=data, devices="cpu,cpu,cpu")
+    assert records.attrs["failures"] == []
+    expected = whole.records.query("task in @tasks")
+    pd.testing.assert_frame_equal(comparable(records), comparable(expected), check_exact=True)

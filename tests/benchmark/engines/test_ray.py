@@ -1,0 +1,182 @@
+"""A Ray cluster of this machine: the same records, also when an actor or the driver is killed."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from benchmark.api import PassesAndScores
+from benchmark.engines import ray as engine
+from benchmark.engines.base import Listed, Place, WorkerDiedError
+from benchmark.engines.ray import RayEngine
+from benchmark.engines.relay import Listening, Message
+from benchmark.jobs import pieces
+from benchmark.jobs.pieces import Pieces
+from benchmark.request import Request
+from leaderboards.records.record import read_records
+from tests.benchmark.conftest import BACKBONES, Whole
+from tests.benchmark.engines.own_worker import halved
+from tests.benchmark.engines.test_engines import Heard
+from tests.benchmark.jobs.test_jobs import planned, prepared
+from tests.benchmark.runs import QUICK, comparable, environment, run, shards
+from zoo.errors import InputError
+
+TASKS = ["knn", "davis", "cka"]
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cluster of three processors that lasts for all tests, and the home of its user."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        patch.setattr(engine, "ATTEMPTS", 6)  # on a machine that other tests keep busy
+        before = set(engine._short_folder().parent.glob("lb-*"))
+        with engine._cluster(Request(engine="ray", workers=3)):
+            yield home
+        left = set(engine._short_folder().parent.glob("lb-*")) - before
+        assert all(not list(folder.iterdir()) for folder in left)
+
+
+def assert_same_bytes(records: pd.DataFrame, whole: Whole) -> None:
+    """Equal to the last bit in all columns but times."""
+    expected = whole.records.query("task in @TASKS")
+    pd.testing.assert_frame_equal(comparable(records), comparable(expected), check_exact=True)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_actors_report_give_results_in_order_and_raise_what_is_wrong() -> None:
+    ray, heard = RayEngine(Request(engine="ray", workers=2)), Heard()
+    assert ray.map(halved, [2, 4, 6], heard) == [1, 2, 3]
+    assert sorted(heard.lines) == ["halved 2", "halved 4", "halved 6"]
+    with pytest.raises(InputError, match="3 is odd"):
+        ray.map(halved, [2, 3], heard)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_job_that_its_workers_die_of_ends_the_run_with_a_sentence() -> None:
+    heard = Heard()
+    with pytest.raises(WorkerDiedError, match="a piece of the work lost its worker 3 times"):
+        RayEngine(Request(engine="ray", workers=1)).map(halved, [2, -1], heard)
+    assert heard.lines[0] == "halved 2"
+
+
+def test_nothing_is_written_into_the_home_of_the_user(cluster: Path) -> None:
+    assert list(cluster.iterdir()) == []
+
+
+@pytest.mark.usefixtures("cluster")
+def test_records_are_the_same_though_an_actor_is_killed(
+    new_place: Callable[[], Path], whole: Whole, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes: dict[int, int] = {}
+    killed: list[int] = []
+    do, hear = engine._Remote.do, Listening.hear
+
+    def doing(self: Any, job: object) -> object:
+        processes[self._number] = self.process
+        return do(self, job)
+
+    def hearing(self: Listening, message: Message) -> None:
+        hear(self, message)
+        if message[0] == "advance" and not killed:
+            killed.append(processes[message[1][0]])
+            os.kill(killed[0], signal.SIGKILL)
+
+    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(engine._Remote, "do", doing)
+    monkeypatch.setattr(Listening, "hear", hearing)
+    records = run(new_place(), BACKBONES, *TASKS, data=data, engine="ray", workers=2)
+    assert records.attrs["failures"] == []
+    assert len(killed) == 1
+    assert killed[0] not in processes.values()  # another one took its place
+    assert_same_bytes(records, whole)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cluster")
+def test_three_workers_give_the_same_records(
+    new_place: Callable[[], Path], whole: Whole, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
+    assert_same_bytes(run(new_place(), BACKBONES, *TASKS, data=data, engine="ray", workers=3), whole)
+
+
+@pytest.mark.slow
+def test_a_killed_driver_leaves_what_was_finished_and_nothing_that_runs(
+    new_place: Callable[[], Path], whole: Whole, data: Path
+) -> None:
+    place = new_place()
+    mark = f"run in {place}"
+    folders = ("--output", str(place / "out"), "--cache", str(place / "cache"), "--data", str(data))
+    options = ("--layers", QUICK, "--no-floor", "--engine", "ray", "--workers", "2")
+    driver = subprocess.Popen(
+        [sys.executable, "-m", "benchmark", "run", "-b", *BACKBONES, "-t", *TASKS, *options, *folders],
+        env=environment() | {"WHOSE": mark},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    end = time.monotonic() + 240
+    while len(shards(place / "cache")) < 2 and driver.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)
+    driver.kill()
+    assert driver.wait() == -signal.SIGKILL
+    kept = shards(place / "cache")
+    assert kept
+    while _started_with(mark) and time.monotonic() < end:
+        time.sleep(0.2)
+    assert _started_with(mark) == []
+    records = run(place, BACKBONES, *TASKS, data=data)
+    assert kept <= shards(place / "cache")
+    assert_same_bytes(records, whole)
+    assert len(read_records([place / "out" / "records"])) == len(records)
+
+
+def _started_with(mark: str) -> list[str]:
+    """Processes in whose environment a variable is."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (path / "environ").read_bytes():
+                found.append((path / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return [line for line in found if line]
+
+
+def test_what_is_sent_is_small(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
+    plan = planned(data)
+    assert len(pickle.dumps(PassesAndScores(plan))) < 10_000
+    desk = Pieces(plan, prepared(plan, tmp_path).backbones)
+    desk.open([Place("cpu", 1)] * 3)
+    found = desk.take(0)
+    assert found is not None
+    assert len(pickle.dumps(found[1])) < 20_000
+
+
+def test_a_cluster_that_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def init(**_: object) -> None:
+        raise ConnectionError("Could not find any running Ray instance.\nIs there one?")
+
+    monkeypatch.setattr(engine.ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(engine.ray, "init", init)
+    monkeypatch.setattr(engine.ray, "shutdown", lambda: None)
+    before = dict(os.environ)
+    request = Request(engine="ray", address="head:6379")
+    with pytest.raises(InputError, match="there is no Ray cluster at 'head:6379': 'Is there one"):
+        RayEngine(request).carry_out(halved, Listed([2]), Heard())
+    monkeypatch.setattr(engine, "ATTEMPTS", 1)
+    with pytest.raises(WorkerDiedError, match="Ray does not start on this machine: 'Is there one"):
+        RayEngine(Request(engine="ray")).carry_out(halved, Listed([2]), Heard())
+    assert dict(os.environ) == before

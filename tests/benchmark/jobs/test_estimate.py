@@ -1,0 +1,66 @@
+"""What passes are guessed to take, beside what the field counts, and what measurement makes of it."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pandas as pd
+import pytest
+import torch
+
+from benchmark.engines.device import device_name
+from benchmark.jobs.estimate import OVERHEAD, SPEED, Guesses, multiply_adds
+from benchmark.jobs.job import Setup
+from benchmark.plan.bound import CostTask
+from benchmark.plan.plan import Plan
+from benchmark.plan.problems import cost
+from leaderboards.records.files import scored_path
+from tasks.protocols import STANDARD
+from tasks.registry import find_tasks
+from tests.benchmark.doubles import SPEC
+from zoo.registry import find
+from zoo.view.views import ResizeCrop
+
+VIEW = ResizeCrop(256, 224)
+
+
+PUBLISHED = (("dino-b16", 17.5e9), ("dino-s16", 4.6e9), ("dino-resnet50", 3.8e9))
+"""Of 224 px: Liu et al., ICCV 2021, table 1 (DeiT-B, DeiT-S); He et al., CVPR 2016, table 1 (ResNet-50)."""
+
+
+@pytest.mark.parametrize(("name", "published"), PUBLISHED)
+def test_multiply_adds_are_near_those_that_are_published(name: str, published: float) -> None:
+    (spec,) = find([name])
+    assert multiply_adds(spec, 224 * 224) == pytest.approx(published, rel=0.25)
+
+
+def guesses(*costs: CostTask) -> Guesses:
+    return Guesses(cast("Plan", SimpleNamespace(tasks=SimpleNamespace(costs=costs))))
+
+
+def setup(output: Path, **changes: Any) -> Setup:
+    found = SimpleNamespace(spec=SPEC, device=torch.device("cpu"), request=SimpleNamespace(output=output))
+    return cast("Setup", SimpleNamespace(**vars(found) | changes))
+
+
+def test_a_guess_is_put_right_by_what_is_measured_of_the_backbone_or_of_others(tmp_path: Path) -> None:
+    found, first = guesses(), setup(tmp_path)
+    other = setup(tmp_path, spec=SimpleNamespace(name="other"))
+    assert found.factor(first) == 1.0
+    found.learn(first, guessed=10.0, measured=30.0)
+    assert found.factor(first) == found.factor(other) == 3.0
+    found.learn(other, guessed=10.0, measured=10.0)
+    assert (found.factor(first), found.factor(other)) == (3.0, 1.0)
+
+
+def test_a_record_of_cost_takes_the_place_of_the_usual_speed(tmp_path: Path) -> None:
+    task = cost(find_tasks(["cost"])[0], None, STANDARD)
+    here = setup(tmp_path)
+    adds = multiply_adds(SPEC, 32 * 32)
+    assert guesses(task).seconds(here, VIEW) == pytest.approx(adds / SPEED["cpu"] + OVERHEAD["cpu"])
+    path = tmp_path / "records" / scored_path(task.on(device_name(here.device)).key, SPEC.name)
+    path.parent.mkdir(parents=True)
+    pd.DataFrame({"metric": ["ms", "images-per-second"], "value": [9.0, 50.0]}).to_parquet(path)
+    assert guesses(task).seconds(here, VIEW) == pytest.approx(1 / 50 + OVERHEAD["cpu"])
+    path.write_bytes(b"damaged")
+    assert guesses(task).seconds(here, VIEW) == pytest.approx(adds / SPEED["cpu"] + OVERHEAD["cpu"])

@@ -1,0 +1,155 @@
+"""Work in pieces: every shard once, whole backbones where they are small, scores after the last shard."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from benchmark.engines.base import Place
+from benchmark.jobs import pieces
+from benchmark.jobs.failures import Failure
+from benchmark.jobs.passes import Passed
+from benchmark.jobs.pieces import Piece, Pieces
+from tests.benchmark.jobs.test_jobs import planned, prepared
+
+Make = Callable[..., Pieces]
+
+
+@pytest.fixture(scope="module")
+def make(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """Makes the desk of a run of two backbones, of which nothing is there."""
+    plan = planned(data)
+    found = prepared(plan, tmp_path_factory.mktemp("place"))
+
+    def made(workers: int, device: str = "") -> Pieces:
+        desk = Pieces(plan, found.backbones)
+        desk.open([Place(device, 1)] * workers)
+        return desk
+
+    return made
+
+
+def taken(desk: Pieces, worker: int = 0) -> tuple[int, Piece]:
+    found = desk.take(worker)
+    assert found is not None
+    assert isinstance(found[0], int)
+    return found[0], found[1]
+
+
+def names(given: Sequence[Piece]) -> list[str]:
+    return [piece.jobs.setup.spec.name for piece in given]
+
+
+def test_small_backbones_stay_whole_and_one_worker_takes_them_in_order(make: Make) -> None:
+    for workers in (1, 2):
+        desk, given = make(workers), []
+        assert desk.width == 2
+        images = desk.images
+        assert images > 0
+        while not desk.over:
+            key, piece = taken(desk)
+            assert piece.jobs.passes
+            assert piece.jobs.scores
+            given.append(piece)
+            desk.done(key, Passed(images // 2))
+        assert sorted(names(given)) == ["mini-fs", "mini-resnet"]
+        if workers == 1:
+            assert names(given) == ["mini-fs", "mini-resnet"]
+
+
+def test_large_ones_are_shared_and_every_shard_is_shown_once(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
+    desk, shown = make(3), Counter[tuple[str, object, int]]()
+    given, out = [], {}
+    assert desk.width > 3
+    while not desk.over:
+        for worker in range(3):
+            if worker not in out and (found := desk.take(worker)) is not None:
+                out[worker] = found
+                given.append(found[1])
+        worker = next(iter(out))
+        key, piece = out.pop(worker)
+        for job in piece.jobs.passes:
+            shown.update((piece.jobs.setup.spec.name, job.source, number) for number in job.shards)
+        desk.done(key, Passed(1))
+    assert set(shown.values()) == {1}
+    whole = make(1)
+    jobs = [job for _ in range(2) for job in taken(whole)[1].jobs.passes]
+    assert len(shown) == sum(len(job.shards) for job in jobs)
+    assert len(given) > 6
+    for name in ("mini-fs", "mini-resnet"):
+        own = [piece for piece in given if piece.jobs.setup.spec.name == name]
+        assert [bool(piece.jobs.scores) for piece in own] == [False] * (len(own) - 1) + [True]
+        assert sum(bool(piece.jobs.questions) for piece in own) <= 1
+
+
+def test_scores_know_what_went_wrong_in_other_pieces(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
+    desk = make(2)
+    lost = Failure("mini-fs", "knn", "why", bad_input=True, key="knn.key")
+    while True:
+        key, piece = taken(desk)
+        if piece.jobs.scores:
+            break
+        desk.done(key, Passed(1, failures=(lost,), refusals={"davis.key": "no"}))
+    assert piece.before.failures == (lost,)
+    assert piece.before.refusals == {"davis.key": "no"}
+
+
+def test_a_worker_stays_with_its_backbone_and_a_lost_piece_waits_again(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
+    desk = make(2)
+    before = desk.images
+    first, piece = taken(desk, 0)
+    other, beside = taken(desk, 1)
+    assert piece.jobs.setup.spec.name != beside.jobs.setup.spec.name
+    desk.done(other, Passed(1))
+    assert taken(desk, 1)[1].jobs.setup.spec.name == beside.jobs.setup.spec.name
+    left = desk.images
+    desk.give_back(first)
+    assert left < desk.images < before
+    again = taken(desk, 0)[1]
+    assert again.jobs.passes[0].source == piece.jobs.passes[0].source
+    assert again.jobs.passes[0].shards.start == piece.jobs.passes[0].shards.start
+
+
+def test_pieces_are_placed_where_their_worker_is(make: Make) -> None:
+    _, piece = taken(make(2, "cuda:1"), 1)
+    setups = {piece.jobs.setup.device.index, *(job.setup.device.index for job in piece.jobs.scores)}
+    assert setups == {1}
+    assert piece.jobs.setup.request.workers == 1
+    assert taken(make(2), 1)[1].jobs.setup.device.type == "cpu"
+
+
+def test_what_takes_longest_begins_first(make: Make) -> None:
+    desk = make(2)
+    seconds = {left.jobs.setup.spec.name: left.seconds for left in desk._every}
+    _, piece = taken(desk)
+    assert seconds[piece.jobs.setup.spec.name] == max(seconds.values())
+
+
+def test_what_comes_back_is_not_joined_with_what_another_worker_has(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
+    desk = make(8)
+    first, _ = taken(desk, 0)
+    name = desk._out[first].piece.jobs.setup.spec.name
+    while True:  # another worker's piece of the same backbone, from the middle of it
+        key, beside = taken(desk, len(desk._out))
+        if beside.jobs.setup.spec.name == name:
+            break
+    held = {(job.source, number) for job in beside.jobs.passes for number in job.shards}
+    desk.give_back(first)
+    monkeypatch.setattr(pieces, "LEAST_SECONDS", 1e9)  # all that is left becomes one piece
+    desk._last = {0: desk._out[key].left}
+    _, rest = taken(desk, 0)
+    assert rest.jobs.setup.spec.name == name
+    given = {(job.source, number) for job in rest.jobs.passes for number in job.shards}
+    assert given
+    assert not given & held
