@@ -96,7 +96,8 @@ class CkaProblem:
         found = []
         for rows, count in _runs(batches):
             some = features[rows]
-            grams = self.gram(some.unflatten(0, (count, -1)) if count > 1 else some, checked=False)
+            together = some.reshape(count, -1, some.shape[1]) if count > 1 else some
+            grams = self.gram(together, checked=False)
             found.append(grams if count > 1 else grams[None])
         return found
 

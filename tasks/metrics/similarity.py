@@ -23,7 +23,7 @@ SMALLEST_BATCH = 4
 
 SHARES = 1 << 23  # products of layers held at a time
 
-CACHED = 1 << 21
+CACHED = 1 << 22
 """Values that a CPU centres and multiplies at a time, so that they are read from memory once."""
 
 AT_ONCE = 1 << 26
@@ -116,7 +116,7 @@ def _blocks(features: Tensor, *, whole: bool = False) -> Iterator[Tensor]:
     exact = features.dtype in (torch.float32, torch.float64)
     most = CACHED if features.device.type == "cpu" else AT_ONCE
     width = features.shape[-1] if whole and exact else most // (features[..., 0].numel() or 1) + 1
-    for part in features.split(width, dim=-1):
+    for part in torch.split(features, width, dim=-1):
         yield part if exact else part.float()
 
 
