@@ -1,4 +1,4 @@
-"""Exact search of unit vectors, in faiss or torch, with results that do not depend on which of them it was."""
+"""Exact search of unit vectors, in faiss or torch, with results that do not depend on which of them ran."""
 
 import math
 import time
