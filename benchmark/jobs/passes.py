@@ -57,6 +57,12 @@ def together(done: Sequence[Passed]) -> Passed:
     )
 
 
+def images_left(plan: Plan, job: Job) -> int:
+    """Images of the shards that a job still misses."""
+    source = plan.pass_over(job.source).source
+    return sum(source.shard_images(shard) for shard in missing_shards(plan, job))
+
+
 def missing_shards(plan: Plan, job: Job) -> list[int]:
     """Shards that a listener of a job misses, in order."""
     count = plan.pass_over(job.source).source.shards

@@ -73,13 +73,13 @@ def rehearse(plan: Plan, jobs: BackboneJobs, report: Reporter) -> Rehearsed:
     single = 0.0
     with report.bar(f"{name}  warm-up", len(jobs.passes) + 1, "steps") as advance:
         try:
-            if any(images_left(plan, [job]) for job in jobs.passes):
+            if any(images_left(plan, job) for job in jobs.passes):
                 begin = perf_counter()
                 backbone = loaded.backbone()
                 steps.append(Step(name, "load", "", seconds=perf_counter() - begin))
                 single = _single(backbone)
             for job in jobs.passes:
-                if left := images_left(plan, [job]):
+                if left := images_left(plan, job):
                     steps += _pass_steps(plan, job, loaded.backbone(), single, left, drawn)
                 advance(1)
             steps += scoring_steps(plan, few(plan.recipe), jobs, drawn)

@@ -73,7 +73,7 @@ EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("interpolation", ("auto",), "auto", "auto"),
     ("poolings", ("mean",), "mean", ("mean",)),
     ("poolings", ("mean, cls",), ("mean", "cls"), ("cls", "mean")),
-    ("poolings", ("patchwise", "mean"), "mean,patchwise", ("mean", "patchwise")),
+    ("poolings", ("patchwise,mean",), ("patchwise", "mean"), ("mean", "patchwise")),
     ("limit", ("5",), 5, 5),
     ("protocol", ("paper",), "paper", "paper"),
     ("weights", ("a=b", "c=d=e"), ["a=b", "c=d=e"], {"a": Path("b"), "c": Path("d=e")}),

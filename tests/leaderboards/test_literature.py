@@ -248,7 +248,7 @@ def test_a_row_is_read_with_its_precision(tmp_path):
         ({"protocol": "mine"}, "protocol must be one of standard, paper, none, not 'mine'"),
         ({"protocol": "none"}, "found the protocol none and the reason ''"),
         ({"not_comparable": "other data"}, "found the protocol standard and the reason 'other data'"),
-        ({"pooling": "max"}, "pooling must be one of cls, mean, grid"),
+        ({"pooling": "max"}, "pooling must be one of cls, mean, patchwise, grid"),
         ({"rule": "first"}, "rule must be one of best, layer, last, final, draws"),
         ({"rule": "final", "layer": ""}, "tap and rule are both final or neither is; found block, final"),
         ({"tap": "final"}, "found final, best"),
