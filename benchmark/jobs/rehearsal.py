@@ -28,6 +28,7 @@ from benchmark.jobs.scoring_times import Vectors, scoring_steps
 from benchmark.jobs.steps import Step
 from benchmark.plan.plan import Pass, Plan, PlanRecipe, make_plan, view_for
 from tasks.base import Group, MeasuredProblem, Source
+from tasks.cka import CkaProblem
 from tasks.sources import ANY_SIZE
 from zoo.features import Backbone, Shown
 from zoo.spec import Layer
@@ -123,7 +124,9 @@ def _pass_steps(
         every, seen = (_units(_problem(two, listener), two.source) for two in (whole, part))
         times = share_left * every / max(1, seen)
         what = "vectors" if listener == VECTORS else f"measuring {listener}"
-        disk = int(rehearsal.disk[listener] * ratio)
+        grown = _batch(_problem(whole, listener), len(whole.source.samples))
+        grown /= _batch(_problem(part, listener), rehearsal.images)
+        disk = int(rehearsal.disk[listener] * ratio * grown)
         steps.append(Step(name, what, whole.source.name, 0, seconds * times, disk))
     return steps
 
@@ -140,6 +143,11 @@ def _units(problem: MeasuredProblem[Any] | None, source: Source) -> int:
     if pairs is None:
         return len(source.samples)
     return sum(len(pairs[group.key]) for group in source.groups)
+
+
+def _batch(problem: MeasuredProblem[Any] | None, images: int) -> int:
+    """Images that are kept against each other, so that what is kept of each grows with them; else 1."""
+    return min(problem.where.batches.size, max(1, images)) if isinstance(problem, CkaProblem) else 1
 
 
 def _trimmed(one: Pass, count: int) -> Source:
