@@ -23,9 +23,6 @@ LAYERS = "2,7,11"
 COMPLETE = ("mini-fs", "mini-resnet")
 """Backbones that run every task."""
 
-ALWAYS = "mini-fs"
-"""The backbone that is run by every call of the tests, the others with the slow ones."""
-
 TOLERANCES = {
     "knn": 0.7,  # four of 576 images
     "retrieval": 0.5,
@@ -54,9 +51,8 @@ def committed(suite: str) -> pd.DataFrame:
     return frame[frame["layer"].isin(LAYERS.split(",")) & (frame["tap"] == "block") & (frame["other"] == "")]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name == ALWAYS else pytest.mark.slow) for name in PACKAGED]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PACKAGED)
 def test_scores_are_the_committed_ones(name: str, tmp_path: Path) -> None:
     suite = MINI_SUITE if name in MINI_SUITE.backbones else MINI_INTERVENTIONS
     tasks = tasks_of(name, suite.name)

@@ -54,6 +54,7 @@ def assert_same_bytes(records: pd.DataFrame, whole: Whole) -> None:
     pd.testing.assert_frame_equal(comparable(records), comparable(expected), check_exact=True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_actors_report_give_results_in_order_and_raise_what_is_wrong() -> None:
     ray, heard = RayEngine(Request(engine="ray", workers=2)), Heard()
@@ -63,6 +64,7 @@ def test_actors_report_give_results_in_order_and_raise_what_is_wrong() -> None:
         ray.map(halved, [2, 3], heard)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_a_job_that_its_workers_die_of_ends_the_run_with_a_sentence() -> None:
     heard = Heard()
@@ -71,10 +73,12 @@ def test_a_job_that_its_workers_die_of_ends_the_run_with_a_sentence() -> None:
     assert heard.lines[0] == "halved 2"
 
 
+@pytest.mark.slow
 def test_nothing_is_written_into_the_home_of_the_user(cluster: Path) -> None:
     assert list(cluster.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_records_are_the_same_though_an_actor_is_killed(
     new_place: Callable[[], Path], whole: Whole, data: Path, monkeypatch: pytest.MonkeyPatch
