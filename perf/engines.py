@@ -3,12 +3,14 @@
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 
 import torch
 
 from benchmark.engines.base import Engine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.engines.progress import Reporter, Silent
+from benchmark.request import Request
 from perf.machine import processors
 from perf.rounds import Setting
 from perf.rows import Budget, Row
@@ -18,7 +20,17 @@ JOBS = 8
 Span = tuple[float, float]
 """When a job began and when it was over, by a clock that all processes of the machine share."""
 
-ENGINES: dict[str, Callable[[int], Engine]] = {"processes": lambda workers: ProcessEngine(workers, threads=1)}
+
+def _ray(workers: int) -> Engine:
+    from benchmark.engines.ray import RayEngine
+
+    return RayEngine(Request(engine="ray", device="cpu", workers=workers))
+
+
+ENGINES: dict[str, Callable[[int], Engine]] = {
+    "processes": lambda workers: ProcessEngine(workers, threads=1),
+    "ray": _ray,
+}
 """Engines on this machine, by name: with so many workers."""
 
 
@@ -29,6 +41,9 @@ def engine_rows(setting: Setting) -> Iterator[Row]:
         what, budget = f"{name}: throughput of two workers over one", Budget(1.8, at_least=True)
         if processors() < 2:
             yield Row(what, None, budget=budget, note="one processor")
+            continue
+        if name == "ray" and find_spec("ray") is None:
+            yield Row(what, None, budget=budget, note="Ray is not installed")
             continue
         ratios, figures = [], dict[str, list[float]]()
         for _ in range(max(1, setting.rounds // 2)):
