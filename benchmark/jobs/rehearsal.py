@@ -124,8 +124,8 @@ def _pass_steps(
         every, seen = (_units(_problem(two, listener), two.source) for two in (whole, part))
         times = share_left * every / max(1, seen)
         what = "vectors" if listener == VECTORS else f"measuring {listener}"
-        grown = _batch(_problem(whole, listener), len(whole.source.samples))
-        grown /= _batch(_problem(part, listener), rehearsal.images)
+        usual = _batch(_problem(whole, listener), len(whole.source.samples))
+        grown = usual / _batch(_problem(part, listener), rehearsal.images)
         disk = int(rehearsal.disk[listener] * ratio * grown)
         steps.append(Step(name, what, whole.source.name, 0, seconds * times, disk))
     return steps
