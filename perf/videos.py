@@ -1,6 +1,7 @@
 """Propagation of a video's labels, beside the products that its windows hold."""
 
 from collections.abc import Iterator
+from itertools import cycle
 
 import torch
 from torch import Tensor
@@ -18,7 +19,8 @@ def video_rows(setting: Setting) -> Iterator[Row]:
     rule = STANDARD.propagation
     height, width, dim = (8, 10, 16) if setting.quick else (28, 49, 384)
     seeded = torch.Generator().manual_seed(0)
-    frames = torch.randn(rule.n_last_frames + 1, height, width, dim, generator=seeded).to(setting.device)
+    every = torch.randn(3 * (rule.n_last_frames + 1), height, width, dim, generator=seeded).to(setting.device)
+    frames = every[: rule.n_last_frames + 1]
     labels = torch.nn.functional.one_hot(torch.arange(height * width) % (OBJECTS + 1)).float()
     propagator = Propagator(
         frames[0],
@@ -32,8 +34,9 @@ def video_rows(setting: Setting) -> Iterator[Row]:
         propagator.step(frame)
     held = len(frames) * covered(height, rule.radius) * covered(width, rule.radius)
     tokens, sources = _operands(frames, round(held / (height * width)))
+    coming = cycle(every)  # a frame that came twice would tie with itself
     rounds = take_turns(
-        {"products": lambda: tokens @ sources, "step": lambda: propagator.step(frames[-1])},
+        {"products": lambda: tokens @ sources, "step": lambda: propagator.step(next(coming))},
         4 * setting.rounds,
         setting.device,
     )
