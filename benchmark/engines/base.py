@@ -66,7 +66,13 @@ class Desk(ABC, Generic[Job, Result]):
 
 
 class Engine(ABC):
-    """Lets workers do what is on a desk."""
+    """Lets workers do what is on a desk.
+
+    Attributes:
+        workers: How many it has on this machine.
+    """
+
+    workers = 1
 
     @abstractmethod
     def carry_out(self, function: Function[Job, Result], desk: Desk[Job, Result], report: Reporter) -> None:

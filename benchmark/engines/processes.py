@@ -42,6 +42,7 @@ class ProcessEngine(Engine):
         self._threads = threads
         # their jobs decode in as many threads as they say, unless each has a device to itself
         self._places = [Place(device, threads) for device in devices] or [Place()] * processes
+        self.workers = len(self._places)
 
     def carry_out(self, function: Function[Job, Result], desk: Desk[Job, Result], report: Reporter) -> None:
         """Do all that is on the desk; what the processes report is passed on to ``report``."""

@@ -7,16 +7,15 @@ other is measured, too.
 import resource
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heapify, heapreplace
 from time import perf_counter, process_time, time
 
 import torch
 
-from benchmark.engines.choose import choose_engine
+from benchmark.engines.choose import find_engine
 from benchmark.engines.device import device_name
-from benchmark.engines.processes import ProcessEngine
 from benchmark.engines.progress import Reporter
 from benchmark.jobs.failures import Failure
 from benchmark.jobs.job import CompareJob
@@ -85,9 +84,9 @@ def forecast(request: Request, report: Reporter) -> Forecast:
     ready = make_ready(request, report, writes=False)
     found = perf_counter() - begin
     plan, todo = ready.plan, ready.prepared.backbones
-    engine = choose_engine([one.setup.spec for one in todo], request.workers, ready.devices[0])
-    workers = min(len(todo), request.workers) if isinstance(engine, ProcessEngine) else 1
-    workers = len(ready.devices) if len(ready.devices) > 1 else workers
+    here = replace(request, engine="auto") if request.engine == "ray" else request
+    engine = find_engine([one.setup.spec for one in todo], here, ready.devices)
+    workers = engine.workers if len(ready.devices) > 1 else min(len(todo), engine.workers)
     started = time()
     rehearsed = engine.map(partial(rehearse, plan), todo, report) if todo else []
     waited = min((one.began for one in rehearsed), default=started) - started
