@@ -167,7 +167,7 @@ def rounded_centred(grams: Tensor, *, min_max: bool = False) -> Tensor:
     """
     flat = grams.reshape(-1, *grams.shape[-2:])
     most = CENTRED if flat.device.type == "cpu" else AT_ONCE
-    pieces = flat.split(max(1, most // max(1, flat.shape[-1] ** 2)))
+    pieces = torch.split(flat, max(1, most // max(1, flat.shape[-1] ** 2)))
     centred = [u_centred(scaled_gram(some) if min_max else some).float() for some in pieces]
     return torch.cat(centred).view(grams.shape)
 
