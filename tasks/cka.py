@@ -5,7 +5,7 @@ Source: Kornblith et al., ICML 2019; minibatch form, unbiased HSIC estimator: Ng
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -21,8 +21,7 @@ from tasks.metrics.similarity import (
     CkaAccumulator,
     finite_gram,
     gram_matrix,
-    scaled_gram,
-    u_centred,
+    rounded_centred,
 )
 from tasks.sources import ProbeSources, batch_slices
 from zoo.spec import BackboneSpec, Layer
@@ -102,8 +101,8 @@ class CkaProblem:
         return found
 
     def centred(self, gram: Tensor) -> Tensor:
-        """U-centred Gram matrix in float32, all zeros where the features do not vary."""
-        return u_centred(scaled_gram(gram) if self.rule.min_max else gram).float()
+        """U-centred Gram matrices [... n n] in float32, all zeros where the features do not vary."""
+        return rounded_centred(gram, min_max=self.rule.min_max)
 
     @property
     def feed(self) -> GridFeed:
@@ -219,7 +218,7 @@ def _grams(
             if pooled:
                 values = (torch.from_numpy(layer[images]).to(device) for layer in pooled)
                 parts.append(torch.stack([_gram(problem, one) for one in values]))
-            yield problem.centred(torch.stack(parts).sum(0))  # inner products add over tokens
+            yield problem.centred(reduce(torch.add, parts))  # inner products add over tokens
         start += len(group.samples)
 
 

@@ -26,7 +26,7 @@ from tasks.metrics.bilinear import (
     searched_places,
 )
 
-SIMILARITIES_CPU = 1 << 20  # similarities held at a time: few enough to stay in a processor's cache
+SIMILARITIES_CPU = 1 << 18  # similarities held at a time: few enough to stay in the cache of a core
 SIMILARITIES_GPU = 1 << 26
 
 

@@ -18,7 +18,8 @@ EXTRA = 16  # neighbours searched beyond k, so that ties at the k-th place are s
 CHUNK_FLOATS = 1 << 24  # similarities or scores held at a time
 BANK_ROWS = 1 << 16  # bank rows a GPU compares at a time
 LARGE = 1 << 27  # similarities from which on a search takes seconds
-TRIAL = (1 << 15, 1 << 6)  # rows of the bank and of the queries that both searches are tried with
+TRIAL = 1 << 10  # queries that each search takes when both are tried
+CPU = torch.device("cpu")
 _FASTER: dict[int, bool] = {}  # by length of vectors: whether torch was faster, in this process
 
 
@@ -55,10 +56,10 @@ def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None)
     """
     places = min(k + EXTRA, len(bank))
     large = len(bank) * len(queries) >= LARGE
-    if large and device is None and _torch_is_faster(bank, queries, places):
-        device = torch.device("cpu")
-    found = _search(bank, queries, places, device)
-    return (_settle_exactly if large else _settle)(bank, queries, found, k)
+    if large:
+        found = _search(bank, queries, places, device) if device else _search_faster(bank, queries, places)
+        return _settle_exactly(bank, queries, found, k)
+    return _settle(bank, queries, _search(bank, queries, places, device), k)
 
 
 def _search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
@@ -91,18 +92,26 @@ def _search_torch(bank: Vectors, queries: Vectors, k: int, device: torch.device)
     )
 
 
-def _torch_is_faster(bank: Vectors, queries: Vectors, k: int) -> bool:
-    """Which search is faster on this machine for such vectors: a trial of both with some of them."""
-    dim = bank.shape[1]
+def _search_faster(bank: Vectors, queries: Vectors, k: int) -> Neighbours:
+    """The same search by whichever of faiss and torch is faster on this machine for vectors of that length.
+
+    The first time each takes some of the queries: the trial is part of the work, and large enough for it, as
+    faiss takes many times as long for a query among few.
+    """
+    dim, parts, tried = bank.shape[1], list[Neighbours](), 0
     if dim not in _FASTER:
-        part, few = bank[: TRIAL[0]], queries[: TRIAL[1]]
-        seconds: dict[bool, list[float]] = {True: [], False: []}
-        for on_torch in (True, False) * 3:
+        seconds = dict[bool, float]()
+        some = min(TRIAL, len(queries) // 2)
+        for on_torch in (True, False):
             begin = time.perf_counter()
-            _search(part, few, min(k, len(part)), torch.device("cpu") if on_torch else None)
-            seconds[on_torch].append(time.perf_counter() - begin)
-        _FASTER[dim] = min(seconds[True]) < min(seconds[False])
-    return _FASTER[dim]
+            parts.append(_search(bank, queries[tried : tried + some], k, CPU if on_torch else None))
+            seconds[on_torch] = time.perf_counter() - begin
+            tried += some
+        _FASTER[dim] = seconds[True] < seconds[False]
+    parts.append(_search(bank, queries[tried:], k, CPU if _FASTER[dim] else None))
+    return Neighbours(
+        np.concatenate([part.similarity for part in parts]), np.concatenate([part.index for part in parts])
+    )
 
 
 def _settle_exactly(bank: Vectors, queries: Vectors, found: Neighbours, k: int) -> Neighbours:

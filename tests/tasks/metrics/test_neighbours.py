@@ -112,7 +112,7 @@ def test_large_searches_do_not_depend_on_who_searches(monkeypatch, spread):
     bank, queries = (1 + spread * rng.standard_normal((size, 50)).astype(np.float32) for size in (400, 30))
     bank[7::40] = bank[3]
     monkeypatch.setattr(search, "LARGE", 1)
-    monkeypatch.setattr(search, "TRIAL", (60, 20))
+    monkeypatch.setattr(search, "TRIAL", 7)  # the trial takes 14 of 30 queries
     monkeypatch.setattr(search, "_FASTER", {})
     tried = nearest(bank, queries, 20)
     assert list(search._FASTER) == [50]
