@@ -20,6 +20,7 @@ from benchmark.jobs.ready import make_ready
 from benchmark.jobs.scores import run_scores
 from benchmark.plan.plan import Plan
 from benchmark.request import Request
+from leaderboards.choices.ties import ColumnTies, column_ties
 from leaderboards.pages.build import write_pages
 from leaderboards.records.record import suite_records
 from leaderboards.records.thumbnails import remove_unneeded
@@ -53,6 +54,7 @@ class RunSummary:
         done: What was done.
         seconds: For how long.
         records: All of the suite's records in that folder, those of earlier runs among them.
+        ties: For each column of their leaderboard, which backbones may be its best.
         pages: The suite's pages.
     """
 
@@ -62,6 +64,7 @@ class RunSummary:
     done: Done
     seconds: float
     records: pd.DataFrame
+    ties: ColumnTies
     pages: tuple[Path, ...]
 
 
@@ -85,14 +88,15 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
         remove_unneeded(request.output)
 
     records = suite_records(request.output / "records", name)
-    pages = _pages(records, request.output) if len(records) else []
+    ties = column_ties(records, request.output / "items") if len(records) else {}
+    pages = _pages(records, ties, request.output) if len(records) else []
     done = Done(done.images, done.unreadable, failures)
-    return RunSummary(name, request.output, plan, done, seconds, records, tuple(pages))
+    return RunSummary(name, request.output, plan, done, seconds, records, ties, tuple(pages))
 
 
-def _pages(records: pd.DataFrame, output: Path) -> list[Path]:
+def _pages(records: pd.DataFrame, ties: ColumnTies, output: Path) -> list[Path]:
     """The pages of a run, from its records and what is kept beside them."""
-    return write_pages(records, output / "tables", output / "items", arrays=output / "arrays")
+    return write_pages(records, output / "tables", ties, arrays=output / "arrays")
 
 
 class PassesAndScores:

@@ -50,7 +50,7 @@ def run(call: RunCall) -> RunResult:
     missing = [*map(str, summary.plan.tasks.absent), *summary.done.unreadable]
     records = summary.records
     title, best, table, notes = shown_answers(
-        [answers_of(records, summary.suite, summary.output)] if len(records) else []
+        [answers_of(records, summary.suite, summary.ties)] if len(records) else []
     )
     notes += [f"Left out: {one}." for one in missing] + [f"Failed: {one}" for one in failures]
     return RunResult(

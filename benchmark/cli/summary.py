@@ -51,7 +51,7 @@ def show(summary: RunSummary, report: Terminal) -> int:
 
 def _answer(summary: RunSummary) -> None:
     """Print the best of each task, and where more is; on standard output, as what was asked for."""
-    found = answers_of(summary.records, summary.suite, summary.output) if len(summary.records) else None
+    found = answers_of(summary.records, summary.suite, summary.ties) if len(summary.records) else None
     if found and found.answers:
         pages = [page for page in summary.pages if page.name == f"{page_name(summary.suite)}.md"]
         where = f"{_short(pages[0])} has every layer" if pages else ""

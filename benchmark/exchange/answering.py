@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 
@@ -10,6 +9,7 @@ from benchmark.exchange.comparison import records_of
 from benchmark.request.pages import ShowRequest
 from leaderboards.choices.answers import Answer, answers
 from leaderboards.choices.selection import backbones_of
+from leaderboards.choices.ties import Compared
 from leaderboards.records.record import of_suite, suites_of
 from tasks.registry import COST
 from zoo.errors import InputError, unknown
@@ -45,16 +45,16 @@ def answered(request: ShowRequest) -> list[Answered]:
         if task not in known:
             raise unknown("task", task, known)
     chosen = [request.suite] if request.suite is not None else suites
-    found = [answers_of(records, suite, request.output, request.tasks) for suite in chosen]
+    found = [answers_of(records, suite, request.output / "items", request.tasks) for suite in chosen]
     if not any(one.answers for one in found):
         raise InputError("there is no score of a backbone to answer with; analyses are on pages of their own")
     return [one for one in found if one.answers]
 
 
-def answers_of(records: pd.DataFrame, suite: str, output: Path, tasks: Sequence[str] = ()) -> Answered:
-    """The answers of one suite, of some tasks or of all, from the records of its folder."""
+def answers_of(records: pd.DataFrame, suite: str, compared: Compared, tasks: Sequence[str] = ()) -> Answered:
+    """The answers of one suite, of some tasks or of all, from records and what backbones are compared by."""
     own = of_suite(records, suite)
     if tasks:
         own = own[own["task"].isin([*tasks, COST])]
     labels = {backbone.name: backbone.label for backbone in backbones_of(own)}
-    return Answered(suite, tuple(answers(own, output / "items")), labels)
+    return Answered(suite, tuple(answers(own, compared)), labels)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,8 +124,11 @@ class MeasuredLayers(Mapping[Layer, list[Measurements]]):
         if layer not in self._layers:
             raise KeyError(layer)
         found: list[dict[str, NDArray[np.generic]]] = [{} for _ in self._source.groups]
-        for shard, name, group, what in self._names(layer):
-            found[group][what] = self._store.read(shard, name)
+        for shard, names in groupby(self._names(layer), key=lambda one: one[0]):
+            places = {name: (group, what) for _, name, group, what in names}
+            for name, array in self._store.some(shard, places).items():
+                group, what = places[name]
+                found[group][what] = array
         return list(found)
 
     def __iter__(self) -> Iterator[Layer]:

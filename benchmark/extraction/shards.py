@@ -5,7 +5,7 @@ and two runs that write the same shard at the same time do each other no harm.
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -75,11 +75,22 @@ class Shards:
 
     def read(self, index: int, name: str) -> NDArray[np.generic]:
         """One array of a shard; raises KeyError if it is not there."""
+        return self.some(index, [name])[name]
+
+    def some(self, index: int, names: Iterable[str]) -> dict[str, NDArray[np.generic]]:
+        """Some arrays of a shard, which is opened once: that takes longer than reading small arrays.
+
+        Raises:
+            KeyError: One is not there.
+        """
+        found: dict[str, NDArray[np.generic]] = {}
         with safe_open(self._known[index], framework="numpy") as file:
-            try:
-                return np.asarray(file.get_tensor(name))
-            except SafetensorError as error:
-                raise KeyError(f"{self._known[index]} has no array {name}") from error
+            for name in names:
+                try:
+                    found[name] = np.asarray(file.get_tensor(name))
+                except SafetensorError as error:
+                    raise KeyError(f"{self._known[index]} has no array {name}") from error
+        return found
 
 
 def _is_intact(path: Path, checksum: str) -> bool:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pandas as pd
 
@@ -12,7 +11,7 @@ from leaderboards.choices.costs import find_device, layer_costs
 from leaderboards.choices.honest import choices, primary_candidates
 from leaderboards.choices.poolings import Better, better_poolings
 from leaderboards.choices.selection import Column, backbones_of, columns_of, score_rows
-from leaderboards.choices.ties import Ties, column_ties
+from leaderboards.choices.ties import Compared, Ties, known_ties
 
 Costs = Mapping[tuple[str, int, int], float]
 """By backbone, input size and block, milliseconds of one image up to it."""
@@ -61,21 +60,17 @@ class Answer:
     device: str
 
 
-def answers(
-    records: pd.DataFrame, items: Path | None, ties: Mapping[tuple[str, str, str, str], Ties] | None = None
-) -> list[Answer]:
+def answers(records: pd.DataFrame, compared: Compared) -> list[Answer]:
     """The answer to every column of a suite's leaderboard, in their order.
 
     Args:
         records: Columns of `Record`, of one suite.
-        items: Folder of the per-item measurements, by which backbones are compared; None for no comparison.
-        ties: What `column_ties` says of these records, where that is known already.
+        compared: By what backbones are compared.
     """
     scores, device = score_rows(records), find_device(records, None)
     costs = _milliseconds(records, device)
     best = best_layers(scores)
-    if ties is None:
-        ties = column_ties(scores, items) if items is not None else {}
+    ties = known_ties(scores, compared)
     names = [backbone.name for backbone in backbones_of(scores)]
     found = []
     for column in columns_of(scores):

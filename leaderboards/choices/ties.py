@@ -1,6 +1,6 @@
 """Which backbones may be the best one of a leaderboard column, as far as the data can tell."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,9 +40,21 @@ class Ties:
     untested: frozenset[str] = frozenset()
 
 
-def column_ties(
-    records: pd.DataFrame, folder: Path, test: SetTest = confidence_set
-) -> dict[tuple[str, str, str, str], Ties]:
+ColumnTies = Mapping[tuple[str, str, str, str], Ties]
+"""Ties of each column, by its `Column.key`."""
+
+Compared = Path | ColumnTies | None
+"""By what backbones are compared: the folder of a run's items, what `column_ties` found in it, or nothing."""
+
+
+def known_ties(records: pd.DataFrame, compared: Compared) -> ColumnTies:
+    """The ties of each column, which are looked for only where they are not known; none without items."""
+    if compared is None:
+        return {}
+    return column_ties(records, compared) if isinstance(compared, Path) else compared
+
+
+def column_ties(records: pd.DataFrame, folder: Path, test: SetTest = confidence_set) -> ColumnTies:
     """For the `Column.key` of each column, which backbones may be its best.
 
     A backbone takes part with its best layer and all that its row marks as tied with that one, since which

@@ -1,7 +1,5 @@
 """The section on the best layer of each backbone, with what is needed to read it."""
 
-from collections.abc import Mapping
-
 import pandas as pd
 
 from leaderboards.choices.selection import (
@@ -11,7 +9,7 @@ from leaderboards.choices.selection import (
     primary_poolings,
     score_rows,
 )
-from leaderboards.choices.ties import Ties
+from leaderboards.choices.ties import ColumnTies
 from leaderboards.display import GLOBAL_AVERAGE, pooling_name, pooling_rank, task_display
 from leaderboards.pages.blocks import Block, Bullets, Heading, Table, Text
 from leaderboards.pages.honest import honest_table
@@ -37,8 +35,6 @@ from leaderboards.pages.wording import (
 )
 
 CAPTION = "The best layer of each backbone"
-
-ColumnTies = Mapping[tuple[str, str, str, str], Ties]
 
 
 def best_blocks(records: pd.DataFrame, columns: tuple[Column, ...], ties: ColumnTies) -> list[Block]:

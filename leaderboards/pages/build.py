@@ -7,6 +7,7 @@ import pandas as pd
 
 from leaderboards.choices.costs import is_cost
 from leaderboards.choices.selection import is_analysis
+from leaderboards.choices.ties import Compared
 from leaderboards.literature import Published
 from leaderboards.pages.beside import write_figures
 from leaderboards.pages.blocks import Page
@@ -42,7 +43,7 @@ def tables_folder() -> Path:
 def write_pages(
     records: pd.DataFrame,
     folder: Path,
-    items: Path | None = None,
+    compared: Compared = None,
     endings: Sequence[str] = ENDINGS,
     arrays: Path | None = None,
     published: Sequence[Published] = (),
@@ -55,7 +56,8 @@ def write_pages(
     Args:
         records: Columns of `Record`.
         folder: Made where it does not exist.
-        items: The per-item measurements of the records' run, by which backbones are compared.
+        compared: By what backbones are compared: the items of the records' run, or, where the records are of
+            one suite, what was found in them.
         endings: Formats, names of `WRITERS`.
         arrays: What the analyses of the records' run kept beside them, of which pictures are drawn.
         published: Numbers of others, for a section of the leaderboards.
@@ -71,7 +73,7 @@ def write_pages(
             raise unknown("format", ending, WRITERS)
     written = []
     for suite in suites_of(records):
-        for page in pages_of(records, suite, items, arrays, published):
+        for page in pages_of(records, suite, compared, arrays, published):
             for ending in dict.fromkeys(endings):
                 path = folder / f"{page.name}.{ending}"
                 if ending in BESIDE:
@@ -84,7 +86,7 @@ def write_pages(
 def pages_of(
     records: pd.DataFrame,
     suite: str,
-    items: Path | None = None,
+    compared: Compared = None,
     arrays: Path | None = None,
     published: Sequence[Published] = (),
 ) -> list[Page]:
@@ -92,7 +94,7 @@ def pages_of(
     every = of_suite(records, suite)
     costs, own = every[is_cost(every)], every[~is_cost(every)]
     inside = is_analysis(own)
-    pages = [] if inside.all() else [leaderboard_page(own, suite, items, published)]
+    pages = [] if inside.all() else [leaderboard_page(own, suite, compared, published)]
     pages += [inside_page(own, suite, arrays)] if inside.any() else []
     return [*pages, cost_page(costs, suite)] if len(costs) else pages
 

@@ -1,13 +1,12 @@
 """A suite's leaderboard: records to a page, the same blocks for the same records in any order."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 
 from leaderboards.choices.gaps import empty_cells
 from leaderboards.choices.selection import columns_of, is_analysis, newest, score_rows
-from leaderboards.choices.ties import column_ties
+from leaderboards.choices.ties import Compared, known_ties
 from leaderboards.display import inside_name, page_name
 from leaderboards.literature import Published
 from leaderboards.pages.best import best_blocks
@@ -24,14 +23,14 @@ from leaderboards.records.record import of_suite
 
 
 def leaderboard_page(
-    records: pd.DataFrame, suite: str, items: Path | None = None, published: Sequence[Published] = ()
+    records: pd.DataFrame, suite: str, compared: Compared = None, published: Sequence[Published] = ()
 ) -> Page:
     """The leaderboard of one suite.
 
     Args:
         records: Columns of `Record`; other suites and analyses are left out.
         suite: Name of the suite.
-        items: Folder of the per-item measurements, by which backbones are compared; None for no comparison.
+        compared: By what backbones are compared.
         published: Numbers of others that stand beside those measured here.
     """
     everything = newest(of_suite(records, suite))
@@ -41,7 +40,7 @@ def leaderboard_page(
     columns = columns_of(own)
     if columns:
         scores = score_rows(own)
-        ties = column_ties(scores, items) if items is not None else {}
+        ties = known_ties(scores, compared)
         blocks += [*best_blocks(scores, columns, ties), *layer_blocks(scores, columns)]
     blocks += [*published_blocks(own, published), *similarity_blocks(own), *twin_blocks(own)]
     if inside.any():

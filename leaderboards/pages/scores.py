@@ -20,7 +20,7 @@ from leaderboards.choices.selection import (
     primary_poolings,
     score_rows,
 )
-from leaderboards.choices.ties import Ties
+from leaderboards.choices.ties import ColumnTies, Ties
 from leaderboards.display import GLOBAL_AVERAGE, metric_rank, score_text
 from leaderboards.pages.blocks import Cell, Mark
 
@@ -42,9 +42,7 @@ def has_intervals(records: pd.DataFrame) -> bool:
     return bool(records.loc[~is_floor(records), "ci_low"].notna().any())
 
 
-def main_table(
-    records: pd.DataFrame, ties: Mapping[tuple[str, str, str, str], Ties] | None = None
-) -> pd.DataFrame:
+def main_table(records: pd.DataFrame, ties: ColumnTies | None = None) -> pd.DataFrame:
     """The leaderboard: backbones by columns, cells ``score ± half interval (layer/depth)``.
 
     Each column's best is marked, what is tied with it, and where another pooling is better. The random

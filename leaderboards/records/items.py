@@ -62,14 +62,18 @@ def read_items(path: Path, places: Collection[Place] | None = None) -> dict[Plac
     """
     if places is not None and not places:
         return {}
-    wanted = [list(zip(PLACE.names, "===", place, strict=True)) for place in sorted(places or ())]
     try:
-        table = _read(path, wanted).unify_dictionaries().combine_chunks()
+        table = _read(path, places).unify_dictionaries().combine_chunks()
         statistics = {
             metric: Statistic(column, over)
             for metric, (column, over) in json.loads(table.schema.metadata[STATISTICS]).items()
         }
-        return {place: _items(rows, statistics) for place, rows in _by_place(table)}
+        texts = _Texts(table)
+        return {
+            place: _items(table[start:stop], statistics, texts.of(start, stop))
+            for place, start, stop in _by_place(table)
+            if places is None or place in places
+        }
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"expected per-item measurements in {path} but cannot read them: {error}; "
@@ -82,9 +86,25 @@ def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     return pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True)
 
 
-def _read(path: Path, wanted: list[list[tuple[str, str, object]]]) -> pa.Table:
-    """Rows of a file that meet one of the conditions; all where there is none."""
-    return pq.read_table(path, filters=wanted or None, page_checksum_verification=True)
+def _read(path: Path, places: Collection[Place] | None) -> pa.Table:
+    """The row groups of a file that may hold one of some places; all where there are none.
+
+    What they hold is in their statistics: a scan with filters costs several times what such a file does.
+    """
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        groups = range(file.num_row_groups)
+        wanted = [group for group in groups if places is None or _may_hold(file.metadata, group, places)]
+        return file.read_row_groups(wanted, use_threads=False)
+
+
+def _may_hold(metadata: pq.FileMetaData, group: int, places: Collection[Place]) -> bool:
+    """Whether a row group may hold one of some places, by the ends of its columns."""
+    ends = [metadata.row_group(group).column(column).statistics for column in range(len(PLACE))]
+    if any(one is None or not one.has_min_max for one in ends):
+        return True
+    return any(
+        all(one.min <= value <= one.max for one, value in zip(ends, place, strict=True)) for place in places
+    )
 
 
 def _type(name: str) -> pa.DataType:
@@ -123,8 +143,8 @@ def _column(values: NDArray[np.float64], kind: pa.DataType) -> pa.Array:
     return pa.array(values.astype(np.int32))
 
 
-def _by_place(table: pa.Table) -> Iterator[tuple[Place, pa.Table]]:
-    """The rows of each place, which lie together."""
+def _by_place(table: pa.Table) -> Iterator[tuple[Place, int, int]]:
+    """Each place with its first row and the one behind its last: the rows of a place lie together."""
     if not table.num_rows:
         return
     codes = [table["layer"].to_numpy(), *(_codes(table, name)[0] for name in ("tap", "pooling"))]
@@ -132,12 +152,31 @@ def _by_place(table: pa.Table) -> Iterator[tuple[Place, pa.Table]]:
     starts = [0, *(np.flatnonzero(changes) + 1).tolist()]
     for start, stop in zip(starts, [*starts[1:], table.num_rows], strict=True):
         layer, tap, pooling = (table[name][start].as_py() for name in PLACE.names)
-        yield (layer, tap, pooling), table.slice(start, stop - start)
+        yield (layer, tap, pooling), start, stop
 
 
-def _items(rows: pa.Table, statistics: Mapping[str, Statistic]) -> Items:
-    """Items of the rows of one place."""
-    units = _texts(rows, "unit")
+class _Texts:
+    """The columns of texts of some rows; places whose texts are the same share them."""
+
+    def __init__(self, table: pa.Table) -> None:
+        columns = [_codes(table, name) for name in ITEM.names]
+        self._columns = [(codes, np.asarray(words, object)) for codes, words in columns]
+        self._known: dict[tuple[int, bytes], tuple[str, ...]] = {}
+
+    def of(self, start: int, stop: int) -> list[tuple[str, ...]]:
+        """The texts of rows, one tuple a column of `ITEM`."""
+        return [self._column(place, codes[start:stop]) for place, (codes, _) in enumerate(self._columns)]
+
+    def _column(self, place: int, codes: NDArray[np.int32]) -> tuple[str, ...]:
+        key = place, codes.tobytes()
+        if key not in self._known:
+            self._known[key] = tuple(self._columns[place][1][codes].tolist())
+        return self._known[key]
+
+
+def _items(rows: pa.Table, statistics: Mapping[str, Statistic], texts: Sequence[tuple[str, ...]]) -> Items:
+    """Items of the rows of one place, whose units, keys, clusters and strata are known."""
+    units, keys, clusters, strata = texts
     names = [name for name in rows.column_names[len(HEAD) :] if rows[name].null_count < rows.num_rows]
     values = {name: rows[name].to_numpy().astype(np.float64) for name in names}
     measured = {
@@ -145,20 +184,7 @@ def _items(rows: pa.Table, statistics: Mapping[str, Statistic]) -> Items:
         for metric, statistic in statistics.items()
         if statistic.column in values or (statistic.over == "partition" and "label" in values)
     }
-    return Items(
-        units[0],
-        _texts(rows, "key"),
-        _texts(rows, "cluster"),
-        _texts(rows, "stratum"),
-        values,
-        measured,
-    )
-
-
-def _texts(rows: pa.Table, name: str) -> tuple[str, ...]:
-    """A column of texts; rows of the same text share one object."""
-    codes, words = _codes(rows, name)
-    return tuple(words[code] for code in codes)
+    return Items(units[0], keys, clusters, strata, values, measured)
 
 
 def _codes(rows: pa.Table, name: str) -> tuple[NDArray[np.int32], Sequence[str]]:

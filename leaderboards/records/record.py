@@ -1,7 +1,7 @@
 """Records: one number each, kept as parquet files that are written atomically."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from io import BytesIO
 from pathlib import Path
 
@@ -116,7 +116,8 @@ DEFAULTS = {field.name: field.default for field in fields(Record) if field.defau
 
 def to_frame(records: Sequence[Record]) -> pd.DataFrame:
     """Records as a data frame with the columns `COLUMNS`."""
-    return pd.DataFrame([asdict(record) for record in records], columns=list(COLUMNS))
+    columns = {name: [getattr(record, name) for record in records] for name in COLUMNS}
+    return pd.DataFrame(columns, columns=list(COLUMNS))
 
 
 def suite_names(text: str) -> list[str]:

@@ -23,13 +23,11 @@ from leaderboards.choices.selection import (
     pooled,
     score_rows,
 )
-from leaderboards.choices.ties import Ties
+from leaderboards.choices.ties import ColumnTies, Ties
 from leaderboards.display import task_display
 from leaderboards.literature import Published
 from leaderboards.report.facts import UNKNOWN, Facts
 from leaderboards.reproduce import NOT_MEASURED, reproduce
-
-ColumnTies = Mapping[tuple[str, str, str, str], Ties]
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth")
 COLUMNS = ("column", "task", "title", "dataset", "protocol", "metric", "asks", "floor", "deviation")

@@ -9,7 +9,7 @@ import pandas as pd
 from leaderboards.choices.answers import Answer, answers
 from leaderboards.choices.costs import is_cost
 from leaderboards.choices.selection import is_analysis, newest, score_rows
-from leaderboards.choices.ties import column_ties
+from leaderboards.choices.ties import ColumnTies, known_ties
 from leaderboards.display import cost_name, inside_name, page_name
 from leaderboards.literature import Published
 from leaderboards.pages.blocks import Numbers
@@ -17,7 +17,7 @@ from leaderboards.pages.inside.numbers import inside_frame
 from leaderboards.pages.tidy import tidy_frame
 from leaderboards.records.record import of_suite
 from leaderboards.report.alike import Likeness, likeness
-from leaderboards.report.board import Board, ColumnTies, board_of
+from leaderboards.report.board import Board, board_of
 from leaderboards.report.cost import Costs, costs_of
 from leaderboards.report.facts import Facts
 from leaderboards.report.section import Section
@@ -83,13 +83,13 @@ def content_of(records: pd.DataFrame, suite: str, sources: Sources) -> Content:
     everything = newest(of_suite(records, suite))
     described = is_analysis(everything)
     own = everything[~described]
-    ties = column_ties(score_rows(own), sources.items) if sources.items is not None else {}
+    ties = known_ties(score_rows(own), sources.items)
     board = board_of(own, ties, sources.facts, sources.published)
     costs = costs_of(everything, sources.facts)
     spent = everything[is_cost(everything)]
     inner = everything[described & ~is_cost(everything)]
     numbers = _numbers(own, inner, spent, suite)
-    found = tuple(answers(everything, None, ties))
+    found = tuple(answers(everything, ties))
     return Content(suite, own, inner, spent, ties, found, board, costs, likeness(own), numbers)
 
 

@@ -16,7 +16,7 @@ from huggingface_hub.errors import (  # type: ignore[attr-defined]
 
 from zoo.errors import InputError
 from zoo.load.checkpoint import WEIGHT_FILES, Checkpoint, in_directory, shards
-from zoo.load.quiet import quiet
+from zoo.load.quiet_hub import quiet_hub
 from zoo.online import hub_answers
 
 _SMALL_FILES = ("config.json", "preprocessor_config.json")
@@ -50,7 +50,7 @@ def fetch(repository: str, revision: str | None, cache_dir: Path | None) -> Chec
 def _download(repository: str, revision: str | None, cache: Path) -> Path | None:
     at = f"revision {revision} of {repository}" if revision else repository
     try:
-        with quiet():
+        with quiet_hub():
             return _folder(repository, revision, cache, offline=False)
     except GatedRepoError as error:
         raise InputError(

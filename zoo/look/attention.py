@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
-from transformers import PreTrainedModel
 
 from zoo.errors import InputError
 from zoo.features import AttentionMaps
@@ -24,8 +24,13 @@ def gives_probabilities(network: Network) -> bool:
     return (
         isinstance(parts, Sublayers)
         and parts.gives_probabilities
-        and isinstance(network.body, PreTrainedModel)
+        and hasattr(_configuration(network), "_attn_implementation")
     )
+
+
+def _configuration(network: Network) -> Any:  # noqa: ANN401  # that of transformers, which takes seconds to import
+    """What a network of transformers was built by; None for another one."""
+    return getattr(network.body, "config", None)
 
 
 @contextmanager
@@ -34,14 +39,13 @@ def eager(network: Network) -> Iterator[None]:
 
     Its attentions read the word in their configuration in every forward, so that two assignments are all.
     """
-    body = network.body
-    assert isinstance(body, PreTrainedModel)
-    usual = body.config._attn_implementation
-    body.config._attn_implementation = EAGER
+    configuration = _configuration(network)
+    usual = configuration._attn_implementation
+    configuration._attn_implementation = EAGER
     try:
         yield
     finally:
-        body.config._attn_implementation = usual
+        configuration._attn_implementation = usual
 
 
 def watch_attention(

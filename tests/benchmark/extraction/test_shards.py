@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.extraction import shards
 from benchmark.extraction.shards import Shards, write_bytes
 
 
@@ -24,6 +25,23 @@ def test_reads_what_it_wrote(tmp_path: Path) -> None:
     assert store.names(1) == ("cls.1", "shown")
     np.testing.assert_array_equal(store.read(2, "cls.1"), np.full((2, 4), 2.0))
     assert set(store.arrays(0)) == {"cls.1", "shown"}
+
+
+def test_some_arrays_are_read_by_one_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, opened = filled(tmp_path), []
+    whole = shards.safe_open
+
+    def counted(path: Path, framework: str) -> object:
+        opened.append(path)
+        return whole(path, framework=framework)
+
+    monkeypatch.setattr(shards, "safe_open", counted)
+    found = store.some(1, ["shown", "cls.1"])
+    assert [*found] == ["shown", "cls.1"]
+    np.testing.assert_array_equal(found["cls.1"], np.full((2, 4), 1.0))
+    assert len(opened) == 1
+    with pytest.raises(KeyError, match=r"mean\.1"):
+        store.some(1, ["shown", "mean.1"])
 
 
 def test_missing_shards_are_named(tmp_path: Path) -> None:

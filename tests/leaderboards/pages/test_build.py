@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from leaderboards.check import Tolerance, check_pages
+from leaderboards.choices.ties import column_ties
 from leaderboards.display import page_name
 from leaderboards.pages.build import tables_folder, write_pages
 from leaderboards.pages.csv import read_numbers
@@ -93,6 +94,16 @@ def test_backbones_are_compared_by_the_items_of_the_run(tmp_path):
     texts = [(tmp_path / name / "mini.md").read_text() for name in ("with", "without")]
     assert ["68.0 ± 9.0 (2/3) ≈" in text for text in texts] == [True, False]
     assert check_pages(uncertain(), tmp_path / "without") == check_pages(uncertain(), tmp_path / "with") == []
+
+
+def test_what_was_found_in_the_items_is_not_looked_for_again(tmp_path):
+    write_measured(tmp_path / "items")
+    known = column_ties(uncertain(), tmp_path / "items")
+    paths = [
+        write_pages(uncertain(), tmp_path / name, compared)
+        for name, compared in (("items", tmp_path / "items"), ("known", known))
+    ]
+    assert [path.read_bytes() for path in paths[0]] == [path.read_bytes() for path in paths[1]]
 
 
 def test_the_csv_of_many_tasks_is_in_the_order_of_the_page(tmp_path):
