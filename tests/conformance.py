@@ -18,6 +18,7 @@ from tests.tasks.metrics.agreement import (
     clustering,
     correspondence,
     few_shot,
+    in_context,
     neighbours,
     propagation,
     ranking,
@@ -37,6 +38,7 @@ AGREEMENTS: tuple[Agreement, ...] = (
     clustering.AGREEMENT,
     similarity.AGREEMENT,
     attention.AGREEMENT,
+    in_context.AGREEMENT,
 )
 Findings = dict[str, list[Finding]]
 
@@ -99,7 +101,7 @@ def _section(agreement: Agreement, findings: Findings) -> str:
         f"## {agreement.title}",
         "",
         f"Code: `{agreement.module}`. Numbers: `tests/reference/{agreement.file}.json`.",
-        f"Reference: {', '.join(_sources(cases.values()))}.",
+        f"Reference: {', '.join(agreement.sources or _sources(cases.values()))}.",
         *([f"Skipped by the tests, as it needs real masks: {skipped}."] if skipped else []),
         "",
         "| case | what it is | size |",
