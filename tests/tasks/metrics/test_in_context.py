@@ -7,6 +7,7 @@ from torch.nn import functional
 
 from tasks.metrics import label_map as map_module
 from tasks.metrics import label_vote as vote_module
+from tasks.metrics.best_set import best_set
 from tasks.metrics.cell_labels import (
     cell_counts,
     cell_draws,
@@ -15,10 +16,12 @@ from tasks.metrics.cell_labels import (
     shares,
     usable_cells,
 )
+from tasks.metrics.class_ratios import ClassRatios
 from tasks.metrics.label_map import label_map
 from tasks.metrics.label_vote import most_similar, vote
 from tasks.metrics.overlaps import Overlaps, confusion, mean_iou_of_labels, renamed
 from tasks.metrics.pixel_vote import Scale, most_frequent, nearest_cells, pixel_labels, pixel_vote
+from tasks.metrics.uncertainty import differences, intervals
 from tests.tasks.metrics.agreement import in_context as agreement
 
 VOID = 255
@@ -198,6 +201,68 @@ class TestOverlaps:
             confusion(np.zeros((2, 2), np.uint8), np.zeros((2, 3), np.uint8), 2)
         with pytest.raises(ValueError, match="class 4"):
             confusion(np.zeros((1, 1), np.uint8), np.full((1, 1), 4, np.uint8), 2)
+
+
+class TestClassRatios:
+    def measured(self, seed=0, images=9, classes=4, scores=3):
+        rng = np.random.default_rng(seed)
+        shown = rng.integers(0, 5, (images, classes)) * rng.integers(0, 2, (images, classes))
+        part = rng.integers(0, 5, (scores, images, classes)) * (shown > 0)
+        whole = part + rng.integers(0, 3, part.shape)
+        return ClassRatios(*(one.astype(float) for one in (part, whole, shown)), np.zeros(images, np.int64))
+
+    def test_equal_repeated_images(self):
+        measured = self.measured()
+        weights = np.random.default_rng(1).integers(0, 3, (20, 9))
+        weights[0] = 0
+        found = measured.evaluate(weights.astype(float))
+        assert np.isnan(found[0]).all()
+        for row, values in zip(weights[1:], found[1:], strict=True):
+            images = np.repeat(np.arange(9), row)
+            classes = np.flatnonzero(measured.shown[images].sum(0))
+            for score in range(3):
+                part, whole = (
+                    one[score][images][:, classes].sum(0) for one in (measured.part, measured.whole)
+                )
+                ratio = [p / w if w else 0 for p, w in zip(part, whole, strict=True)]
+                assert values[score] == pytest.approx(np.mean(ratio))
+
+    @pytest.mark.parametrize("name", [name for name in agreement.CASES if "capi" not in name])
+    def test_statistic_of_weighted_images(self, name):
+        expected = agreement.CASES[name]["expected"]
+        for own in (one["own_standard"] for one in (expected, *expected.values()) if "own_standard" in one):
+            part, whole, shown = (
+                np.asarray(own[f"image_{key}"], float) for key in ("intersection", "union", "ground_truth")
+            )
+            measured = ClassRatios(part[None], whole[None], shown, np.zeros(len(shown), np.int64))
+            assert 100 * measured.evaluate()[0, 0] == pytest.approx(own["mIoU"], abs=1e-9)
+            weights = (np.arange(len(shown)) % 3).astype(float)[None]
+            found = 100 * measured.evaluate(weights)[0, 0]
+            assert found == pytest.approx(own["mIoU_of_image_weights_0_1_2_repeated"], abs=1e-9)
+
+    def test_interval_holds_the_score_and_a_better_layer_wins(self):
+        measured = self.measured(images=40)
+        better = np.minimum(measured.part + 1, measured.whole) * (measured.shown > 0)
+        both = ClassRatios(
+            np.stack([measured.part[0], better[0]]),
+            np.stack([measured.whole[0]] * 2),
+            measured.shown,
+            measured.stratum,
+        )
+        score, found = both.evaluate()[0], intervals(both)
+        assert (found.low < score).all()
+        assert (score < found.high).all()
+        assert best_set(both).tolist() == [False, True]
+        assert differences(both, 0).low[1] > 0
+
+    def test_bad_input(self):
+        one = np.ones((1, 2, 3))
+        with pytest.raises(ValueError, match="parts and wholes"):
+            ClassRatios(one, one[:, :1], one[0], np.zeros(2, np.int64))
+        with pytest.raises(ValueError, match="what is shown"):
+            ClassRatios(one, one, one[0, :1], np.zeros(2, np.int64))
+        with pytest.raises(ValueError, match="finite"):
+            ClassRatios(one, -one, one[0], np.zeros(2, np.int64))
 
 
 class TestPixels:
