@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -353,6 +353,27 @@ class ScoredProblem(MeasuredProblem[Portion], Protocol):
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Scores of one layer from what its groups left behind, in the source's order."""
+        ...
+
+
+class RememberingProblem(ScoredProblem[Portion], Protocol):
+    """A task that compares the images of its source with those of another one, which are measured before."""
+
+    @property
+    def memory(self) -> MeasuredProblem[Any]:
+        """What is measured before, on a source of its own and of the same layers."""
+        ...
+
+    def remembering(
+        self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
+    ) -> MeasuredProblem[Portion]:
+        """The problem as it is measured, once its memory was.
+
+        Args:
+            measured: For each layer that could be measured, what every group of the memory left behind. It is
+                read from disk whenever it is asked for.
+            failures: Why other layers could not be measured.
+        """
         ...
 
 

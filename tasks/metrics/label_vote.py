@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-ROWS_CPU = 1 << 13  # rows of the memory that are compared at a time, as float32
+ROWS_CPU = 1 << 15  # rows of the memory that are compared at a time, as float32
 ROWS_GPU = 1 << 17
 SIMILARITIES_CPU = 1 << 22  # similarities held at a time
 SIMILARITIES_GPU = 1 << 28

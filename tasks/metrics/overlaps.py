@@ -1,11 +1,12 @@
 """How well predicted classes of pixels agree with the true ones: confusion matrices and mean IoU."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from tasks.metrics.arrays import VOID, Floats, Integers, Labels
+from tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
 
 
 def confusion(truth: Labels, predicted: Labels, classes: int) -> Integers:
@@ -48,6 +49,16 @@ class Overlaps:
         """Of confusion matrices [... classes classes]."""
         truth, inside = table.sum(-1), np.diagonal(table, axis1=-2, axis2=-1)
         return cls(truth, inside.copy(), truth + table.sum(-2) - inside)
+
+    @classmethod
+    def joined(cls, some: Sequence["Overlaps"]) -> "Overlaps":
+        """Those of several lists of images as one list."""
+        names = ("truth", "intersection", "union")
+        return cls(*(np.concatenate([getattr(one, name) for one in some]) for name in names))
+
+    def sum(self, images: Mask) -> "Overlaps":
+        """Of some of the images [images] together."""
+        return Overlaps(*(one[images].sum(0) for one in (self.truth, self.intersection, self.union)))
 
     @property
     def iou(self) -> Floats:
