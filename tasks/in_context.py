@@ -47,6 +47,21 @@ class Vote:
     temperature: float
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which cells of an image are remembered.
+
+    Attributes:
+        most: How many at most.
+        least: Share of a cell's pixels that must have a class.
+        seed: Of the draw.
+    """
+
+    most: int
+    least: float
+    seed: int
+
+
 class Memories:
     """The cells that layers remember, read when a layer is first asked for and kept from then on.
 
@@ -87,11 +102,10 @@ class MemoryMeasurer:
     Which cells depends on the image and the grid alone, so that layers of one grid remember the same ones.
     """
 
-    def __init__(self, data: Scenes, scenes: Sequence[Scene], seed: int, most: int) -> None:
+    def __init__(self, data: Scenes, scenes: Sequence[Scene], choice: Choice) -> None:
         self._data = data
         self._scenes = scenes
-        self._seed = seed
-        self._most = most
+        self._choice = choice
         self._chosen: dict[tuple[int, Grid], tuple[Tensor, Tensor]] = {}
         self._rows: dict[Layer, list[Tensor]] = {}
         self._pixels: dict[Layer, list[Tensor]] = {}
@@ -116,8 +130,9 @@ class MemoryMeasurer:
             scene = self._scenes[position]
             counts = cell_counts(read_classes(self._data, scene), grid, len(self._data.classes))
             counts = counts.reshape(-1, counts.shape[-1])
-            draws = cell_draws(scene.sample.key, grid, self._seed)
-            cells = chosen_cells(counts, usable_cells(counts), draws, self._most)
+            draws = cell_draws(scene.sample.key, grid, self._choice.seed)
+            usable = usable_cells(counts, self._choice.least)
+            cells = chosen_cells(counts, usable, draws, self._choice.most)
             pixels = torch.from_numpy(counts[cells, :-1].astype(np.int32))
             self._chosen[position, grid] = torch.from_numpy(cells), pixels
         return self._chosen[position, grid]

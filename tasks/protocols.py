@@ -102,7 +102,9 @@ _PAPER_IMAGES = ResizeCrop(short=224, crop=224)
 _LOCALISATION = LocalisationRule(batch=256, cells=256)
 _FIELDS = ReceptiveFieldRule(images=32, channels=32, seed=0)
 _INSPECT = InspectRule(components=28)
-_SEGMENTATION = SegmentationRule(view=Stretch(side=448), vote=Vote(k=30, other=1, temperature=0.02), seed=0)
+_SEGMENTATION = SegmentationRule(
+    view=Stretch(side=448), vote=Vote(k=30, other=1, temperature=0.02), least=0.5, seed=0
+)
 _COST = CostRule(warm_up=2, rounds=5, single_seconds=0.2, most_rounds=50, gain=1.03, images=250, seconds=20.0)
 _FEW_SHOT = FewShotRule(
     shots=(10, 1, 5, 25),

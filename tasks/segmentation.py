@@ -26,7 +26,7 @@ from tasks.base import (
 from tasks.checks import ALIKE
 from tasks.datasets.base import Scene, Scenes
 from tasks.feeds import GRIDS, GridFeed
-from tasks.in_context import Memories, MemoryMeasurer, QueryMeasurer, Vote
+from tasks.in_context import Choice, Memories, MemoryMeasurer, QueryMeasurer, Vote
 from tasks.metrics.cell_labels import (
     evenly_spaced,
 )
@@ -50,11 +50,13 @@ class SegmentationRule:
     Attributes:
         view: How images are shown, whole.
         vote: How the remembered cells vote.
+        least: Share of a cell's pixels that must have a class for the cell to be remembered.
         seed: Of the draw of the cells that are remembered.
     """
 
     view: View
     vote: Vote
+    least: float
     seed: int
 
 
@@ -79,7 +81,7 @@ class SegmentationMemory:
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule, of the size of the memory and of the mask files' sizes and times."""
-        facts = self.rule.seed, self.data.memory, self.data.offset, len(self.data.classes)
+        facts = self.rule.seed, self.rule.least, self.data.memory, self.data.offset, len(self.data.classes)
         return digest("segment-memory", *facts, _signatures(self.scenes))
 
     @property
@@ -91,12 +93,13 @@ class SegmentationMemory:
         """What remembers cells of a few images."""
         del view  # a view that shows all of an image puts the same pixels under a cell
         scenes = [self._by_key[sample.key] for sample in group.samples]
-        return MemoryMeasurer(self.data, scenes, self.rule.seed, self.per_image)
+        return MemoryMeasurer(self.data, scenes, self.choice)
 
     @property
-    def per_image(self) -> int:
-        """Cells that are remembered of an image at most."""
-        return max(1, self.data.memory // len(self.scenes))
+    def choice(self) -> Choice:
+        """Which cells of an image are remembered."""
+        most = max(1, self.data.memory // len(self.scenes))
+        return Choice(most, self.rule.least, self.rule.seed)
 
     @cached_property
     def _by_key(self) -> dict[str, Scene]:

@@ -11,9 +11,6 @@ import numpy as np
 
 from tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
 
-LEAST_VALID = 0.5
-"""Share of a cell's pixels that must have a class for the cell to be used."""
-
 
 def cell_counts(mask: Labels, grid: tuple[int, int], classes: int) -> Integers:
     """How many pixels of each class each cell holds: [height width classes + 1], the last ones of no class.
@@ -52,7 +49,7 @@ def shares(counts: Integers) -> Floats:
     return np.asarray(counts[..., :-1] / np.maximum(valid, 1), dtype=np.float64)
 
 
-def usable_cells(counts: Integers, least: float = LEAST_VALID) -> Mask:
+def usable_cells(counts: Integers, least: float) -> Mask:
     """Cells [...] of which at least one pixel, and at least a share of all pixels, has a class.
 
     Args:

@@ -92,7 +92,7 @@ def by_metric(found: Outcome) -> dict[str, float]:
 
 
 def rule(k: int = 3, other: int = 1, temperature: float = 0.02) -> SegmentationRule:
-    return SegmentationRule(Stretch(8), Vote(k, other, temperature), seed=0)
+    return SegmentationRule(Stretch(8), Vote(k, other, temperature), least=0.5, seed=0)
 
 
 @pytest.fixture

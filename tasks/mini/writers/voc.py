@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
+from tasks.datasets.davis_masks import write_mask
 from tasks.mini.background import Prop, draw_backdrop, draw_prop
 from tasks.mini.counts import SCENES_TRAIN, SCENES_VAL
 from tasks.mini.figure import Figure, moved
@@ -17,7 +17,6 @@ from tasks.mini.seeds import Namespace, generator
 from tasks.mini.still import Variation, draw_figure
 from tasks.mini.templates import class_index
 from tasks.mini.writers.base import Note, Writer, draw_size, save_jpeg, save_text
-from tasks.mini.writers.davis import palette
 
 SIZES = ((128, 96), (96, 128))
 VOID = 255
@@ -117,13 +116,11 @@ def _render(root: Path, unit: int) -> list[Note]:
         (space, name, one) for space, split, count in _splits() for one, name in enumerate(_ids(split, count))
     ]
     masks = root / _ROOT / "SegmentationClass"
-    masks.mkdir(parents=True)
+    masks.mkdir(parents=True, exist_ok=True)
     for space, name, number in images[unit * _UNIT : (unit + 1) * _UNIT]:
         pixels, classes = labelled_scene(space, number)
         save_jpeg(root / _ROOT / "JPEGImages" / f"{name}.jpg", pixels)
-        mask = Image.fromarray(classes).convert("P")
-        mask.putpalette(palette())
-        mask.save(masks / f"{name}.png")
+        write_mask(masks / f"{name}.png", classes)
     return []
 
 

@@ -56,18 +56,18 @@ class TestCells:
     def test_half_of_the_pixels_must_have_a_class(self, valid, usable):
         mask = np.full(16, VOID, np.uint8)
         mask[:valid] = 1
-        assert usable_cells(cell_counts(mask.reshape(4, 4), (1, 1), 2)).item() == usable
+        assert usable_cells(cell_counts(mask.reshape(4, 4), (1, 1), 2), 0.5).item() == usable
 
     def test_rare_classes_are_preferred(self):
         mask = np.zeros((4, 4), np.uint8)
         mask[3, 3] = 1
         counts = cell_counts(mask, (4, 4), 2).reshape(16, 3)
-        kept = chosen_cells(counts, usable_cells(counts), np.full(16, 0.5), 3)
+        kept = chosen_cells(counts, usable_cells(counts, 0.5), np.full(16, 0.5), 3)
         assert kept.tolist() == [0, 1, 15]  # equals by the lower cell
 
     def test_all_usable_cells_are_kept_where_there_are_fewer(self):
         counts = np.array([[4, 0], [0, 4], [2, 2]])
-        assert chosen_cells(counts, usable_cells(counts), np.zeros(3), 5).tolist() == [0, 2]
+        assert chosen_cells(counts, usable_cells(counts, 0.5), np.zeros(3), 5).tolist() == [0, 2]
         assert chosen_cells(counts, np.zeros(3, bool), np.zeros(3), 5).tolist() == []
 
     def test_draws_depend_on_key_grid_and_seed_alone(self):

@@ -108,7 +108,7 @@ def _voted(
     rows, labels, chosen = [], [], []
     for number, (features, mask) in enumerate(zip(data["train_features"], train, strict=True)):
         counts = cell_counts(mask, grid, classes).reshape(-1, classes + 1)
-        usable = usable_cells(counts)
+        usable = usable_cells(counts, 0.5)
         cells = np.flatnonzero(usable)
         if "cells_per_image" in params:
             draws = data["noise"][number].astype(np.float64)
