@@ -15,7 +15,7 @@ from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K, RevisitedEntry
 from tasks.datasets.spair import SpairEntry
-from tasks.datasets.voc import VOC_2012, VOC_2012_AUG, VocEntry
+from tasks.datasets.voc import VOC_2012, VocEntry
 from tasks.mini import counts as mini
 from zoo.errors import InputError, unknown
 
@@ -133,7 +133,7 @@ REAL = Catalogue(
     retrieval=(ROXFORD5K, RPARIS6K),
     videos=DavisEntry(),
     keypoints=SpairEntry(),
-    scenes=(VOC_2012, VOC_2012_AUG, ADE20K),
+    scenes=(VOC_2012, ADE20K),
     objects=CocoEntry(),
     object_clusters=80,
     parts=PartImageNetEntry(),
