@@ -1,9 +1,9 @@
 """What a task is: sources to look at, measurements to keep, and scores to compute from them."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -104,9 +104,10 @@ class Score:
         return self.metric if self.head < 0 else f"{self.metric} of head {self.head}"
 
 
-Over = Literal["items", "clusters", "strata", "partition"]
+Over = Literal["items", "clusters", "strata", "partition", "classes", "pixels"]
 """What a score is taken over: all items alike; clusters, each the mean of its items; strata, each the mean of
-its items; or a partition of the items, of which it is no mean."""
+its items; a partition of the items, of which it is no mean; classes of pixels, each the ratio of two sums
+over the items; or all pixels, as one such ratio."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +117,22 @@ class Statistic:
     Attributes:
         column: The column of ``Items.values`` that it is the mean of; for a partition the name of the index
             (purity, NMI or ARI) of the columns ``label`` and ``start 1``, ``start 2``, ...: the partitions by
-            k-means from several starts, best first.
+            k-means from several starts, best first. For classes and pixels two names, such as
+            ``inter/union``: the columns ``inter 0``, ``inter 1``, ... hold what is summed for each class, and
+            ``union 0``, ... what its sum is divided by. ``truth 0``, ... say which classes an item shows.
         over: What it is the mean over. Items, clusters or strata without a value are left out.
     """
 
     column: str
     over: Over = "items"
+
+    def measured(self, columns: Collection[str]) -> bool:
+        """Whether columns of those names are what it needs."""
+        if self.over == "partition":
+            return "label" in columns
+        if self.over in ("classes", "pixels"):
+            return any(name.startswith(f"{self.column.partition('/')[2]} ") for name in columns)
+        return self.column in columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +353,27 @@ class ScoredProblem(MeasuredProblem[Portion], Protocol):
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Scores of one layer from what its groups left behind, in the source's order."""
+        ...
+
+
+class RememberingProblem(ScoredProblem[Portion], Protocol):
+    """A task that compares the images of its source with those of another one, which are measured before."""
+
+    @property
+    def memory(self) -> MeasuredProblem[Any]:
+        """What is measured before, on a source of its own and of the same layers."""
+        ...
+
+    def remembering(
+        self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
+    ) -> MeasuredProblem[Portion]:
+        """The problem as it is measured, once its memory was.
+
+        Args:
+            measured: For each layer that could be measured, what every group of the memory left behind. It is
+                read from disk whenever it is asked for.
+            failures: Why other layers could not be measured.
+        """
         ...
 
 

@@ -17,6 +17,7 @@ from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyRule
 from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule
+from tasks.in_context import Vote
 from tasks.keypoints import KeypointRule, PairDraw
 from tasks.knn import KnnRule
 from tasks.metrics.few_shot import FewShotRule
@@ -24,9 +25,10 @@ from tasks.metrics.saliency import Threshold
 from tasks.metrics.softmax import SoftmaxRule
 from tasks.propagation import PropagationRule
 from tasks.retrieval import RetrievalRule
+from tasks.segmentation import SegmentationRule
 from tasks.sources import Batches
 from zoo.errors import unknown
-from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Tiles, View, WholeFrame
+from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, Stretch, ThumbnailCrop, Tiles, View, WholeFrame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,7 @@ class EvaluationProtocol:
         clusters: Numbers of the clusterings.
         cka: Numbers of CKA.
         maps: Numbers of the average attention maps.
+        segmentation: Numbers of segmentation in context.
         saliency: Numbers of saliency.
         localisation: Numbers of the similarity of tokens and patches.
         fields: Numbers of receptive fields.
@@ -79,6 +82,7 @@ class EvaluationProtocol:
     clusters: ClusterRule
     cka: CkaRule
     maps: MapRule
+    segmentation: SegmentationRule
     saliency: SaliencyRule
     localisation: LocalisationRule
     fields: ReceptiveFieldRule
@@ -98,6 +102,9 @@ _PAPER_IMAGES = ResizeCrop(short=224, crop=224)
 _LOCALISATION = LocalisationRule(batch=256, cells=256)
 _FIELDS = ReceptiveFieldRule(images=32, channels=32, seed=0)
 _INSPECT = InspectRule(components=28)
+_SEGMENTATION = SegmentationRule(
+    view=Stretch(side=448), vote=Vote(k=30, other=1, temperature=0.02), least=0.5, seed=0
+)
 _COST = CostRule(warm_up=2, rounds=5, single_seconds=0.2, most_rounds=50, gain=1.03, images=250, seconds=20.0)
 _FEW_SHOT = FewShotRule(
     shots=(10, 1, 5, 25),
@@ -145,6 +152,7 @@ STANDARD = EvaluationProtocol(
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "mean", "patch"), min_max=False),
     maps=MapRule(normalised=False, samples=6),
+    segmentation=_SEGMENTATION,
     saliency=SaliencyRule(
         view=_IMAGES,
         threshold=Threshold(mass=0.6, margin=1e-6, ties=True),
@@ -195,6 +203,7 @@ PAPER = EvaluationProtocol(
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
     maps=MapRule(normalised=True, samples=6),
+    segmentation=_SEGMENTATION,
     saliency=SaliencyRule(
         view=_PAPER_IMAGES,
         threshold=Threshold(mass=0.6, margin=0.0, ties=False),

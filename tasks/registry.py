@@ -7,7 +7,9 @@ from typing import Any, Literal
 from zoo.errors import InputError, unknown
 from zoo.references import find_object, is_reference
 
-Role = Literal["classification", "retrieval", "videos", "keypoints", "objects", "parts", "masks", "weights"]
+Role = Literal[
+    "classification", "retrieval", "videos", "keypoints", "scenes", "objects", "parts", "masks", "weights"
+]
 """Kinds of datasets; ``weights`` stands for none, where a task looks at a backbone's weights alone."""
 
 
@@ -124,6 +126,16 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=_KEYPOINTS,
         asks="Does a point on an object, such as an ear, find the same point on another such object?",
         measures="PCK@0.1: points found within 0.1 of the longer side of the object's box",
+    ),
+    TaskEntry(
+        name="segment",
+        role="scenes",
+        title="segmentation in context",
+        data="PASCAL VOC 2012, ADE20k",
+        metrics=("mIoU", "pixel accuracy", "class accuracy", "mIoU k=1", "mIoU ceiling"),
+        asks="Do patches of labelled images tell what the patches of another image show? They vote.",
+        measures="mIoU: intersection over union of predicted and true pixels, mean over the classes",
+        default=False,
     ),
     TaskEntry(
         name="cluster-image",

@@ -6,9 +6,10 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from tasks.base import Items, Over
+from tasks.base import Items, Over, Statistic
 from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.best_set import best_set
+from tasks.metrics.class_ratios import ClassRatios
 from tasks.metrics.resampling import Index, Partitions, Ratios, Trials, WeightedScores
 from tasks.metrics.uncertainty import Differences, choose_on_halves, differences, intervals
 
@@ -191,6 +192,8 @@ def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
     stratum = np.zeros(len(names), np.int64)
     stratum[unit] = np.unique(np.asarray(first.strata, str), return_inverse=True)[1]
     (over,) = {statistic.over for statistic in statistics}
+    if over in ("classes", "pixels"):
+        return _classes(items, statistics, unit, stratum)
     if over == "partition":
         return _partitions(items, [statistic.column for statistic in statistics], unit, stratum)
     columns = [one.values[statistic.column] for statistic in statistics for one in items]
@@ -224,9 +227,30 @@ def _partitions(
     return Partitions(labels, starts, indices, unit, stratum)
 
 
+def _classes(
+    items: Sequence[Items], statistics: Sequence[Statistic], unit: Integers, stratum: Integers
+) -> ClassRatios:
+    numbers = [name.removeprefix("truth ") for name in items[0].values if name.startswith("truth ")]
+    together = statistics[0].over == "pixels"
+
+    def sums(one: Items, what: str) -> Floats:
+        """Pixels of the units and classes, or of all classes."""
+        nothing = np.zeros(len(one.keys))
+        columns = [one.values.get(f"{what} {number}", nothing) for number in numbers]
+        found = np.zeros((len(stratum), len(numbers)))
+        np.add.at(found, unit, np.stack(columns, axis=1))
+        return found.sum(axis=1, keepdims=True) if together else found
+
+    pairs = [statistic.column.split("/") for statistic in statistics]
+    part, whole = (
+        np.stack([sums(one, pair[place]) for pair in pairs for one in items]) for place in range(2)
+    )
+    return ClassRatios(part, whole, sums(items[0], "truth"), stratum)
+
+
 def _scale(items: Sequence[Items], metric: str) -> float:
-    """Scores are percent; so are the columns of items, while the indices of partitions are fractions."""
-    return 100.0 if items[0].statistics[metric].over == "partition" else 1.0
+    """Scores are percent; so are the columns of items, while indices and ratios of sums are fractions."""
+    return 100.0 if items[0].statistics[metric].over in ("partition", "classes", "pixels") else 1.0
 
 
 def _names(items: Items) -> tuple[tuple[str, ...], ...]:

@@ -18,7 +18,9 @@ from tests.tasks.metrics.agreement import (
     clustering,
     correspondence,
     few_shot,
+    in_context,
     neighbours,
+    papers,
     propagation,
     ranking,
     segmentation,
@@ -34,9 +36,11 @@ AGREEMENTS: tuple[Agreement, ...] = (
     segmentation.AGREEMENT,
     propagation.AGREEMENT,
     correspondence.AGREEMENT,
+    papers.AGREEMENT,
     clustering.AGREEMENT,
     similarity.AGREEMENT,
     attention.AGREEMENT,
+    in_context.AGREEMENT,
 )
 Findings = dict[str, list[Finding]]
 
@@ -99,7 +103,7 @@ def _section(agreement: Agreement, findings: Findings) -> str:
         f"## {agreement.title}",
         "",
         f"Code: `{agreement.module}`. Numbers: `tests/reference/{agreement.file}.json`.",
-        f"Reference: {', '.join(_sources(cases.values()))}.",
+        f"Reference: {', '.join(agreement.sources or _sources(cases.values()))}.",
         *([f"Skipped by the tests, as it needs real masks: {skipped}."] if skipped else []),
         "",
         "| case | what it is | size |",

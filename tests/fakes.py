@@ -252,3 +252,45 @@ def write_fake_partimagenet(
         content = {"images": listed, "annotations": annotations, "categories": categories}
         _write_json(folder / f"{split}.json", content)
     return folder
+
+
+def write_fake_voc(
+    root: Path, train: int = 4, val: int = 3, size: Size = (48, 40), seed: int = 0, augmented: bool = False
+) -> Path:
+    """``VOCdevkit/VOC2012``: one figure an image, of classes 1 to 3 in turn, with a rim without a class."""
+    generator = np.random.default_rng(seed)
+    folder = root / "VOCdevkit" / "VOC2012"
+    lists = {"train": [f"2007_{n:06d}" for n in range(train)], "val": [f"2008_{n:06d}" for n in range(val)]}
+    names = {"trainaug": lists["train"], "val": lists["val"]} if augmented else lists
+    for split, ids in names.items():
+        folders = (
+            ["SegmentationClass", "SegmentationClassAug"] if split == "trainaug" else ["SegmentationClass"]
+        )
+        for number, name in enumerate(ids):
+            image, mask = fake_image(number, size, generator)
+            _save(image, folder / "JPEGImages" / f"{name}.jpg")
+            classes = mask * np.uint8(1 + number % 3)
+            classes[:, 0] = 255
+            for masks in folders:
+                (folder / masks).mkdir(exist_ok=True)
+                write_mask(folder / masks / f"{name}.png", classes)
+        listed = folder / "ImageSets" / "Segmentation" / f"{split}.txt"
+        listed.parent.mkdir(parents=True, exist_ok=True)
+        listed.write_text("\n".join(ids))  # without a last newline, as some copies have it
+    return folder
+
+
+def write_fake_ade(root: Path, train: int = 4, val: int = 3, size: Size = (48, 40), seed: int = 0) -> Path:
+    """``ADEChallengeData2016``: one figure an image, of pixel values 1 to 3 in turn, on 0."""
+    generator = np.random.default_rng(seed)
+    folder = root / "ADEChallengeData2016"
+    for split, part, count in (("training", "train", train), ("validation", "val", val)):
+        for number in range(count):
+            image, mask = fake_image(number, size, generator)
+            name = f"ADE_{part}_{number + 1:08d}"
+            _save(image, folder / "images" / split / f"{name}.jpg")
+            _save(
+                Image.fromarray(mask * np.uint8(1 + number % 3)),
+                folder / "annotations" / split / f"{name}.png",
+            )
+    return folder

@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from benchmark.scores.exported.options import Estimator, ProtocolName
+from benchmark.scores.exported.options import Estimator, ProtocolName, SegmentProtocol
 from benchmark.scores.exported.report import Cell, ScoreReport
 from zoo.errors import InputError
 
@@ -186,6 +186,67 @@ def spair_command(
     data = read_dataset(dataset, split, protocol.value)
     report = score_features(path, data, view_size) if given == "--features" else score_predictions(path, data)
     show(report, as_json)
+
+
+@score_app.command("segment")
+def segment_command(
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            help=literal("An .npz with train and test [n h w dim], train_masks and test_masks [n H W]."),
+            show_default=False,
+        ),
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            help=literal("Instead: a folder of <image>.png, pixel values are classes."), show_default=False
+        ),
+    ] = None,
+    ground_truth: Annotated[
+        Path | None,
+        typer.Option(help="With --predictions: a folder of masks of the same names.", show_default=False),
+    ] = None,
+    classes: Annotated[
+        int | None, typer.Option(min=1, help="Classes, from 0.", show_default="as the masks hold")
+    ] = None,
+    ignore: Annotated[
+        list[int] | None,
+        typer.Option(help="Labels of pixels that are not judged; several may follow.", show_default="255"),
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", min=1, help="Cells that vote.", show_default=OF_PROTOCOL)
+    ] = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option(help="Of the vote exp(cosine / temperature).", show_default=OF_PROTOCOL),
+    ] = None,
+    memory: Annotated[int, typer.Option(min=1, help="Cells of train that vote at most.")] = 100_000,
+    protocol: Annotated[
+        SegmentProtocol, typer.Option(help="hummingbird: 255 is background, classes are renamed.")
+    ] = SegmentProtocol.standard,
+    as_json: AsJson = False,
+) -> None:
+    """Mean IoU of a vote of labelled cells, or of predicted masks."""
+    from benchmark.scores.exported.segment import Judged, score_features, score_predictions
+    from tasks.protocols import STANDARD
+
+    path, given = one_of({"--features": features, "--predictions": predictions})
+    judged = Judged(classes, tuple(ignore or (255,)))
+    if given == "--predictions":
+        if ground_truth is None:
+            raise InputError("--predictions needs --ground-truth, a folder of masks of the same names")
+        show(score_predictions(ground_truth, path, judged), as_json)
+        return
+    rule = STANDARD.segmentation
+    if temperature is not None and not temperature > 0:
+        raise InputError(f"expected a positive --temperature, found {temperature}")
+    votes = replace(
+        rule.vote,
+        k=rule.vote.k if k is None else k,
+        temperature=rule.vote.temperature if temperature is None else temperature,
+    )
+    show(score_features(path, judged, replace(rule, vote=votes), memory, protocol), as_json)
 
 
 @score_app.command("clustering")

@@ -54,12 +54,17 @@ def vectors_print(setup: Setup, images: str, view: View) -> str:
     return digest(*facts)
 
 
-def measured_print(setup: Setup, task: BoundTask, images: str, view: View) -> str:
-    """Fingerprint of what the groups of a task leave behind; arguments as in `vectors_print`."""
+def measured_print(setup: Setup, task: BoundTask, one: Pass, images: Signatures) -> str:
+    """Fingerprint of what the groups of a task leave behind in a pass."""
     layers = [str(layer) for layer in measured_layers(setup, task)]
-    shown = view_for(setup.spec, view)
-    kept = () if task.pictured is None else ("examples", EXAMPLES)
-    return digest(FORMAT, setup.identity.fingerprint, images, shown, task.fingerprint, layers, *kept)
+    shown = view_for(setup.spec, one.source.view)
+    kept: tuple[object, ...] = () if task.pictured is None else ("examples", EXAMPLES)
+    problem = task.fed_by(one.source)
+    if problem is task.measured_problem:
+        before = task.measured_problems[:-1]
+        kept += tuple(("remembered", images[key_of(each.source)]) for each in before)
+    own = task.fingerprint if problem is None else problem.fingerprint
+    return digest(FORMAT, setup.identity.fingerprint, images[one.key], shown, own, layers, *kept)
 
 
 def measured_layers(setup: Setup, task: BoundTask) -> tuple[Layer, ...]:
@@ -73,7 +78,7 @@ def records_print(setup: Setup, task: BoundTask, passes: Sequence[Pass], images:
     vectors = [one for one in passes if task in one.vectors]
     measured = [one for one in passes if task in one.measured]
     prints = [vectors_print(setup, images[one.key], one.source.view) for one in vectors]
-    prints += [measured_print(setup, task, images[one.key], one.source.view) for one in measured]
+    prints += [measured_print(setup, task, one, images) for one in measured]
     layers = [str(layer) for layer in setup.layers]
     kept = () if task.pictured is None else ("examples", EXAMPLES, setup.keeps_examples)
     return digest(FORMAT, SCORING, prints, task.fingerprint, layers, *kept)
@@ -99,7 +104,7 @@ def vectors_folder(setup: Setup, one: Pass, images: Signatures) -> Path:
 
 def measured_folder(setup: Setup, one: Pass, task: BoundTask, images: Signatures) -> Path:
     """Folder of what the groups of a task leave behind in a pass."""
-    fingerprint = measured_print(setup, task, images[one.key], one.source.view)
+    fingerprint = measured_print(setup, task, one, images)
     return _folder(setup, one, task.subject.entry.name, fingerprint)
 
 

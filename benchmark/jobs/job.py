@@ -1,7 +1,7 @@
 """What an engine carries out: jobs, frozen and small, whatever the size of the data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -76,6 +76,8 @@ class Job:
         shards: Which of its shards; those that are there already are not computed again.
         listeners: Folder of the shards of each listener, by its name: `VECTORS`, or a task's.
         tasks: Keys of the tasks that need it.
+        memories: Folder of what the task of a listener remembers of another source, by the listener's name;
+            that source must be over before this one begins.
     """
 
     setup: Setup
@@ -83,6 +85,7 @@ class Job:
     shards: range
     listeners: Mapping[str, Path]
     tasks: tuple[str, ...]
+    memories: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

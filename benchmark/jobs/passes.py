@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -9,16 +11,18 @@ from benchmark.engines.progress import Reporter
 from benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
 from benchmark.extraction.memory import is_out_of_memory
 from benchmark.extraction.one_pass import Pace, PassResult, Told, run_pass
+from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.screen import Listener
 from benchmark.extraction.shards import Shards
 from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import VECTORS, Job, Setup
-from benchmark.plan.bound import BoundTask
+from benchmark.plan.bound import BoundTask, RememberingTask
 from benchmark.plan.plan import Pass, Plan, view_for
+from tasks.base import MeasuredProblem, RememberingProblem
 from zoo.errors import InputError
 from zoo.features import Backbone
-from zoo.spec import BackboneSpec
+from zoo.spec import BackboneSpec, Layer
 
 ATTENTION_BYTES = 1 << 29
 """Attention maps of one block for one batch take at most so much."""
@@ -124,7 +128,7 @@ def _show(
 def _needs_whole_groups(one: Pass, listeners: Sequence[Listener]) -> bool:
     """Whether a listener must see all images of a group at once; vectors do not depend on the batch."""
     names = {listener.name for listener in listeners}
-    problems = (task.measured_problem for task in one.measured if task.subject.entry.name in names)
+    problems = (task.fed_by(one.source) for task in one.measured if task.subject.entry.name in names)
     return any(problem is not None and problem.feed.whole for problem in problems)
 
 
@@ -174,26 +178,46 @@ def load_backbone(setup: Setup) -> Backbone:
     return load(setup.spec, device=setup.device, dtype=dtype, cache_dir=setup.request.cache)
 
 
-def collectors_of(one: Pass, setup: Setup) -> dict[str, Collector]:
-    """What may listen to a pass of a backbone, by name."""
+def collectors_of(one: Pass, setup: Setup, memories: Mapping[str, Path]) -> dict[str, Collector]:
+    """What may listen to a pass of a backbone, by name; not what has nothing to remember.
+
+    Args:
+        one: The pass.
+        setup: The backbone.
+        memories: As of `Job`.
+    """
     dtype = torch.float16 if setup.request.store_dtype == "float16" else torch.float32
     view = view_for(setup.spec, one.source.view)
     collectors: dict[str, Collector] = {
         VECTORS: VectorCollector(one.source, setup.kept, setup.poolings, dtype, setup.spec.width)
     }
     for task in one.measured:
-        if task.measured_problem is not None:
-            layers = measured_layers(setup, task)
-            collectors[task.subject.entry.name] = MeasuredCollector(
-                task.measured_problem, view, layers, setup.spec.patch_size
-            )
+        name, problem = task.subject.entry.name, task.fed_by(one.source)
+        layers = measured_layers(setup, task)
+        if isinstance(task, RememberingTask) and problem is task.problem:
+            problem = _remembering(task.problem, memories[name], layers) if name in memories else None
+        if problem is not None:
+            collectors[name] = MeasuredCollector(problem, view, layers, setup.spec.patch_size)
     return collectors
+
+
+def _remembering(
+    problem: RememberingProblem[Any], folder: Path, layers: Sequence[Layer]
+) -> MeasuredProblem[Any] | None:
+    """A problem with what the pass before left behind; None where not all of its shards are there."""
+    source = problem.memory.source
+    store = Shards.open(folder, source.shards)
+    if store.missing:
+        return None
+    before = MeasuredLayers(source, store, layers)
+    return problem.remembering(before, before.failures)
 
 
 def _listeners(one: Pass, job: Job) -> list[Listener]:
     """What listens to a pass, and which shards of the job each still misses."""
-    collectors, found = collectors_of(one, job.setup), []
-    for name, folder in job.listeners.items():
+    collectors, found = collectors_of(one, job.setup, job.memories), []
+    for name in [name for name in job.listeners if name in collectors]:
+        folder = job.listeners[name]
         shards = Shards.open(folder, one.source.shards)
         found.append(Listener(name, collectors[name], shards, {*shards.missing} & {*job.shards}))
     return found

@@ -70,6 +70,7 @@ class _Left:
         questions: Whether its questions wait.
         scores: Whether its scores wait.
         out: Pieces that workers have.
+        first_out: Those of them that others wait for: they hold shards of sources that are remembered.
         done: What came of others.
     """
 
@@ -78,12 +79,18 @@ class _Left:
     questions: bool
     scores: bool
     out: int = 0
+    first_out: int = 0
     done: list[Passed] = field(default_factory=list)
 
     @property
     def waits(self) -> bool:
         """Whether a worker could begin a piece; scores begin when nothing else is left."""
-        return bool(self.shards) or self.questions or (self.scores and not self.out)
+        return self.ready or self.questions or (self.scores and not self.shards and not self.out)
+
+    @property
+    def ready(self) -> bool:
+        """Whether a worker could take the next shard: not while what it remembers is being computed."""
+        return bool(self.shards) and not (self.shards[0].job.memories and self.first_out)
 
     @property
     def seconds(self) -> float:
@@ -123,7 +130,7 @@ class Pieces(Desk[Piece, Passed]):
 
     def _left_of(self, plan: Plan, jobs: BackboneJobs) -> _Left:
         shards: deque[_Shard] = deque()
-        for job in jobs.passes:
+        for job in sorted(jobs.passes, key=lambda job: bool(job.memories)):
             source = plan.pass_over(job.source).source
             second = self._guesses.seconds(jobs.setup, source.view)
             for number in missing_shards(plan, job):
@@ -164,6 +171,7 @@ class Pieces(Desk[Piece, Passed]):
         left = self._choose(worker, waiting)
         piece, shards = self._cut(left)
         left.out += 1
+        left.first_out += _comes_first(shards)
         self._last[worker] = left
         self._count += 1
         self._out[self._count] = _Taken(left, piece, shards, perf_counter())
@@ -173,6 +181,7 @@ class Pieces(Desk[Piece, Passed]):
         """Keep what came of a piece, and learn how long it took."""
         taken = self._out.pop(key)
         taken.left.out -= 1
+        taken.left.first_out -= _comes_first(taken.shards)
         taken.left.done.append(result)
         if result.images:
             guessed = sum(shard.seconds for shard in taken.shards)
@@ -182,6 +191,7 @@ class Pieces(Desk[Piece, Passed]):
         """A piece waits again; of its shards those that were stored are not computed once more."""
         taken = self._out.pop(key)
         taken.left.out -= 1
+        taken.left.first_out -= _comes_first(taken.shards)
         taken.left.shards.extendleft(reversed(taken.shards))
         taken.left.questions |= bool(taken.piece.jobs.questions)
         taken.left.scores |= bool(taken.piece.jobs.scores)
@@ -202,7 +212,7 @@ class Pieces(Desk[Piece, Passed]):
         enough = inf if alone else max(LEAST_SECONDS, every / (ROUNDS * len(self._places)))
         shards: list[_Shard] = []
         seconds, factor = 0.0, self._guesses.factor(left.jobs.setup)
-        while left.shards and (seconds < enough or self._seconds(left) < LEAST_SECONDS):
+        while left.ready and (seconds < enough or self._seconds(left) < LEAST_SECONDS):
             shards.append(left.shards.popleft())
             seconds += factor * shards[-1].seconds
         last = not left.shards and not left.out
@@ -217,6 +227,11 @@ class Pieces(Desk[Piece, Passed]):
 
     def _seconds(self, left: _Left) -> float:
         return self._guesses.factor(left.jobs.setup) * left.seconds
+
+
+def _comes_first(shards: Sequence[_Shard]) -> bool:
+    """Whether others may wait for a piece."""
+    return any(not shard.job.memories for shard in shards)
 
 
 def _ranges(shards: Iterable[_Shard]) -> Iterable[Job]:

@@ -20,7 +20,7 @@ from benchmark.jobs.fingerprints import (
 )
 from benchmark.jobs.job import VECTORS, BackboneJobs, CompareJob, Job, Pair, ScoreJob, Setup
 from benchmark.plan.bound import BoundTask
-from benchmark.plan.plan import Pass, Plan, key_of
+from benchmark.plan.plan import Pass, Plan, key_of, memory_pass
 from benchmark.request import Request
 from benchmark.scores.records import Kept, file_under, is_current
 from zoo.errors import InputError
@@ -114,7 +114,7 @@ def _backbone(
     questions = _stale(setup, plan.tasks.asked, partial(_question_job, images=images), current)
     needed = {job.task for job in scores}
     needed |= {job.task for job in comparisons if any(one.setup is setup for one in job.members)}
-    passes = (_pass_job(setup, one, images, needed) for one in plan.passes)
+    passes = (_pass_job(plan, setup, one, images, needed) for one in plan.passes)
     return BackboneJobs(setup, tuple(job for job in passes if job.tasks), tuple(questions), tuple(scores))
 
 
@@ -137,20 +137,30 @@ def _stale(
     return found
 
 
-def _pass_job(setup: Setup, one: Pass, images: Signatures, needed: set[str]) -> Job:
+def _pass_job(plan: Plan, setup: Setup, one: Pass, images: Signatures, needed: set[str]) -> Job:
     vectors = [task for task in one.vectors if task.key in needed]
     measured = [task for task in one.measured if task.key in needed and task.concerns(setup.spec)]
     listeners = {VECTORS: vectors_folder(setup, one, images)} if vectors else {}
     listeners |= {task.subject.entry.name: measured_folder(setup, one, task, images) for task in measured}
+    memories = {
+        task.subject.entry.name: measured_folder(setup, before, task, images)
+        for task in measured
+        if (before := memory_pass(plan, task, one)) is not None
+    }
     keys = dict.fromkeys(task.key for task in (*vectors, *measured))
-    return Job(setup, one.key, range(one.source.shards), listeners, tuple(keys))
+    return Job(setup, one.key, range(one.source.shards), listeners, tuple(keys), memories)
 
 
 def _score_job(plan: Plan, setup: Setup, task: BoundTask, images: Signatures) -> ScoreJob:
     vectors = {one.key: vectors_folder(setup, one, images) for one in plan.passes if task in one.vectors}
-    measured = [measured_folder(setup, one, task, images) for one in plan.passes if task in one.measured]
+    measured = [measured_folder(setup, one, task, images) for one in plan.passes if _is_scored(task, one)]
     fingerprint = records_print(setup, task, plan.passes, images)
     return ScoreJob(setup, task.key, fingerprint, task.data, vectors, measured[0] if measured else None)
+
+
+def _is_scored(task: BoundTask, one: Pass) -> bool:
+    """Whether what a pass leaves behind of a task is what it scores, and not what it remembers."""
+    return task in one.measured and task.fed_by(one.source) is task.measured_problem
 
 
 def _question_job(setup: Setup, task: BoundTask, images: Signatures) -> ScoreJob:

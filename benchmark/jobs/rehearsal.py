@@ -133,7 +133,7 @@ def _pass_steps(
 
 def _problem(one: Pass, listener: str) -> MeasuredProblem[Any] | None:
     """What a listener measures; None for vectors."""
-    found = (task.measured_problem for task in one.measured if task.subject.entry.name == listener)
+    found = (task.fed_by(one.source) for task in one.measured if task.subject.entry.name == listener)
     return next(found, None)
 
 
@@ -184,7 +184,7 @@ class _Shown:
 def _show(part: Pass, job: Job, backbone: Backbone) -> _Shown:
     """Show a part of a pass to what listens to it."""
     setup, listeners = job.setup, []
-    for name, collector in collectors_of(part, setup).items():
+    for name, collector in collectors_of(part, setup, {}).items():
         if name in job.listeners and not backbone.refusal(collector.layers):
             clocked = _Clocked(collector, backbone.device)
             listeners.append((clocked, Listener(name, clocked, _Nowhere(), {0})))

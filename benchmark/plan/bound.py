@@ -9,7 +9,14 @@ from benchmark.plan.identity import ground_truth, identity, short_digest
 from leaderboards.records.files import task_key
 from tasks.analyses.base import GradientProblem, VectorsAnalysis, WeightsProblem
 from tasks.analyses.cost import CostProblem
-from tasks.base import AnalysisProblem, MeasuredProblem, ScoredProblem, Source, VectorProblem
+from tasks.base import (
+    AnalysisProblem,
+    MeasuredProblem,
+    RememberingProblem,
+    ScoredProblem,
+    Source,
+    VectorProblem,
+)
 from tasks.comparing import ComparisonProblem
 from tasks.datasets.base import Coverage
 from tasks.examples.draw import Pictured
@@ -115,8 +122,18 @@ class BoundTask(ABC):
 
     @property
     def measured_problem(self) -> MeasuredProblem[Any] | None:
-        """What is fed by the pass over one source; None where nothing is."""
+        """What is fed by the pass over the source that is scored; None where nothing is."""
         return None
+
+    @property
+    def measured_problems(self) -> tuple[MeasuredProblem[Any], ...]:
+        """What is fed by passes over sources, in the order that they must have: what it remembers first."""
+        return () if self.measured_problem is None else (self.measured_problem,)
+
+    def fed_by(self, source: Source) -> MeasuredProblem[Any] | None:
+        """What is fed by the pass over a source; None where nothing is."""
+        found = (one for one in self.measured_problems if one.source.name == source.name)
+        return next(found, None)
 
     @property
     def pictured(self) -> Pictured | None:
@@ -126,8 +143,7 @@ class BoundTask(ABC):
     @property
     def sources(self) -> tuple[Source, ...]:
         """Sources that it looks at, whoever shows them."""
-        measured = self.measured_problem
-        return self.vector_sources or (() if measured is None else (measured.source,))
+        return self.vector_sources or tuple(problem.source for problem in self.measured_problems)
 
     @cached_property
     def data(self) -> str:
@@ -242,6 +258,18 @@ class MeasuredTask(FedTask):
     def join(self, tasks: BoundTasks) -> None:
         """Put it where tasks of its kind are."""
         tasks.measured.append(self)
+
+
+@dataclass(frozen=True, eq=False)
+class RememberingTask(MeasuredTask):
+    """A measured task whose images are compared with those of a pass before."""
+
+    problem: RememberingProblem[Any]
+
+    @property
+    def measured_problems(self) -> tuple[MeasuredProblem[Any], ...]:
+        """What it remembers, then what is scored."""
+        return self.problem.memory, self.problem
 
 
 @dataclass(frozen=True, eq=False)

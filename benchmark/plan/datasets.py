@@ -14,11 +14,13 @@ from benchmark.plan.limits import (
     limit_keypoints,
     limit_regions,
     limit_retrieval,
+    limit_scenes,
     limit_unlabelled,
     limit_videos,
 )
 from benchmark.plan.location import DataLocation
 from benchmark.plan.problems import PROBLEMS
+from tasks.datasets.ade20k import AdeEntry, read_ade20k
 from tasks.datasets.base import (
     Classification,
     Count,
@@ -26,6 +28,7 @@ from tasks.datasets.base import (
     Keypoints,
     Regions,
     Retrieval,
+    Scenes,
     Unlabelled,
     Videos,
 )
@@ -37,6 +40,7 @@ from tasks.datasets.own import read_own
 from tasks.datasets.partimagenet import read_partimagenet
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.datasets.spair import read_spair
+from tasks.datasets.voc import VocEntry, read_voc
 from tasks.registry import INSIDE, Role, TaskEntry
 from tasks.sources import (
     ClusteredRegions,
@@ -46,6 +50,8 @@ from tasks.sources import (
     unlabelled_sources,
 )
 from zoo.errors import InputError, MissingDataError
+
+SceneEntry = VocEntry | AdeEntry
 
 Read = Callable[[], Any]
 """Reads one dataset; raises MissingDataError where it is not there, InputError where it is wrong."""
@@ -126,6 +132,12 @@ def keypoints(at: DataLocation, folder: Path) -> Keypoints:
     return limit_keypoints(data, at.limit) if at.limit else data
 
 
+def scenes(at: DataLocation, folder: Path, entry: SceneEntry) -> Scenes:
+    """Read one of the datasets with the class of every pixel."""
+    data = read_ade20k(folder, entry) if isinstance(entry, AdeEntry) else read_voc(folder, entry)
+    return limit_scenes(data, at.limit) if at.limit else data
+
+
 def objects(at: DataLocation, folder: Path) -> ClusteredRegions:
     """Read COCO: images with annotated objects, without those that the protocol leaves out."""
     entry = at.catalogue.objects
@@ -177,6 +189,11 @@ def _retrieval(at: DataLocation) -> list[Read]:
     return [partial(retrieval, at, at.data, entry) for entry in entries if at.data is not None]
 
 
+def _scenes(at: DataLocation) -> list[Read]:
+    entries = () if at.data is None else at.catalogue.scenes
+    return [partial(scenes, at, at.data, entry) for entry in entries if at.data is not None]
+
+
 def _masks(at: DataLocation) -> list[Read]:
     if at.data is None:
         return []
@@ -188,6 +205,7 @@ READERS: Mapping[Role, Callable[[DataLocation], list[Read]]] = {
     "retrieval": _retrieval,
     "videos": _one(videos),
     "keypoints": _one(keypoints),
+    "scenes": _scenes,
     "objects": _one(objects),
     "parts": _one(parts),
     "masks": _masks,

@@ -11,6 +11,7 @@ from tasks.datasets.base import (
     Keypoints,
     Regions,
     Retrieval,
+    Scenes,
     Unlabelled,
     Videos,
 )
@@ -68,6 +69,14 @@ def limit_keypoints(data: Keypoints, limit: int) -> Keypoints:
         return data
     note = f"limited to {_counted(limit, 'pair')} a category: {_counted(len(kept), 'pair')} used"
     return replace(data, pairs=tuple(kept), coverage=_noted(data.coverage, note))
+
+
+def limit_scenes(data: Scenes, limit: int) -> Scenes:
+    """The first ``limit`` images of each split."""
+    if limit >= max(len(data.train), len(data.val)):
+        return data
+    note = f"limited to {_counted(limit, 'image')} of each split"
+    return replace(data, train=data.train[:limit], val=data.val[:limit], coverage=_noted(data.coverage, note))
 
 
 def limit_regions(data: Regions, limit: int) -> Regions:

@@ -98,6 +98,14 @@ class Plan:
         return _made_again, (self.recipe,)
 
 
+def memory_pass(plan: Plan, task: BoundTask, one: Pass) -> Pass | None:
+    """The pass that must be over before a task is fed in a pass; None where it remembers nothing."""
+    problems = task.measured_problems
+    if len(problems) < 2 or task.fed_by(one.source) is not problems[-1]:
+        return None
+    return plan.pass_over(key_of(problems[0].source))
+
+
 def key_of(source: Source) -> SourceKey:
     """Name of a source and its view."""
     return source.name, source.view
@@ -143,8 +151,8 @@ def fewest_passes(tasks: Sequence[BoundTask]) -> tuple[Pass, ...]:
     for task in tasks:
         for source in task.vector_sources:
             vectors.setdefault(key_of(_known(sources, source)), []).append(task)
-        if task.measured_problem is not None:
-            measured.setdefault(key_of(_known(sources, task.measured_problem.source)), []).append(task)
+        for problem in task.measured_problems:
+            measured.setdefault(key_of(_known(sources, problem.source)), []).append(task)
     return tuple(
         Pass(source, tuple(vectors.get(key, ())), tuple(measured.get(key, ())))
         for key, source in sources.items()

@@ -12,6 +12,7 @@ from benchmark.plan.bound import (
     GradientTask,
     InspectTask,
     MeasuredTask,
+    RememberingTask,
     Subject,
     VectorsTask,
     VectorTask,
@@ -31,7 +32,7 @@ from tasks.analyses.saliency import SaliencyProblem
 from tasks.analyses.token_probes import TokenProbes
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
-from tasks.datasets.base import Coverage, Keypoints, Regions, Retrieval, Videos
+from tasks.datasets.base import Coverage, Keypoints, Regions, Retrieval, Scenes, Videos
 from tasks.fewshot import FewShotProblem
 from tasks.keypoints import KeypointProblem
 from tasks.knn import KnnProblem
@@ -40,6 +41,7 @@ from tasks.propagation import PropagationProblem
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry
 from tasks.retrieval import RetrievalProblem
+from tasks.segmentation import SegmentationProblem
 from tasks.sources import ClusteredRegions, ProbedClasses, ProbedImages
 
 Bind = Callable[[TaskEntry, Any, EvaluationProtocol], BoundTask]
@@ -91,6 +93,12 @@ def spair(entry: TaskEntry, data: Keypoints, rules: EvaluationProtocol) -> Measu
     subject = Subject(entry, rules.name, data.name, "test", coverage)
     problem = KeypointProblem(data, rules.keypoints)
     return MeasuredTask(subject, problem, examples=problem.examples)
+
+
+def segment(entry: TaskEntry, data: Scenes, rules: EvaluationProtocol) -> RememberingTask:
+    """Bind segmentation in context to images to learn from and images to label."""
+    subject = Subject(entry, rules.name, data.name, "train, val", data.coverage)
+    return RememberingTask(subject, SegmentationProblem(data, rules.segmentation))
 
 
 def cluster_image(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
@@ -190,6 +198,7 @@ PROBLEMS: Mapping[str, Bind] = {
     "retrieval": retrieval,
     "davis": davis,
     "spair": spair,
+    "segment": segment,
     "cluster-image": cluster_image,
     "cluster-object": cluster_object,
     "cluster-part": cluster_part,

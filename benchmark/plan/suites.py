@@ -6,6 +6,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from benchmark.request import Request
+from tasks.datasets.ade20k import ADE20K, AdeEntry
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
 from tasks.datasets.folder import NO_LABELS
@@ -14,6 +15,7 @@ from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K, RevisitedEntry
 from tasks.datasets.spair import SpairEntry
+from tasks.datasets.voc import VOC_2012, VocEntry
 from tasks.mini import counts as mini
 from zoo.errors import InputError, unknown
 
@@ -30,6 +32,7 @@ class Catalogue:
         retrieval: Revisited datasets.
         videos: Mask propagation.
         keypoints: Correspondence.
+        scenes: Segmentation in context.
         objects: Images with object masks.
         object_clusters: Clusters of the objects of the complete dataset.
         parts: Images with part masks.
@@ -40,6 +43,7 @@ class Catalogue:
     retrieval: tuple[RevisitedEntry, ...]
     videos: DavisEntry
     keypoints: SpairEntry
+    scenes: tuple[VocEntry | AdeEntry, ...]
     objects: CocoEntry
     object_clusters: int
     parts: PartImageNetEntry
@@ -92,6 +96,14 @@ MINI_SUITE = Suite(
             objects=mini.OBJECTS,
         ),
         keypoints=SpairEntry(name="mini-spair", pairs=mini.PAIRS, categories=mini.CATEGORIES),
+        scenes=(
+            VocEntry(
+                name="mini-voc",
+                train_images=mini.SCENES_TRAIN,
+                val_images=mini.SCENES_VAL,
+                memory=mini.MEMORY,
+            ),
+        ),
         objects=CocoEntry(name="mini-coco", images=mini.COCO_IMAGES, first=mini.COCO_IMAGES),
         object_clusters=mini.COCO_CATEGORIES,
         parts=PartImageNetEntry(
@@ -121,6 +133,7 @@ REAL = Catalogue(
     retrieval=(ROXFORD5K, RPARIS6K),
     videos=DavisEntry(),
     keypoints=SpairEntry(),
+    scenes=(VOC_2012, ADE20K),
     objects=CocoEntry(),
     object_clusters=80,
     parts=PartImageNetEntry(),

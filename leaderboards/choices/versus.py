@@ -20,7 +20,7 @@ from leaderboards.choices.selection import (
 from leaderboards.choices.sides import Side, best_of, equal_shares, sides_of
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import Place, read_items
-from tasks.base import Items
+from tasks.base import Items, Over
 from tasks.metrics.multiple import holm
 from tasks.uncertainty import paired_differences
 from zoo.errors import InputError, unknown
@@ -30,7 +30,14 @@ Which = Literal["best", "same"]
 LEVEL = 0.05
 """Corrected p-values below it are differences that these data show."""
 
-RESAMPLES = {"partition": 1_000, "items": 10_000, "clusters": 10_000, "strata": 10_000}
+RESAMPLES: dict[Over, int] = {
+    "items": 10_000,
+    "clusters": 10_000,
+    "strata": 10_000,
+    "partition": 1_000,
+    "classes": 1_000,
+    "pixels": 1_000,
+}
 """Resamples of a statistic over such things."""
 
 PER_COMPARISON = 60

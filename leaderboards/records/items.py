@@ -179,11 +179,7 @@ def _items(rows: pa.Table, statistics: Mapping[str, Statistic], texts: Sequence[
     units, keys, clusters, strata = texts
     names = [name for name in rows.column_names[len(HEAD) :] if rows[name].null_count < rows.num_rows]
     values = {name: rows[name].to_numpy().astype(np.float64) for name in names}
-    measured = {
-        metric: statistic
-        for metric, statistic in statistics.items()
-        if statistic.column in values or (statistic.over == "partition" and "label" in values)
-    }
+    measured = {metric: statistic for metric, statistic in statistics.items() if statistic.measured(values)}
     return Items(units[0], keys, clusters, strata, values, measured)
 
 

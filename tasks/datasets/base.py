@@ -280,6 +280,38 @@ class Regions:
     coverage: Coverage
 
 
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """An image and the file that says the class of each of its pixels; size is (width, height) of both."""
+
+    sample: Sample
+    size: tuple[int, int]
+    mask: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Scenes:
+    """A semantic segmentation dataset: images to remember (train) and images to label (val), by sorted key.
+
+    Attributes:
+        name: Name of the dataset.
+        train: Images whose labels are known.
+        val: Images that are labelled.
+        classes: Names of the classes, from 0.
+        offset: Pixel value of class 0; lower values are no class, as 255 is.
+        memory: How many cells of the training images are remembered at most.
+        coverage: How complete it is.
+    """
+
+    name: str
+    train: tuple[Scene, ...]
+    val: tuple[Scene, ...]
+    classes: tuple[str, ...]
+    offset: int
+    memory: int
+    coverage: Coverage
+
+
 def require_directory(path: Path, what: str) -> None:
     """Raise MissingDataError unless a directory exists."""
     if not path.is_dir():

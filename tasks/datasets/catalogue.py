@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from tasks.datasets.ade20k import ADE20K, AdeEntry, read_ade20k
 from tasks.datasets.base import Coverage
 from tasks.datasets.coco import COCO_VAL2017, CocoEntry, read_coco
 from tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, read_davis
@@ -12,9 +13,19 @@ from tasks.datasets.own import read_own
 from tasks.datasets.partimagenet import PARTIMAGENET, PartImageNetEntry, read_partimagenet
 from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K, RevisitedEntry, read_revisited
 from tasks.datasets.spair import SPAIR_71K_TEST, SpairEntry, read_spair
+from tasks.datasets.voc import VOC_2012, VOC_2012_AUG, VocEntry, read_voc
 from zoo.errors import InputError, MissingDataError
 
-DatasetEntry = ImageNetEntry | RevisitedEntry | DavisEntry | SpairEntry | CocoEntry | PartImageNetEntry
+DatasetEntry = (
+    ImageNetEntry
+    | RevisitedEntry
+    | DavisEntry
+    | SpairEntry
+    | VocEntry
+    | AdeEntry
+    | CocoEntry
+    | PartImageNetEntry
+)
 
 DATASETS: tuple[DatasetEntry, ...] = (
     IMAGENET,
@@ -22,6 +33,9 @@ DATASETS: tuple[DatasetEntry, ...] = (
     RPARIS6K,
     DAVIS_2017_VAL,
     SPAIR_71K_TEST,
+    VOC_2012,
+    VOC_2012_AUG,
+    ADE20K,
     COCO_VAL2017,
     PARTIMAGENET,
 )
@@ -96,6 +110,10 @@ def coverage(data: Path, entry: DatasetEntry) -> Coverage:
             return read_davis(data, entry).coverage
         case SpairEntry():
             return read_spair(data, entry).coverage
+        case VocEntry():
+            return read_voc(data, entry).coverage
+        case AdeEntry():
+            return read_ade20k(data, entry).coverage
         case CocoEntry():
             return read_coco(data, entry).coverage
         case PartImageNetEntry():

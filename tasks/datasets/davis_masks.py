@@ -24,18 +24,22 @@ def voc_palette() -> NDArray[np.uint8]:
     return palette.astype(np.uint8)
 
 
-def read_mask(path: Path) -> NDArray[np.uint8]:
+def read_mask(path: Path, what: str = "object ids") -> NDArray[np.uint8]:
     """Pixel values of a mask, uint8 [height width]: 0 is background, 255 (in annotations) is void.
+
+    Args:
+        path: A PNG file of palette or greyscale.
+        what: What its pixel values are, in words.
 
     Raises:
         UnreadableImageError: A missing, truncated or foreign file.
-        InputError: Colours in place of object ids.
+        InputError: Colours in place of such values.
     """
     try:
         with Image.open(path) as image:
             if image.mode not in ("P", "L"):
                 raise InputError(
-                    f"expected a palette or greyscale PNG whose pixel values are object ids at {path}, "
+                    f"expected a palette or greyscale PNG whose pixel values are {what} at {path}, "
                     f"found mode {image.mode}; save the mask with its palette"
                 )
             return np.array(image, dtype=np.uint8)

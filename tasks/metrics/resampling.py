@@ -7,7 +7,7 @@ the same resamples.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, Self, get_args
+from typing import Literal, Protocol, Self, get_args
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -20,6 +20,33 @@ Index = Literal["purity", "NMI", "ARI"]
 
 CELLS = 4_000_000  # numbers in one block of contingency tables, 32 MB a temporary
 UNITS_PER_ROW = 500  # where a score has fewer different rows than units by this, rows are drawn, not units
+
+
+class WeightedScores(Protocol):
+    """Several scores (layers) as functions of the same weighted units."""
+
+    @property
+    def scores(self) -> int:
+        """How many scores there are."""
+        ...
+
+    @property
+    def counts(self) -> Floats:
+        """How much of what is scored each unit holds: [units]; 0 where it does not count."""
+        ...
+
+    @property
+    def stratum(self) -> Integers:
+        """What each unit is resampled within: [units], from 0."""
+        ...
+
+    def evaluate(self, weights: Floats | None = None) -> Floats:
+        """Scores of units with weights [R units], or all of weight 1: [R scores]; NaN where there is none."""
+        ...
+
+    def resample(self, resamples: int = ..., seed: int = 0) -> Floats:
+        """Scores of units drawn with replacement within their strata: [R scores]."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +94,7 @@ class Ratios:
             raise ValueError(f"expected totals [units scores] and three arrays [units], found {found}")
         if not np.isfinite(self.totals).all() or not (np.isfinite(self.counts) & (self.counts >= 0)).all():
             raise ValueError("totals must be finite, and counts finite and not negative")
-        _check_ids(self.group, self.stratum)
+        check_ids(self.group, self.stratum)
         trials = self.trials
         if trials is not None and (trials.count.shape != shape or trials.hit.shape != self.totals.shape[1:]):
             found = f"{trials.count.shape} and {trials.hit.shape}"
@@ -84,7 +111,7 @@ class Ratios:
         Args:
             weights: [R units] >= 0; None for one row of ones.
         """
-        weights = _weights(weights, len(self.counts))
+        weights = as_weights(weights, len(self.counts))
         total, groups = np.zeros((len(weights), self.scores)), np.zeros((len(weights), 1))
         for members in self._groups:
             sums = weights[:, members] @ self._columns[members]
@@ -100,7 +127,7 @@ class Ratios:
         of few different rows (hits of images) are drawn by themselves, as multinomial counts of those rows:
         take ``minus`` for a difference of two scores, not the difference of two columns.
         """
-        _check_resamples(resamples)
+        check_resamples(resamples)
         result = np.empty((resamples, self.scores))
         kinds, shared = _ranks(np.stack([self.counts, self.group, self.stratum], axis=1)), []
         for score in range(self.scores):
@@ -176,7 +203,7 @@ class Partitions:
             raise ValueError(f"expected starts [layers starts items], labels and unit [items], found {found}")
         if not self.starts.shape[1] or not self.indices or set(self.indices) - set(get_args(Index)):
             raise ValueError(f"expected at least one start and purity, NMI or ARI, found {self.indices}")
-        _check_ids(self.labels, self.starts, self.unit, self.stratum)
+        check_ids(self.labels, self.starts, self.unit, self.stratum)
         if self.unit.max(initial=-1) >= len(self.stratum):
             raise ValueError(f"unit {self.unit.max()} is not among the {len(self.stratum)} of stratum")
 
@@ -196,7 +223,7 @@ class Partitions:
         Args:
             weights: [R units] >= 0; None for one row of ones.
         """
-        weights = _weights(weights, len(self.stratum))
+        weights = as_weights(weights, len(self.stratum))
         return self._evaluate(weights, np.zeros(len(weights), np.int64))
 
     def resample(self, resamples: int = 1_000, seed: int = 0) -> Floats:
@@ -205,7 +232,7 @@ class Partitions:
         Of as many starts as there are, drawn with replacement, the best one counts, the same for all scores.
         The clusters themselves are not fitted again.
         """
-        _check_resamples(resamples)
+        check_resamples(resamples)
         count = self.starts.shape[1]
         # a stream of its own: the units' draws do not depend on how many starts there are
         best = np.random.default_rng((seed, 1)).integers(count, size=(resamples, count)).min(axis=1)
@@ -244,9 +271,6 @@ class Partitions:
         return coo_array((ones, (names, self.unit)), shape=shape).tocsr()
 
 
-WeightedScores = Ratios | Partitions
-
-
 def _ranks(rows: Floats) -> Integers:
     """A number for each different row."""
     rank = np.zeros(len(rows), np.int64)
@@ -256,18 +280,21 @@ def _ranks(rows: Floats) -> Integers:
     return rank
 
 
-def _weights(weights: Floats | None, units: int) -> Floats:
+def as_weights(weights: Floats | None, units: int) -> Floats:
+    """Weights [R units]: those given, or one row of ones; raises ValueError for another shape."""
     weights = np.ones((1, units)) if weights is None else weights
     if weights.ndim != 2 or weights.shape[1] != units:
         raise ValueError(f"expected weights [R {units}], found shape {weights.shape}")
     return weights
 
 
-def _check_resamples(resamples: int) -> None:
+def check_resamples(resamples: int) -> None:
+    """Raise ValueError where there is none."""
     if resamples < 1:
         raise ValueError(f"expected at least one resample, found {resamples}")
 
 
-def _check_ids(*ids: Integers) -> None:
+def check_ids(*ids: Integers) -> None:
+    """Raise ValueError unless all are whole numbers from 0."""
     if any(not np.issubdtype(array.dtype, np.integer) or array.min(initial=0) < 0 for array in ids):
         raise ValueError("ids must be whole numbers from 0")

@@ -1,8 +1,8 @@
 """The mini suite's data: a deterministic renderer of creatures and objects made of parts.
 
-The six evaluation datasets come in the official layouts and in pieces: ``missing_pieces`` says which are not
-there, ``render_piece`` renders one, ``finish`` writes the annotation files. ``sample_image`` renders training
-images; ``counts`` says how much each dataset holds.
+The seven evaluation datasets come in the official layouts and in pieces: ``missing_pieces`` says which are
+not there, ``render_piece`` renders one, ``finish`` writes the annotation files. ``sample_image`` renders
+training images; ``counts`` says how much each dataset holds.
 """
 
 from tasks.mini.sample import RenderedImage, sample_image

@@ -30,6 +30,8 @@ class Namespace(IntEnum):
     KEYPOINT_PAIRS = 9
     OBJECTS = 10
     PARTS = 11
+    SCENES_TRAIN = 12
+    SCENES_VAL = 13
 
 
 def generator(namespace: Namespace, *keys: int) -> np.random.Generator:

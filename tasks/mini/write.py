@@ -1,4 +1,4 @@
-"""All six mini datasets, in pieces that are rendered, checked and repaired independently of each other."""
+"""All seven mini datasets, in pieces that are rendered, checked and repaired independently of each other."""
 
 import os
 import shutil

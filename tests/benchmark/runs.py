@@ -68,6 +68,7 @@ def write_data(root: Path) -> Path:
     fakes.write_fake_spair(root)
     fakes.write_fake_coco(root)
     fakes.write_fake_partimagenet(root, images=2)
+    fakes.write_fake_voc(root)
     return root
 
 

@@ -34,6 +34,7 @@ from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.datasets.spair import SpairEntry
 from tasks.fewshot import FewShotProblem
+from tasks.in_context import Vote
 from tasks.keypoints import KeypointProblem, KeypointRule, PairDraw
 from tasks.knn import KnnProblem, KnnRule
 from tasks.linear import LinearProblem
@@ -47,6 +48,7 @@ from tasks.propagation import PropagationProblem, PropagationRule
 from tasks.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
 from tasks.registry import find_tasks
 from tasks.retrieval import RetrievalProblem, RetrievalRule
+from tasks.segmentation import SegmentationRule
 from tasks.sources import Batches
 from tests import fakes
 from tests.tasks.metrics.test_propagation import Obvious
@@ -56,7 +58,7 @@ from tests.tasks.test_propagation import measured as propagated
 from tests.zoo.view.test_views import centre_square, shrunk
 from zoo.errors import InputError
 from zoo.spec import Layer
-from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, ThumbnailCrop, Tiles, WholeFrame
+from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, Stretch, ThumbnailCrop, Tiles, WholeFrame
 
 PENALTIES = tuple(4.0**power for power in range(-3, 11))
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -83,6 +85,7 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "linear": (SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0), SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0)),
     "clusters": (ClusterRule(10, 0, Tiles(448, 224)), ClusterRule(10, 0, Tiles(448, 224))),
     "cka": (CkaRule(("cls", "mean", "patch"), False), CkaRule(("cls", "patch", "all"), True)),
+    "segmentation": (SegmentationRule(Stretch(448), Vote(30, 1, 0.02), 0.5, 0),) * 2,
     "maps": (MapRule(False, 6), MapRule(True, 6)),
     "saliency": (
         SaliencyRule(ResizeCrop(256, 224), Threshold(0.6, 1e-6, True), False, 100, 0, 0.9, 500),

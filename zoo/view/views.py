@@ -170,6 +170,28 @@ class FitLongSide:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """All of the image as a square, whatever its proportions."""
+
+    side: int
+
+    def scaled(self, input_size: int, multiple: int) -> "Stretch":
+        """The side in proportion to the input size, rounded to the multiple."""
+        return Stretch(nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map of crop and resize; the two scales differ."""
+        square = self.side, self.side
+        scale, offset = resize_geometry(size, box, square)
+        return Geometry(scale, offset, square, (0, 0, *square))
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8 [1 3 side side]."""
+        square = self.side, self.side
+        return to_tensor(crop_to_box(image, box).resize(square, Image.Resampling.BICUBIC))[None]
+
+
+@dataclass(frozen=True, slots=True)
 class Letterbox:
     """Longer side to ``side``, centred on a black square; scale is the same on both axes.
 

@@ -16,3 +16,10 @@ class Estimator(StrEnum):
     unbiased = "unbiased"
     biased = "biased"
     paper = "paper"
+
+
+class SegmentProtocol(StrEnum):
+    """Whose rules are followed: ours, or those of the public evaluation of Hummingbird."""
+
+    standard = "standard"
+    hummingbird = "hummingbird"

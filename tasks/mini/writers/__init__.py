@@ -1,6 +1,6 @@
-"""Writers of the six mini datasets."""
+"""Writers of the seven mini datasets."""
 
-from tasks.mini.writers import coco, davis, imagenet, partimagenet, revisitop, spair
+from tasks.mini.writers import coco, davis, imagenet, partimagenet, revisitop, spair, voc
 from tasks.mini.writers.base import Writer
 
 WRITERS: tuple[Writer, ...] = (
@@ -10,4 +10,5 @@ WRITERS: tuple[Writer, ...] = (
     spair.WRITER,
     coco.WRITER,
     partimagenet.WRITER,
+    voc.WRITER,
 )

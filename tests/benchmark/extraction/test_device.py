@@ -18,9 +18,10 @@ from torch import Tensor
 from benchmark.extraction import collectors
 from benchmark.extraction.collectors import FAILURE, Collector, MeasuredCollector, VectorCollector
 from benchmark.extraction.one_pass import Pace, run_pass
+from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.screen import Listener
 from benchmark.extraction.shards import Shards
-from benchmark.plan.bound import BoundTask
+from benchmark.plan.bound import BoundTask, RememberingTask
 from benchmark.plan.location import DataLocation
 from benchmark.plan.plan import Pass, Plan, PlanRecipe, make_plan, view_for
 from benchmark.plan.suites import STANDARD_SUITE
@@ -36,6 +37,7 @@ META = torch.device("meta")
 PACE = Pace(batch_size=4, workers=1)
 
 MEASURED = (
+    "segment",
     "davis",
     "spair",
     "cluster-object",
@@ -83,23 +85,29 @@ def on_meta(name: str, folder: Path) -> Backbone:
     return load(small, device=META, dtype=torch.float32, cache_dir=folder / "cache")
 
 
-def collector_of(task: BoundTask, spec: BackboneSpec) -> MeasuredCollector:
-    problem = task.measured_problem
+def collector_of(task: BoundTask, one: Pass, spec: BackboneSpec, folder: Path) -> MeasuredCollector:
+    problem = task.fed_by(one.source)
     assert problem is not None
     layers = problem.feed.layers(spec.layers, spec)
+    if isinstance(task, RememberingTask) and problem is task.problem:
+        source = task.problem.memory.source
+        store = Shards.open(folder / source.name / task.subject.entry.name, source.shards)
+        problem = task.problem.remembering(MeasuredLayers(source, store, layers), {})
     return MeasuredCollector(problem, view_for(spec, problem.source.view), layers, spec.patch_size)
 
 
 def listeners_of(one: Pass, backbone: Backbone, folder: Path) -> list[Listener]:
     """All that look at a source, as far as the backbone can show what they need."""
     spec = backbone.spec
-    found: dict[str, Collector] = {task.subject.entry.name: collector_of(task, spec) for task in one.measured}
+    found: dict[str, Collector] = {
+        task.subject.entry.name: collector_of(task, one, spec, folder) for task in one.measured
+    }
     if one.vectors:
         layers, poolings = frozenset(spec.layers), ("cls", "mean", "patchwise")
         found["vectors"] = VectorCollector(one.source, layers, poolings, torch.float16, spec.width)
     shards = one.source.shards
     return [
-        Listener(name, collector, Shards.open(folder / name, shards), set(range(shards)))
+        Listener(name, collector, Shards.open(folder / one.source.name / name, shards), set(range(shards)))
         for name, collector in found.items()
         if not backbone.refusal(collector.layers)
     ]
@@ -137,7 +145,7 @@ def test_no_listener_asks_for_a_value_before_its_transfer(
     backbone = on_meta(name, tmp_path / name)
     plan = planned(data, rules)
     passes = [one for one in plan.passes if one.measured]
-    left = [show(one, backbone, tmp_path / str(place)) for place, one in enumerate(passes)]
+    left = [show(one, backbone, tmp_path) for one in passes]
     assert not set().union(*(one.failed for one in left))
     there = {task for one in left for task in one.arrays}
     unasked = OF_ATTENTION if backbone.spec.heads is None else ()

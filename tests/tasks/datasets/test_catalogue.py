@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tasks.datasets.ade20k import AdeEntry
 from tasks.datasets.catalogue import DATASETS, DatasetEntry, State, inspect
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
@@ -10,6 +11,7 @@ from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import RevisitedEntry
 from tasks.datasets.spair import SpairEntry
+from tasks.datasets.voc import VocEntry
 from tests import fakes
 
 MINI: tuple[DatasetEntry, ...] = (
@@ -19,16 +21,20 @@ MINI: tuple[DatasetEntry, ...] = (
     SpairEntry(pairs=4, categories=2),
     CocoEntry(images=4, first=4),
     PartImageNetEntry(images=18, classes=6, supercategories=2, parts=4),
+    VocEntry(train_images=4, val_images=3),
+    AdeEntry(train_images=4, val_images=3),
 )
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder with every dataset but Paris."""
+    """A data folder with every dataset but Paris and the further masks of VOC."""
     fakes.write_fake_imagenet(tmp_path)
     fakes.write_fake_revisited(tmp_path)
     fakes.write_fake_davis(tmp_path)
     fakes.write_fake_spair(tmp_path)
+    fakes.write_fake_voc(tmp_path)
+    fakes.write_fake_ade(tmp_path)
     fakes.write_fake_coco(tmp_path)
     fakes.write_fake_partimagenet(tmp_path)
     return tmp_path
@@ -45,6 +51,7 @@ def test_complete(data: Path) -> None:
 def test_partial_and_missing(data: Path) -> None:
     found = {entry.name: inspect(data, entry) for entry in DATASETS}
     missing = found.pop("rparis6k")
+    assert found.pop("voc-2012-aug-val").state is State.MISSING
     assert {each.state for each in found.values()} == {State.PARTIAL}
     assert "2 of 30 sequences" in found["davis-2017-val"].text
     assert missing.state is State.MISSING
@@ -62,6 +69,9 @@ def test_partial_and_missing(data: Path) -> None:
         (3, "JPEGImages/dog", State.BROKEN),
         (4, "annotations", State.BROKEN),
         (5, "train/n00000001", State.PARTIAL),
+        (6, "SegmentationClass", State.MISSING),
+        (6, "ImageSets/Segmentation/val.txt", State.MISSING),
+        (7, "annotations/training", State.MISSING),
     ],
 )
 def test_what_lacks_is_named(data: Path, index: int, removed: str, state: State) -> None:

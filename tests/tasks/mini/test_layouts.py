@@ -11,13 +11,16 @@ from pycocotools import mask as coco_mask
 
 from tasks.datasets.coco import CocoEntry, read_coco
 from tasks.datasets.davis import DavisEntry, read_davis
+from tasks.datasets.davis_masks import voc_palette
 from tasks.datasets.imagenet import ImageNetEntry, read_imagenet
 from tasks.datasets.partimagenet import PartImageNetEntry, read_partimagenet
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.datasets.safe_pickle import restricted_load
+from tasks.datasets.scenes import read_classes
 from tasks.datasets.spair import SpairEntry, read_spair
+from tasks.datasets.voc import VocEntry, read_voc
 from tasks.mini import TEMPLATES, counts
-from tasks.mini.writers import imagenet, partimagenet, spair
+from tasks.mini.writers import imagenet, partimagenet, spair, voc
 from tasks.mini.writers.davis import palette
 from tests.tasks.mini.conftest import IMAGENET_CLASSES
 
@@ -141,6 +144,40 @@ def test_spair_annotations_have_the_official_fields(mini_root: Path) -> None:
         assert pair["filename"] == name
         assert len(pair["src_kps"]) == len(pair["trg_kps"]) == len(pair["kps_ids"])
         assert name.endswith(f":{pair['category']}")
+
+
+def test_voc(mini_root: Path) -> None:
+    entry = VocEntry(
+        name="mini", train_images=counts.SCENES_TRAIN, val_images=counts.SCENES_VAL, memory=counts.MEMORY
+    )
+    data = read_voc(mini_root, entry)
+    assert not data.coverage.partial
+    assert {scene.size for scene in data.train} == {(128, 96), (96, 128)}
+    numbers = {number for number, _ in voc.CLASSES}
+    for scenes in (data.train, data.val):
+        masks = [read_classes(data, scene) for scene in scenes]
+        assert {int(one) for mask in masks for one in np.unique(mask)} == {0, 255, *numbers}
+        # the first figure walks through the classes, and others beside it
+        shown = [sum((mask == number).any() for mask in masks) for number in numbers]
+        assert min(shown) >= len(masks) / 8
+        assert all((mask == 0).any() for mask in masks)
+    listed = (mini_root / "VOCdevkit/VOC2012/ImageSets/Segmentation/trainval.txt").read_text().split()
+    assert listed == sorted(scene.sample.key for scene in (*data.train, *data.val))
+    with Image.open(data.train[0].mask) as mask:
+        assert mask.mode == "P"
+        assert mask.getpalette() == voc_palette().ravel().tolist()
+
+
+def test_outlines_and_small_figures_have_no_class() -> None:
+    figures = np.zeros((20, 20), np.int16)
+    figures[2:12, 2:12] = 1
+    figures[14:18, 14:18] = 2  # 16 pixels
+    mask = voc.class_mask(figures, [7, 9])
+    assert (mask[3:11, 3:11] == 7).all()
+    assert (mask[2, 2:12] == 255).all()
+    assert (mask[1, 2:12] == 255).all()
+    assert (mask[14:18, 14:18] == 255).all()
+    assert mask[0, 0] == mask[1, 1] == mask[12, 12] == 0
 
 
 def test_coco(mini_root: Path) -> None:

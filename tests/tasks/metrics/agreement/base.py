@@ -47,6 +47,7 @@ class Agreement:
         recipes: For each compared case, what it is, in words.
         compare: Findings of one case by its name.
         notes: What was not compared with official code, and where our rule differs by choice.
+        sources: Repositories of the reference and their commits, where the cases do not name them.
     """
 
     title: str
@@ -55,6 +56,7 @@ class Agreement:
     recipes: Mapping[str, str]
     compare: Callable[[str], list[Finding]]
     notes: tuple[str, ...]
+    sources: tuple[str, ...] = ()
 
 
 def exact(what: str, against: str, found: ArrayLike, expected: ArrayLike) -> Finding:

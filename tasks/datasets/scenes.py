@@ -1,0 +1,87 @@
+"""Images with the class of every pixel: what the layouts of VOC 2012 and ADE20k have in common."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tasks.datasets.base import FileSample, Scene, Scenes
+from tasks.datasets.davis_masks import read_mask
+from tasks.datasets.files import image_size, some
+from tasks.metrics.arrays import VOID, Labels
+from zoo.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class FoundScenes:
+    """Images of a split that are there with their masks.
+
+    Attributes:
+        scenes: They, in order.
+        notes: Which others have a mask or an image alone, in words.
+    """
+
+    scenes: tuple[Scene, ...]
+    notes: tuple[str, ...]
+
+
+def find_scenes(files: Iterable[tuple[str, Path, Path]], where: str) -> FoundScenes:
+    """Those of some images that are there.
+
+    Args:
+        files: Key, image and mask of each.
+        where: The split, in words.
+
+    Raises:
+        InputError: None is there, or a mask has another size than its image.
+    """
+    scenes: list[Scene] = []
+    bare: list[str] = []
+    alone: list[str] = []
+    for key, image, mask in files:
+        there = image.is_file(), mask.is_file()
+        if all(there):
+            scenes.append(Scene(FileSample(key, str(image)), _one_size(image, mask), mask))
+        elif any(there):
+            (bare if there[0] else alone).append(key)
+    if not scenes:
+        raise InputError(f"expected images with masks of {where}, found none")
+    notes = [f"{len(bare):,} images of {where} have no mask ({some(bare)})"] if bare else []
+    notes += [f"{len(alone):,} masks of {where} have no image ({some(alone)})"] if alone else []
+    return FoundScenes(tuple(scenes), tuple(notes))
+
+
+def require_apart(train: Collection[str], val: Collection[str], where: str) -> None:
+    """Raise InputError where an image is in both splits: it would find itself in the memory."""
+    if both := sorted({*train} & {*val}):
+        raise InputError(f"expected no image in both splits of {where}, found {some(both)}")
+
+
+def read_classes(data: Scenes, scene: Scene) -> Labels:
+    """The class of each pixel of an image, uint8 [height width]; 255 for none.
+
+    Raises:
+        UnreadableImageError: The mask is missing, truncated or foreign.
+        InputError: It holds colours, or a value that is no class.
+    """
+    values = read_mask(scene.mask, "classes")
+    # values below the first class wrap round to above the last one
+    classes = np.where(values < data.offset, np.uint8(VOID), values - np.uint8(data.offset))
+    classes = np.where(values == VOID, np.uint8(VOID), classes)
+    if (largest := int(classes[classes != VOID].max(initial=0))) >= len(data.classes):
+        raise InputError(
+            f"expected pixel values up to {data.offset + len(data.classes) - 1}, and {VOID} for none, in "
+            f"{scene.mask}, found {largest + data.offset}"
+        )
+    return classes
+
+
+def _one_size(image: Path, mask: Path) -> tuple[int, int]:
+    size, other = image_size(image), image_size(mask)
+    if size != other:
+        raise InputError(
+            f"expected an image and its mask of one size, found {size[0]} x {size[1]} in {image} and "
+            f"{other[0]} x {other[1]} in {mask}"
+        )
+    return size

@@ -1,0 +1,102 @@
+"""PASCAL VOC 2012 segmentation: ``VOCdevkit/VOC2012`` with images, palette masks and lists of ids."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.datasets.base import Count, Coverage, Scenes, require_directory
+from tasks.datasets.files import require_inside, some
+from tasks.datasets.scenes import FoundScenes, find_scenes, require_apart
+from zoo.errors import InputError, MissingDataError
+
+VOC_CLASSES = (
+    "background",
+    *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
+    *("diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train"),
+    "tvmonitor",
+)
+"""Names of the classes by their pixel value, as the development kit numbers them."""
+
+
+@dataclass(frozen=True, slots=True)
+class VocEntry:
+    """A dataset in the layout of VOC 2012, and its official counts.
+
+    Attributes:
+        name: Name of the dataset.
+        train: File of the ids of training images, in ``ImageSets/Segmentation``.
+        train_masks: Folder of their masks.
+        train_images: Official number of training images.
+        val_images: Official number of validation images.
+        memory: Cells of training images that `standard` remembers at most.
+        folder: Its folder under the data folder.
+    """
+
+    name: str = "voc-2012-val"
+    train: str = "train"
+    train_masks: str = "SegmentationClass"
+    train_images: int = 1464
+    val_images: int = 1449
+    memory: int = 100_000
+    folder: str = "VOCdevkit/VOC2012"
+
+    @property
+    def layout(self) -> str:
+        """The files that are expected below the data folder, in words."""
+        return (
+            f"{self.folder}/ImageSets/Segmentation/{{{self.train},val}}.txt, {self.folder}/JPEGImages/*.jpg, "
+            f"{self.folder}/{self.train_masks}/*.png and {self.folder}/SegmentationClass/*.png"
+        )
+
+
+VOC_2012 = VocEntry()
+VOC_2012_AUG = VocEntry(
+    name="voc-2012-aug-val", train="trainaug", train_masks="SegmentationClassAug", train_images=10_582
+)
+"""With the masks of Hariharan et al., Semantic Contours from Inverse Detectors, ICCV 2011."""
+
+
+def read_voc(data: Path, entry: VocEntry = VOC_2012) -> Scenes:
+    """The images of both splits that are there with their masks, by sorted id.
+
+    Args:
+        data: Folder that holds the dataset's folder.
+        entry: Folder and file names and official counts.
+
+    Raises:
+        InputError: A wrong layout, an empty list, an id twice or in both splits, no image, or a mask of
+            another size than its image.
+    """
+    root = data / entry.folder
+    require_directory(root, f"{entry.name} ({entry.layout})")
+    lists = root / "ImageSets" / "Segmentation"
+    require_directory(lists, f"the lists of {entry.name}")
+    require_directory(root / entry.train_masks, f"the masks of {entry.name}")
+    train, val = (_ids(lists / f"{split}.txt") for split in (entry.train, "val"))
+    require_apart(train, val, entry.name)
+    memory = _scenes(root, entry.train_masks, train, f"{entry.train} of {entry.name}")
+    queries = _scenes(root, "SegmentationClass", val, f"val of {entry.name}")
+    counts = (
+        Count("training images", len(memory.scenes), entry.train_images),
+        Count("validation images", len(queries.scenes), entry.val_images),
+    )
+    coverage = Coverage(counts, (*memory.notes, *queries.notes))
+    return Scenes(entry.name, memory.scenes, queries.scenes, VOC_CLASSES, 0, entry.memory, coverage)
+
+
+def _scenes(root: Path, masks: str, ids: list[str], where: str) -> FoundScenes:
+    files = ((key, root / "JPEGImages" / f"{key}.jpg", root / masks / f"{key}.png") for key in ids)
+    return find_scenes(files, where)
+
+
+def _ids(path: Path) -> list[str]:
+    """Sorted ids of a list; raises InputError."""
+    if not path.exists():
+        raise MissingDataError(f"expected a list of image ids at {path}, which does not exist")
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"expected a list of image ids at {path}: {error}") from error
+    ids = [line.strip() for line in lines if line.strip()]
+    if not ids or len({*ids}) != len(ids):
+        raise InputError(f"expected one image id a line in {path}, each once, found {some(ids) or 'none'}")
+    return sorted(require_inside(one, str(path)) for one in ids)

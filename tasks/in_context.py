@@ -1,0 +1,226 @@
+"""What cells of labelled images are remembered, and how they vote on the cells of others."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from tasks.base import FINITE, Measurements
+from tasks.checks import varies
+from tasks.datasets.base import Scene, Scenes
+from tasks.datasets.scenes import read_classes
+from tasks.metrics.arrays import Integers, Labels
+from tasks.metrics.cell_labels import (
+    cell_counts,
+    cell_draws,
+    chosen_cells,
+    shares,
+    usable_cells,
+)
+from tasks.metrics.label_map import label_map
+from tasks.metrics.label_vote import most_similar, vote
+from tasks.metrics.overlaps import confusion
+from zoo.spec import Layer
+
+NO_MEMORY = "no cell of the images to learn from has a class in half of its pixels"
+
+Grid = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """How the cells of a memory vote.
+
+    Attributes:
+        k: Cells that vote.
+        other: A further number of voters, of the same search.
+        temperature: Divisor of the cosine in the weight of a vote, exp(cosine / temperature).
+    """
+
+    k: int
+    other: int
+    temperature: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which cells of an image are remembered.
+
+    Attributes:
+        most: How many at most.
+        least: Share of a cell's pixels that must have a class.
+        seed: Of the draw.
+    """
+
+    most: int
+    least: float
+    seed: int
+
+
+class Memories:
+    """The cells that layers remember, read when a layer is first asked for and kept from then on.
+
+    Args:
+        measured: For each layer, what the groups of a `SegmentationMemory` left behind.
+        failures: Why other layers could not be measured.
+    """
+
+    def __init__(
+        self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
+    ) -> None:
+        self._measured = measured
+        self._failures = failures
+        self._kept: dict[Layer, tuple[Tensor, Tensor]] = {}
+
+    def of(self, layer: Layer, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Unit vectors [cells dim] and label vectors [cells classes] of a layer.
+
+        Raises:
+            ValueError: It could not be measured, or there is no cell to remember.
+        """
+        if layer not in self._kept:
+            if layer in self._failures:
+                raise ValueError(self._failures[layer])
+            groups = self._measured[layer]
+            rows = np.concatenate([np.asarray(one["rows"], np.float16) for one in groups])
+            pixels = np.concatenate([np.asarray(one["pixels"], np.int64) for one in groups])
+            if not len(rows):
+                raise ValueError(NO_MEMORY)
+            labels = shares(np.pad(pixels, ((0, 0), (0, 1)))).astype(np.float32)
+            self._kept[layer] = torch.from_numpy(rows).to(device), torch.from_numpy(labels).to(device)
+        return self._kept[layer]
+
+
+class MemoryMeasurer:
+    """Keeps cells of a few images: float16 unit vectors, and how many pixels of each class they hold.
+
+    Which cells depends on the image and the grid alone, so that layers of one grid remember the same ones.
+    """
+
+    def __init__(self, data: Scenes, scenes: Sequence[Scene], choice: Choice) -> None:
+        self._data = data
+        self._scenes = scenes
+        self._choice = choice
+        self._chosen: dict[tuple[int, Grid], tuple[Tensor, Tensor]] = {}
+        self._rows: dict[Layer, list[Tensor]] = {}
+        self._pixels: dict[Layer, list[Tensor]] = {}
+
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        """Remember cells of the images at those positions."""
+        for position, grid in zip(positions, grids, strict=True):
+            cells, pixels = self._cells(position, (grid.shape[0], grid.shape[1]))
+            rows = grid.flatten(0, 1)[cells.to(grid.device, non_blocking=True)]
+            self._rows.setdefault(layer, []).append(functional.normalize(rows.float(), dim=-1).half())
+            self._pixels.setdefault(layer, []).append(pixels)
+
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        """Their rows [cells dim], float16, and their pixels [cells classes], int32."""
+        rows = torch.cat(self._rows.pop(layer))
+        pixels = torch.cat(self._pixels.pop(layer))
+        return {"rows": rows, "pixels": pixels, FINITE: rows.isfinite().all()}
+
+    def _cells(self, position: int, grid: Grid) -> tuple[Tensor, Tensor]:
+        """Places of the cells of an image that are kept, and their pixels [cells classes]."""
+        if (position, grid) not in self._chosen:
+            scene = self._scenes[position]
+            counts = cell_counts(read_classes(self._data, scene), grid, len(self._data.classes))
+            counts = counts.reshape(-1, counts.shape[-1])
+            draws = cell_draws(scene.sample.key, grid, self._choice.seed)
+            usable = usable_cells(counts, self._choice.least)
+            cells = chosen_cells(counts, usable, draws, self._choice.most)
+            pixels = torch.from_numpy(counts[cells, :-1].astype(np.int32))
+            self._chosen[position, grid] = torch.from_numpy(cells), pixels
+        return self._chosen[position, grid]
+
+
+@dataclass(slots=True)
+class _Voted:
+    """Label vectors of the images of a group in one layer, by position: [height width classes] each."""
+
+    by_k: dict[int, Tensor] = field(default_factory=dict)
+    by_other: dict[int, Tensor] = field(default_factory=dict)
+    varies: list[Tensor] = field(default_factory=list)
+    finite: list[Tensor] = field(default_factory=list)
+
+
+class QueryMeasurer:
+    """Labels the cells of a few images on the device, and their pixels on the host when all were seen."""
+
+    def __init__(self, data: Scenes, scenes: Sequence[Scene], rule: Vote, memories: Memories) -> None:
+        self._data = data
+        self._scenes = scenes
+        self._rule = rule
+        self._memories = memories
+        self._voted: dict[Layer, _Voted] = {}
+
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        """Let the memory vote on the cells of the images at those positions."""
+        memory, labels = self._memories.of(layer, grids.device)
+        rule, shape = self._rule, (*grids.shape[:3], labels.shape[1])
+        queries = functional.normalize(grids.float().flatten(0, 2), dim=-1)
+        voters = most_similar(queries, memory, max(rule.k, rule.other))
+        by_k, by_other = (
+            vote(voters.first(k), labels, rule.temperature).view(shape) for k in (rule.k, rule.other)
+        )
+        voted = self._voted.setdefault(layer, _Voted())
+        voted.by_k |= zip(positions, by_k, strict=True)
+        voted.by_other |= zip(positions, by_other, strict=True)
+        voted.varies.append(varies(grids))
+        voted.finite.append(grids.isfinite().all())
+
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        """Label vectors [height width classes] of every image, by both numbers of voters."""
+        voted = self._voted.pop(layer)
+        flags = {"varies": torch.stack(voted.varies).any()[None], FINITE: torch.stack(voted.finite)}
+        vectors = {f"k {position}": grid for position, grid in voted.by_k.items()}
+        return vectors | {f"other {position}": grid for position, grid in voted.by_other.items()} | flags
+
+    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
+        """Sparse confusion matrices: [entries 4], place of the image, true class, given class, pixels."""
+        layers = list(finished)
+        threads = torch.get_num_threads()
+        with ThreadPoolExecutor(threads, "label", torch.set_num_threads, (1,)) as pool:
+            images = list(pool.map(lambda place: self._tables(finished, place), range(len(self._scenes))))
+        names = {"k": "", "other": f" k={self._rule.other}", "ceiling": " ceiling"}
+        kept = {}
+        for number, layer in enumerate(layers):
+            entries = {
+                f"pixels{ending}": torch.from_numpy(
+                    np.concatenate([_sparse(place, one[number][name]) for place, one in enumerate(images)])
+                )
+                for name, ending in names.items()
+            }
+            kept[layer] = {**entries, "varies": finished[layer]["varies"]}
+        return kept
+
+    def _tables(
+        self, finished: Mapping[Layer, Mapping[str, Tensor]], place: int
+    ) -> list[dict[str, Integers]]:
+        """Confusion matrices of one image, for each layer."""
+        truth = read_classes(self._data, self._scenes[place])
+        ceilings: dict[Grid, Integers] = {}
+        found = []
+        for arrays in finished.values():
+            tables = {name: self._table(truth, arrays[f"{name} {place}"]) for name in ("k", "other")}
+            height, width = arrays[f"k {place}"].shape[:2]
+            if (height, width) not in ceilings:
+                own = shares(cell_counts(truth, (height, width), len(self._data.classes)))
+                ceilings[height, width] = self._table(truth, torch.from_numpy(own).float())
+            found.append({**tables, "ceiling": ceilings[height, width]})
+        return found
+
+    def _table(self, truth: Labels, vectors: Tensor) -> Integers:
+        given = label_map(vectors, (truth.shape[1], truth.shape[0]))
+        return confusion(truth, given, len(self._data.classes))
+
+
+def _sparse(place: int, table: Integers) -> NDArray[np.int32]:
+    """The entries of a confusion matrix that are not 0, after the place of their image: [entries 4]."""
+    truth, given = np.nonzero(table)
+    image = np.full(len(truth), place)
+    return np.stack([image, truth, given, table[truth, given]], axis=1).astype(np.int32)

@@ -1,0 +1,104 @@
+"""Labels of the cells of a grid, from a mask that names the class of every pixel, and which cells are kept.
+
+Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023, and its public evaluation
+(open-hummingbird-eval, commit 5e79da2), whose score of a cell is the one here.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import numpy as np
+
+from tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
+
+
+def cell_counts(mask: Labels, grid: tuple[int, int], classes: int) -> Integers:
+    """How many pixels of each class each cell holds: [height width classes + 1], the last ones of no class.
+
+    A pixel belongs to the cell that its centre lies in.
+
+    Args:
+        mask: [image height, image width] class of each pixel, from 0; 255 for none.
+        grid: Height and width in cells.
+        classes: How many classes there are.
+
+    Raises:
+        ValueError: The mask is no uint8 image, the grid is empty, or a pixel has an unknown class.
+    """
+    if mask.ndim != 2 or not mask.size or mask.dtype != np.uint8:
+        raise ValueError(f"expected a mask [height width] of uint8, found {mask.shape} {mask.dtype}")
+    if min(grid) < 1 or not 1 <= classes <= VOID:
+        raise ValueError(f"expected a grid of at least one cell and 1 to {VOID} classes: {grid}, {classes}")
+    valid = mask != VOID
+    if (largest := int(mask[valid].max(initial=0))) >= classes:
+        raise ValueError(f"a pixel has the class {largest}, of {classes} classes from 0")
+    label = np.where(valid, mask, classes).astype(np.int64)
+    row, column = (_cells(length, cells) for length, cells in zip(mask.shape, grid, strict=True))
+    place = (row[:, None] * grid[1] + column) * (classes + 1) + label
+    counts = np.bincount(place.ravel(), minlength=grid[0] * grid[1] * (classes + 1))
+    return counts.reshape(*grid, classes + 1)
+
+
+def shares(counts: Integers) -> Floats:
+    """Share of each class among a cell's pixels that have one: [... classes]; 0 where none has.
+
+    Args:
+        counts: [... classes + 1] as of ``cell_counts``.
+    """
+    valid = counts[..., :-1].sum(-1, keepdims=True)
+    return np.asarray(counts[..., :-1] / np.maximum(valid, 1), dtype=np.float64)
+
+
+def usable_cells(counts: Integers, least: float) -> Mask:
+    """Cells [...] of which at least one pixel, and at least a share of all pixels, has a class.
+
+    Args:
+        counts: [... classes + 1] as of ``cell_counts``.
+        least: The share.
+    """
+    valid = counts[..., :-1].sum(-1)
+    return np.asarray((valid > 0) & (valid >= least * counts.sum(-1)))
+
+
+def chosen_cells(counts: Integers, usable: Mask, draws: Floats, most: int) -> Integers:
+    """Cells of an image that are kept, rising: rare classes and cells of few classes are preferred.
+
+    A cell's score is the sum, over the classes in it, of how many usable cells of the image hold the class;
+    it is multiplied by the cell's draw, and the cells of the smallest products are kept.
+
+    Args:
+        counts: [cells classes + 1] as of ``cell_counts``, cells in row-major order.
+        usable: [cells] which of them may be kept.
+        draws: [cells] from [0, 1).
+        most: How many are kept at most; ties go to the lower cell.
+    """
+    there = (counts[:, :-1] > 0) & usable[:, None]
+    score = (there @ there.sum(0)) * draws
+    cells = np.flatnonzero(usable)
+    order = np.argsort(score[cells], kind="stable")
+    return np.sort(cells[order[:most]])
+
+
+def cell_draws(key: str, grid: tuple[int, int], seed: int) -> Floats:
+    """Uniform numbers [cells] of an image, which depend on nothing else than its key, the grid and the seed.
+
+    Args:
+        key: Name of the image.
+        grid: Height and width in cells.
+        seed: Of the draw.
+    """
+    state = blake2b(repr((key, *grid, seed)).encode(), digest_size=16).digest()
+    generator = np.random.Generator(np.random.PCG64(int.from_bytes(state, "little")))
+    return generator.random(grid[0] * grid[1])
+
+
+def evenly_spaced(count: int, most: int) -> Sequence[int]:
+    """Places of at most so many of a number of things, rising and evenly spaced."""
+    if count <= most:
+        return range(count)
+    return [(2 * place + 1) * count // (2 * most) for place in range(most)]
+
+
+def _cells(length: int, cells: int) -> Integers:
+    """Cell of each pixel along one axis: the one that its centre lies in."""
+    return (2 * np.arange(length, dtype=np.int64) + 1) * cells // (2 * length)

@@ -1,0 +1,83 @@
+"""Means over classes of ratios of sums (mean IoU, mean accuracy), as functions of weighted images."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tasks.metrics.arrays import Floats, Integers
+from tasks.metrics.draws import draws
+from tasks.metrics.resampling import as_weights, check_ids, check_resamples
+
+RESAMPLES = 1_000
+
+
+@dataclass(frozen=True)
+class ClassRatios:
+    """Several scores (layers): means over classes of sum(part) / sum(whole), on the same images.
+
+    The classes are those that the weighted images show. A class that is shown and has nothing of the whole
+    counts 0.
+
+    Attributes:
+        part: [scores images classes] float64 >= 0, such as pixels of the intersection.
+        whole: The same shape, such as pixels of the union.
+        shown: [images classes] float64 >= 0, pixels that are of the class.
+        stratum: [images] int64 from 0.
+
+    Raises:
+        ValueError: Shapes do not fit, or a value is negative, NaN or infinite.
+    """
+
+    part: Floats
+    whole: Floats
+    shown: Floats
+    stratum: Integers
+
+    def __post_init__(self) -> None:
+        if self.part.ndim != 3 or self.part.shape != self.whole.shape:
+            found = f"{self.part.shape} and {self.whole.shape}"
+            raise ValueError(f"expected parts and wholes [scores images classes], found {found}")
+        if self.shown.shape != self.part.shape[1:] or self.stratum.shape != self.part.shape[1:2]:
+            found = f"{self.shown.shape} and {self.stratum.shape} for {self.part.shape}"
+            raise ValueError(f"expected what is shown [images classes] and strata [images], found {found}")
+        for values in (self.part, self.whole, self.shown):
+            if not (np.isfinite(values) & (values >= 0)).all():
+                raise ValueError("parts, wholes and what is shown must be finite and not negative")
+        check_ids(self.stratum)
+
+    @property
+    def scores(self) -> int:
+        """How many scores there are."""
+        return len(self.part)
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Whether an image counts: [images], 1 or 0."""
+        return np.asarray(self.shown.any(axis=1), np.float64)
+
+    def evaluate(self, weights: Floats | None = None) -> Floats:
+        """Scores of weighted images, fractions: [R scores]. NaN where no class is shown.
+
+        Args:
+            weights: [R images] >= 0; None for one row of ones.
+        """
+        weights = as_weights(weights, len(self.stratum))
+        there = weights @ self.shown > 0
+        count = there.sum(axis=1)
+        found = np.full((len(weights), self.scores), np.nan)
+        for score, (part, whole) in enumerate(zip(self.part, self.whole, strict=True)):
+            sums = weights @ whole
+            share = np.divide(weights @ part, sums, out=np.zeros_like(sums), where=there & (sums > 0))
+            np.divide(share.sum(axis=1), count, out=found[:, score], where=count > 0)
+        return found
+
+    def resample(self, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
+        """Scores of images drawn with replacement within their strata, as many as each has: [R scores]."""
+        check_resamples(resamples)
+        return np.concatenate([*self._resampled(resamples, seed)])
+
+    def _resampled(self, resamples: int, seed: int) -> Iterator[Floats]:
+        for _, weights in draws(self.stratum, resamples, seed):
+            yield self.evaluate(weights)

@@ -1,0 +1,123 @@
+"""How well predicted classes of pixels agree with the true ones: confusion matrices and mean IoU."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
+
+
+def confusion(truth: Labels, predicted: Labels, classes: int) -> Integers:
+    """How many pixels of each true class were given each class: [classes classes], a true class a row.
+
+    Args:
+        truth: [height width] true classes from 0; pixels of 255 do not count.
+        predicted: The same shape; classes below ``classes``.
+        classes: How many there are.
+
+    Raises:
+        ValueError: Shapes differ, or there is an unknown class.
+    """
+    if truth.shape != predicted.shape:
+        raise ValueError(f"truth and prediction differ in shape: {truth.shape} and {predicted.shape}")
+    valid = truth != VOID
+    true, given = truth[valid].astype(np.int64), predicted[valid].astype(np.int64)
+    if max(true.max(initial=0), given.max(initial=0)) >= classes:
+        largest = int(max(true.max(initial=0), given.max(initial=0)))
+        raise ValueError(f"a pixel has the class {largest}, of {classes} classes from 0")
+    return np.bincount(true * classes + given, minlength=classes * classes).reshape(classes, classes)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlaps:
+    """Pixels of each class, of one or of several images: [... classes] each.
+
+    Attributes:
+        truth: Pixels that are of the class.
+        intersection: Those of them that were given it.
+        union: Pixels that are of the class or were given it.
+    """
+
+    truth: Integers
+    intersection: Integers
+    union: Integers
+
+    @classmethod
+    def of(cls, table: Integers) -> "Overlaps":
+        """Of confusion matrices [... classes classes]."""
+        truth, inside = table.sum(-1), np.diagonal(table, axis1=-2, axis2=-1)
+        return cls(truth, inside.copy(), truth + table.sum(-2) - inside)
+
+    @classmethod
+    def joined(cls, some: Sequence["Overlaps"]) -> "Overlaps":
+        """Those of several lists of images as one list."""
+        names = ("truth", "intersection", "union")
+        return cls(*(np.concatenate([getattr(one, name) for one in some]) for name in names))
+
+    def sum(self, images: Mask) -> "Overlaps":
+        """Of some of the images [images] together."""
+        return Overlaps(*(one[images].sum(0) for one in (self.truth, self.intersection, self.union)))
+
+    @property
+    def iou(self) -> Floats:
+        """Intersection over union of each class, fractions; NaN of one without a pixel in either."""
+        return _ratio(self.intersection, self.union)
+
+    def mean_iou(self) -> float:
+        """Mean IoU, a fraction, over the classes that the truth shows; NaN if it shows none."""
+        return _mean(self.iou[self.truth > 0])
+
+    def mean_accuracy(self) -> float:
+        """Mean share of a class's pixels that were given it, over the classes that the truth shows."""
+        return _mean(_ratio(self.intersection, self.truth)[self.truth > 0])
+
+    def accuracy(self) -> float:
+        """Share of the pixels that were given their class; NaN if there is none."""
+        return float(_ratio(self.intersection.sum(), self.truth.sum()))
+
+    def mean_iou_of_seen(self) -> float:
+        """Mean IoU over the classes that truth or prediction show; source: mmsegmentation, dinov3."""
+        return _mean(self.iou[self.union > 0])
+
+    def mean_iou_of_all(self) -> float:
+        """Mean IoU over all classes, one that is neither shown nor predicted counting 0; Hummingbird's."""
+        return _mean(np.nan_to_num(self.iou))
+
+
+def renamed(table: Integers) -> Integers:
+    """A confusion matrix [classes classes] with predicted classes renamed so that the sum of IoU is largest.
+
+    One name each (Hungarian matching), as for clusters. It never lowers a score, and hides swapped classes.
+    """
+    truth, given = table.sum(1)[:, None], table.sum(0)
+    iou = table / np.maximum(truth + given - table, 1)
+    row, column = linear_sum_assignment(iou, maximize=True)
+    return np.asarray(table[:, column[np.argsort(row)]])
+
+
+def mean_iou_of_labels(truth: Labels, predicted: Labels, ignored: frozenset[int]) -> float:
+    """Mean IoU, a fraction, over all labels that truth or prediction show where the truth is judged.
+
+    An ignored label that is predicted there counts as a class of IoU 0. Source: the evaluation of CAPI
+    (facebookresearch/capi, commit 98b4fa1). NaN if nothing is judged.
+
+    Args:
+        truth: Labels of any shape.
+        predicted: The same shape.
+        ignored: Labels of pixels that are not judged.
+    """
+    judged = ~np.isin(truth, sorted(ignored))
+    table = confusion(np.where(judged, truth, VOID), np.where(judged, predicted, 0).astype(np.uint8), 256)
+    return Overlaps.of(table).mean_iou_of_seen()
+
+
+def _ratio(part: Integers, whole: Integers) -> Floats:
+    result: Floats = np.full(np.shape(whole), np.nan)
+    np.divide(part, whole, out=result, where=np.asarray(whole) > 0)
+    return result
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if values.size else float("nan")

@@ -1,0 +1,132 @@
+"""A task that remembers one source and is scored on another, in whole runs."""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.engines.base import Place
+from benchmark.jobs import pieces
+from benchmark.jobs.passes import Passed
+from benchmark.jobs.pieces import Pieces
+from benchmark.plan.location import DataLocation
+from benchmark.plan.suites import STANDARD_SUITE
+from tasks import segmentation
+from tasks.datasets.davis_masks import read_mask, write_mask
+from tests import fakes
+from tests.benchmark.jobs.test_jobs import planned, prepared
+from tests.benchmark.runs import Tally, assert_same_records, run, shards
+
+BACKBONES = ("mini-fs", "mini-resnet")
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """VOC and ADE20k, tiny; not to be changed."""
+    root = tmp_path_factory.mktemp("labelled")
+    fakes.write_fake_voc(root, train=5, val=3)
+    fakes.write_fake_ade(root, train=4, val=2)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def _small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segmentation, "TOGETHER", 2)
+    monkeypatch.setattr(segmentation, "GROUPS_PER_SHARD", 1)
+
+
+def test_every_dataset_is_scored_by_two_passes_and_never_again(labelled: Path, tmp_path: Path) -> None:
+    with Tally().watching() as tally:
+        found = run(tmp_path, BACKBONES, "segment", data=labelled)
+    assert found.attrs["failures"] == []
+    shown = {source: count for (name, source), count in tally.rows.items() if name == "mini-fs"}
+    assert shown == {
+        "voc-2012-val/memory": 5,
+        "voc-2012-val/queries": 3,
+        "ade20k-val/memory": 4,
+        "ade20k-val/queries": 2,
+    }
+    assert set(found["dataset"]) == {"voc-2012-val", "ade20k-val"}
+    best = found[found["metric"] == "mIoU"]
+    assert best["value"].between(0, 100).all()
+    assert (best["ci_low"] <= best["ci_high"]).all()
+    assert best["partial"].all()
+    assert "5 of 1,464 training images" in best["coverage"].iloc[0] + best["coverage"].iloc[-1]
+    with Tally().watching() as tally:
+        again = run(tmp_path, BACKBONES, "segment", data=labelled)
+    assert not tally.rows
+    assert_same_records(again, found)
+
+
+@pytest.mark.parametrize("lost", ["memory", "queries"])
+def test_a_lost_shard_costs_itself_alone(labelled: Path, tmp_path: Path, lost: str) -> None:
+    found = run(tmp_path, ["mini-resnet"], "segment", data=labelled)
+    shard = next(path for path in sorted(shards(tmp_path / "cache")) if lost in path.parent.name)
+    shard.unlink()
+    shutil.rmtree(tmp_path / "out")
+    with Tally().watching() as tally:
+        again = run(tmp_path, ["mini-resnet"], "segment", data=labelled)
+    assert 1 <= sum(tally.rows.values()) <= 2
+    assert all(lost in source for _, source in tally.rows)
+    assert_same_records(again, found)
+
+
+def test_another_mask_of_the_memory_asks_the_queries_again(labelled: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(labelled, data)
+    shutil.rmtree(data / "ADEChallengeData2016")
+    first = run(tmp_path, ["mini-resnet"], "segment", data=data)
+    path = data / "VOCdevkit/VOC2012/SegmentationClass/2007_000001.png"
+    write_mask(path, np.where(read_mask(path) == 0, 0, 4).astype(np.uint8))
+    os.utime(path, (1, 1))
+    with Tally().watching() as tally:
+        second = run(tmp_path, ["mini-resnet"], "segment", data=data)
+    assert {source for _, source in tally.rows} == {"voc-2012-val/memory", "voc-2012-val/queries"}
+    values = [one[one["metric"] == "mIoU"]["value"].tolist() for one in (first, second)]
+    assert values[0] != values[1]
+
+
+def test_an_unreadable_image_of_the_memory_fails_the_task_once(labelled: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(labelled, data)
+    shutil.rmtree(data / "ADEChallengeData2016")
+    image = data / "VOCdevkit/VOC2012/JPEGImages/2007_000002.jpg"
+    image.write_bytes(image.read_bytes()[:-200])
+    found = run(tmp_path, ["mini-resnet"], "segment", data=data)
+    (failure,) = found.attrs["failures"]
+    assert "2007_000002.jpg" in str(failure)
+    assert not len(found)
+
+
+def test_queries_wait_for_what_other_workers_remember(
+    labelled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
+    plan = planned(labelled, "segment", location=DataLocation(STANDARD_SUITE.catalogue, labelled))
+    desk = Pieces(plan, prepared(plan, tmp_path).backbones[:1])
+    desk.open([Place("", 1)] * 3)
+    remembered, shown, out = 0, [], {}
+    memories = sum(one.source.shards for one in plan.passes if one.source.name.endswith("memory"))
+    while not desk.over:
+        for worker in range(3):
+            if worker not in out and (found := desk.take(worker)) is not None:
+                out[worker] = found
+                jobs = found[1].jobs.passes
+                queries = [job for job in jobs if job.memories]
+                # a piece that begins with what is missing of the memory may go on with queries
+                own = sum(len(job.shards) for job in jobs if not job.memories)
+                assert not queries or remembered + own == memories
+        worker = min(out)
+        key, piece = out.pop(worker)
+        remembered += sum(len(job.shards) for job in piece.jobs.passes if not job.memories)
+        shown += [(job.source[0], number) for job in piece.jobs.passes for number in job.shards]
+        desk.done(key, Passed(1))
+    assert len(shown) == len(set(shown)) == sum(one.source.shards for one in plan.passes)
+
+
+def test_limit_takes_the_first_images_of_each_split(labelled: Path, tmp_path: Path) -> None:
+    found = run(tmp_path, ["mini-resnet"], "segment", data=labelled, limit=2)
+    assert found["coverage"].str.contains("limited to 2 images of each split").all()
+    assert set(found["n"].dropna()) <= {1, 2}

@@ -1,0 +1,113 @@
+"""Rebuild the inputs of correspondence.json and tracking.json from their recipes; plain NumPy, no other file needed.
+
+Every case has a ``builder`` (a function name below), a ``recipe`` (its argument) and ``inputs`` (dtype, shape and
+SHA-256 of each array).  ``build(case)`` returns a dict of arrays; ``python inputs_corr.py`` rebuilds all cases beside
+this file and checks all digests.
+
+Random numbers come only from ``numpy.random.Generator(PCG64(seed))`` (``standard_normal``, ``integers``).  Normal
+draws are rounded to multiples of 1/4096, all that follows is element-wise float64 without reductions, products of
+matrices or transcendental functions, and the cast to float32 comes last: the result is the same on every platform.
+"""
+
+import hashlib
+import json
+import os
+
+import numpy as np
+
+
+def generator(seed):
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def normal(rng, shape):
+    """Standard normal numbers rounded to multiples of 1/4096, float64."""
+    return np.rint(rng.standard_normal(shape) * 4096.0) / 4096.0
+
+
+def smooth(field, passes):
+    """Blur the first two axes with (1, 2, 1)/4, edge values repeated."""
+    for _ in range(passes):
+        for axis in (0, 1):
+            f = np.moveaxis(field, axis, 0)
+            padded = np.concatenate([f[:1], f, f[-1:]], axis=0)
+            f = padded[:-2] * 0.25 + padded[1:-1] * 0.5 + padded[2:] * 0.25
+            field = np.moveaxis(f, 0, axis)
+    return field
+
+
+def pair(r):
+    """Source and target grid [grid grid dim] float32 of one world seen through two windows ``shift`` tokens apart.
+
+    Both hold signal_scale * world + noise_scale * noise + position_scale * position + offset, where position is a row
+    code plus a column code (the same in both) and offset the first unit vector times ``offset``.  ``blank``
+    [grid grid dim] is position_scale * position + 1/16 noise + offset: what a model would say of an empty image.
+    """
+    rng = generator(r["seed"])
+    g, dim, margin = r["grid"], r["dim"], r["margin"]
+    world = smooth(normal(rng, (g + 2 * margin, g + 2 * margin, dim)), r["smooth_passes"])
+    rows, columns = (smooth(normal(rng, (g, 1, dim)), r["position_passes"]) for _ in range(2))
+    position = rows + np.moveaxis(columns, 0, 1)
+    offset = np.zeros(dim)
+    offset[0] = r["offset"]
+    dy, dx = r["shift"]
+    out = {}
+    for name, (top, left) in {"source": (margin, margin), "target": (margin - dy, margin - dx)}.items():
+        noise = normal(rng, (g, g, dim))
+        seen = world[top : top + g, left : left + g]
+        grid = r["signal_scale"] * seen + r["noise_scale"] * noise + r["position_scale"] * position + offset
+        out[name] = grid.astype(np.float32)
+    noise = normal(rng, (g, g, dim))
+    out["blank"] = (r["position_scale"] * position + noise / 16.0 + offset).astype(np.float32)
+    return out
+
+
+def video(r):
+    """features [frames height width dim] float32 of a drifting world with noise; first_mask [H W] uint8 (boxes)."""
+    rng = generator(r["seed"])
+    h, w, dim, margin, frames = r["height"], r["width"], r["dim"], r["margin"], r["frames"]
+    world = smooth(normal(rng, (h + 2 * margin, w + 2 * margin, dim)), r["smooth_passes"])
+    features = np.empty((frames, h, w, dim), np.float32)
+    for t in range(frames):
+        top, left = margin - (t * r["vy4"]) // 4, margin - (t * r["vx4"]) // 4
+        noise = normal(rng, (h, w, dim))
+        features[t] = (world[top : top + h, left : left + w] + r["noise_scale"] * noise).astype(np.float32)
+    mask = np.zeros((r["mask_height"], r["mask_width"]), np.uint8)
+    for number, (top, left, bottom, right) in r["boxes"]:
+        mask[top:bottom, left:right] = number
+    return {"features": features, "first_mask": mask}
+
+
+def nothing(r):
+    """All that the case needs is in its params."""
+    return {}
+
+
+def digest(array):
+    a = np.ascontiguousarray(array)
+    a = a.astype(a.dtype.newbyteorder("<"), copy=False)
+    return {"dtype": a.dtype.name, "shape": list(a.shape), "sha256": hashlib.sha256(a.tobytes()).hexdigest()}
+
+
+def build(case):
+    """Arrays of a case, after checking their digests."""
+    arrays = globals()[case["builder"]](case["recipe"])
+    for name, expected in case["inputs"].items():
+        if digest(arrays[name]) != expected:
+            raise ValueError(f"{case['name']}: {name} differs from its digest")
+    return {name: arrays[name] for name in case["inputs"]}
+
+
+def check(folder=None):
+    """Rebuild every case of the JSON files in a folder (default: this file's)."""
+    folder = folder or os.path.dirname(os.path.abspath(__file__))
+    for file in ("correspondence.json", "tracking.json"):
+        with open(os.path.join(folder, file)) as handle:
+            cases = json.load(handle)["cases"]
+        for case in cases:
+            build(case)
+        print(f"{file}: {len(cases)} cases rebuilt")
+
+
+if __name__ == "__main__":
+    check()

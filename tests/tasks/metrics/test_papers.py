@@ -1,0 +1,78 @@
+import pytest
+import torch
+from torch.nn import functional
+
+from tasks.metrics.debias import debiased, position_basis
+from tasks.metrics.soft_argmax import SoftArgmax
+from tests.tasks.metrics.agreement import papers as agreement
+
+
+@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
+def test_golden_case(name: str) -> None:
+    for finding in agreement.compare(name):
+        assert finding.holds, finding
+
+
+class TestSoftArgmax:
+    def test_a_single_peak_is_found_exactly(self) -> None:
+        maps = torch.full((2, 9, 11), -1.0)
+        maps[0, 4, 7] = maps[1, 0, 10] = 1.0
+        found = SoftArgmax(0.01).places(maps)
+        torch.testing.assert_close(found, torch.tensor([[7.0, 4.0], [10.0, 0.0]]))
+
+    @pytest.mark.parametrize(("cosine", "pull"), [(0.6, 0.0007), (0.4, 0.09), (0.3, 0.56), (0.2, 0.94)])
+    def test_low_similarities_are_pulled_to_the_centre(self, cosine: float, pull: float) -> None:
+        """A peak of one token, all others 0: the share is n^2 e^(-c / beta) / (1 + the same)."""
+        maps = torch.zeros(1, 48, 48, dtype=torch.float64)
+        maps[0, 0, 0] = cosine
+        x, y = SoftArgmax(0.04, sigma=7).places(maps)[0].tolist()
+        assert x == pytest.approx(y)
+        assert x == pytest.approx(pull * 23.5, abs=0.3)
+
+    def test_pull_is_the_weight_of_what_is_hidden(self) -> None:
+        maps = torch.zeros(1, 60, 60, dtype=torch.float64)
+        maps[0, 30, 30] = 0.2
+        way = SoftArgmax(0.02, window=5)
+        inside = 11 * 11 - 1
+        weight = torch.exp(torch.tensor(0.2 / 0.02, dtype=torch.float64)).item()
+        assert way.pull(maps).item() == pytest.approx((3600 - inside - 1) / (weight + 3599))
+        assert SoftArgmax(0.02).pull(maps).item() == 0
+
+
+class TestDebias:
+    def test_nothing_removed_is_bit_for_bit_the_same(self) -> None:
+        tokens = torch.randn(5, 7, 6)
+        assert debiased(tokens, position_basis(torch.randn(9, 6), 0)) is tokens
+
+    def test_no_more_directions_than_there_are(self) -> None:
+        assert position_basis(torch.randn(4, 9), 20).shape == (9, 3)
+        assert position_basis(torch.randn(50, 6), 20).shape == (6, 6)
+        equal = torch.randn(1, 6).expand(50, 6)
+        assert position_basis(equal, 20).shape == (6, 0)
+        planar = torch.randn(50, 2) @ torch.randn(2, 6)
+        assert position_basis(planar, 20).shape[1] == 2
+
+    @pytest.mark.parametrize(("removed", "true", "same"), [(0, 0.0, 0.99), (4, 1.0, 0.0), (8, 1.0, 0.0)])
+    def test_planted_position(self, removed: int, true: float, same: float) -> None:
+        """Content that moved by (3, 5) under positions that did not is found where it is, or where it was."""
+        generator = torch.Generator().manual_seed(0)
+        content = functional.normalize(torch.randn(14, 14, 60, generator=generator), dim=-1)
+        angle = torch.arange(14) * torch.pi / 14
+        row, column = angle[:, None].expand(14, 14), angle.expand(14, 14)
+        position = 4 * torch.stack([row.cos(), row.sin(), column.cos(), column.sin()], dim=-1)
+        source = torch.cat([content, position], dim=-1)
+        target = torch.cat([content.roll((3, 5), (0, 1)), position], dim=-1)
+        blank = torch.cat([torch.zeros_like(content), position], dim=-1)
+        basis = position_basis(blank.flatten(0, 1), removed)
+        maps = debiased(source, basis).flatten(0, 1), debiased(target, basis).flatten(0, 1)
+        unit = [functional.normalize(one, dim=-1) for one in maps]
+        found = (unit[0] @ unit[1].T).argmax(1)
+        own = torch.arange(196)
+        moved = torch.roll(own.view(14, 14), (-3, -5), (0, 1)).flatten()
+        assert (found == moved).double().mean().item() == pytest.approx(true, abs=0.02)
+        assert (found == own).double().mean().item() == pytest.approx(same, abs=0.03)
+
+    @pytest.mark.parametrize("blank", [torch.zeros(3), torch.zeros(0, 3), torch.full((2, 3), torch.nan)])
+    def test_bad_input(self, blank: torch.Tensor) -> None:
+        with pytest.raises(ValueError, match="tokens"):
+            position_basis(blank, 2)
