@@ -15,10 +15,9 @@ Fusion = Literal["mean", "max", "min"]
 
 def fuse_heads(attention: Tensor, fusion: Fusion) -> Tensor:
     """One map of all heads: [... queries keys], float32, of [... heads queries keys]."""
-    values = attention.float()
     if fusion == "mean":
-        return values.mean(dim=-3)
-    return values.amax(dim=-3) if fusion == "max" else values.amin(dim=-3)
+        return attention.mean(dim=-3, dtype=torch.float32)
+    return (attention.amax(dim=-3) if fusion == "max" else attention.amin(dim=-3)).float()
 
 
 def discard(fused: Tensor, share: float) -> Tensor:
