@@ -95,7 +95,7 @@ def _nats(attention: Tensor) -> Tensor:
 
 
 def _by_parts(measure: Callable[[Tensor], Tensor], attention: Tensor, *, together: int) -> Tensor:
-    """What is measured of [... together], some of what leads at a time: copies stay small and in the cache."""
+    """What is measured of maps [... together], of some at a time: copies stay small, and in the cache."""
     lead, last = attention.shape[:-together], attention.shape[-together:]
     flat = attention.reshape(-1, *last)
     size = PART_BYTES if attention.device.type == "cpu" else PART_BYTES_ON_DEVICE

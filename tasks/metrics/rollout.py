@@ -46,7 +46,7 @@ def _ranked(values: Tensor, rank: int) -> Tensor:
     return values.kthvalue(rank + 1, dim=-1).values
 
 
-def roll(fused: Tensor, before: Tensor | None, *, identity: bool) -> Tensor:
+def roll(fused: Tensor, before: Tensor | None, *, identity: bool, out: Tensor | None = None) -> Tensor:
     """Rollout after one more layer.
 
     Args:
@@ -54,6 +54,7 @@ def roll(fused: Tensor, before: Tensor | None, *, identity: bool) -> Tensor:
         before: Rollout after the layer before, [batch T T]; None before the first, where each token has
             reached itself alone.
         identity: Whether the residual connection counts as much as the attention.
+        out: Where it is wanted, [batch T T] float32; may be ``before`` itself.
 
     Returns:
         [batch T T], float32: how much of each token (column) has reached each token (row); rows sum to 1,
@@ -65,7 +66,7 @@ def roll(fused: Tensor, before: Tensor | None, *, identity: bool) -> Tensor:
         # (F + I) R without a tensor for F + I
         mixed = torch.baddbmm(before, fused, before, beta=int(identity))
     total = fused.sum(dim=-1, keepdim=True) + int(identity)
-    return mixed / torch.where(total > 0, total, 1)
+    return torch.div(mixed, torch.where(total > 0, total, 1), out=out)
 
 
 def output_map(rolled: Tensor, prefix_tokens: int) -> Tensor:
