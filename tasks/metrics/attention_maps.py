@@ -99,7 +99,7 @@ def _by_parts(measure: Callable[[Tensor], Tensor], attention: Tensor, *, togethe
     lead, last = attention.shape[:-together], attention.shape[-together:]
     flat = attention.reshape(-1, *last)
     size = PART_BYTES if attention.device.type == "cpu" else PART_BYTES_ON_DEVICE
-    parts = flat.split(max(1, size // max(1, 4 * last.numel())))  # copies are float32
+    parts = torch.split(flat, max(1, size // max(1, 4 * last.numel())))  # copies are float32
     found = torch.cat([measure(part) for part in parts])
     return found.view(lead + found.shape[1:])
 
