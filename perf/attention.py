@@ -76,7 +76,7 @@ def most_bytes(work: Callable[[], object], device: torch.device) -> int:
         return int(torch.cuda.max_memory_allocated(device))
     with BytesHeld() as held:
         work()
-    return held.peak
+    return int(held.peak)
 
 
 def maps_bytes(backbone: Backbone, batch: int) -> int:
