@@ -4,13 +4,15 @@ Average maps, distances, shares and saliency look at the same batches, as if the
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import torch
 
 from benchmark.extraction.collectors import Collector, MeasuredCollector
 from perf.networks import SIDE, noise, nothings, one_batch, random_vit, show
 from perf.rounds import Setting, take_turns
-from perf.rows import Row
+from perf.rows import Budget, Row
 from tasks.analyses.attention_distance import AttentionDistance
 from tasks.analyses.attention_maps import AttentionMapsProblem
 from tasks.analyses.attention_shares import AttentionShares
@@ -19,6 +21,7 @@ from tasks.base import MeasuredProblem
 from tasks.datasets.base import Coverage, RegionImage, Regions
 from tasks.protocols import STANDARD
 from zoo.features import Backbone
+from zoo.look.census import BytesHeld
 from zoo.spec import Layer
 
 
@@ -46,10 +49,41 @@ def attention_rows(setting: Setting) -> Iterator[Row]:
     yield Row(
         f"analyses of attention together, {over}",
         rounds.ratio(together, bare),
+        budget=Budget(1.35),
         figures=rounds.figures(bare, together),
+    )
+    bytes_bare = most_bytes(lambda: analyse([]), setting.device)
+    extra = most_bytes(lambda: analyse([*every.values()]), setting.device) - bytes_bare
+    maps = maps_bytes(backbone, batch)
+    yield Row(
+        f"extra memory of the same, in one batch's maps of one block ({size}, batch {batch})",
+        extra / maps,
+        budget=Budget(1),
+        note=f"{extra / 2**20:.1f} MiB over {bytes_bare / 2**20:,.0f} MiB; maps {maps / 2**20:.1f} MiB",
     )
     for name in alone:
         yield Row(f"{name} alone", rounds.ratio(name, bare), figures=rounds.figures(name))
+
+
+def most_bytes(work: Callable[[], object], device: torch.device) -> int:
+    """Most bytes of tensors that were alive at once, as a card's allocator tells or operations show.
+
+    What the allocator of a processor keeps beside them varies by more than the maps from process to process.
+    """
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        work()
+        return int(torch.cuda.max_memory_allocated(device))
+    with BytesHeld() as held:
+        work()
+    return int(held.peak)
+
+
+def maps_bytes(backbone: Backbone, batch: int) -> int:
+    """Bytes of one batch's attention maps of one block."""
+    spec = backbone.spec
+    tokens = spec.prefix_tokens + (SIDE // spec.patch_size) ** 2
+    return batch * (spec.heads or 0) * tokens**2 * backbone.dtype.itemsize
 
 
 def problems(batch: int) -> dict[str, MeasuredProblem[Any]]:

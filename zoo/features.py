@@ -77,9 +77,9 @@ class AttentionMaps:
         Prefix rows and columns are cut off, and each row is divided by its sum; a row that gives nothing to
         patches stays zero. It is computed once for all that look at this batch.
         """
-        inside = self.probabilities[..., self.prefix_tokens :, self.prefix_tokens :].float()
-        total = inside.sum(dim=-1, keepdim=True)
-        return inside / torch.where(total > 0, total, 1)
+        inside = self.probabilities[..., self.prefix_tokens :, self.prefix_tokens :]
+        total = inside.sum(dim=-1, keepdim=True, dtype=torch.float32)
+        return inside / torch.where(total > 0, total, 1)  # float32, without a copy of the maps
 
     def of(self, rows: slice) -> "AttentionMaps":
         """The same of some images of the batch, a view; of all of them, itself."""

@@ -151,15 +151,16 @@ class _MapMeasurer:
     ) -> None:
         """Maps of single images; their rollout goes on from block to block."""
         prefix = portion.maps.prefix_tokens
-        fused = fuse_heads(torch.stack([portion.maps.probabilities[row] for row in rows]), "mean")
+        fused = torch.stack([fuse_heads(portion.maps.probabilities[row], "mean") for row in rows])
         before = None
         if layer.index > 1:
             before = torch.stack([self._rolled[position] for position in positions])
         rolled = roll(fused, before, identity=True)
         self._rolled |= dict(zip(positions, rolled, strict=True))
         asked = fused[:, 0, prefix:] if prefix else fused.mean(dim=-2)
-        sums.append("sample_cls", asked)
-        sums.append("sample_rollout", output_map(rolled, prefix))
+        # a view would keep maps of all queries until the group ends
+        sums.append("sample_cls", asked.clone())
+        sums.append("sample_rollout", output_map(rolled, prefix).clone())
         if layer.index == 1:
             step = -(-max(portion.pixels.shape[-2:]) // LARGEST_SIDE)
             pictures = torch.stack([portion.pixels[row, :, ::step, ::step] for row in rows])

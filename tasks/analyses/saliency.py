@@ -158,7 +158,7 @@ class _SaliencyMeasurer:
         self._rule = rule
         self._truth: Tensor | None = None
         self._on_device: dict[tuple[int, ...], Tensor] = {}
-        self._rolled: dict[tuple[str, int], Tensor] = {}
+        self._rolled: _Rolled = _Rolled([], torch.empty(0))
         self._kept: dict[Layer, list[dict[str, Tensor]]] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> None:
@@ -188,18 +188,16 @@ class _SaliencyMeasurer:
         return {name: torch.cat([one[name] for one in parts]) for name in parts[0]} if parts else {}
 
     def _roll(self, layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> Tensor:
-        """Rollout maps up to this block, [images variants patches]; each goes on from the block before.
-
-        States are kept image by image: where memory runs out, later blocks see a batch in pieces.
-        """
+        """Rollout maps up to this block, [images variants patches]; each goes on from the block before."""
         fused = {fusion: fuse_heads(maps.probabilities, fusion) for fusion in FUSIONS}
+        first = layer.index == 1
+        if first:
+            self._rolled = _Rolled.room(positions, len(self._rule.rollouts), fused["mean"])
         found = []
-        for name, (fusion, share) in self._rule.rollouts.items():
-            before = None
-            if layer.index > 1:
-                before = torch.stack([self._rolled.pop((name, position)) for position in positions])
-            rolled = roll(discard(fused[fusion], share), before, identity=True)
-            self._rolled |= {(name, position): one for position, one in zip(positions, rolled, strict=True)}
+        for state, (fusion, share) in zip(
+            self._rolled.of(positions), self._rule.rollouts.values(), strict=True
+        ):
+            rolled = roll(discard(fused[fusion], share), None if first else state, identity=True, out=state)
             found.append(output_map(rolled, maps.prefix_tokens))
         return torch.stack(found, dim=1)
 
@@ -210,3 +208,30 @@ class _SaliencyMeasurer:
         if positions not in self._on_device:
             self._on_device[positions] = self._truth[list(positions)].to(maps.probabilities.device)
         return self._on_device[positions]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rolled:
+    """Rollouts of the images of one batch up to a block, which the next block replaces in place.
+
+    Images of the batch before are through when a first block is shown. Where memory runs out, later blocks
+    see the batch in pieces, one after the other: consecutive images of it.
+
+    Attributes:
+        positions: Places of the images in their group.
+        states: [variants images T T].
+    """
+
+    positions: Sequence[int]
+    states: Tensor
+
+    @classmethod
+    def room(cls, positions: Sequence[int], variants: int, fused: Tensor) -> "_Rolled":
+        """Room for the rollouts of some images, of the shape of their attention [images T T]."""
+        return cls(list(positions), fused.new_empty(variants, *fused.shape))
+
+    def of(self, positions: Sequence[int]) -> Tensor:
+        """Those of consecutive images, [variants images T T]; a view."""
+        start = self.positions.index(positions[0])
+        assert self.positions[start : start + len(positions)] == list(positions)
+        return self.states[:, start : start + len(positions)]

@@ -5,6 +5,7 @@ tokens (class token, registers) first, then the patches of a grid in row-major o
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -14,10 +15,16 @@ from torch import Tensor
 from tasks.metrics.arrays import Floats
 from tasks.metrics.attention import Cells
 
+PART_BYTES = 1 << 22
+"""Maps of which a number is computed at once where that takes copies of them, on a processor."""
+
+PART_BYTES_ON_DEVICE = 1 << 26
+"""The same on any other device, where few large operations are faster than many small ones."""
+
 
 def patch_query_map(attention: Tensor, prefix_tokens: int) -> Tensor:
     """How patches attend to each token on average: [... keys], float32, of [... queries keys]."""
-    return attention[..., prefix_tokens:, :].float().mean(dim=-2)
+    return attention[..., prefix_tokens:, :].mean(dim=-2, dtype=torch.float32)
 
 
 def deviation_over_queries(attention: Tensor, prefix_tokens: int) -> Tensor:
@@ -33,8 +40,9 @@ def deviation_over_queries(attention: Tensor, prefix_tokens: int) -> Tensor:
     Returns:
         [...], float32; NaN where there is one patch.
     """
-    inside = _inside(attention, prefix_tokens)
-    return _deviation(inside, -2).mean(dim=-1)
+    return _by_parts(
+        lambda part: _deviation(_inside(part, prefix_tokens), -2).mean(dim=-1), attention, together=2
+    )
 
 
 def deviation_over_heads(attention: Tensor, prefix_tokens: int) -> Tensor:
@@ -47,7 +55,9 @@ def deviation_over_heads(attention: Tensor, prefix_tokens: int) -> Tensor:
     Returns:
         [...], float32; NaN where there is one head.
     """
-    return _deviation(_inside(attention, prefix_tokens), -3).mean(dim=(-2, -1))
+    return _by_parts(
+        lambda part: _deviation(_inside(part, prefix_tokens), -3).mean(dim=(-2, -1)), attention, together=3
+    )
 
 
 def centre_distance(maps: Floats, cells: Cells) -> Floats:
@@ -74,10 +84,24 @@ def entropy(attention: Tensor) -> Tensor:
     Returns:
         float32: 0 where it attends to one token, 1 where it attends to all alike; 0 where there is one token.
     """
+    nats = _by_parts(_nats, attention, together=2)
+    return nats / max(math.log(attention.shape[-1]), 1)
+
+
+def _nats(attention: Tensor) -> Tensor:
     values = attention.float()
     least = torch.finfo(values.dtype).tiny  # 0 ln 0 = 0
-    nats = -values.clamp_min(least).log_().mul_(values).sum(dim=-1)
-    return nats / max(math.log(values.shape[-1]), 1)
+    return -values.clamp_min(least).log_().mul_(values).sum(dim=-1)
+
+
+def _by_parts(measure: Callable[[Tensor], Tensor], attention: Tensor, *, together: int) -> Tensor:
+    """What is measured of maps [... together], of some at a time: copies stay small, and in the cache."""
+    lead, last = attention.shape[:-together], attention.shape[-together:]
+    flat = attention.reshape(-1, *last)
+    size = PART_BYTES if attention.device.type == "cpu" else PART_BYTES_ON_DEVICE
+    parts = torch.split(flat, max(1, size // max(1, 4 * last.numel())))  # copies are float32
+    found = torch.cat([measure(part) for part in parts])
+    return found.view(lead + found.shape[1:])
 
 
 def _inside(attention: Tensor, prefix_tokens: int) -> Tensor:

@@ -15,10 +15,9 @@ Fusion = Literal["mean", "max", "min"]
 
 def fuse_heads(attention: Tensor, fusion: Fusion) -> Tensor:
     """One map of all heads: [... queries keys], float32, of [... heads queries keys]."""
-    values = attention.float()
     if fusion == "mean":
-        return values.mean(dim=-3)
-    return values.amax(dim=-3) if fusion == "max" else values.amin(dim=-3)
+        return attention.mean(dim=-3, dtype=torch.float32)
+    return (attention.amax(dim=-3) if fusion == "max" else attention.amin(dim=-3)).float()
 
 
 def discard(fused: Tensor, share: float) -> Tensor:
@@ -47,7 +46,7 @@ def _ranked(values: Tensor, rank: int) -> Tensor:
     return values.kthvalue(rank + 1, dim=-1).values
 
 
-def roll(fused: Tensor, before: Tensor | None, *, identity: bool) -> Tensor:
+def roll(fused: Tensor, before: Tensor | None, *, identity: bool, out: Tensor | None = None) -> Tensor:
     """Rollout after one more layer.
 
     Args:
@@ -55,6 +54,7 @@ def roll(fused: Tensor, before: Tensor | None, *, identity: bool) -> Tensor:
         before: Rollout after the layer before, [batch T T]; None before the first, where each token has
             reached itself alone.
         identity: Whether the residual connection counts as much as the attention.
+        out: Where it is wanted, [batch T T] float32; may be ``before`` itself.
 
     Returns:
         [batch T T], float32: how much of each token (column) has reached each token (row); rows sum to 1,
@@ -66,7 +66,7 @@ def roll(fused: Tensor, before: Tensor | None, *, identity: bool) -> Tensor:
         # (F + I) R without a tensor for F + I
         mixed = torch.baddbmm(before, fused, before, beta=int(identity))
     total = fused.sum(dim=-1, keepdim=True) + int(identity)
-    return mixed / torch.where(total > 0, total, 1)
+    return torch.div(mixed, torch.where(total > 0, total, 1), out=out)
 
 
 def output_map(rolled: Tensor, prefix_tokens: int) -> Tensor:

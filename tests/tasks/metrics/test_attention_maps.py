@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from tasks.metrics import attention_maps
 from tasks.metrics.attention_maps import (
     centre_distance,
     deviation_over_heads,
@@ -14,6 +15,19 @@ from tasks.metrics.attention_maps import (
     patch_query_map,
 )
 from tests.tasks.metrics.planted import uniform, with_prefix
+
+
+@pytest.mark.parametrize("size", [1, 4 * 2 * 3 * 26**2, 1 << 30])
+def test_maps_measured_a_few_at_a_time_give_the_same_bits(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    maps = torch.rand(5, 3, 26, 26, generator=torch.Generator().manual_seed(0)).softmax(dim=-1)
+
+    def found() -> list[torch.Tensor]:
+        return [entropy(maps), deviation_over_queries(maps, 1), deviation_over_heads(maps, 1)]
+
+    expected = found()
+    monkeypatch.setattr(attention_maps, "PART_BYTES", size)
+    assert [one.shape for one in found()] == [(5, 3, 26), (5, 3), (5,)]
+    assert all(map(torch.equal, found(), expected))
 
 
 @pytest.mark.parametrize(("side", "expected"), [(8, 0.4348), (14, 0.4112), (16, 0.4075)])
