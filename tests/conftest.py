@@ -1,5 +1,6 @@
-"""Settings of all tests: no network, and one thread for each of several test processes."""
+"""Settings of all tests: no network, one thread for each of several test processes, and little garbage."""
 
+import gc
 import os
 from typing import Any
 
@@ -7,6 +8,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 if "PYTEST_XDIST_WORKER" in os.environ:  # libraries read these when they are imported
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+
+gc.disable()  # imports and collected tests stay: to walk over them again and again takes seconds
 
 import pytest
 import torch
@@ -26,6 +29,13 @@ TOGETHER = (
 """Files whose tests share what takes seconds to make: one process runs all of a file."""
 
 
+def pytest_collection_finish() -> None:
+    """From here on garbage is looked for, but not among what lasts as long as the process."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Tests go one by one to the processes that are free, those of a file of `TOGETHER` to one."""
@@ -36,4 +46,5 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             file = nodeid.split("::")[0]
             return file if file.endswith(TOGETHER) else nodeid
 
+    gc.enable()  # of the process that gives tests away and collects none
     return Together(config, log) if config.getvalue("dist") == "load" else None

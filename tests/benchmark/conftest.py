@@ -13,7 +13,7 @@ import torch
 from filelock import FileLock
 
 from benchmark.plan.mini_data import mini_data
-from tests.benchmark.runs import Tally, leave_cost_out, run, write_data
+from tests.benchmark.runs import Tally, leave_cost_out, leave_pages_out, run, write_data
 
 BACKBONES = ("mini-fs", "mini-resnet")
 
@@ -86,7 +86,7 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
 @pytest.fixture
 def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs of a test that reads no page write none: pages take longer than all else of a small run."""
-    monkeypatch.setattr("benchmark.api._pages", lambda *_: [])
+    leave_pages_out(monkeypatch)
 
 
 @pytest.fixture

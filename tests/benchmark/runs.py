@@ -59,6 +59,11 @@ def leave_cost_out(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(registry, "TASKS", tuple(tasks))
 
 
+def leave_pages_out(patch: pytest.MonkeyPatch) -> None:
+    """No run writes pages."""
+    patch.setattr("benchmark.api._pages", lambda *_: [])
+
+
 def write_data(root: Path) -> Path:
     """All datasets, tiny."""
     fakes.write_fake_imagenet(root)

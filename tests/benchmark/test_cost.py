@@ -82,6 +82,7 @@ def test_another_device_or_size_is_measured_again(
     assert page.count("## On ") == 2
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_a_cost_that_cannot_be_measured_is_a_failure_of_its_own(
     new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +106,7 @@ def test_without_any_data_costs_are_measured_only_if_they_are_named(
         run(new_place(), ["mini-resnet"], data=tmp_path / "empty")
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_times_are_compared_by_no_check_and_no_merge(
     new_place: Callable[[], Path], data: Path, tmp_path: Path
 ) -> None:

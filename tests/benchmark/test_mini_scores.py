@@ -52,6 +52,7 @@ def committed(suite: str) -> pd.DataFrame:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_pages")
 @pytest.mark.parametrize("name", PACKAGED)
 def test_scores_are_the_committed_ones(name: str, tmp_path: Path) -> None:
     suite = MINI_SUITE if name in MINI_SUITE.backbones else MINI_INTERVENTIONS

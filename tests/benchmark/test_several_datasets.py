@@ -23,6 +23,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return places
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_each_dataset_has_its_columns_its_comparison_and_a_part_in_the_mean(
     folders: list[Path], tmp_path: Path
 ) -> None:

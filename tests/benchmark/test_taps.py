@@ -16,7 +16,7 @@ from leaderboards.pages.scores import layer_table
 from tests.benchmark.conftest import Whole
 from tests.benchmark.doubles import SPEC
 from tests.benchmark.engines.test_engines import Heard
-from tests.benchmark.runs import Tally, command, files, run
+from tests.benchmark.runs import Tally, command, files, leave_pages_out, run
 from zoo.errors import InputError
 from zoo.spec import Layer
 
@@ -88,6 +88,7 @@ def test_depth_wise_cka(new_place: Callable[[], Path], data: Path) -> None:
         ("mini-resnet", "skip,branch"),
     ],
 )
+@pytest.mark.usefixtures("no_pages")
 def test_tasks_on_vectors_and_grids_read_the_inside(
     name: str, taps: str, new_place: Callable[[], Path], data: Path
 ) -> None:
@@ -103,7 +104,9 @@ def test_tasks_on_vectors_and_grids_read_the_inside(
     assert main[main["task"] == "davis"]["value"].nunique() > 1  # taps are not one and the same
 
 
-def test_leaderboards_choose_among_blocks_only(again: Path, data: Path, whole: Whole) -> None:
+def test_leaderboards_choose_among_blocks_only(
+    again: Path, data: Path, whole: Whole, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = files(again / "cache")
     records = run(
         again, ["mini-fs"], "knn", "davis", data=data, layers="1,final", taps=["block", "norm1", "mlp"]
@@ -126,11 +129,13 @@ def test_leaderboards_choose_among_blocks_only(again: Path, data: Path, whole: W
         assert shown.equals(layer_table(whole.records, column)), column
     text = (again / "out" / "tables" / "standard.csv").read_text()
     assert ",1,norm1," in text
+    leave_pages_out(monkeypatch)
     with Tally().watching() as tally:
         run(again, ["mini-fs"], "knn", "davis", data=data, layers="1,final", taps=["block", "norm1", "mlp"])
     assert tally.loads == []
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_another_input_size(new_place: Callable[[], Path], data: Path, whole: Whole) -> None:
     place = new_place()
     records = run(place, ["mini-fs", "mini-resnet"], "knn", data=data, input_size=100)
@@ -143,6 +148,7 @@ def test_another_input_size(new_place: Callable[[], Path], data: Path, whole: Wh
     assert not set(records["fingerprint"]) & set(before["fingerprint"])
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_rounded_sizes_are_said(data: Path, new_place: Callable[[], Path]) -> None:
     place, heard = new_place(), Heard()
     request = Request(
@@ -160,6 +166,7 @@ def test_rounded_sizes_are_said(data: Path, new_place: Callable[[], Path]) -> No
     assert heard.lines == ["mini-fs: images at 64 px, the multiple of its patch size of 8 px nearest to 67"]
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_the_rule_of_interpolation_changes_scores_and_fingerprints(
     new_place: Callable[[], Path], data: Path
 ) -> None:

@@ -16,6 +16,7 @@ from zoo.errors import InputError
 from zoo.registry import find
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_it_runs_among_names_and_is_not_computed_again(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

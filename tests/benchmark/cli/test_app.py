@@ -166,6 +166,7 @@ def test_own_images_of_one_name_are_told_apart_by_content(capsys: Capture, tmp_p
     assert len([*(tmp_path / "out" / "records").rglob("*.parquet")]) == len(names)
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_the_floor_is_added_unless_it_is_left_out(
     capsys: Capture, whole: Whole, data: Path, tmp_path: Path
 ) -> None:

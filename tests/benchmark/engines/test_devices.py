@@ -112,6 +112,7 @@ def test_jobs_of_a_list_are_given_again_when_their_worker_is_lost() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_pages")
 def test_several_devices_share_datasets_and_give_the_same_bytes(
     new_place: Callable[[], Path], whole: Whole, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
