@@ -187,7 +187,7 @@ class ResidualFeed:
 
 @dataclass(frozen=True, slots=True)
 class HeadsOrBlocksFeed:
-    """Of a transformer the heads of one block, of a ConvNet its first blocks; whole groups at once.
+    """Of a transformer the heads of one block with their maps, of a ConvNet its first blocks, whole groups.
 
     Attributes:
         block: The block of a transformer: its probabilities and the outputs of its heads are shown.

@@ -100,11 +100,11 @@ def sittings_of(one: Pass, spec: BackboneSpec, listeners: Sequence[Listener]) ->
     """Listeners that share a forward: all of them, if what they need fits into memory together.
 
     Where one needs all images of a group at once, whose attention maps together would not fit, those that
-    need maps of any batch sit apart, and are shown smaller ones.
+    need maps sit apart, and are shown smaller batches.
     """
     if not listeners:
         return []
-    apart = [each for each in listeners if _asks_for_maps(each) and not _needs_whole_groups(one, [each])]
+    apart = [each for each in listeners if _asks_for_maps(each)]
     largest = max(len(group.samples) for group in one.source.groups)
     if largest <= _fitting(spec) or not apart or not _needs_whole_groups(one, listeners):
         return [list(listeners)]
@@ -126,8 +126,12 @@ def _show(
 
 
 def _needs_whole_groups(one: Pass, listeners: Sequence[Listener]) -> bool:
-    """Whether a listener must see all images of a group at once; vectors do not depend on the batch."""
-    names = {listener.name for listener in listeners}
+    """Whether a listener must see all images of a group at once.
+
+    Vectors do not depend on the batch; what is fed attention maps takes those of any batch, as they may not
+    fit into memory.
+    """
+    names = {listener.name for listener in listeners if not _asks_for_maps(listener)}
     problems = (task.fed_by(one.source) for task in one.measured if task.subject.entry.name in names)
     return any(problem is not None and problem.feed.whole for problem in problems)
 

@@ -161,34 +161,58 @@ class Locality:
             start += len(group.samples)
 
 
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    """What heads give for some images of a group.
+
+    Attributes:
+        positions: Places of the images in their group.
+        grid: [images height width dim], head by head.
+        distance: [images heads].
+        heads: How many there are.
+    """
+
+    positions: Sequence[int]
+    grid: Tensor
+    distance: Tensor
+    heads: int
+
+
 class _Measurer:
     """Keeps Gram matrices of each batch, one a head or one of a block, and distances of images and heads."""
 
     def __init__(self, problem: CkaProblem, side: int) -> None:
         self._problem = problem
         self._side = side
+        self._heads: dict[Layer, list[_Heads]] = {}
         self._kept: dict[Layer, dict[str, Tensor]] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], portion: Portion) -> None:
-        # a group comes whole: its source is joint
         maps, features = portion
-        grid = features.grid
-        batches = self._problem.batches(positions)
-        kept = {}
-        if maps is not None:
-            kept["distance"] = _pixel_distances(maps, self._side)
-        count = 1 if maps is None else maps.probabilities.shape[1]
-        if batches:
-            images, rows, columns, width = grid.shape
-            heads = grid.reshape(images, rows * columns, count, width // count).permute(2, 0, 1, 3)
-            grams = [self._problem.gram(heads[:, batch].flatten(2), checked=False) for batch in batches]
-            kept["gram"] = torch.cat([gram.float().flatten(1) for gram in grams], dim=1)
-            if maps is None:
-                kept["gram"] = kept["gram"][0]
-        self._kept[layer] = kept
+        if maps is None:
+            # blocks of a ConvNet come whole: their source is joint
+            self._kept[layer] = {name: gram[0] for name, gram in self._grams(positions, features.grid, 1)}
+            return
+        # heads come in batches whose maps fit; what they add to the stream is small beside the maps
+        distance, heads = _pixel_distances(maps, self._side), maps.probabilities.shape[1]
+        some = _Heads(positions, features.grid.clone(), distance, heads)
+        self._heads.setdefault(layer, []).append(some)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
+        if parts := self._heads.pop(layer, []):
+            positions = [position for part in parts for position in part.positions]
+            distance = torch.cat([part.distance for part in parts])
+            grid = torch.cat([part.grid for part in parts])
+            return {"distance": distance, **dict(self._grams(positions, grid, parts[0].heads))}
         return self._kept.pop(layer, {})
+
+    def _grams(self, positions: Sequence[int], grid: Tensor, heads: int) -> Iterator[tuple[str, Tensor]]:
+        """Gram matrices of each head in all batches, [heads entries]; none where no batch is large enough."""
+        if batches := self._problem.batches(positions):
+            images, rows, columns, width = grid.shape
+            tokens = grid.reshape(images, rows * columns, heads, width // heads).permute(2, 0, 1, 3)
+            grams = [self._problem.gram(tokens[:, batch].flatten(2), checked=False) for batch in batches]
+            yield "gram", torch.cat([gram.float().flatten(1) for gram in grams], dim=1)
 
 
 def _pixel_distances(maps: AttentionMaps, side: int) -> Tensor:

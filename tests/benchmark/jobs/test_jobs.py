@@ -167,14 +167,17 @@ def test_a_backbone_that_cannot_be_identified_is_a_failure_of_its_own(data: Path
 def test_attention_maps_that_do_not_fit_beside_whole_groups_have_a_forward_of_their_own(
     data: Path, new_place: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def shown() -> tuple[Tally, pd.DataFrame]:
+    def shown(*tasks: str) -> tuple[Tally, pd.DataFrame]:
         with Tally().watching() as tally:
-            found = run(new_place(), ["mini-fs"], "cka", "attention-distance", data=data, layers="1-2")
+            found = run(new_place(), BACKBONES, *tasks, data=data, layers="1-2")
         return tally, found
 
-    together, records = shown()
+    tasks = "cka", "attention-distance", "locality"
+    together, records = shown(*tasks)
     monkeypatch.setattr(passes, "ATTENTION_BYTES", 5 * 4 * 3 * 65**2)  # five images of three heads
-    apart, same = shown()
+    apart, same = shown(*tasks)
     assert set(together.opened.values()) == {1}
-    assert set(apart.opened.values()) == {2}
+    for backbone, times in (("mini-fs", 2), ("mini-resnet", 1)):
+        assert {count for (name, *_), count in apart.opened.items() if name == backbone} == {times}
+    assert "locality" in set(records["task"])
     assert_same_records(same, records)

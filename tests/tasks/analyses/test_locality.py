@@ -65,11 +65,18 @@ def shown_blocks(*blocks: Tensor) -> dict[int, list[LayerFeatures]]:
 
 
 def compared(  # type: ignore[no-untyped-def]
-    place: Path, heads, shares: list[float], blocks, *, batch: int = IMAGES, refusal: str = ""
+    place: Path,
+    heads,
+    shares: list[float],
+    blocks,
+    *,
+    batch: int = IMAGES,
+    refusal: str = "",
+    pieces: int = 1,
 ) -> list[PairFindings]:
     problem = Locality(sources((IMAGES,), batch), STANDARD.locality)
     spec = transformer(len(shares))
-    near = left_behind(problem, place / "t", shown_heads(heads, shares), spec=spec)
+    near = left_behind(problem, place / "t", shown_heads(heads, shares), spec=spec, pieces=pieces)
     convnet = replace(CONVNET, stages=(Stage(len(blocks), 8, 8),))
     conv = left_behind(problem, place / "c", shown_blocks(*blocks), spec=convnet)
     members = [Backbone(convnet, conv), Backbone(spec, near, refusal)]
@@ -125,6 +132,16 @@ def test_batches_add_up(tmp_path: Path) -> None:
     many, _ = compared(tmp_path / "many", heads, shares, [block], batch=16)
     assert abs(one.arrays["head_cka"] - many.arrays["head_cka"]).max() < 0.2
     assert one.arrays["head_cka"].argmax() == many.arrays["head_cka"].argmax() == 1
+
+
+def test_heads_may_come_in_any_batches(tmp_path: Path) -> None:
+    heads = noise(4, IMAGES, CELLS, WIDTH)
+    block = heads[1] + noise(IMAGES, CELLS, WIDTH, seed=1)
+    shares = [0.1, 0.2, 0.3, 0.4]
+    whole, _ = compared(tmp_path / "whole", heads, shares, [block], batch=16)
+    parts, _ = compared(tmp_path / "parts", heads, shares, [block], batch=16, pieces=5)
+    assert (parts.arrays["head_cka"] == whole.arrays["head_cka"]).all()
+    np.testing.assert_allclose(parts.arrays["distance"], whole.arrays["distance"], rtol=1e-6)
 
 
 @pytest.mark.parametrize("heads", [1, 2])
