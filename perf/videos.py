@@ -30,10 +30,7 @@ def video_rows(setting: Setting) -> Iterator[Row]:
     propagator = Propagator(
         frames[0],
         labels.view(height, width, -1).to(setting.device),
-        n_last_frames=rule.n_last_frames,
-        topk=rule.topk,
-        radius=rule.radius,
-        temperature=rule.temperature,
+        rule.heard,
     )
     for frame in frames[1:]:
         propagator.step(frame)

@@ -6,7 +6,7 @@ the rules of the DAVIS-2017 evaluation (Pont-Tuset et al., 2017).
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 
 import numpy as np
@@ -33,7 +33,7 @@ from tasks.examples.draw import small_mask
 from tasks.examples.propagation import PropagationExamples
 from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.arrays import VOID
-from tasks.metrics.propagation import Propagation, decode, seed_labels
+from tasks.metrics.propagation import Neighbourhood, Propagation, decode, seed_labels
 from tasks.metrics.segmentation import score_frame
 from zoo.spec import Layer
 from zoo.view.views import View
@@ -49,7 +49,8 @@ class PropagationRule:
     Attributes:
         n_last_frames: Latest frames that are sources beside the first.
         topk: Strongest sources that a token listens to.
-        radius: Half the side of the square window, in tokens.
+        radius: How far the window reaches, in tokens.
+        circle: Whether it is a circle, by the distance of the tokens' centres, instead of a square.
         temperature: Divisor of the cosine in the affinity exp(cos / temperature).
         keep_vanished: Whether an object too small for the token grid keeps the token that it covers most.
         view: How frames are shown.
@@ -59,10 +60,17 @@ class PropagationRule:
     n_last_frames: int
     topk: int
     radius: int
+    circle: bool
     temperature: float
     keep_vanished: bool
     view: View
     decimals: int | None
+
+    @property
+    def heard(self) -> Neighbourhood:
+        """What a token listens to."""
+        names = (field.name for field in fields(Neighbourhood))
+        return Neighbourhood(**{name: getattr(self, name) for name in names})
 
 
 @dataclass(frozen=True)
@@ -200,10 +208,7 @@ class _VideoMeasurer:
         return Propagation(
             grid,
             labels.to(device=grid.device, dtype=grid.dtype, non_blocking=True),
-            n_last_frames=rule.n_last_frames,
-            topk=rule.topk,
-            radius=rule.radius,
-            temperature=rule.temperature,
+            rule.heard,
         )
 
     def _score(self, soft: Sequence[Tensor], position: int) -> list[FrameScores]:

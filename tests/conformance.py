@@ -25,6 +25,7 @@ from tests.tasks.metrics.agreement import (
     ranking,
     segmentation,
     similarity,
+    tracking,
 )
 from tests.tasks.metrics.agreement.base import Agreement, Finding
 
@@ -35,6 +36,7 @@ AGREEMENTS: tuple[Agreement, ...] = (
     ranking.AGREEMENT,
     segmentation.AGREEMENT,
     propagation.AGREEMENT,
+    tracking.AGREEMENT,
     correspondence.AGREEMENT,
     papers.AGREEMENT,
     clustering.AGREEMENT,

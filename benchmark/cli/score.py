@@ -221,7 +221,9 @@ def segment_command(
         float | None,
         typer.Option(help="Of the vote exp(cosine / temperature).", show_default=OF_PROTOCOL),
     ] = None,
-    memory: Annotated[int, typer.Option(min=1, help="Cells of train that vote at most.")] = 100_000,
+    memory: Annotated[
+        int | None, typer.Option(min=1, help="Cells of train that vote at most.", show_default=OF_PROTOCOL)
+    ] = None,
     protocol: Annotated[
         SegmentProtocol, typer.Option(help="hummingbird: 255 is background, classes are renamed.")
     ] = SegmentProtocol.standard,
@@ -229,6 +231,7 @@ def segment_command(
 ) -> None:
     """Mean IoU of a vote of labelled cells, or of predicted masks."""
     from benchmark.scores.exported.segment import Judged, score_features, score_predictions
+    from tasks.datasets.voc import VOC_2012
     from tasks.protocols import STANDARD
 
     path, given = one_of({"--features": features, "--predictions": predictions})
@@ -246,7 +249,8 @@ def segment_command(
         k=rule.vote.k if k is None else k,
         temperature=rule.vote.temperature if temperature is None else temperature,
     )
-    show(score_features(path, judged, replace(rule, vote=votes), memory, protocol), as_json)
+    cells = VOC_2012.memory if memory is None else memory
+    show(score_features(path, judged, replace(rule, vote=votes), cells, protocol), as_json)
 
 
 @score_app.command("clustering")

@@ -39,6 +39,34 @@ class _Tile:
     columns: slice
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbourhood:
+    """Which tokens of the frames before it a token listens to, and how much.
+
+    Attributes:
+        n_last_frames: Frames that are sources beside the first one.
+        topk: Sources that count for a token.
+        radius: Tokens that the window reaches to each side; 0 for no window.
+        circle: Whether the window holds tokens whose Euclidean distance is at most the radius, instead of a
+            square.
+        temperature: Of the weights, positive.
+
+    Raises:
+        ValueError: A number is out of range.
+    """
+
+    n_last_frames: int
+    topk: int
+    radius: float
+    circle: bool
+    temperature: float
+
+    def __post_init__(self) -> None:
+        if self.n_last_frames < 0 or self.topk < 1 or self.radius < 0 or not self.temperature > 0:
+            found = f"{self.n_last_frames}, {self.topk}, {self.radius}, {self.temperature}"
+            raise ValueError(f"n_last_frames, topk, radius or temperature is out of range: {found}")
+
+
 class Propagation:
     """Carries the label map of one layer from frame to frame, and never asks for a value on the way.
 
@@ -48,41 +76,28 @@ class Propagation:
     labels of all tokens NaN that have it in their window; `Propagator` refuses it instead.
     """
 
-    def __init__(
-        self,
-        first_features: Tensor,
-        first_labels: Tensor,
-        *,
-        n_last_frames: int,
-        topk: int,
-        radius: int,
-        temperature: float,
-    ) -> None:
+    def __init__(self, first_features: Tensor, first_labels: Tensor, heard: Neighbourhood) -> None:
         """Start a video.
 
         Args:
             first_features: [height width dim] tokens of the first frame, any length of vector.
             first_labels: [height width channels], one-hot or soft; channel 0 is background.
-            n_last_frames: Frames kept as sources beside the first one.
-            topk: Sources that count for a token.
-            radius: Tokens that the square window reaches to each side; 0 for no window.
-            temperature: Of the weights, positive.
+            heard: What a token listens to.
 
         Raises:
-            ValueError: Shapes do not fit, or a number is out of range.
+            ValueError: Shapes do not fit.
         """
         _check_first(first_features, first_labels)
-        if n_last_frames < 0 or topk < 1 or radius < 0 or not temperature > 0:
-            found = f"{n_last_frames}, {topk}, {radius}, {temperature}"
-            raise ValueError(f"n_last_frames, topk, radius or temperature is out of range: {found}")
         self._look(first_features, "tokens")
         self._look(first_labels, "the first labels")
         self._shape = first_features.shape
-        self._frames, self._topk, self._temperature = 1 + n_last_frames, topk, temperature
+        self._frames, self._topk = 1 + heard.n_last_frames, heard.topk
+        self._temperature = heard.temperature
         tokens = _tokens(first_features)
         height, width, _ = self._shape
-        self._radius = radius or max(height, width)
-        self._tiles = tuple(_tiles(height, width, self._radius, self._frames, tokens.is_cpu))
+        self._radius, self._circle = heard.radius or float(height + width), heard.circle
+        reach = min(int(self._radius), max(height, width))
+        self._tiles = tuple(_tiles(height, width, reach, self._frames, tokens.is_cpu))
         self._windows: dict[tuple[tuple[int, int, int], ...], Tensor] = {}
         self._bank = tokens[:, :, None].contiguous()
         self._labels = first_labels.to(tokens, non_blocking=True)[:, :, None].contiguous()
@@ -146,10 +161,13 @@ class Propagation:
         if key not in self._windows:
             cells = partial(torch.arange, device=like.device)
             rows, columns = (
-                (cells(start, stop)[:, None] - cells(length)).abs() > self._radius
-                for start, stop, length in key
+                (cells(start, stop)[:, None] - cells(length)).abs() for start, stop, length in key
             )
-            outside = (rows[:, None, :, None] | columns[None, :, None, :]).flatten(2)
+            down, across = rows[:, None, :, None], columns[None, :, None, :]
+            if self._circle:
+                outside = (down.square() + across.square() > self._radius**2).flatten(2)
+            else:
+                outside = ((down > self._radius) | (across > self._radius)).flatten(2)
             self._windows[key] = like.new_zeros(outside.shape).masked_fill_(outside, -torch.inf)
         return self._windows[key]
 
@@ -204,6 +222,35 @@ def seed_labels(mask: Labels, grid: tuple[int, int], keep_vanished: bool) -> Ten
         for number in vanished[vanished > 0]:
             _rescue(labels, int(number), _cover(clean == number, grid))
     return torch.from_numpy(labels)
+
+
+def decode_nearest(soft: Tensor, size: tuple[int, int]) -> Labels:
+    """Object ids of a soft label map at the image's size, without interpolation: [image height, image width].
+
+    Every channel is scaled to [0, 1] over the frame, a constant one to 0; the largest wins (ties: lower id).
+    Source: the tracking notebook of DINOv3 (facebookresearch/dinov3, commit 6876159).
+
+    Args:
+        soft: [height width channels].
+        size: Image width and height.
+
+    Raises:
+        ValueError: Wrong shape or size, or a value is NaN or infinite.
+    """
+    if soft.ndim != 3 or not soft.numel() or min(size) < 1:
+        found = f"{tuple(soft.shape)} and {size}"
+        raise ValueError(f"expected a map [height width channels] and a size, found {found}")
+    if not bool(torch.isfinite(soft).all()):
+        raise ValueError("the label map must not hold NaN or infinite values")
+    # the pixels of a token are alike, and every token has one: what wins can be found token by token
+    low, high = soft.amin((0, 1)), soft.amax((0, 1))
+    scaled = torch.where(high > low, (soft - low) / (high - low), 0)
+    ids = _first_largest(scaled.permute(2, 0, 1)).cpu().numpy()
+    rows, columns = (
+        np.arange(length) * cells // length
+        for length, cells in zip((size[1], size[0]), ids.shape, strict=True)
+    )
+    return np.asarray(ids[rows][:, columns])
 
 
 def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:

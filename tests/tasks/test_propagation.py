@@ -1,6 +1,6 @@
 """Propagation, fed batch by batch, against whole videos, dense affinities and boundaries pixel by pixel."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -94,7 +94,13 @@ def obvious_decode(soft: Tensor, size: tuple[int, int]) -> NDArray[np.uint8]:
 
 
 @pytest.mark.parametrize(
-    "rule", [SHORT, RULE, replace(RULE, n_last_frames=3, topk=2, radius=1, temperature=0.3)]
+    "rule",
+    [
+        SHORT,
+        RULE,
+        replace(RULE, n_last_frames=3, topk=2, radius=1, temperature=0.3),
+        replace(SHORT, circle=True),
+    ],
 )
 def test_equals_the_obvious_protocol(davis: Videos, rule: PropagationRule) -> None:
     task = PropagationProblem(davis, rule)
@@ -103,7 +109,7 @@ def test_equals_the_obvious_protocol(davis: Videos, rule: PropagationRule) -> No
         height, width = grid_size(video)
         seed = np.asarray(Image.fromarray(truths[0]).resize((width, height), Image.Resampling.NEAREST))
         first = torch.eye(3, dtype=torch.float64)[torch.tensor(seed).long()]
-        propagator = Obvious(grids[0], first, rule.n_last_frames, rule.topk, rule.radius, rule.temperature)
+        propagator = Obvious(grids[0], first, **asdict(rule.heard))
         found = measured(task, number, {Layer(1): grids}, 3)[Layer(1)]
         for frame in range(1, len(truths) - 1):
             prediction = obvious_decode(propagator.step(grids[frame]), video.size)
@@ -122,10 +128,7 @@ def whole_video(video: Video, grids: Tensor, rule: PropagationRule) -> tuple[NDA
     propagator = Propagator(
         grids[0],
         labels.to(grids),
-        n_last_frames=rule.n_last_frames,
-        topk=rule.topk,
-        radius=rule.radius,
-        temperature=rule.temperature,
+        rule.heard,
     )
     nothing = np.zeros_like(masks[0])
     predictions = [nothing, *(decode(propagator.step(grid), video.size, 8) for grid in grids[1:-1]), nothing]
@@ -336,7 +339,7 @@ def test_every_video_is_a_group_in_order(davis: Videos) -> None:
     assert source.groups_per_shard == 1
     assert RULE.view == VIEW
     assert VIEW.scaled(64, 16).short == 144  # 480 * 64 / 224, to the nearest multiple of 16
-    assert STANDARD.propagation == PropagationRule(7, 5, 12, 0.1, True, WholeFrame(480), None)
+    assert STANDARD.propagation == PropagationRule(7, 5, 12, False, 0.1, True, WholeFrame(480), None)
 
 
 def test_fingerprint_follows_masks_and_numbers(davis: Videos) -> None:

@@ -71,8 +71,8 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "knn": (KnnRule(20, (10, 100, 200), 0.07), KnnRule(20, (10, 100, 200), 0.07)),
     "retrieval": (RetrievalRule(FitLongSide(224), True), RetrievalRule(ThumbnailCrop(224, 224), False)),
     "propagation": (
-        PropagationRule(7, 5, 12, 0.1, True, WholeFrame(480), None),
-        PropagationRule(7, 5, 12, 0.1, False, Tiles(448, 224), 3),
+        PropagationRule(7, 5, 12, False, 0.1, True, WholeFrame(480), None),
+        PropagationRule(7, 5, 12, False, 0.1, False, Tiles(448, 224), 3),
     ),
     "keypoints": (
         KeypointRule((0.1, 0.05, 0.01), Letterbox(224, False), None, False),

@@ -28,7 +28,7 @@ from tests.tasks import test_keypoints as keypoints
 from tests.tasks import test_knn as neighbours
 from tests.tasks import test_propagation as videos
 from tests.tasks import test_retrieval as retrieval
-from tests.tasks.standard import KMEANS, PROPAGATION, TEMPERATURE
+from tests.tasks.standard import HEARD, KMEANS, TEMPERATURE
 from tests.tasks.test_sources import classification, labels, sources
 from zoo.spec import Layer
 
@@ -48,7 +48,7 @@ def tensor(value: float, *shape: int) -> torch.Tensor:
 
 
 def step(value: float) -> None:
-    Propagator(tensor(1, 2, 3, 4), torch.ones(2, 3, 2), **PROPAGATION).step(tensor(value, 2, 3, 4))
+    Propagator(tensor(1, 2, 3, 4), torch.ones(2, 3, 2), HEARD).step(tensor(value, 2, 3, 4))
 
 
 METRICS: dict[str, Callable[[float], object]] = {
@@ -69,8 +69,8 @@ METRICS: dict[str, Callable[[float], object]] = {
     "points": lambda value: sample_points(tensor(1, 2, 2, 3), tensor(value, 1, 2), 4),
     "distances": lambda value: pck(spoilt((3,), value).astype(np.float64) ** 2, 1.0, 0.1),
     "lengths": lambda value: pck(np.ones(1), np.array([value]), 0.1),
-    "first tokens": lambda value: Propagator(tensor(value, 2, 3, 4), torch.ones(2, 3, 2), **PROPAGATION),
-    "first labels": lambda value: Propagator(tensor(1, 2, 3, 4), tensor(value, 2, 3, 2), **PROPAGATION),
+    "first tokens": lambda value: Propagator(tensor(value, 2, 3, 4), torch.ones(2, 3, 2), HEARD),
+    "first labels": lambda value: Propagator(tensor(1, 2, 3, 4), tensor(value, 2, 3, 2), HEARD),
     "later tokens": step,
     "label map": lambda value: decode(tensor(value, 2, 3, 4), (24, 16), 8),
     "frames": lambda value: statistics(np.array([0.5, value])),
@@ -96,8 +96,8 @@ EMPTY: dict[str, Callable[[], object]] = {
     "target": lambda: match(torch.ones(1, 3), prepare_target(torch.zeros(0, 2, 3), 8)),
     "target of no number": lambda: prepare_target(torch.zeros(2, 2, 0), 8),
     "source": lambda: sample_points(torch.zeros(2, 0, 3), torch.ones(1, 2), 4),
-    "tokens": lambda: Propagator(torch.zeros(0, 3, 4), torch.zeros(0, 3, 2), **PROPAGATION),
-    "channels": lambda: Propagator(torch.zeros(2, 3, 4), torch.zeros(2, 3, 0), **PROPAGATION),
+    "tokens": lambda: Propagator(torch.zeros(0, 3, 4), torch.zeros(0, 3, 2), HEARD),
+    "channels": lambda: Propagator(torch.zeros(2, 3, 4), torch.zeros(2, 3, 0), HEARD),
     "label map": lambda: decode(torch.zeros(2, 0, 4), (24, 16), 8),
     "frames": lambda: statistics(np.zeros(0)),
     "gram": lambda: centred_gram(torch.zeros(0, 3)),
@@ -123,7 +123,7 @@ def test_metrics_of_constant_features_are_finite_or_not_defined(value: float) ->
     positive, none = [np.array([2])], [np.zeros(0, np.int64)]
     assert revisited(ranks, positive, none, none, "easy").mean_ap == pytest.approx(1 / 6)
     assert match(grid.flatten(0, 1), prepare_target(grid, 8)).isfinite().all()
-    soft = Propagator(grid, torch.ones(2, 3, 2) / 2, **PROPAGATION).step(grid)
+    soft = Propagator(grid, torch.ones(2, 3, 2) / 2, HEARD).step(grid)
     torch.testing.assert_close(soft, torch.full((2, 3, 2), 0.5))
     assert (centred_gram(torch.from_numpy(rows)) == 0).all()
     assert np.isnan(cka(torch.from_numpy(rows), tensor(1, 6, 3)))

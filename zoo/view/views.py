@@ -264,6 +264,42 @@ class WholeFrame:
 
 
 @dataclass(frozen=True, slots=True)
+class RaisedFrame:
+    """Shorter side to ``short``, both sides raised to the next multiple, the longer one in proportion.
+
+    Source: the tracking notebook of DINOv3 (facebookresearch/dinov3, commit 6876159).
+    """
+
+    short: int
+    multiple: int = 1
+
+    def scaled(self, input_size: int, multiple: int) -> "RaisedFrame":
+        """The shorter side in proportion to the input size, raised to the multiple."""
+        return RaisedFrame(round(self.short * input_size / REFERENCE_SIZE), multiple)
+
+    def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
+        short = _raised(self.short, self.multiple)
+        long = _raised(max(size) * short / min(size), self.multiple)
+        return (long, short) if size[0] >= size[1] else (short, long)
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map; the two scales differ a little because of the rounding."""
+        resized = self._resized(cropped_size(size, box)[0])
+        scale, offset = resize_geometry(size, box, resized)
+        return Geometry(scale, offset, resized, (0, 0, *resized))
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8 [1 3 height width]."""
+        image = crop_to_box(image, box)
+        return to_tensor(image.resize(self._resized(image.size), Image.Resampling.BICUBIC))[None]
+
+
+def _raised(length: float, multiple: int) -> int:
+    """The next multiple that is not below a length, which may be off by rounding."""
+    return multiple * ceil(round(length / multiple, 9))
+
+
+@dataclass(frozen=True, slots=True)
 class Tiles:
     """Shorter side to ``short``, the other floored to the multiple, cut into ``tile`` x ``tile`` squares.
 

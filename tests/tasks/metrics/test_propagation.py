@@ -6,15 +6,17 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tasks.metrics import propagation as module
-from tasks.metrics.propagation import Propagator, decode, seed_labels
+from tasks.metrics.propagation import Neighbourhood, Propagator, decode, seed_labels
 from tests.tasks.metrics.agreement import propagation as agreement
-from tests.tasks.standard import PROPAGATION
+from tests.tasks.metrics.agreement import tracking
+from tests.tasks.standard import HEARD, PROPAGATION
 
 
 class Obvious:
     """Dense affinities, a window built token by token, and a threshold at the k-th largest."""
 
-    def __init__(self, features, labels, n_last_frames, topk, radius, temperature):
+    def __init__(self, features, labels, n_last_frames, topk, radius, temperature, circle=False):
+        self.circle = circle
         self.first, self.queue = (features, labels), []
         self.n, self.k, self.radius, self.temperature = n_last_frames, topk, radius, temperature
 
@@ -25,7 +27,8 @@ class Obvious:
         query = torch.nn.functional.normalize(features, dim=-1).flatten(0, 1)
         cosine = torch.stack([query @ source.T for source in unit])
         row, column = np.divmod(np.arange(height * width), width)
-        far = np.maximum(abs(row[:, None] - row), abs(column[:, None] - column)) > (self.radius or 10**6)
+        norm = np.hypot if self.circle else np.maximum
+        far = norm(abs(row[:, None] - row), abs(column[:, None] - column)) > (self.radius or 10**6)
         affinity = (cosine / self.temperature).exp() * torch.from_numpy(~far)
         together = affinity.transpose(0, 1).flatten(1)
         least = together.topk(min(self.k, together.shape[1]), dim=1).values[:, -1]
@@ -51,7 +54,8 @@ def video(seed, frames, height, width, dim, dtype=torch.float64, distinct=None):
 
 
 def check(features, labels, **options):
-    ours, theirs = Propagator(features[0], labels, **options), Obvious(features[0], labels, **options)
+    heard = Neighbourhood(**{"circle": False, **options})
+    ours, theirs = Propagator(features[0], labels, heard), Obvious(features[0], labels, **options)
     for frame in features[1:]:
         torch.testing.assert_close(ours.step(frame), theirs.step(frame), rtol=0, atol=1e-10)
 
@@ -102,8 +106,8 @@ def test_ties_of_a_still_video_all_count():
 def test_labels_stay_a_mixture_and_lengths_do_not_matter():
     features, labels = video(4, 5, 6, 7, 8)
     one, two = (
-        Propagator(features[0], labels, **PROPAGATION),
-        Propagator(7 * features[0], labels, **PROPAGATION),
+        Propagator(features[0], labels, HEARD),
+        Propagator(7 * features[0], labels, HEARD),
     )
     for frame in features[1:]:
         soft = one.step(frame)
@@ -113,8 +117,19 @@ def test_labels_stay_a_mixture_and_lengths_do_not_matter():
 
 def test_half_precision_is_measured_in_float32():
     features, labels = video(5, 2, 4, 4, 8, dtype=torch.float32)
-    propagator = Propagator(features[0].bfloat16(), labels, **PROPAGATION)
+    propagator = Propagator(features[0].bfloat16(), labels, HEARD)
     assert propagator.step(features[1].bfloat16()).dtype == torch.float32
+
+
+@pytest.mark.parametrize("name", tracking.AGREEMENT.recipes)
+def test_agrees_with_the_notebook_of_dinov3(name):
+    for finding in tracking.compare(name):
+        assert finding.holds, finding
+
+
+@pytest.mark.parametrize("radius", [0.5, 1, 1.5, 3, 12])
+def test_a_circle_equals_dense_affinities(radius):
+    check(*video(3, 5, 9, 13, 6), n_last_frames=2, topk=4, radius=radius, temperature=0.2, circle=True)
 
 
 def test_seed_labels_follow_pillow():
@@ -187,10 +202,10 @@ def test_refuses_wrong_input():
         (tokens, labels, {"temperature": 0.0}, "out of range"),
     ]:
         with pytest.raises(ValueError, match=word):
-            Propagator(features, first, **(PROPAGATION | options))
+            Propagator(features, first, Neighbourhood(**(PROPAGATION | options)))
     for features, word in [(tokens[:2], "first frame's shape"), (nan, "NaN")]:
         with pytest.raises(ValueError, match=word):
-            Propagator(tokens, labels, **PROPAGATION).step(features)
+            Propagator(tokens, labels, HEARD).step(features)
     for mask, grid, word in [
         (np.zeros((3, 3)), (1, 1), "uint8"),
         (np.zeros((3, 3), np.uint8), (0, 1), "at least one token"),

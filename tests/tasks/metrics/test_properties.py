@@ -1,5 +1,7 @@
 """What must hold of every metric whatever the numbers are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -14,7 +16,7 @@ from tasks.metrics.ranking import revisited
 from tasks.metrics.segmentation import score_video
 from tasks.metrics.similarity import cka
 from tests.tasks.metrics.agreement.similarity import batched
-from tests.tasks.standard import PROPAGATION, TEMPERATURE
+from tests.tasks.standard import HEARD, TEMPERATURE
 
 quick = settings(max_examples=20, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
@@ -152,9 +154,7 @@ def test_neighbours_do_not_see_order_and_lengths(seed, n, k, on_torch):
 def test_constant_labels_stay_constant(seed, height, width, radius, topk):
     frames, share = normal(seed, 4, height, width, 5), torch.tensor([0.5, 0.2, 0.3], dtype=torch.float64)
     labels = share.expand(height, width, 3)
-    propagator = Propagator(
-        frames[0], labels, n_last_frames=2, topk=topk, radius=radius, temperature=PROPAGATION["temperature"]
-    )
+    propagator = Propagator(frames[0], labels, replace(HEARD, n_last_frames=2, topk=topk, radius=radius))
     for frame in frames[1:]:
         torch.testing.assert_close(propagator.step(frame), labels)
 

@@ -99,7 +99,7 @@ AGREEMENT = Agreement(
         "geoaware_weak_similarity": "noise",
     },
     compare=compare,
-    notes=("Cases of this file that are not listed wait for the protocols that they belong to.",),
+    notes=(),
     sources=(
         "visinf/INSID3 at `f1c9622`",
         "GeoAware-SC at `99fd6b6`",

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.metrics.propagation import Propagator, decode
+from tasks.metrics.propagation import Neighbourhood, Propagator, decode
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, Agreement, Finding, close, exact, gathered
 
@@ -26,7 +26,8 @@ def _findings(name: str) -> Iterator[Finding]:
     labels = torch.nn.functional.one_hot(torch.from_numpy(data["first_labels"]).long()).float()
     yield exact("label channels", OFFICIAL, labels.shape[-1], expected["channels"])
     options = {key: params[key] for key in ("n_last_frames", "topk", "radius", "temperature")}
-    propagator = Propagator(features[0], labels, **options)
+    options["circle"] = False
+    propagator = Propagator(features[0], labels, Neighbourhood(**options))
     size = (params["frame_width"], params["frame_height"])
     for number, frame in expected["frames"].items():
         soft = propagator.step(features[int(number)])
