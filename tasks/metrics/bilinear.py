@@ -93,6 +93,31 @@ def official_search(side: int, grid: tuple[int, int]) -> Places:
     return Places(_weights(every * grid[0], grid[0]), _weights(every * grid[1], grid[1]))
 
 
+def image_places(size: tuple[int, int], grid: tuple[int, int]) -> Places:
+    """The pixels of an image that a grid is stretched over: all of them.
+
+    Args:
+        size: Width and height of the image in pixels.
+        grid: Height and width in tokens.
+    """
+    across, down = ((torch.arange(length, dtype=torch.float64) + 0.5) / length for length in size)
+    return Places(_weights(down * grid[0], grid[0]), _weights(across * grid[1], grid[1]))
+
+
+def aligned_places(points_xy: Tensor, grid: tuple[int, int], side: int) -> Places:
+    """Where points lie on a grid whose outermost tokens lie on the corners of the view.
+
+    Source: the correspondence of probe3d (El Banani et al., CVPR 2024; commit a1f1464), which samples so.
+
+    Args:
+        points_xy: [n 2] in pixels of the square view.
+        grid: Height and width in tokens.
+        side: Height and width of the view in pixels.
+    """
+    most = torch.tensor([grid[1] - 1, grid[0] - 1], dtype=torch.float64)
+    return point_places(points_xy.to(torch.float64) / side * most + 0.5, grid, 1.0)
+
+
 def sampled(grid: Tensor, points: Places, parts: Sequence[int]) -> Tensor:
     """Bilinear values of a grid at points: [... n dim]; values are not looked at.
 

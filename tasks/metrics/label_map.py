@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from tasks.metrics.arrays import Labels
-from tasks.metrics.bilinear import official_search
+from tasks.metrics.bilinear import image_places
 
 BAND = 1 << 22  # label values of pixels held at a time
 
@@ -31,15 +31,13 @@ def label_map(vectors: Tensor, size: tuple[int, int]) -> Labels:
     # a class without a vote wins nowhere but where all have none: then the lowest class counts
     there = torch.unique(torch.cat([vectors.flatten(0, 1).amax(0).nonzero()[:, 0], torch.tensor([0])]))
     grid = vectors[:, :, there].permute(2, 0, 1).contiguous()
-    rows, columns = _weights(size[1], grid.shape[1]), _weights(size[0], grid.shape[2])
+    places = image_places(size, (grid.shape[1], grid.shape[2]))
     step = max(1, BAND // (len(there) * size[0]))
-    bands = [_largest((band.to(grid) @ grid) @ columns.to(grid).T) for band in torch.split(rows, step)]
+    bands = [
+        _largest((band.to(grid) @ grid) @ places.columns.to(grid).T)
+        for band in torch.split(places.rows, step)
+    ]
     return np.asarray(there.to(torch.uint8)[torch.cat(bands)].numpy())
-
-
-def _weights(length: int, cells: int) -> Tensor:
-    """Bilinear weights of an axis' pixels: [pixels cells]."""
-    return official_search(length, (cells, cells)).rows
 
 
 def _largest(values: Tensor) -> Tensor:

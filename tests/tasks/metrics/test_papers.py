@@ -1,8 +1,14 @@
+from dataclasses import astuple
+
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
+from tasks.datasets.spair_groups import GROUPS, geometry_aware
+from tasks.metrics.ceilings import Axis, least_errors, share_within
 from tasks.metrics.debias import debiased, position_basis
+from tasks.metrics.pck_averages import PckAverages, pck_averages
 from tasks.metrics.soft_argmax import SoftArgmax
 from tests.tasks.metrics.agreement import papers as agreement
 
@@ -76,3 +82,56 @@ class TestDebias:
     def test_bad_input(self, blank: torch.Tensor) -> None:
         with pytest.raises(ValueError, match="tokens"):
             position_basis(blank, 2)
+
+
+class TestCeilings:
+    def test_the_nearest_position_of_each_axis(self) -> None:
+        axis = Axis(2.0, 4.0, 3)  # 2, 6, 10
+        values = np.array([-5.0, 3.9, 4.0, 4.1, 10.0, 99.0])
+        assert axis.nearest(values).tolist() == [2, 2, 2, 6, 10, 10]
+        assert Axis(2.0, 4.0, 3, between=True).nearest(values).tolist() == [2, 3.9, 4.0, 4.1, 10, 10]
+        assert Axis(2.0, 0.0, 1).nearest(values).tolist() == [2.0] * 6
+
+    def test_planted_corner(self) -> None:
+        """A point in the corner of a view of 224 pixels is 11.31 from the centre of its token of 16."""
+        axis = Axis(8.0, 16.0, 14)
+        (error,) = least_errors(np.zeros((1, 2)), axis, axis)
+        assert error == pytest.approx(11.3137, abs=1e-4)
+        assert not error < 0.1 * 113
+        assert error < 0.1 * 114
+
+    def test_share_of_a_cell(self) -> None:
+        rng = np.random.default_rng(0)
+        for cell, radius in ((16.0, 5.0), (16.0, 10.0), (35.71, 20.0)):
+            points = rng.uniform(-cell / 2, cell / 2, (200_000, 2))
+            drawn = (np.hypot(*points.T) < radius).mean()
+            assert share_within(cell, radius) == pytest.approx(drawn, abs=4e-3)
+        with pytest.raises(ValueError, match="above 0"):
+            share_within(16, 0)
+
+
+class TestAverages:
+    def test_pairs_without_a_point_are_left_out(self) -> None:
+        hits = [np.array([True, False]), np.zeros(0, bool), np.array([True])]
+        found = pck_averages(hits, ["a", "a", "b"])
+        assert found == PckAverages(0.75, 0.75, 2 / 3, 0.75, 0.75)
+
+    def test_nothing_to_average(self) -> None:
+        found = pck_averages([np.zeros(0, bool)], ["a"])
+        assert all(np.isnan(value) for value in astuple(found))
+        with pytest.raises(ValueError, match="one category a pair"):
+            pck_averages([], ["a"])
+
+
+class TestGroups:
+    def test_two_of_a_group_must_be_seen_in_the_target(self) -> None:
+        assert geometry_aware("cat", [2, 3, 9], [2, 3, 9]) == [2, 3]
+        assert geometry_aware("cat", [2], [2, 3]) == [2]
+        assert geometry_aware("cat", [2, 3], [2]) == []
+        assert geometry_aware("no category", [2, 3], [2, 3]) == []
+
+    def test_groups_are_disjoint(self) -> None:
+        assert len(GROUPS) == 18
+        for groups in GROUPS.values():
+            ids = [one for group in groups for one in group]
+            assert len(ids) == len(set(ids))

@@ -7,10 +7,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.metrics.propagation import Neighbourhood, Propagator, decode_nearest, seed_labels
+from tasks.metrics.propagation import Neighbourhood, Propagator, decode, decode_nearest, seed_labels
+from tasks.metrics.segmentation import score_frame
 from tests.reference import inputs_corr
 from tests.tasks.metrics import golden
-from tests.tasks.metrics.agreement.base import OFFICIAL, Agreement, Finding, close, exact, gathered
+from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
 from zoo.view.views import RaisedFrame
 
 CASES = golden.cases("tracking")
@@ -18,7 +19,12 @@ CASES = golden.cases("tracking")
 
 def compare(name: str) -> list[Finding]:
     """Findings of one case."""
-    ways = {"frame_sizes": _sizes, "decode_constant_channel": _decoded, "nearest_indices": _indices}
+    ways = {
+        "frame_sizes": _sizes,
+        "decode_constant_channel": _decoded,
+        "nearest_indices": _indices,
+        "jf_ceilings": _ceilings,
+    }
     return gathered(ways.get(name, _tracked)(CASES[name]))
 
 
@@ -101,6 +107,22 @@ def _indices(case: Mapping[str, Any]) -> Iterator[Finding]:
         yield exact("which pixel or token is taken", OFFICIAL, found, expected)
 
 
+def _ceilings(case: Mapping[str, Any]) -> Iterator[Finding]:
+    for one in case["expected"]["own"]:
+        truth = np.zeros((one["height"], one["width"]), np.uint8)
+        top, left, bottom, right = one["box_top_left_bottom_right"]
+        truth[top:bottom, left:right] = 1
+        tokens = case["params"]["tokens"]
+        for name, vanished in (("standard", True), ("paper", False), ("dinov3", False)):
+            soft = seed_labels(truth, (tokens[0], tokens[1]), keep_vanished=vanished)
+            size = one["width"], one["height"]
+            found = decode_nearest(soft, size) if name == "dinov3" else decode(soft, size, one["patch"])
+            expected = one[f"{name}_seed"]
+            yield exact("pixels of the object", OWN, np.count_nonzero(found), expected["pixels"])
+            j, f = score_frame(found, truth, 1)
+            yield close("J and F of the true mask", OWN, [j[0], f[0]], [expected["J"], expected["F"]], 1e-8)
+
+
 AGREEMENT = Agreement(
     title="Mask propagation by DINOv3's notebook",
     module="tasks/metrics/propagation.py",
@@ -114,6 +136,7 @@ AGREEMENT = Agreement(
         "vanished": "an object that no token shows",
         "frame_sizes": "sizes of frames of 7 videos for patches of 8, 14 and 16 pixels",
         "decode_constant_channel": "a map of which one channel is constant",
+        "jf_ceilings": "boxes, on the borders of tokens and beside them, seeded and decoded at once",
         "nearest_indices": "pixels that tokens take, and tokens that pixels take",
     },
     compare=compare,
