@@ -61,6 +61,23 @@ class Choice:
     least: float
     seed: int
 
+    def of(self, counts: Integers, key: str) -> tuple[Integers, NDArray[np.int32]]:
+        """Places of the cells of an image, rising, and their pixels of each class [cells classes].
+
+        Args:
+            counts: [height width classes + 1] as of ``cell_counts``.
+            key: Name of the image.
+        """
+        flat = counts.reshape(-1, counts.shape[-1])
+        draws = cell_draws(key, (counts.shape[0], counts.shape[1]), self.seed)
+        cells = chosen_cells(flat, usable_cells(flat, self.least), draws, self.most)
+        return cells, flat[cells, :-1].astype(np.int32)
+
+
+def label_vectors(pixels: NDArray[np.int32]) -> Tensor:
+    """Share of each class, float32 [cells classes], of pixels as of ``Choice.of``."""
+    return torch.from_numpy(shares(np.pad(pixels, ((0, 0), (0, 1)))).astype(np.float32))
+
 
 class Memories:
     """The cells that layers remember, read when a layer is first asked for and kept from then on.
@@ -88,11 +105,10 @@ class Memories:
                 raise ValueError(self._failures[layer])
             groups = self._measured[layer]
             rows = np.concatenate([np.asarray(one["rows"], np.float16) for one in groups])
-            pixels = np.concatenate([np.asarray(one["pixels"], np.int64) for one in groups])
+            pixels = np.concatenate([np.asarray(one["pixels"], np.int32) for one in groups])
             if not len(rows):
                 raise ValueError(NO_MEMORY)
-            labels = shares(np.pad(pixels, ((0, 0), (0, 1)))).astype(np.float32)
-            self._kept[layer] = torch.from_numpy(rows).to(device), torch.from_numpy(labels).to(device)
+            self._kept[layer] = torch.from_numpy(rows).to(device), label_vectors(pixels).to(device)
         return self._kept[layer]
 
 
@@ -129,12 +145,8 @@ class MemoryMeasurer:
         if (position, grid) not in self._chosen:
             scene = self._scenes[position]
             counts = cell_counts(read_classes(self._data, scene), grid, len(self._data.classes))
-            counts = counts.reshape(-1, counts.shape[-1])
-            draws = cell_draws(scene.sample.key, grid, self._choice.seed)
-            usable = usable_cells(counts, self._choice.least)
-            cells = chosen_cells(counts, usable, draws, self._choice.most)
-            pixels = torch.from_numpy(counts[cells, :-1].astype(np.int32))
-            self._chosen[position, grid] = torch.from_numpy(cells), pixels
+            cells, pixels = self._choice.of(counts, scene.sample.key)
+            self._chosen[position, grid] = torch.from_numpy(cells), torch.from_numpy(pixels)
         return self._chosen[position, grid]
 
 

@@ -34,20 +34,23 @@ def label_map(vectors: Tensor, size: tuple[int, int]) -> Labels:
     places = image_places(size, (grid.shape[1], grid.shape[2]))
     step = max(1, BAND // (len(there) * size[0]))
     bands = [
-        _largest((band.to(grid) @ grid) @ places.columns.to(grid).T)
+        first_largest((band.to(grid) @ grid) @ places.columns.to(grid).T)
         for band in torch.split(places.rows, step)
     ]
-    return np.asarray(there.to(torch.uint8)[torch.cat(bands)].numpy())
+    return np.asarray(there.to(torch.uint8)[torch.cat(bands).long()].numpy())
 
 
-def _largest(values: Tensor) -> Tensor:
-    """Number of the largest of each pixel's values, the lowest of equal ones: [height width], int64.
+def first_largest(channels: Tensor) -> Tensor:
+    """Number of the largest channel of each pixel, the lowest of equal ones: uint8 [height width].
 
-    A few comparisons of whole maps; an arg-max across them is many times slower on a CPU.
+    A few comparisons of whole channels; an arg-max across them is many times slower on a CPU.
+
+    Args:
+        channels: [channels height width], at most 255 of them.
     """
-    best = values[0]
-    number = torch.zeros_like(best, dtype=torch.int64)
-    for place in range(1, len(values)):
-        number.masked_fill_(values[place] > best, place)
-        best = torch.maximum(best, values[place])
-    return number
+    best = channels[0]
+    ids = torch.zeros_like(best, dtype=torch.uint8)
+    for number in range(1, len(channels)):
+        ids.masked_fill_(channels[number] > best, number)
+        best = torch.maximum(best, channels[number])
+    return ids

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tasks.metrics.arrays import VOID, Integers, Labels, Mask
+from tasks.metrics.label_map import first_largest
 
 WHOLE = 512  # a grid of up to so many tokens is measured at once on a CPU
 WHOLE_GPU = (
@@ -245,7 +246,7 @@ def decode_nearest(soft: Tensor, size: tuple[int, int]) -> Labels:
     # the pixels of a token are alike, and every token has one: what wins can be found token by token
     low, high = soft.amin((0, 1)), soft.amax((0, 1))
     scaled = torch.where(high > low, (soft - low) / (high - low), 0)
-    ids = _first_largest(scaled.permute(2, 0, 1)).cpu().numpy()
+    ids = first_largest(scaled.permute(2, 0, 1)).cpu().numpy()
     rows, columns = (
         np.arange(length) * cells // length
         for length, cells in zip((size[1], size[0]), ids.shape, strict=True)
@@ -278,21 +279,8 @@ def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:
     low, high = large.amin((1, 2), keepdim=True), large.amax((1, 2), keepdim=True)
     constant = high - low <= CONSTANT * high.abs()
     scaled = torch.where(constant, 1.0, (large - low) / torch.where(constant, 1.0, high - low))
-    ids = _first_largest(torch.where(high > 0, scaled, large))
+    ids = first_largest(torch.where(high > 0, scaled, large))
     return _nearest(ids.cpu().numpy(), size)
-
-
-def _first_largest(channels: Tensor) -> Tensor:
-    """Number of the largest channel of each pixel, the lowest of equal ones: uint8 [height width].
-
-    A few comparisons of whole channels; an arg-max across them is many times slower on a CPU.
-    """
-    best = channels[0]
-    ids = torch.zeros_like(best, dtype=torch.uint8)
-    for number in range(1, len(channels)):
-        ids.masked_fill_(channels[number] > best, number)
-        best = torch.maximum(best, channels[number])
-    return ids
 
 
 def _check_first(features: Tensor, labels: Tensor) -> None:

@@ -15,15 +15,9 @@ from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.checks import ALIKE, unusable
 from tasks.datasets.davis_masks import read_mask
 from tasks.datasets.files import file_names, some
-from tasks.in_context import Vote
+from tasks.in_context import Choice, Vote, label_vectors
 from tasks.metrics.arrays import VOID, Integers, Labels
-from tasks.metrics.cell_labels import (
-    cell_counts,
-    cell_draws,
-    chosen_cells,
-    shares,
-    usable_cells,
-)
+from tasks.metrics.cell_labels import cell_counts
 from tasks.metrics.label_map import label_map
 from tasks.metrics.label_vote import most_similar, vote
 from tasks.metrics.overlaps import Overlaps, confusion, renamed
@@ -144,15 +138,13 @@ def _remembered(
 ) -> tuple[Tensor, Tensor]:
     """Unit vectors [cells dim] and label vectors [cells classes] of the cells that are kept."""
     rows, labels = [], []
-    most, shape = max(1, memory // len(grids)), (grids.shape[1], grids.shape[2])
+    choice = Choice(max(1, memory // len(grids)), rule.least, rule.seed)
     for number, (grid, mask) in enumerate(zip(grids, masks, strict=True)):
-        counts = cell_counts(mask, shape, classes).reshape(-1, classes + 1)
-        draws = cell_draws(str(number), shape, rule.seed)
-        cells = chosen_cells(counts, usable_cells(counts, rule.least), draws, most)
-        rows.append(grid.reshape(len(counts), -1)[cells])
-        labels.append(shares(counts)[cells])
+        cells, pixels = choice.of(cell_counts(mask, grid.shape[:2], classes), str(number))
+        rows.append(grid.reshape(-1, grid.shape[-1])[cells])
+        labels.append(pixels)
     vectors = torch.from_numpy(np.concatenate(rows)).float()
-    return functional.normalize(vectors, dim=-1), torch.from_numpy(np.concatenate(labels)).float()
+    return functional.normalize(vectors, dim=-1), label_vectors(np.concatenate(labels))
 
 
 def _labelled(grid: Floats, truth: Labels, rows: Tensor, labels: Tensor, how: Vote) -> Integers:
