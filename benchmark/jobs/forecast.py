@@ -191,8 +191,11 @@ def _notes(
         for task in plan.tasks.comparisons
         if task.key in keys and not isinstance(task.problem, CkaProblem)
     }
-    if missing := sorted((scored - known) | compared):
+    remembering = {name for one in todo for job in one.passes for name in job.memories}
+    if missing := sorted((scored - known - remembering) | compared):
         yield f"Scores of {', '.join(missing)} are not counted: they take little beside their passes."
+    for name in sorted(remembering):
+        yield f"Not counted, though it may take longest: comparing images with what {name} remembers."
     if asked:
         yield f"Not counted: {', '.join(sorted(asked))}."
     if request.engine == "ray":

@@ -220,8 +220,9 @@ def _remembering(
 def _listeners(one: Pass, job: Job) -> list[Listener]:
     """What listens to a pass, and which shards of the job each still misses."""
     collectors, found = collectors_of(one, job.setup, job.memories), []
-    for name in [name for name in job.listeners if name in collectors]:
-        folder = job.listeners[name]
+    for name, folder in job.listeners.items():
+        if name not in collectors:
+            continue
         shards = Shards.open(folder, one.source.shards)
         found.append(Listener(name, collectors[name], shards, {*shards.missing} & {*job.shards}))
     return found

@@ -20,7 +20,7 @@ from benchmark.extraction.reader import VectorReader
 from benchmark.extraction.shards import Shards
 from benchmark.jobs.job import BackboneJobs, Setup
 from benchmark.jobs.steps import Step
-from benchmark.plan.bound import BoundTask, MeasuredTask, VectorsTask, VectorTask
+from benchmark.plan.bound import BoundTask, MeasuredTask, RememberingTask, VectorsTask, VectorTask
 from benchmark.plan.plan import Plan, patch_tokens, view_for
 from benchmark.scores.assess import assess_outcomes
 from benchmark.scores.layers import describe_vectors, score_vectors, side_by_side
@@ -68,6 +68,8 @@ def _seconds(
         outcomes = _scored(of, readers, setup, chosen)
         seconds = (perf_counter() - begin) * _growth(task, of)
         return seconds * len(layers) / len(chosen) + _assessed(outcomes, task, layers, setup)
+    if isinstance(task, RememberingTask):  # its groups are measured only after those that it remembers
+        return None
     if isinstance(task, MeasuredTask) and isinstance(task.problem.feed, GridFeed):
         return _of_regions(task, small, setup, random)
     return None

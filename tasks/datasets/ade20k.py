@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.datasets.base import Count, Coverage, Scenes, require_directory
+from tasks.datasets.base import Scenes, require_directory
 from tasks.datasets.files import file_names
-from tasks.datasets.scenes import FoundScenes, find_scenes, require_apart
+from tasks.datasets.scenes import FoundScenes, coverage_of, find_scenes, require_apart
 
 ADE20K_CLASSES = tuple(f"class {number}" for number in range(1, 151))
 """Names of the classes by their pixel value less one, as ``objectInfo150.txt`` numbers them."""
@@ -60,11 +60,7 @@ def read_ade20k(data: Path, entry: AdeEntry = ADE20K) -> Scenes:
     memory, queries = (_scenes(root, split, entry.name) for split in ("training", "validation"))
     train, val = ([Path(scene.sample.key).stem for scene in one.scenes] for one in (memory, queries))
     require_apart(train, val, entry.name)
-    counts = (
-        Count("training images", len(memory.scenes), entry.train_images),
-        Count("validation images", len(queries.scenes), entry.val_images),
-    )
-    coverage = Coverage(counts, (*memory.notes, *queries.notes))
+    coverage = coverage_of(memory, queries, entry.train_images, entry.val_images)
     return Scenes(entry.name, memory.scenes, queries.scenes, ADE20K_CLASSES, 1, entry.memory, coverage)
 
 

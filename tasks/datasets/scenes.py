@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.datasets.base import FileSample, Scene, Scenes
+from tasks.datasets.base import Count, Coverage, FileSample, Scene, Scenes
 from tasks.datasets.davis_masks import read_mask
 from tasks.datasets.files import image_size, some
 from tasks.metrics.arrays import VOID, Labels
@@ -50,6 +50,15 @@ def find_scenes(files: Iterable[tuple[str, Path, Path]], where: str) -> FoundSce
     notes = [f"{len(bare):,} images of {where} have no mask ({some(bare)})"] if bare else []
     notes += [f"{len(alone):,} masks of {where} have no image ({some(alone)})"] if alone else []
     return FoundScenes(tuple(scenes), tuple(notes))
+
+
+def coverage_of(memory: FoundScenes, queries: FoundScenes, train_images: int, val_images: int) -> Coverage:
+    """How complete both splits are, of which the official dataset has so many images."""
+    counts = (
+        Count("training images", len(memory.scenes), train_images),
+        Count("validation images", len(queries.scenes), val_images),
+    )
+    return Coverage(counts, (*memory.notes, *queries.notes))
 
 
 def require_apart(train: Collection[str], val: Collection[str], where: str) -> None:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.datasets.base import Count, Coverage, Scenes, require_directory
+from tasks.datasets.base import Scenes, require_directory
 from tasks.datasets.files import require_inside, some
-from tasks.datasets.scenes import FoundScenes, find_scenes, require_apart
+from tasks.datasets.scenes import FoundScenes, coverage_of, find_scenes, require_apart
 from zoo.errors import InputError, MissingDataError
 
 VOC_CLASSES = (
@@ -75,11 +75,7 @@ def read_voc(data: Path, entry: VocEntry = VOC_2012) -> Scenes:
     require_apart(train, val, entry.name)
     memory = _scenes(root, entry.train_masks, train, f"{entry.train} of {entry.name}")
     queries = _scenes(root, "SegmentationClass", val, f"val of {entry.name}")
-    counts = (
-        Count("training images", len(memory.scenes), entry.train_images),
-        Count("validation images", len(queries.scenes), entry.val_images),
-    )
-    coverage = Coverage(counts, (*memory.notes, *queries.notes))
+    coverage = coverage_of(memory, queries, entry.train_images, entry.val_images)
     return Scenes(entry.name, memory.scenes, queries.scenes, VOC_CLASSES, 0, entry.memory, coverage)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import benchmark
 from benchmark.engines.base import Place
 from benchmark.jobs import pieces
 from benchmark.jobs.passes import Passed
@@ -130,3 +131,15 @@ def test_limit_takes_the_first_images_of_each_split(labelled: Path, tmp_path: Pa
     found = run(tmp_path, ["mini-resnet"], "segment", data=labelled, limit=2)
     assert found["coverage"].str.contains("limited to 2 images of each split").all()
     assert set(found["n"].dropna()) <= {1, 2}
+
+
+def test_the_plan_says_that_comparing_with_the_memory_is_not_counted(labelled: Path, tmp_path: Path) -> None:
+    found = benchmark.forecast(
+        ["mini-resnet"], "segment", data=labelled, limit=1, floor=False, output=tmp_path, cache=tmp_path
+    )
+    assert (
+        "Not counted, though it may take longest: comparing images with what segment remembers."
+        in found.notes
+    )
+    assert not any(note.startswith("Would fail") for note in found.notes)
+    assert not any("take little" in note for note in found.notes)

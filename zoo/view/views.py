@@ -6,6 +6,7 @@ centre of the first pixel is (0.5, 0.5). Sizes in a view are those of a 224 px b
 Resizing is Pillow's bicubic, anti-aliased when it shrinks, where a view does not say otherwise.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Protocol, Self
@@ -140,8 +141,29 @@ class ThumbnailCrop:
         return self._enlarged.render(small)
 
 
+class _Resized(ABC):
+    """All of the image at another size; nothing is cut off or padded."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Width and height that an image of that width and height is shown at."""
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map of crop and resize; the two scales may differ."""
+        resized = self._resized(cropped_size(size, box)[0])
+        scale, offset = resize_geometry(size, box, resized)
+        return Geometry(scale, offset, resized, (0, 0, *resized))
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8 [1 3 height width]."""
+        image = crop_to_box(image, box)
+        return to_tensor(image.resize(self._resized(image.size), Image.Resampling.BICUBIC))[None]
+
+
 @dataclass(frozen=True, slots=True)
-class FitLongSide:
+class FitLongSide(_Resized):
     """Longer side to ``long``, the other to the nearest multiple; nothing is cut off or padded."""
 
     long: int
@@ -157,20 +179,9 @@ class FitLongSide:
             return self.long, min(self.long, nearest_multiple(self.long * height / width, self.multiple))
         return min(self.long, nearest_multiple(self.long * width / height, self.multiple)), self.long
 
-    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map of crop and resize."""
-        resized = self._resized(cropped_size(size, box)[0])
-        scale, offset = resize_geometry(size, box, resized)
-        return Geometry(scale, offset, resized, (0, 0, *resized))
-
-    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        """Pixels, uint8 [1 3 height width]."""
-        image = crop_to_box(image, box)
-        return to_tensor(image.resize(self._resized(image.size), Image.Resampling.BICUBIC))[None]
-
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(_Resized):
     """All of the image as a square, whatever its proportions."""
 
     side: int
@@ -179,16 +190,9 @@ class Stretch:
         """The side in proportion to the input size, rounded to the multiple."""
         return Stretch(nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
 
-    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map of crop and resize; the two scales differ."""
-        square = self.side, self.side
-        scale, offset = resize_geometry(size, box, square)
-        return Geometry(scale, offset, square, (0, 0, *square))
-
-    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        """Pixels, uint8 [1 3 side side]."""
-        square = self.side, self.side
-        return to_tensor(crop_to_box(image, box).resize(square, Image.Resampling.BICUBIC))[None]
+    def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
+        del size
+        return self.side, self.side
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +238,7 @@ class Letterbox:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeFrame:
+class WholeFrame(_Resized):
     """Shorter side near ``short``, both sides rounded to the nearest multiple; nothing is cut off."""
 
     short: int
@@ -251,20 +255,9 @@ class WholeFrame:
             nearest_multiple(size[1] * scale, self.multiple),
         )
 
-    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map; the two scales differ a little because of the rounding."""
-        resized = self._resized(cropped_size(size, box)[0])
-        scale, offset = resize_geometry(size, box, resized)
-        return Geometry(scale, offset, resized, (0, 0, *resized))
-
-    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        """Pixels, uint8 [1 3 height width]."""
-        image = crop_to_box(image, box)
-        return to_tensor(image.resize(self._resized(image.size), Image.Resampling.BICUBIC))[None]
-
 
 @dataclass(frozen=True, slots=True)
-class RaisedFrame:
+class RaisedFrame(_Resized):
     """Shorter side to ``short``, both sides raised to the next multiple, the longer one in proportion.
 
     Source: the tracking notebook of DINOv3 (facebookresearch/dinov3, commit 6876159).
@@ -281,17 +274,6 @@ class RaisedFrame:
         short = _raised(self.short, self.multiple)
         long = _raised(max(size) * short / min(size), self.multiple)
         return (long, short) if size[0] >= size[1] else (short, long)
-
-    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map; the two scales differ a little because of the rounding."""
-        resized = self._resized(cropped_size(size, box)[0])
-        scale, offset = resize_geometry(size, box, resized)
-        return Geometry(scale, offset, resized, (0, 0, *resized))
-
-    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        """Pixels, uint8 [1 3 height width]."""
-        image = crop_to_box(image, box)
-        return to_tensor(image.resize(self._resized(image.size), Image.Resampling.BICUBIC))[None]
 
 
 def _raised(length: float, multiple: int) -> int:

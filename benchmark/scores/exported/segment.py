@@ -94,8 +94,8 @@ def score_features(
         judged: Classes and labels that are not judged.
         rule: How cells vote; its view is not used.
         memory: Cells that are remembered at most.
-        protocol: Whose rules: ``hummingbird`` makes pixels of 255 background in the memory, uses all cells,
-            renames predicted classes and averages over all classes.
+        protocol: Whose rules: ``hummingbird`` makes pixels of 255 background in the memory, so that any cell
+            may be remembered, renames predicted classes and averages over all classes.
 
     Raises:
         InputError: Something about the file is wrong.
@@ -110,7 +110,7 @@ def score_features(
         raise InputError(f"train and test of {features} have vectors of different lengths")
     if unusable(grids[1].reshape(-1, grids[1].shape[-1])):  # type: ignore[arg-type]
         raise InputError(f"expected features that tell cells apart in {features}, but {ALIKE}")
-    classes = judged.count(masks[0:1] + masks[1:2])
+    classes = judged.count(masks)
     hummingbird = protocol is SegmentProtocol.hummingbird
     known = np.where(masks[0] == VOID, np.uint8(0), masks[0]) if hummingbird else judged.truth(masks[0])
     least = 0.0 if hummingbird else rule.least
@@ -166,12 +166,11 @@ def _report(
     }
     first = others["mIoU of all, renamed"] if protocol == "hummingbird" else found.mean_iou()
     every = {"mIoU": first, "pixel accuracy": found.accuracy(), "class accuracy": found.mean_accuracy()}
-    percent: dict[str, Json] = {
+    percent: dict[str, float | None] = {
         name: None if np.isnan(value) else 100.0 * value for name, value in {**every, **others}.items()
     }
     shown = np.flatnonzero(found.truth)
     classes = {str(number): 100.0 * float(found.iou[number]) for number in shown}
-    rows = {name: (None if np.isnan(one) else 100.0 * one,) for name, one in {**every, **others}.items()}
     return ScoreReport(
         command="segment",
         protocol=protocol,
@@ -179,7 +178,7 @@ def _report(
         n=len(tables),
         unit="images",
         scores=percent,
-        grid=Grid("class", ("IoU",), {**{name: (one,) for name, one in classes.items()}, **rows}),
+        grid=Grid("class", ("IoU",), {name: (one,) for name, one in {**classes, **percent}.items()}),
         details={"IoU": classes},
         reason="" if len(shown) else "no pixel that is judged has a class",
         notes=notes,
