@@ -62,7 +62,7 @@ class Beaten:
 
 
 def mean_regret(named: Sequence[Named], by: str, column: Column | None = None) -> Mean:
-    """Mean over backbones of the regret of a criterion or rule; of each one's mean over columns without one."""
+    """Mean over backbones of a criterion's or rule's regret in a column, or of each one's mean over all."""
     own = [one for one in named if one.by == by and column in (None, one.column)]
     return _mean(_by_backbone({(one.backbone, one.column.key): one.regret for one in own}))
 
