@@ -61,7 +61,7 @@ _RANKINGS = tuple(
 _KEYPOINTS = tuple(
     f"PCK@{alpha}{variant}"
     for variant in ("", " per image", " per keypoint", " image size")
-    for alpha in ("0.1", "0.05", "0.01")
+    for alpha in ("0.1", "0.05", "0.01", "0.15", "0.2")
 )
 _CLUSTERINGS = ("purity", "NMI", "ARI")
 _OVERLAPS = (
