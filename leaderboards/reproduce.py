@@ -178,7 +178,8 @@ def _compare(one: Published, run: pd.DataFrame | None) -> Reproduced:
         return _row(one, "not run", "there are no records of it")
     run = run[_transforms(run) == one.transform]
     if run.empty:
-        return _row(one, "not run", f"run {'without' if one.transform else 'with'} a transform")
+        lacks = f"without its transform {one.transform}" if one.transform else "with a transform only"
+        return _row(one, "not run", f"run {lacks}")
     sized = run[run["input_size"] == one.input_size]
     if sized.empty:
         sizes = ", ".join(f"{size} px" for size in sorted(set(run["input_size"].tolist())))
