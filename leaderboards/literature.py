@@ -19,6 +19,7 @@ PublishedProtocol = Literal[
     "paper",
     "probe3d",
     "geoaware",
+    "sd-dino",
     "insid3",
     "dift",
     "dino",

@@ -14,13 +14,16 @@ from leaderboards.pages.notation import said
 READ = """\
 Whoever has no labels has to name a layer by something else. **Regret** is the best score of all layers less
 that of the layer that is named, in points of the score: 0 is the best choice. Two rules look at nothing:
-`last` takes the last block, `two thirds` the one at two thirds of the depth. The criteria are those of
-`label-free`: the highest number names, of `spectrum-decay` the one nearest to 1; of equal layers the mean
-score counts. `cka-to-last` and `neighbours-to-last` compare with the last block and so name it, always: only
-their rank correlation says something of its own. They are of the scores' own images where there are some,
-else of those that `label-free` looked at; of the class token for scores of it, for all others of the mean of
-the patch tokens. ± is half a 95 % interval of the mean over {count} trained backbones, as if they were drawn
-from many like them. The best layer is known from the items that score it: any choice keeps some regret."""
+`last` takes the last block, `two thirds` the one at two thirds of the depth. Criteria are those of
+`label-free`: the layer with the highest number is named, by `spectrum-decay` that nearest to 1; of equal
+layers the mean score counts. `cka-to-last` and `neighbours-to-last` compare with the last block and so name
+it, always: only their rank correlation says something of its own."""
+
+HOW = """\
+Criteria are of the images of the scores where there are some, else of those that `label-free` looked at; of
+the class token for scores of it, for all others of the mean of the patch tokens. ± is half a 95 % interval of
+the mean over {count} trained backbones, as if they were drawn from many like them. The best layer is known
+from the items that score it: any choice keeps some regret."""
 
 CORRELATED = """\
 Rank correlation over layers (Spearman; mean over backbones) of what a criterion likes and the score: 1 where
@@ -37,7 +40,7 @@ LOWER = (
     "A lower mean regret than both have {names}, which {count} backbones do not show to be more than chance."
 )
 NOT_LOWER = "None has a lower mean regret than both."
-IN_COLUMNS = "In single columns, which are not tested, a lower mean regret than both have: {columns}."
+IN_COLUMNS = "In single columns, which are not tested, these have a lower mean regret than both: {columns}."
 
 LAYERS = "Regret of each backbone, with the layer that is named in brackets; empty where none is:"
 
@@ -63,7 +66,8 @@ def unlabelled_blocks(records: pd.DataFrame) -> list[Block]:
     least = fixed(min(1.0, len(beside) / 2**count), 3)
     blocks: list[Block] = [
         Heading(2, "Layers chosen without labels"),
-        said(READ, count=str(count)),
+        said(READ),
+        said(HOW, count=str(count)),
         _verdict(beside, count),
         said("Regret, mean over backbones:"),
         Table(regrets, caption="Mean regret of layers chosen without labels"),
