@@ -1,6 +1,6 @@
 """A run, from the request to the pages: the whole line in one place."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -24,6 +24,7 @@ from leaderboards.choices.ties import ColumnTies, column_ties
 from leaderboards.pages.build import write_pages
 from leaderboards.records.record import suite_records
 from leaderboards.records.thumbnails import remove_unneeded
+from tasks.protocols import EvaluationProtocol
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,15 @@ class RunSummary:
     pages: tuple[Path, ...]
 
 
-def carry_out(request: Request, report: Reporter) -> RunSummary:
-    """Plan, run, and write the pages; raises InputError before any work where the request is wrong."""
-    ready = make_ready(request, report)
+def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = ()) -> RunSummary:
+    """Plan, run, and write the pages; raises InputError before any work where the request is wrong.
+
+    Args:
+        request: What was asked for.
+        report: Hears how far it is.
+        steps: Protocols in place of the request's, of whose records no pages are written.
+    """
+    ready = make_ready(request, report, protocols=steps)
     name, devices, plan, prepared = ready.suite, ready.devices, ready.plan, ready.prepared
     file_current(prepared, name)
 
@@ -89,7 +96,7 @@ def carry_out(request: Request, report: Reporter) -> RunSummary:
 
     records = suite_records(request.output / "records", name)
     ties = column_ties(records, request.output / "items") if len(records) else {}
-    pages = _pages(records, ties, request.output) if len(records) else []
+    pages = _pages(records, ties, request.output) if len(records) and not steps else []
     done = Done(done.images, done.unreadable, failures)
     return RunSummary(name, request.output, plan, done, seconds, records, ties, tuple(pages))
 

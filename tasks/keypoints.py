@@ -18,7 +18,7 @@ from tasks.examples.keypoints import KeypointExamples
 from tasks.feeds import GRIDS, GridFeed
 from tasks.keypoint_kinds import pair_kinds
 from tasks.keypoint_rule import KeypointRule
-from tasks.matching import CategoryMeasurer
+from tasks.matching import CategoryMeasurer, KeptGrids, Matcher
 from zoo.view.views import View
 
 PULL = "pull"
@@ -86,7 +86,8 @@ class KeypointProblem:
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What matches the pairs of one category."""
         pairs, kept = self.pairs[group.key], self.examples.places[group.key]
-        return CategoryMeasurer(pairs, self.images[group.key], view, self.rule, kept)
+        matcher = Matcher(pairs, self.images[group.key], view, self.rule)
+        return CategoryMeasurer(matcher, kept, KeptGrids(users=1))
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """PCK in percent, of all points and of kinds of pairs; and the mean pull of a soft arg-max."""

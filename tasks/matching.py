@@ -32,32 +32,50 @@ Grids = Mapping[int, Tensor]
 """Grids of tokens [height width dim] by the position of their images."""
 
 
+class KeptGrids:
+    """The grids of one category's images, kept once for all that match them."""
+
+    def __init__(self, users: int) -> None:
+        """Keep none yet.
+
+        Args:
+            users: How many measurers take the grids of each layer.
+        """
+        self._users = users
+        self._takes: dict[Layer, int] = {}
+        self._grids: dict[Layer, dict[int, Tensor]] = {}
+
+    def add(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        """Keep the tokens of some images, which another measurer may have given before."""
+        kept = self._grids.setdefault(layer, {})
+        if all(position in kept for position in positions):
+            return
+        for position, grid in zip(positions, grids.to(torch.float32, copy=True), strict=True):
+            kept[position] = grid
+
+    def take(self, layer: Layer) -> Grids:
+        """The grids of a layer by position; the last user's call lets go of them."""
+        self._takes[layer] = self._takes.get(layer, 0) + 1
+        return self._grids.pop(layer, {}) if self._takes[layer] == self._users else self._grids.get(layer, {})
+
+
 class CategoryMeasurer:
-    """Keeps the grids of one category's images and matches all of its pairs at the end.
+    """Matches all pairs of one category once the grids of its images are there.
 
     Of a few pairs, the examples, it keeps the points that were found, too.
     """
 
-    def __init__(
-        self,
-        pairs: tuple[KeypointPair, ...],
-        images: tuple[int, ...],
-        view: View,
-        rule: KeypointRule,
-        examples: tuple[int, ...],
-    ) -> None:
+    def __init__(self, matcher: "Matcher", examples: tuple[int, ...], kept: KeptGrids) -> None:
         """Start a category.
 
         Args:
-            pairs: Its pairs.
-            images: Indices of the images that they need, in the order in which they are shown.
-            view: How they are shown.
-            rule: How they are matched.
+            matcher: How its pairs are matched.
             examples: Places of the examples among the pairs, rising.
+            kept: Where the grids are kept.
         """
         self._examples = examples
-        self._matcher = Matcher(pairs, images, view, rule)
-        self._grids: dict[Layer, dict[int, Tensor]] = {}
+        self._matcher = matcher
+        self._kept = kept
         self._varies: dict[Layer, list[Tensor]] = {}
         self._finite: dict[Layer, list[Tensor]] = {}
 
@@ -65,13 +83,11 @@ class CategoryMeasurer:
         """Keep the tokens of some images."""
         self._varies.setdefault(layer, []).append(varies(grids))
         self._finite.setdefault(layer, []).append(grids.isfinite().all())
-        kept = self._grids.setdefault(layer, {})
-        for position, grid in zip(positions, grids.to(torch.float32, copy=True), strict=True):
-            kept[position] = grid
+        self._kept.add(layer, positions, grids)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """Distances over two lengths, [points] each, and the examples' points in image pixels, [points 2]."""
-        matches = self._matcher.match(self._grids.pop(layer, {}))
+        matches = self._matcher.match(self._kept.take(layer))
         shown = [matches.found[self._matcher.rows(place)] for place in self._examples]
         return {
             "error_box": matches.error_box,

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from benchmark.cli.check import check_command
 from benchmark.cli.compare import compare_command
+from benchmark.cli.decompose import decompose_command
 from benchmark.cli.export import export_command
 from benchmark.cli.features import features_command
 from benchmark.cli.leaderboard import leaderboard_command
@@ -42,6 +43,7 @@ app.command("leaderboard")(leaderboard_command)
 app.command("report")(report_command)
 app.command("reproduce")(reproduce_command)
 app.command("compare")(compare_command)
+app.command("decompose")(decompose_command)
 app.command("recommend")(recommend_command)
 app.command("features")(features_command)
 app.command("merge")(merge_command)

@@ -171,7 +171,11 @@ def spair_command(
     ] = None,
     protocol: Annotated[
         ProtocolName,
-        typer.Option(help="Whose pairs, matches and averages: see list protocols."),
+        typer.Option(
+            metavar="<name>",
+            help="Whose pairs, matches and averages: see list protocols.",
+            show_choices=False,
+        ),
     ] = ProtocolName.standard,
     split: Annotated[str, typer.Option(help="Folder of PairAnnotation.")] = "test",
     view_size: Annotated[

@@ -1,5 +1,6 @@
 """From a request to what there is to do: everything before the first forward."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +14,7 @@ from benchmark.plan.location import find_data
 from benchmark.plan.plan import Plan, PlanRecipe, make_plan
 from benchmark.plan.suites import choose_suite, images_suite
 from benchmark.request import Request
+from tasks.protocols import EvaluationProtocol
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,9 @@ class Ready:
     prepared: Prepared
 
 
-def make_ready(request: Request, report: Reporter, *, writes: bool = True) -> Ready:
+def make_ready(
+    request: Request, report: Reporter, *, writes: bool = True, protocols: Sequence[EvaluationProtocol] = ()
+) -> Ready:
     """Find backbones and data, plan, and see what is there already.
 
     Args:
@@ -40,6 +44,7 @@ def make_ready(request: Request, report: Reporter, *, writes: bool = True) -> Re
         report: Hears what was understood.
         writes: Whether the folders of the run are made and must be writable. Otherwise nothing is written but
             to the cache, what a run would fetch or render: weights, and the mini suite's data.
+        protocols: In place of those that the request names.
 
     Raises:
         InputError: The request is wrong.
@@ -48,7 +53,7 @@ def make_ready(request: Request, report: Reporter, *, writes: bool = True) -> Re
     if writes:
         require_writable(request.output, request.cache)
     backbones = find_backbones(request, suite, report)
-    location = find_data(request, suite, report)
+    location = find_data(request, suite, report, protocols)
     plan = make_plan(PlanRecipe(backbones, request.tasks, location))
     for line in plan.tasks.understood:
         report.say(line)

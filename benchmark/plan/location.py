@@ -1,5 +1,6 @@
 """Where the data of a run is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -39,13 +40,21 @@ class DataLocation:
         return tuple(replace(self, protocol=one, further=()) for one in (self.protocol, *self.further))
 
 
-def find_data(request: Request, suite: Suite, report: Reporter) -> DataLocation:
+def find_data(
+    request: Request, suite: Suite, report: Reporter, protocols: Sequence[EvaluationProtocol] = ()
+) -> DataLocation:
     """Where a request's data is; the mini suite's is rendered as far as it is not there, or damaged.
+
+    Args:
+        request: What was asked for.
+        suite: The suite that it means.
+        report: Hears what is rendered.
+        protocols: In place of those that the request names.
 
     Raises:
         InputError: There is no such folder, or no such protocol.
     """
-    protocol, *further = find_protocols(request.protocol or (suite.protocol,))
+    protocol, *further = protocols or find_protocols(request.protocol or (suite.protocol,))
     data = request.data
     if data is None and not request.images:
         data = mini_data(request.cache, request.workers, report)

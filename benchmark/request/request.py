@@ -199,6 +199,22 @@ class RunCommand(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DecomposeCommand(Request):
+    """Options of the command ``decompose``: those of a run, a task and two protocols."""
+
+    task: Option[str, str] = Option(..., "A task: spair or davis.", parsers.text)
+    start: Option[str, str] = Option(
+        "standard", "The protocol to begin with.", parsers.text, also=("--from",)
+    )
+    to: Option[str, str] = Option("paper", "The protocol to arrive at.", parsers.text)
+
+    @property
+    def request(self) -> Request:
+        """The options of the run itself."""
+        return Request(**{one.name: getattr(self, one.name) for one in fields(Request)})
+
+
+@dataclass(frozen=True, kw_only=True)
 class CheckRequest:
     """Which data to look at; the command ``check`` has exactly these options."""
 

@@ -74,13 +74,20 @@ def write_pages(
     written = []
     for suite in suites_of(records):
         for page in pages_of(records, suite, compared, arrays, published):
-            for ending in dict.fromkeys(endings):
-                path = folder / f"{page.name}.{ending}"
-                if ending in BESIDE:
-                    BESIDE[ending](page, folder)
-                _write_text(WRITERS[ending](page), path)
-                written.append(path)
+            written += write_page(page, folder, endings)
     return sorted(written)
+
+
+def write_page(page: Page, folder: Path, endings: Sequence[str] = ENDINGS) -> list[Path]:
+    """Write one page in some formats, names of `WRITERS`; the files, in order."""
+    written = []
+    for ending in dict.fromkeys(endings):
+        path = folder / f"{page.name}.{ending}"
+        if ending in BESIDE:
+            BESIDE[ending](page, folder)
+        _write_text(WRITERS[ending](page), path)
+        written.append(path)
+    return written
 
 
 def pages_of(

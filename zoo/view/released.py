@@ -49,6 +49,30 @@ class OfTokens:
 
 
 @dataclass(frozen=True, slots=True)
+class OfPixels:
+    """A square view of so many pixels a side, rounded to whole tokens, whatever the backbone's input size.
+
+    Attributes:
+        view: The square.
+    """
+
+    view: Letterbox | Stretch
+
+    def scaled(self, input_size: int, multiple: int) -> "OfPixels":
+        """The side as it is, rounded to the multiple."""
+        del input_size
+        return OfPixels(replace(self.view, side=nearest_multiple(self.view.side, multiple)))
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map of the square."""
+        return self.view.geometry(size, box)
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8 [1 3 side side]."""
+        return self.view.render(image, box)
+
+
+@dataclass(frozen=True, slots=True)
 class CornerSquare:
     """The image in the upper left corner of a white square, at ``side``, then padded to the multiple.
 

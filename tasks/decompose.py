@@ -1,0 +1,240 @@
+"""One task by several rules at once, on the same features: what the steps between two protocols need.
+
+Every rule is scored as the task itself would score it; what is shared is the pass, and of keypoints the grids
+that are kept.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tasks.base import (
+    FINITE,
+    Findings,
+    Group,
+    Items,
+    LayerOutcome,
+    Measurements,
+    Measurer,
+    Outcome,
+    Score,
+    ScoredProblem,
+    Settling,
+    Source,
+    Statistic,
+    digest,
+)
+from tasks.datasets.base import Keypoints, Videos
+from tasks.feeds import GRIDS, GridFeed
+from tasks.keypoint_rule import KeypointRule
+from tasks.keypoints import PULL, KeypointProblem
+from tasks.matching import CategoryMeasurer, KeptGrids, Matcher
+from tasks.propagation import PropagationProblem, PropagationRule
+from zoo.spec import Layer
+from zoo.view.views import View
+
+Kept = TypeVar("Kept")
+
+
+def step_metric(number: int) -> str:
+    """Name of the primary score by the rule of that number."""
+    return f"step {number}"
+
+
+class Steps(ABC):
+    """A task by several rules that show images alike; an analysis with one metric a rule."""
+
+    @property
+    @abstractmethod
+    def problems(self) -> Mapping[int, ScoredProblem[Tensor]]:
+        """The task by each rule, by the rule's number."""
+
+    @property
+    @abstractmethod
+    def metrics(self) -> Mapping[int, str]:
+        """Primary metric of each rule."""
+
+    @property
+    @abstractmethod
+    def source(self) -> Source:
+        """All images that some rule needs."""
+
+    @abstractmethod
+    def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
+        """What measures a group by each rule."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of the rules, their numbers and the ground truth."""
+        return digest("steps", [(number, one.fingerprint) for number, one in self.problems.items()])
+
+    @property
+    def feed(self) -> GridFeed:
+        """Measurers are fed grids."""
+        return GRIDS
+
+    def measure(self, group: Group, view: View) -> Measurer[Tensor]:
+        """What measures a group by all rules."""
+        return _Together(dict(zip(self.problems, self.measurers(group, view), strict=True)))
+
+    def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
+        """The primary score of each rule, layer by layer."""
+        return Findings(
+            tuple(LayerOutcome(layer, "grid", self._outcome(groups)) for layer, groups in measured.items())
+        )
+
+    def _outcome(self, groups: Sequence[Measurements]) -> Outcome:
+        """What all rules say of one layer."""
+        found = {
+            number: problem.score([_own(group, number) for group in groups])
+            for number, problem in self.problems.items()
+        }
+        empty = next((one.empty for one in found.values() if one.empty), "")
+        if empty:
+            return Outcome((), empty=empty)
+        scores: list[Score] = []
+        for number, one in found.items():
+            by_name = {score.metric: score for score in one.scores}
+            scores.append(replace(by_name[self.metrics[number]], metric=step_metric(number)))
+            if PULL in by_name:
+                scores.append(replace(by_name[PULL], metric=f"{step_metric(number)} {PULL}"))
+        return Outcome(tuple(scores), self._items({number: one.items for number, one in found.items()}))
+
+    def _items(self, found: Mapping[int, Items | None]) -> Items | None:
+        """The items of all rules, with a column of hits or means for each; NaN where a rule lacks an item."""
+        there = {number: one for number, one in found.items() if one is not None}
+        facts = {
+            key: (cluster, stratum)
+            for one in there.values()
+            for key, cluster, stratum in zip(one.keys, one.clusters, one.strata, strict=True)
+        }
+        place = {key: row for row, key in enumerate(facts)}
+        values: dict[str, NDArray[np.float64]] = {}
+        statistics: dict[str, Statistic] = {}
+        for number, one in there.items():
+            statistic, name = one.statistics[self.metrics[number]], step_metric(number)
+            values[name] = np.full(len(place), np.nan)
+            values[name][[place[key] for key in one.keys]] = one.values[statistic.column]
+            statistics[name] = replace(statistic, column=name)
+        if not there:
+            return None
+        clusters, strata = (tuple(fact[side] for fact in facts.values()) for side in (0, 1))
+        return Items(next(iter(there.values())).unit, tuple(facts), clusters, strata, values, statistics)
+
+
+@dataclass(frozen=True)
+class KeypointSteps(Steps):
+    """Keypoint correspondence by several rules of one view.
+
+    Attributes:
+        data: The pairs.
+        rules: The rules and their numbers.
+    """
+
+    data: Keypoints
+    rules: tuple[tuple[int, KeypointRule], ...]
+
+    @cached_property
+    def problems(self) -> Mapping[int, KeypointProblem]:
+        """The task by each rule."""
+        return {number: KeypointProblem(self.data, rule) for number, rule in self.rules}
+
+    @property
+    def metrics(self) -> Mapping[int, str]:
+        """Primary metric of each rule."""
+        return {number: rule.primary for number, rule in self.rules}
+
+    @cached_property
+    def source(self) -> Source:
+        """The images of all pairs, drawn or not."""
+        return self._widest.source
+
+    def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
+        """What matches the pairs of one category by each rule, on the same grids."""
+        kept, images = KeptGrids(users=len(self.rules)), self._widest.images[group.key]
+        return [
+            CategoryMeasurer(Matcher(one.pairs[group.key], images, view, one.rule), (), kept)
+            for one in self.problems.values()
+        ]
+
+    @cached_property
+    def _widest(self) -> KeypointProblem:
+        """The task on all pairs."""
+        return KeypointProblem(self.data, replace(self.rules[0][1], draw=None))
+
+
+@dataclass(frozen=True)
+class PropagationSteps(Steps):
+    """Mask propagation by several rules of one view.
+
+    Attributes:
+        data: The videos.
+        rules: The rules and their numbers.
+    """
+
+    data: Videos
+    rules: tuple[tuple[int, PropagationRule], ...]
+
+    @cached_property
+    def problems(self) -> Mapping[int, PropagationProblem]:
+        """The task by each rule."""
+        return {number: PropagationProblem(self.data, rule) for number, rule in self.rules}
+
+    @property
+    def metrics(self) -> Mapping[int, str]:
+        """Primary metric of each rule."""
+        return {number: "J&F" for number, _ in self.rules}
+
+    @cached_property
+    def source(self) -> Source:
+        """The frames of all videos."""
+        return self.problems[self.rules[0][0]].source
+
+    def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
+        """What carries the first mask through one video by each rule."""
+        return [problem.measure(group, view) for problem in self.problems.values()]
+
+
+class _Together:
+    """Several measurers of one group, whose arrays are kept side by side."""
+
+    def __init__(self, measurers: Mapping[int, Measurer[Tensor]]) -> None:
+        self._measurers = measurers
+
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        for measurer in self._measurers.values():
+            measurer.update(layer, positions, grids)
+
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        arrays: dict[str, Tensor] = {}
+        finite: list[Tensor] = []
+        for number, measurer in self._measurers.items():
+            found = measurer.finish(layer)
+            finite.append(found.pop(FINITE).flatten())
+            arrays |= {f"{number} {name}": array for name, array in found.items()}
+        return {**arrays, FINITE: torch.cat(finite)}
+
+    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
+        kept: dict[Layer, dict[str, Tensor]] = {layer: {} for layer in finished}
+        for number, measurer in self._measurers.items():
+            own: Mapping[Layer, Mapping[str, Tensor]] = {
+                layer: _own(arrays, number) for layer, arrays in finished.items()
+            }
+            if isinstance(measurer, Settling):
+                own = measurer.settle(own)
+            for layer, arrays in own.items():
+                kept[layer] |= {f"{number} {name}": array for name, array in arrays.items()}
+        return kept
+
+
+def _own(arrays: Mapping[str, Kept], number: int) -> dict[str, Kept]:
+    """The arrays that belong to the rule of that number."""
+    start = f"{number} "
+    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
