@@ -16,9 +16,9 @@ from tasks.datasets.fields import (
     get_numbers,
     get_text,
     numbers,
-    read_json,
 )
-from tasks.datasets.files import file_names, require_inside, require_size
+from tasks.datasets.files import file_names, read_json, require_inside, require_size
+from tasks.datasets.storage import is_file
 from zoo.errors import InputError
 from zoo.view.geometry import Box
 
@@ -129,7 +129,7 @@ def _check_images(pairs: list[_Pair], root: Path) -> list[str]:
         for side in (pair.source, pair.target):
             path = root / side.image
             if side.image not in sizes:
-                if not path.is_file():
+                if not is_file(path):
                     raise InputError(f"expected image {path} of pair {pair.key}, found none; fetch it")
                 require_size(path, side.size, pair.where)
             elif sizes[side.image] != side.size:
