@@ -25,7 +25,9 @@ def _packed(folder: Path) -> tuple[list[str], list[str]]:
         folders, files = packed_names(folder)
     except OSError as error:
         raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
-    return [one for one in folders if not one.startswith(".")], [one for one in files if not one.startswith(".")]
+    return [one for one in folders if not one.startswith(".")], [
+        one for one in files if not one.startswith(".")
+    ]
 
 
 def _visible(folder: Path) -> Iterator[os.DirEntry[str]]:

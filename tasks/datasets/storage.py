@@ -1,7 +1,8 @@
 """Files of a dataset, wherever they are: in a folder, or as rows of a pack of parquet files.
 
-The path of a file in a pack is the pack's name, an exclamation mark and the path in the official layout, such
-as ``hf:/data/pack!/DAVIS/ImageSets/2017/val.txt``. It says all that is needed to read the file, in any process.
+The path of a file in a pack is the pack's name, an exclamation mark and the path in the official layout,
+such as ``hf:/data/pack!/DAVIS/ImageSets/2017/val.txt``. It says all that is needed to read the file, in any
+process.
 Readers of datasets go through these functions and do not see the difference.
 """
 

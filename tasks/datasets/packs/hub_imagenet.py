@@ -1,21 +1,20 @@
 """ImageNet-1k in the form in which the Hub has it: tables of images and labels, names of files beside them.
 
-Names are those of ``ILSVRC/imagenet-1k``: of an image of the official archives, with its class behind it, such
-as ``n01440764_10026_n01440764.JPEG`` and ``ILSVRC2012_val_00000293_n01440764.JPEG``.
+Names are those of ``ILSVRC/imagenet-1k``: of an image of the official archives, with its class behind it,
+such as ``n01440764_10026_n01440764.JPEG`` and ``ILSVRC2012_val_00000293_n01440764.JPEG``.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.hub_spec import HubSpec
+from tasks.datasets.packs.manifest import MANIFEST
 from tasks.datasets.packs.pack import Pack
 from zoo.errors import InputError
-from zoo.online import hub_answers, offline_unless
 
 FOLDER = "imagenet"
 """Folder of the official layout below the data folder."""
@@ -23,6 +22,10 @@ FOLDER = "imagenet"
 SPLITS = {"train": "train", "validation": "val"}
 """Folder in it of each split."""
 
+FILES = tuple(f"*{split}-*.parquet" for split in SPLITS)
+"""Patterns of its files on the Hub."""
+
+_OF = re.compile(r"-of-(\d+)\.parquet$")
 _NAME = re.compile(r"(.+)_(n\d{8})(\.\w+)$")
 
 
@@ -58,63 +61,78 @@ class TableRows:
         return content or b""
 
 
-def open_hub_imagenet(spec: HubSpec) -> Pack:
+def open_hub_imagenet(folder: Path, name: str) -> Pack:
     """The images of ImageNet-1k of the Hub as the files ``imagenet/{train,val}/<wnid>/<name>``.
 
-    ``datasets`` writes its parquet files once more into its own cache, from where single rows can be read.
+    ``datasets`` writes the parquet files once more into its own cache, from where single rows can be read.
+
+    Args:
+        folder: Holds ``train-*.parquet`` and ``validation-*.parquet``, or folders with them.
+        name: What the user calls it.
 
     Raises:
-        InputError: It cannot be loaded, or its splits, columns or names are not those of imagenet-1k.
+        InputError: Files are missing or damaged, or columns or names are not those of imagenet-1k.
     """
-    tables = _load(spec)
+    tables = _load({split: _files(folder, split, name) for split in SPLITS}, name)
     files: dict[str, int] = {}
-    for path in _paths(tables, spec):
+    for path in _paths(tables, name):
         if path in files:
-            raise InputError(f"expected each image once in {spec.text}, found {path} twice")
+            raise InputError(f"expected each image once in {name}, found {path} twice")
         files[path] = len(files)
     return Pack(files, tuple(files.values()), TableRows([tables[split] for split in SPLITS]))
 
 
-def _load(spec: HubSpec) -> Mapping[str, Any]:
-    """Its tables by split; raises InputError."""
+def _files(folder: Path, split: str, name: str) -> list[str]:
+    """The parquet files of a split; raises InputError where there are none, or not as many as names say."""
+    found = sorted([*folder.glob(f"{split}-*.parquet"), *folder.glob(f"*/{split}-*.parquet")])
+    if not found:
+        raise InputError(
+            f"expected {MANIFEST}, as `data pack` writes it, or {split}-*.parquet, as imagenet-1k has them, in "
+            f"{name}, found neither; a folder of an official layout is given without hf:"
+        )
+    said = {int(number[1]) for path in found if (number := _OF.search(path.name))}
+    if said and said != {len(found)}:
+        raise InputError(
+            f"expected {max(said):,} files {split}-*.parquet in {name}, as their names say, found {len(found):,}; "
+            "fetch the others"
+        )
+    return [str(path) for path in found]
+
+
+def _load(files: Mapping[str, list[str]], name: str) -> Mapping[str, Any]:
+    """Tables by split; raises InputError."""
     import datasets
 
     try:
-        if spec.local:
-            loaded = datasets.load_dataset(spec.location)
-        else:
-            with offline_unless(hub_answers()):
-                loaded = datasets.load_dataset(spec.location, revision=spec.revision)
-    except (OSError, ValueError, RuntimeError, NotImplementedError, datasets.exceptions.DatasetsError) as error:
-        raise InputError(f"cannot load dataset {spec.text}: {' '.join(str(error).split())[:300]}") from error
-    if missing := [split for split in SPLITS if split not in loaded]:
+        loaded = datasets.load_dataset("parquet", data_files=dict(files))
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        cause = error.__cause__ or error
         raise InputError(
-            f"expected a pack of `data pack`, or the splits {' and '.join(SPLITS)} of imagenet-1k, in {spec.text}, "
-            f"found no {' and no '.join(missing)}; name other datasets with --images"
-        )
+            f"cannot load the parquet files of {name}: {' '.join(str(cause).split())[:300]}; fetch them again"
+        ) from error
     return dict(loaded)
 
 
-def _paths(tables: Mapping[str, Any], spec: HubSpec) -> Iterator[str]:
+def _paths(tables: Mapping[str, Any], name: str) -> Iterator[str]:
     """Path of each row of both splits in the official layout; raises InputError."""
     import datasets
 
     wnids: dict[int, str] = {}
     for split, folder in SPLITS.items():
         table = tables[split]
-        where = f"split {split} of {spec.text}"
+        where = f"split {split} of {name}"
         if not isinstance(table.features.get("image"), datasets.Image) or "label" not in table.features:
             raise InputError(
                 f"expected the columns image and label in {where}, as imagenet-1k has them, found "
                 f"{', '.join(table.features)}"
             )
         labels = table.data.column("label").to_pylist()
-        for name, label in zip(_names(table), labels, strict=True):
-            found = _NAME.match(PurePosixPath(name or "").name)
+        for file, label in zip(_names(table), labels, strict=True):
+            found = _NAME.match(PurePosixPath(file or "").name)
             if found is None or wnids.setdefault(label, found[2]) != found[2]:
                 raise InputError(
-                    f"expected names such as n01440764_10026_n01440764.JPEG, one class a label, in {where}, found "
-                    f"{name!r} of label {label}; name other datasets with --images"
+                    f"expected names such as n01440764_10026_n01440764.JPEG, one class a label, in {where}, "
+                    f"found {file!r} of label {label}; other datasets go with --images"
                 )
             yield f"{FOLDER}/{folder}/{found[2]}/{found[1]}{found[3]}"
 

@@ -102,7 +102,9 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _malformed(path: Path, error: Exception) -> InputError:
-    return InputError(f"expected what a pack says of itself in {path}, which is malformed ({error}); fetch it again")
+    return InputError(
+        f"expected what a pack says of itself in {path}, which is malformed ({error}); fetch it again"
+    )
 
 
 def _dataset(fields: Mapping[str, object]) -> PackedDataset:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.datasets.hub_spec import PREFIX, HubSpec, parse_hub_spec
-from tasks.datasets.packs.hub_imagenet import open_hub_imagenet
+from tasks.datasets.packs.hub_imagenet import FILES, open_hub_imagenet
 from tasks.datasets.packs.manifest import MANIFEST, Manifest, read_manifest
 from tasks.datasets.packs.pack import Pack
 from tasks.datasets.packs.packed import open_packed, require_digests
@@ -61,11 +61,11 @@ def open_pack(name: str) -> Pack:
         InputError: It is not there, is in no known form, or is damaged.
     """
     found = find_pack(name)
-    if not found.manifest:
-        return open_hub_imagenet(found.spec)
+    shards = tuple(shard.name for dataset in found.manifest.values() for shard in dataset.shards)
     if not found.spec.local:
-        shards = (shard.name for dataset in found.manifest.values() for shard in dataset.shards)
-        _fetched(found.spec, tuple(shards))
+        _fetched(found.spec, shards or FILES)
+    if not found.manifest:
+        return open_hub_imagenet(found.folder, name)
     return open_packed(found.folder, found.manifest)
 
 
@@ -77,7 +77,9 @@ def check_bytes(name: str) -> str:
     """
     found = find_pack(name)
     if not found.manifest:
-        raise InputError(f"expected {MANIFEST} in {name}, found none; without it there are no digests to compare")
+        raise InputError(
+            f"expected {MANIFEST} in {name}, found none; without it there are no digests to compare"
+        )
     return f"{require_digests(found.folder, found.manifest):,} shards have their SHA-256"
 
 
@@ -92,7 +94,7 @@ def _fetched(spec: HubSpec, names: tuple[str, ...]) -> Path:
             )
     except (OSError, ValueError, RuntimeError) as error:
         raise MissingDataError(
-            f"cannot fetch dataset {spec.text}: {' '.join(str(error).split())[:300]}; check the id and the network, "
-            f"or fetch it elsewhere and name its folder, {PREFIX}PATH"
+            f"cannot fetch dataset {spec.text}: {' '.join(str(error).split())[:300]}; check the id and the "
+            f"network, or fetch it elsewhere and name its folder, {PREFIX}PATH"
         ) from error
     return Path(str(fetched))

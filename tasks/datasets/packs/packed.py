@@ -78,7 +78,9 @@ def _shards(folder: Path, name: str, dataset: PackedDataset) -> list[Shard]:
     """The shards of a dataset, as the manifest says; raises InputError."""
     shards = [_shard(folder, name, one) for one in dataset.shards]
     if (found := sum(len(shard.paths) for shard in shards)) != dataset.files:
-        raise InputError(f"expected {dataset.files:,} files of {name} in {folder}, found {found:,}; fetch it again")
+        raise InputError(
+            f"expected {dataset.files:,} files of {name} in {folder}, found {found:,}; fetch it again"
+        )
     if (digest := rows_digest(shards)) != dataset.digest:
         raise InputError(
             f"expected the files of {name} in {folder} to have the digest {dataset.digest}, found {digest}; "
@@ -92,7 +94,9 @@ def _shard(folder: Path, name: str, said: PackedShard) -> Shard:
     try:
         size = file.stat().st_size
     except OSError as error:
-        raise InputError(f"expected the shard {said.name} of {name} in {folder}: {error.strerror}; fetch it") from error
+        raise InputError(
+            f"expected the shard {said.name} of {name} in {folder}: {error.strerror}; fetch it"
+        ) from error
     if size != said.bytes:
         raise InputError(f"expected {said.bytes:,} bytes in {file}, found {size:,}; fetch it again")
     shard = read_shard(file)
@@ -111,6 +115,7 @@ def require_digests(folder: Path, manifest: Manifest) -> int:
     for shard in shards:
         if (found := file_sha256(folder / shard.name)) != shard.sha256:
             raise InputError(
-                f"expected {folder / shard.name} to have the SHA-256 {shard.sha256}, found {found}; fetch it again"
+                f"expected {folder / shard.name} to have the SHA-256 {shard.sha256}, found "
+                f"{found}; fetch it again"
             )
     return len(shards)

@@ -88,7 +88,7 @@ def write_shard(file: Path, data: Path, rows: Sequence[PackedFile], classes: Seq
         with ParquetWriter(
             draft,
             schema,
-            compression={name: "ZSTD" for name in (*schema.names[1:], f"{column}.path")}
+            compression=dict.fromkeys((*schema.names[1:], f"{column}.path"), "ZSTD")
             | {f"{column}.bytes": "NONE"},
             use_dictionary=False,
             write_statistics=False,
@@ -107,7 +107,10 @@ def _schema(classes: Sequence[str]) -> Any:  # noqa: ANN401  # pyarrow has no ty
     features: dict[str, Any] = {
         column: {"_type": "Image"}
         if classes
-        else {name: {"dtype": kind, "_type": "Value"} for name, kind in (("bytes", "binary"), ("path", "string"))},
+        else {
+            name: {"dtype": kind, "_type": "Value"}
+            for name, kind in (("bytes", "binary"), ("path", "string"))
+        },
         "size": {"dtype": "int64", "_type": "Value"},
         "digest": {"dtype": "string", "_type": "Value"},
     }
@@ -171,7 +174,7 @@ def read_shard(file: Path) -> Shard:
     except (OSError, ValueError, KeyError, TypeError, LookupError, pa.ArrowException) as error:
         said = " ".join(str(error).split())
         raise InputError(
-            f"expected a shard of a pack at {file}, which is truncated or damaged ({said[:200]}); fetch it again"
+            f"expected a shard of a pack at {file}, which is damaged ({said[:200]}); fetch it again"
         ) from error
     return Shard(file, paths, sizes, digests, starts)
 
@@ -186,7 +189,9 @@ def _starts(metadata: Any, column: str, sizes: NDArray[np.int64]) -> NDArray[np.
         if chunk is None or chunk.compression != "UNCOMPRESSED" or chunk.has_dictionary_page:
             raise ValueError("its bytes are not stored as `data pack` stores them")
         held = sizes[row : row + group.num_rows]
-        behind = np.cumsum((held + PREFIX.size)[::-1])[::-1]  # of each row's length, bytes and all behind them
+        behind = np.cumsum((held + PREFIX.size)[::-1])[
+            ::-1
+        ]  # of each row's length, bytes and all behind them
         starts.append(chunk.data_page_offset + chunk.total_compressed_size - behind + PREFIX.size)
         row += group.num_rows
     return np.concatenate([np.empty(0, np.int64), *starts])
