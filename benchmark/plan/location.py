@@ -49,7 +49,7 @@ def find_data(request: Request, suite: Suite, protocol: EvaluationProtocol, repo
 
 
 def data_folder(data: Path) -> Path:
-    """The datasets' folder that a user named, or the root of a pack; raises InputError where there is none."""
+    """The datasets' folder that a user named, or the root of a pack; raises InputError without one."""
     if is_packed(data):
         return data_root(data)
     if not data.is_dir():

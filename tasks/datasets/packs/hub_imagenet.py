@@ -73,7 +73,10 @@ def open_hub_imagenet(folder: Path, name: str) -> Pack:
     Raises:
         InputError: Files are missing or damaged, or columns or names are not those of imagenet-1k.
     """
-    tables = _load({split: _files(folder, split, name) for split in SPLITS}, name)
+    found = {split: _files(folder, split, name) for split in SPLITS}
+    for of_split in found.values():
+        _require_columns(of_split[0], name)
+    tables = _load(found, name)
     files: dict[str, int] = {}
     for path in _paths(tables, name):
         if path in files:
@@ -87,16 +90,38 @@ def _files(folder: Path, split: str, name: str) -> list[str]:
     found = sorted([*folder.glob(f"{split}-*.parquet"), *folder.glob(f"*/{split}-*.parquet")])
     if not found:
         raise InputError(
-            f"expected {MANIFEST}, as `data pack` writes it, or {split}-*.parquet, as imagenet-1k has them, in "
-            f"{name}, found neither; a folder of an official layout is given without hf:"
+            f"expected {MANIFEST}, as `data pack` writes it, or {split}-*.parquet, as imagenet-1k has them, "
+            f"in {name}, found neither; a folder of an official layout is given without hf:"
         )
     said = {int(number[1]) for path in found if (number := _OF.search(path.name))}
     if said and said != {len(found)}:
         raise InputError(
-            f"expected {max(said):,} files {split}-*.parquet in {name}, as their names say, found {len(found):,}; "
-            "fetch the others"
+            f"expected {max(said):,} files {split}-*.parquet in {name}, as their names say, found "
+            f"{len(found):,}; fetch the others"
         )
     return [str(path) for path in found]
+
+
+def _require_columns(file: str, name: str) -> None:
+    """Raise InputError unless a file has images and labels, before all of them are written once more."""
+    import datasets
+    import pyarrow as pa
+    from pyarrow.parquet import read_schema
+
+    try:
+        features = datasets.Features.from_arrow_schema(read_schema(file))
+    except (OSError, ValueError, pa.ArrowException) as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"expected a parquet file at {file}, which is damaged ({said}); fetch it again"
+        ) from error
+    if "digest" in features:
+        raise InputError(f"expected {MANIFEST} beside the shards of a pack in {name}, found none; fetch it")
+    if not isinstance(features.get("image"), datasets.Image) or "label" not in features:
+        raise InputError(
+            f"expected the columns image and label in {file}, as imagenet-1k has them, found "
+            f"{', '.join(features)}; other datasets go with --images"
+        )
 
 
 def _load(files: Mapping[str, list[str]], name: str) -> Mapping[str, Any]:
@@ -115,17 +140,10 @@ def _load(files: Mapping[str, list[str]], name: str) -> Mapping[str, Any]:
 
 def _paths(tables: Mapping[str, Any], name: str) -> Iterator[str]:
     """Path of each row of both splits in the official layout; raises InputError."""
-    import datasets
-
     wnids: dict[int, str] = {}
     for split, folder in SPLITS.items():
         table = tables[split]
         where = f"split {split} of {name}"
-        if not isinstance(table.features.get("image"), datasets.Image) or "label" not in table.features:
-            raise InputError(
-                f"expected the columns image and label in {where}, as imagenet-1k has them, found "
-                f"{', '.join(table.features)}"
-            )
         labels = table.data.column("label").to_pylist()
         for file, label in zip(_names(table), labels, strict=True):
             found = _NAME.match(PurePosixPath(file or "").name)
