@@ -54,5 +54,5 @@ def _inspected(request: CheckRequest) -> "list[Inspection]":
         raise InputError("nothing to check; give --data DIR, or --images DIR for your own images")
     root = data_folder(data)
     if request.digests:
-        Console().print(f"{data}: {check_bytes(str(data))}", markup=False)
+        typer.echo(f"{data}: {check_bytes(str(data))}")
     return [inspect(root, entry) for entry in DATASETS]

@@ -43,8 +43,11 @@ class ShardRows:
         size, start = self.size(row), int(self._starts[row])
         # Opened each time: a hundred shards would be as many open files in every process.
         try:
-            with file.open("rb", buffering=0) as stored:
-                found = os.pread(stored.fileno(), size + PREFIX.size, start - PREFIX.size)
+            stored = os.open(file, os.O_RDONLY)
+            try:
+                found = os.pread(stored, size + PREFIX.size, start - PREFIX.size)
+            finally:
+                os.close(stored)
         except OSError as error:
             raise InputError(f"expected a shard of a pack at {file}: {error.strerror}") from error
         content = found[PREFIX.size :]
