@@ -1,12 +1,14 @@
 """Official folders as parquet, to be kept and read from the Hub."""
 
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 from benchmark.engines.progress import Reporter
 from benchmark.request.data import PackRequest
 from tasks.datasets.catalogue import DATASETS, DatasetEntry, State, inspect
 from tasks.datasets.packs.manifest import PackedDataset
-from tasks.datasets.packs.writing import plan_dataset, require_room, write_dataset
+from tasks.datasets.packs.writing import DatasetPlan, plan_dataset, require_room, write_dataset
 from tasks.datasets.storage import is_packed
 from zoo.errors import InputError, unknown
 
@@ -27,11 +29,23 @@ def packed(request: PackRequest, report: Reporter) -> dict[str, PackedDataset]:
     entries = _chosen(request)
     require_room(target, [entry.name for entry in entries])
     plans = [plan_dataset(data, entry, request.shard_megabytes * 10**6) for entry in entries]
+    _require_space(target, plans)
     found = {}
     for plan in plans:
         with report.bar(f"packing {plan.entry.name}", plan.bytes, "bytes") as advance:
             found[plan.entry.name] = write_dataset(data, target, plan, advance)
     return found
+
+
+def _require_space(target: Path, plans: Sequence[DatasetPlan]) -> None:
+    """Raise InputError where the disk of a folder, which may not be there yet, has no room for the shards."""
+    there = next(folder for folder in (target.absolute(), *target.absolute().parents) if folder.exists())
+    files = ((target / shard.name, shard.bytes) for plan in plans for shard in plan.shards)
+    needed = sum(size for file, size in files if not file.exists())
+    if needed > (free := shutil.disk_usage(there).free):
+        raise InputError(
+            f"expected room for {needed:,} bytes in {target}, found {free:,}; choose another --to"
+        )
 
 
 def _chosen(request: PackRequest) -> Sequence[DatasetEntry]:

@@ -79,7 +79,7 @@ def open_packed(folder: Path, manifest: Manifest) -> Pack:
 
 def _shards(folder: Path, name: str, dataset: PackedDataset) -> list[Shard]:
     """The shards of a dataset, as the manifest says; raises InputError."""
-    shards = [_shard(folder, name, one) for one in dataset.shards]
+    shards = [_shard(folder, one) for one in dataset.shards]
     if (found := sum(len(shard.paths) for shard in shards)) != dataset.files:
         raise InputError(
             f"expected {dataset.files:,} files of {name} in {folder}, found {found:,}; fetch it again"
@@ -92,16 +92,20 @@ def _shards(folder: Path, name: str, dataset: PackedDataset) -> list[Shard]:
     return shards
 
 
-def _shard(folder: Path, name: str, said: PackedShard) -> Shard:
+def _require_size(folder: Path, said: PackedShard) -> None:
+    """Raise InputError unless a shard is there with all its bytes."""
     file = folder / said.name
     try:
         size = file.stat().st_size
     except OSError as error:
-        raise InputError(
-            f"expected the shard {said.name} of {name} in {folder}: {error.strerror}; fetch it"
-        ) from error
+        raise InputError(f"expected the shard {said.name} in {folder}: {error.strerror}; fetch it") from error
     if size != said.bytes:
         raise InputError(f"expected {said.bytes:,} bytes in {file}, found {size:,}; fetch it again")
+
+
+def _shard(folder: Path, said: PackedShard) -> Shard:
+    _require_size(folder, said)
+    file = folder / said.name
     shard = read_shard(file)
     if len(shard.paths) != said.rows:
         raise InputError(f"expected {said.rows:,} rows in {file}, found {len(shard.paths):,}; fetch it again")
@@ -112,10 +116,11 @@ def require_digests(folder: Path, manifest: Manifest) -> int:
     """Read every byte of a pack; gives the number of shards.
 
     Raises:
-        InputError: One has not the SHA-256 that the manifest says.
+        InputError: One is not there, or has not the SHA-256 that the manifest says.
     """
     shards = [shard for dataset in manifest.values() for shard in dataset.shards]
     for shard in shards:
+        _require_size(folder, shard)
         if (found := file_sha256(folder / shard.name)) != shard.sha256:
             raise InputError(
                 f"expected {folder / shard.name} to have the SHA-256 {shard.sha256}, found "

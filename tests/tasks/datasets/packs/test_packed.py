@@ -131,7 +131,7 @@ def _edit_manifest(packed: Packed, **fields: Any) -> None:
 def test_a_missing_shard(own: Packed) -> None:
     _shard(own).unlink()
     with pytest.raises(
-        InputError, match=r"expected the shard imagenet/train-00000-of-\d+.parquet of imagenet in"
+        InputError, match=r"expected the shard imagenet/train-00000-of-\d+.parquet in"
     ):
         data_root(own.name)
 
