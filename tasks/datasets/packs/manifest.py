@@ -57,8 +57,8 @@ def rows_digest(shards: Sequence[Shard]) -> str:
     """Digest of the paths, sizes and digests of all rows in order: 32 hexadecimal digits of BLAKE2b."""
     found = blake2b(digest_size=16)
     for shard in shards:
-        for path, size, digest in zip(shard.paths, shard.sizes.tolist(), shard.digests.tolist(), strict=True):
-            found.update(f"{path}\0{size}\0{digest.decode()}\n".encode())
+        rows = zip(shard.paths, shard.sizes.tolist(), shard.digests.tolist(), strict=True)
+        found.update("".join(f"{path}\0{size}\0{one.decode()}\n" for path, size, one in rows).encode())
     return found.hexdigest()
 
 

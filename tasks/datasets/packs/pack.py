@@ -52,11 +52,20 @@ class Pack:
 
     def _made(self, path: str) -> Folder:
         """The folder of that path, which is made with those above it."""
-        if path not in self._folders:
-            parent, _, name = path.rpartition("/")
-            self._made(parent).folders.add(name)
-            self._folders[path] = Folder(set(), {})
-        return self._folders[path]
+        found = self._folders.get(path)
+        if found is None:
+            found = self._folders[path] = Folder(set(), {})
+            self._name(path)
+        return found
+
+    def _name(self, path: str) -> None:
+        """Put the names of a new folder and of those above it into those that hold them."""
+        while path:
+            path, _, name = path.rpartition("/")
+            known = path in self._folders
+            self._folders.setdefault(path, Folder(set(), {})).folders.add(name)
+            if known:
+                return
 
     def folder(self, path: str) -> Folder | None:
         """The folder of that path; None where there is none."""

@@ -167,16 +167,25 @@ def read_shard(file: Path) -> Shard:
         with ParquetFile(file) as stored:
             column = stored.schema_arrow.names[0]
             found = stored.read(columns=[f"{column}.path", "size", "digest"])
+            if any(found[name].null_count for name in ("size", "digest")):
+                raise ValueError("a row has no size or no digest")
             sizes = found["size"].to_numpy().astype(np.int64)
             starts = _starts(stored.metadata, f"{column}.bytes", sizes)
-            paths = compute.struct_field(found[column], "path").to_pylist()
+            paths = [str(path) for path in compute.struct_field(found[column], "path").to_pylist()]
             digests = np.array(found["digest"].to_pylist(), dtype="S32")
+            _require_inside(sizes, starts, file.stat().st_size)
     except (OSError, ValueError, KeyError, TypeError, LookupError, pa.ArrowException) as error:
         said = " ".join(str(error).split())
         raise InputError(
             f"expected a shard of a pack at {file}, which is damaged ({said[:200]}); fetch it again"
         ) from error
     return Shard(file, paths, sizes, digests, starts)
+
+
+def _require_inside(sizes: NDArray[np.int64], starts: NDArray[np.int64], length: int) -> None:
+    """Raise ValueError unless all bytes are in a file of that length: who reads them trusts these numbers."""
+    if np.any(sizes < 0) or np.any(starts < PREFIX.size) or np.any(starts > length - sizes):
+        raise ValueError("its rows do not fit into it")
 
 
 def _starts(metadata: Any, column: str, sizes: NDArray[np.int64]) -> NDArray[np.int64]:  # noqa: ANN401  # pyarrow
@@ -189,9 +198,8 @@ def _starts(metadata: Any, column: str, sizes: NDArray[np.int64]) -> NDArray[np.
         if chunk is None or chunk.compression != "UNCOMPRESSED" or chunk.has_dictionary_page:
             raise ValueError("its bytes are not stored as `data pack` stores them")
         held = sizes[row : row + group.num_rows]
-        behind = np.cumsum((held + PREFIX.size)[::-1])[
-            ::-1
-        ]  # of each row's length, bytes and all behind them
+        # Of each row: its length, its bytes, and all rows behind it.
+        behind = np.cumsum((held + PREFIX.size)[::-1])[::-1]
         starts.append(chunk.data_page_offset + chunk.total_compressed_size - behind + PREFIX.size)
         row += group.num_rows
     return np.concatenate([np.empty(0, np.int64), *starts])

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tasks.datasets import storage
@@ -21,6 +23,8 @@ from tasks.datasets.davis_masks import read_mask
 from tasks.datasets.imagenet import read_imagenet
 from tasks.datasets.packs.manifest import MANIFEST
 from tasks.datasets.packs.opening import check_bytes, open_pack
+from tasks.datasets.packs.pack import Pack
+from tasks.datasets.packs.shards import read_shard
 from tasks.datasets.partimagenet import read_partimagenet
 from tasks.datasets.revisitop import ROXFORD5K, read_revisited
 from tasks.datasets.spair import read_spair
@@ -130,9 +134,7 @@ def _edit_manifest(packed: Packed, **fields: Any) -> None:
 
 def test_a_missing_shard(own: Packed) -> None:
     _shard(own).unlink()
-    with pytest.raises(
-        InputError, match=r"expected the shard imagenet/train-00000-of-\d+.parquet in"
-    ):
+    with pytest.raises(InputError, match=r"expected the shard imagenet/train-00000-of-\d+.parquet in"):
         data_root(own.name)
 
 
@@ -271,3 +273,34 @@ def test_two_datasets_may_hold_one_file_but_not_two_of_one_name(packed: Packed, 
         shard.unlink()
     pack(data, target, "voc-2012-aug-val")
     assert inspect(data_root(Path(f"hf:{target}")), VOC_2012_AUG).state is State.PARTIAL
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ([1, 2**60], "its rows do not fit into it"),
+        ([-1, 1], "do not fit"),
+        ([None, 1], "no size or no digest"),
+    ],
+)
+def test_a_forged_shard_is_refused_before_its_numbers_are_used(
+    tmp_path: Path, sizes: list[int | None], said: str
+) -> None:
+    stored = [{"bytes": b"a", "path": "a"}, {"bytes": b"b", "path": "b"}]
+    table = pa.table({"file": stored, "size": pa.array(sizes, pa.int64()), "digest": ["0" * 32] * 2})
+    pq.write_table(table, tmp_path / "s.parquet", compression="NONE", use_dictionary=False)
+    with pytest.raises(InputError, match=f"expected a shard of a pack at .*{said}"):
+        read_shard(tmp_path / "s.parquet")
+    pq.write_table(table, tmp_path / "s.parquet", compression="ZSTD")
+    with pytest.raises(InputError, match=r"are not stored as `data pack` stores them|no size or no digest"):
+        read_shard(tmp_path / "s.parquet")
+
+
+def test_folders_of_any_depth() -> None:
+    deep = "/".join(["d"] * 5000)
+    found = Pack([f"{deep}/a", "d/b", "c"], (0, 1, 2), None)  # type: ignore[arg-type]
+    assert (found.row(f"{deep}/a"), found.row("d/b"), found.row("c"), found.row("d")) == (0, 1, 2, None)
+    above, root = found.folder("d"), found.folder("")
+    assert above is not None
+    assert root is not None
+    assert (above.folders, above.files, root.folders, root.files) == ({"d"}, {"b": 1}, {"d"}, {"c": 2})
