@@ -93,8 +93,7 @@ def _paths(root: Path, data: Path, entry: DatasetEntry) -> Iterable[Path]:
         case DavisEntry():
             return [root / entry.subset, *_sequences(root, data, entry)]
         case SpairEntry():
-            images = (root / "JPEGImages" / sample.key for sample in read_spair(data, entry).samples)
-            return [*_in(root / "PairAnnotation" / entry.split, ".json"), *images]
+            return [*_in(root / "PairAnnotation" / entry.split, ".json"), *_pair_images(root, data, entry)]
         case VocEntry():
             return _voc(root, entry)
         case AdeEntry():
@@ -129,6 +128,13 @@ def _sequences(root: Path, data: Path, entry: DavisEntry) -> list[Path]:
     return frames + [
         path for name in names for path in _in(root / "Annotations" / entry.resolution / name, ".png")
     ]
+
+
+def _pair_images(root: Path, data: Path, entry: SpairEntry) -> list[Path]:
+    """Images of the pairs, and the annotations of single images that are there."""
+    names = [sample.key for sample in read_spair(data, entry).samples]
+    annotations = _there((root / "ImageAnnotation" / name).with_suffix(".json") for name in names)
+    return [root / "JPEGImages" / name for name in names] + annotations
 
 
 def _voc(root: Path, entry: VocEntry) -> list[Path]:

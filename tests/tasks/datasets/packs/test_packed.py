@@ -60,7 +60,10 @@ def _said(data: Path) -> dict[str, object]:
             )
             for video in read_davis(data).videos
         ],
-        "pairs": (_pixels(spair.samples), [(pair.key, pair.target_points.tolist()) for pair in spair.pairs]),
+        "pairs": (
+            _pixels(spair.samples),
+            [(pair.key, pair.target_points.tolist(), pair.facts) for pair in spair.pairs],
+        ),
         "scenes": [
             (scene.size, _pixels((scene.sample,)), read_mask(scene.mask).tobytes())
             for one in scenes
@@ -82,6 +85,11 @@ def test_readers_give_the_same_from_a_pack_as_from_a_folder(packed: Packed) -> N
     found, expected = _said(data_root(packed.name)), _said(packed.data)
     for what, said in expected.items():
         assert found[what] == said, what
+    facts = {pair.category: pair.facts for pair in read_spair(data_root(packed.name)).pairs}
+    cat, dog = facts["cat"], facts["dog"]
+    assert cat is not None
+    assert dog is not None
+    assert (cat.mistakable is None, dog.mistakable is None) == (False, True)
 
 
 def test_check_says_the_same_of_both(packed: Packed) -> None:
