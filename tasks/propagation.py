@@ -30,6 +30,7 @@ from tasks.base import (
 from tasks.checks import ALIKE, varies
 from tasks.datasets.base import Video, Videos
 from tasks.datasets.davis_masks import read_mask
+from tasks.datasets.storage import stamp
 from tasks.examples.draw import small_mask
 from tasks.examples.propagation import PropagationExamples
 from tasks.feeds import GRIDS, GridFeed
@@ -95,8 +96,8 @@ class PropagationProblem:
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule of propagation and of the mask files' sizes and times."""
-        masks = [(path.name, path.stat()) for video in self.data.videos for path in video.masks]
-        return digest("davis", self.rule, [(name, s.st_size, s.st_mtime_ns) for name, s in masks])
+        masks = [(path.name, *stamp(path)) for video in self.data.videos for path in video.masks]
+        return digest("davis", self.rule, masks)
 
     @cached_property
     def examples(self) -> PropagationExamples:

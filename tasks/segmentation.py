@@ -25,6 +25,7 @@ from tasks.base import (
 )
 from tasks.checks import ALIKE
 from tasks.datasets.base import Scene, Scenes
+from tasks.datasets.storage import stamp
 from tasks.feeds import GRIDS, GridFeed
 from tasks.in_context import Choice, Memories, MemoryMeasurer, QueryMeasurer, Vote
 from tasks.metrics.cell_labels import (
@@ -213,6 +214,5 @@ def _source(name: str, scenes: Sequence[Scene], view: View) -> Source:
     return Source(name, groups, view, groups_per_shard=GROUPS_PER_SHARD)
 
 
-def _signatures(scenes: Sequence[Scene]) -> list[tuple[str, int, int]]:
-    found = [(scene.mask.name, scene.mask.stat()) for scene in scenes]
-    return [(name, status.st_size, status.st_mtime_ns) for name, status in found]
+def _signatures(scenes: Sequence[Scene]) -> list[tuple[str, int, int | str]]:
+    return [(scene.mask.name, *stamp(scene.mask)) for scene in scenes]

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from benchmark.cli.check import check_command
 from benchmark.cli.compare import compare_command
+from benchmark.cli.data import data_app
 from benchmark.cli.decompose import decompose_command
 from benchmark.cli.export import export_command
 from benchmark.cli.features import features_command
@@ -50,6 +51,7 @@ app.command("merge")(merge_command)
 app.command("export")(export_command)
 app.command("pretrain")(pretrain_command)
 app.add_typer(score_app, name="score")
+app.add_typer(data_app, name="data")
 
 
 def _say_version(wanted: bool) -> None:

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from benchmark.cli.options import command_of
 from benchmark.request.request import CheckRequest
+from tasks.datasets.hub_spec import PREFIX
 from zoo.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,13 +41,18 @@ def check_command(request: CheckRequest) -> None:
 
 def _inspected(request: CheckRequest) -> "list[Inspection]":
     """What is there of the official datasets, or of the user's own."""
+    from benchmark.plan.location import data_folder
     from tasks.datasets.catalogue import DATASETS, inspect, inspect_images
+    from tasks.datasets.packs.opening import check_bytes
 
     data = request.data
+    if request.digests and not str(data or "").startswith(PREFIX):
+        raise InputError("--digests goes with --data hf:PACK; a folder has no digests")
     if request.images:
         return [inspect_images(location, request.labels) for location in request.images]
     if data is None:
         raise InputError("nothing to check; give --data DIR, or --images DIR for your own images")
-    if not data.is_dir():
-        raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
-    return [inspect(data, entry) for entry in DATASETS]
+    root = data_folder(data)
+    if request.digests:
+        typer.echo(f"{data}: {check_bytes(str(data))}")
+    return [inspect(root, entry) for entry in DATASETS]

@@ -14,10 +14,12 @@ from tasks.datasets.base import (
     Classification,
     FileSample,
     Sample,
+    Scenes,
     Unlabelled,
     UnreadableImageError,
     Videos,
 )
+from tasks.datasets.storage import stamp
 
 DIGITS = 8
 """Hexadecimal digits of a short digest: of a thousand datasets two agree once in ten thousand times."""
@@ -49,11 +51,15 @@ class Task(Protocol):
 
 
 def ground_truth(task: Task) -> object:
-    """What tells a task's ground truth from another: of videos the mask files, else what the task says."""
+    """What tells a task's ground truth from another: of masks names and sizes, else what the task says."""
     data = getattr(getattr(task, "problem", None), "data", None)
     if isinstance(data, Videos):
-        masks = (path for video in data.videos for path in video.masks)
-        return digest([(path.name, path.stat().st_size) for path in masks])
+        masks = [path for video in data.videos for path in video.masks]
+        return digest([(path.name, stamp(path)[0]) for path in masks])
+    if isinstance(data, Scenes):
+        masks = [scene.mask for scene in (*data.train, *data.val)]
+        facts = data.classes, data.offset, data.memory
+        return digest([(path.name, stamp(path)[0]) for path in masks], *facts)
     return task.fingerprint
 
 
@@ -100,6 +106,6 @@ def _content(sample: Sample) -> str:
 
 def _size(sample: FileSample) -> int:
     try:
-        return Path(sample.path).stat().st_size
+        return stamp(sample.path)[0]
     except OSError as error:
         raise UnreadableImageError(f"cannot find image {sample.path}: {error.strerror}") from error

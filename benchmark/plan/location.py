@@ -8,6 +8,7 @@ from benchmark.engines.progress import Reporter
 from benchmark.plan.mini_data import mini_data
 from benchmark.plan.suites import Catalogue, Suite
 from benchmark.request import Request
+from tasks.datasets.storage import data_root, is_packed
 from tasks.protocols import STANDARD, EvaluationProtocol, find_protocols
 from zoo.errors import InputError
 
@@ -18,7 +19,8 @@ class DataLocation:
 
     Attributes:
         catalogue: Datasets of the suite.
-        data: Folder that holds them; None for the user's own images.
+        data: Folder that holds them, or root of a pack (`tasks.datasets.storage`); None for the user's own
+            images.
         images: Folders of images, and ``hf:`` datasets, that replace them all.
         labels: Table of the classes of the one folder of images (`tasks.datasets.folder`); None for none.
         limit: At most so many images a class, videos, pairs a category, images with regions, queries.
@@ -58,7 +60,16 @@ def find_data(
     data = request.data
     if data is None and not request.images:
         data = mini_data(request.cache, request.workers, report)
-    elif data is not None and not data.is_dir():
-        raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
+    elif data is not None:
+        data = data_folder(data)
     where = DataLocation(suite.catalogue, data, request.images, request.limit, protocol, request.labels)
     return replace(where, further=tuple(further))
+
+
+def data_folder(data: Path) -> Path:
+    """The datasets' folder that a user named, or the root of a pack; raises InputError without one."""
+    if is_packed(data):
+        return data_root(data)
+    if not data.is_dir():
+        raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
+    return data

@@ -20,6 +20,7 @@ IMAGES = (
     "Your own images, each folder a dataset of its own: class folders in any depth, with or without train "
     "and val; images with a metadata.csv or --labels; images without classes; or hf:DATASET."
 )
+DATA = "Folder that holds the real datasets, or hf:PACK: a folder, or dataset of the Hub, of parquet files."
 LABELS = (
     "CSV file of the classes of --images DIR: columns file and label (and split), files relative to DIR; "
     "none: folders are no classes."
@@ -70,9 +71,7 @@ class Request:
         parsers.text,
         shown="mini, or standard with --data or --images",
     )
-    data: Option[str | Path | None, Path | None] = Option(
-        None, "Folder that holds the real datasets.", parsers.optional_path
-    )
+    data: Option[str | Path | None, Path | None] = Option(None, DATA, parsers.optional_path)
     images: Option[Names, tuple[str, ...]] = Option(
         (),
         IMAGES,
@@ -218,10 +217,11 @@ class DecomposeCommand(Request):
 class CheckRequest:
     """Which data to look at; the command ``check`` has exactly these options."""
 
-    data: Option[str | Path | None, Path | None] = Option(
-        None, "Folder that holds the real datasets.", parsers.optional_path
-    )
+    data: Option[str | Path | None, Path | None] = Option(None, DATA, parsers.optional_path)
     images: Option[Names, tuple[str, ...]] = Option((), IMAGES, parsers.names, several=True)
     labels: Option[str | Path | None, Path | None] = Option(
         None, LABELS, parsers.optional_path, shown="DIR/metadata.csv, or the folders"
+    )
+    digests: Option[bool, bool] = Option(
+        False, "With --data hf:PACK: read every byte and compare it with the digests.", parsers.switch
     )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from tasks.datasets.storage import exists, is_folder, readable, stamp
 from zoo.errors import InputError, MissingDataError
 from zoo.view.geometry import Box
 
@@ -56,7 +57,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
 
 @dataclass(frozen=True, slots=True)
 class FileSample:
-    """An image that is a file."""
+    """An image that is a file, of a folder or of a pack (`tasks.datasets.storage`)."""
 
     key: str
     path: str
@@ -65,18 +66,18 @@ class FileSample:
     def open(self) -> Image.Image:
         """The decoded RGB image; raises UnreadableImageError for a missing, truncated or foreign file."""
         try:
-            with Image.open(self.path) as image:
+            with Image.open(readable(self.path)) as image:
                 return to_rgb(image)
         except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
             raise UnreadableImageError(f"cannot decode image {self.path}: {error}") from error
 
     def signature(self) -> str:
-        """Size and modification time of the file."""
+        """Size and modification time of the file; of one in a pack, size and digest."""
         try:
-            status = Path(self.path).stat()
+            size, changed = stamp(self.path)
         except OSError as error:
             raise UnreadableImageError(f"cannot find image {self.path}: {error.strerror}") from error
-        return f"{self.key}|{status.st_size}|{status.st_mtime_ns}|{self.box}"
+        return f"{self.key}|{size}|{changed}|{self.box}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +337,6 @@ class Scenes:
 
 def require_directory(path: Path, what: str) -> None:
     """Raise MissingDataError unless a directory exists."""
-    if not path.is_dir():
-        state = "is not a directory" if path.exists() else "does not exist"
+    if not is_folder(path):
+        state = "is not a directory" if exists(path) else "does not exist"
         raise MissingDataError(f"expected {what} at {path}, which {state}")

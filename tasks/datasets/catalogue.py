@@ -13,6 +13,7 @@ from tasks.datasets.own import read_own
 from tasks.datasets.partimagenet import PARTIMAGENET, PartImageNetEntry, read_partimagenet
 from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K, RevisitedEntry, read_revisited
 from tasks.datasets.spair import SPAIR_71K_TEST, SpairEntry, read_spair
+from tasks.datasets.storage import exists
 from tasks.datasets.voc import VOC_2012, VOC_2012_AUG, VocEntry, read_voc
 from zoo.errors import InputError, MissingDataError
 
@@ -76,7 +77,7 @@ def inspect(data: Path, entry: DatasetEntry) -> Inspection:
         entry: The dataset.
     """
     root = data / entry.folder
-    if not root.exists():
+    if not exists(root):
         return Inspection(entry.name, State.MISSING, f"looked for {root}; expected {entry.layout} in {data}")
     try:
         found = coverage(data, entry)

@@ -6,6 +6,7 @@ from pathlib import Path
 from tasks.datasets.base import Count, Coverage, FileSample, RegionImage, Regions, require_directory
 from tasks.datasets.coco_format import orphan_notes, read_coco_file
 from tasks.datasets.files import require_size
+from tasks.datasets.storage import is_file, is_folder
 from zoo.errors import InputError
 
 
@@ -51,9 +52,9 @@ def read_coco(data: Path, entry: CocoEntry = COCO_VAL2017) -> Regions:
     root = data / entry.folder
     require_directory(root, f"{entry.name} ({entry.layout})")
     file = read_coco_file(root / entry.annotations)
-    folder = _images_folder(root, entry)
+    folder = images_folder(root, entry)
     wanted = file.images[: entry.first]
-    there = [image for image in wanted if (folder / image.file_name).is_file()]
+    there = [image for image in wanted if is_file(folder / image.file_name)]
     if not there:
         raise InputError(
             f"expected the images that {file.path} lists (such as {wanted[0].file_name}) in {folder}, "
@@ -78,10 +79,10 @@ def read_coco(data: Path, entry: CocoEntry = COCO_VAL2017) -> Regions:
     return Regions(entry.name, tuple(images), categories, Coverage(counts, orphan_notes([file])))
 
 
-def _images_folder(root: Path, entry: CocoEntry) -> Path:
+def images_folder(root: Path, entry: CocoEntry) -> Path:
     """Folder of the images: the entry's, or the same without its parent; raises InputError."""
     folders = [root / entry.images_folder, root / Path(entry.images_folder).name]
     for folder in folders:
-        if folder.is_dir():
+        if is_folder(folder):
             return folder
     raise InputError(f"expected the images of {entry.name} in {folders[0]} or {folders[1]}, found neither")

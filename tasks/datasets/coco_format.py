@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.datasets.coco_shapes import Polygons, RunLengths, read_polygons, read_run_lengths
-from tasks.datasets.fields import JsonObject, describe, get_integer, get_objects, get_text, read_json
-from tasks.datasets.files import require_inside
+from tasks.datasets.fields import JsonObject, describe, get_integer, get_objects, get_text
+from tasks.datasets.files import read_json, require_inside
 from zoo.errors import InputError
 
 

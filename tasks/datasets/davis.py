@@ -6,6 +6,7 @@ from pathlib import Path
 from tasks.datasets.base import Count, Coverage, FileSample, Video, Videos, require_directory
 from tasks.datasets.davis_masks import object_count, read_mask
 from tasks.datasets.files import file_names, image_size, require_inside, some
+from tasks.datasets.storage import is_folder, read_bytes
 from zoo.errors import InputError
 
 
@@ -60,7 +61,7 @@ def read_davis(data: Path, entry: DavisEntry = DAVIS_2017_VAL) -> Videos:
     require_directory(frames, f"the frames of {entry.name}")
     require_directory(masks, f"the masks of {entry.name}")
     listed = _sequences(root / entry.subset)
-    there = [name for name in listed if (frames / name).is_dir()]
+    there = [name for name in listed if is_folder(frames / name)]
     if not there:
         raise InputError(f"expected folders of the sequences {some(listed)} in {frames}, found none of them")
     videos = tuple(_read_video(name, frames / name, masks / name) for name in there)
@@ -75,7 +76,7 @@ def read_davis(data: Path, entry: DavisEntry = DAVIS_2017_VAL) -> Videos:
 def _sequences(path: Path) -> list[str]:
     """Sorted names in a subset's file; raises InputError."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_bytes(path).decode().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"expected a list of sequences at {path}: {error}") from error
     names = [line.strip() for line in lines if line.strip()]
@@ -99,7 +100,7 @@ def _read_video(name: str, frames: Path, masks: Path) -> Video:
     images = file_names(frames, (".jpg",))
     if not images:
         raise InputError(f"expected frames (*.jpg) in {frames}, found none")
-    if not masks.is_dir():
+    if not is_folder(masks):
         raise InputError(f"expected a folder of masks at {masks} for the frames in {frames}, found none")
     stems = [Path(image).stem for image in images]
     _require_same_frames(stems, [Path(mask).stem for mask in file_names(masks, (".png",))], frames, masks)

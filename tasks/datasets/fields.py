@@ -1,24 +1,11 @@
 """Checked access to the fields of JSON files, with errors that name file, field and what was found."""
 
-import json
 from collections.abc import Mapping
 from math import isfinite
-from pathlib import Path
 
 from zoo.errors import InputError
 
 JsonObject = Mapping[str, object]
-
-
-def read_json(path: Path) -> JsonObject:
-    """The object in a JSON file; raises InputError for a missing or malformed one."""
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"expected a JSON file at {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"expected JSON in {path}, which is malformed ({error}); fetch it again") from error
-    return as_object(content, str(path))
 
 
 def as_object(value: object, where: str) -> JsonObject:

@@ -1,5 +1,6 @@
 """Folders and image headers, in sorted order, with errors that are sentences."""
 
+import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
@@ -7,7 +8,8 @@ from pathlib import Path, PurePosixPath
 from PIL import Image
 
 from tasks.datasets.base import UnreadableImageError
-from tasks.datasets.fields import describe
+from tasks.datasets.fields import JsonObject, as_object, describe
+from tasks.datasets.storage import is_packed, packed_names, read_bytes, readable
 from zoo.errors import InputError
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
@@ -15,6 +17,17 @@ IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 
 LONGEST_NAME = 255
 """Bytes of the name of a file or folder; more than that no file system takes."""
+
+
+def _packed(folder: Path) -> tuple[list[str], list[str]]:
+    """Names of the folders and of the files in a folder of a pack, but the hidden ones; raises InputError."""
+    try:
+        folders, files = packed_names(folder)
+    except OSError as error:
+        raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
+    return [one for one in folders if not one.startswith(".")], [
+        one for one in files if not one.startswith(".")
+    ]
 
 
 def _visible(folder: Path) -> Iterator[os.DirEntry[str]]:
@@ -28,11 +41,15 @@ def _visible(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 def folder_names(folder: Path) -> list[str]:
     """Sorted names of the folders in a folder; raises InputError."""
+    if is_packed(folder):
+        return sorted(_packed(folder)[0])
     return sorted(_readable(entry) for entry in _visible(folder) if entry.is_dir())
 
 
 def file_names(folder: Path, extensions: tuple[str, ...] = IMAGE_EXTENSIONS) -> list[str]:
     """Sorted names of the files with one of the (lower-case) extensions; raises InputError."""
+    if is_packed(folder):
+        return sorted(name for name in _packed(folder)[1] if name.lower().endswith(extensions))
     return sorted(
         _readable(entry)
         for entry in _visible(folder)
@@ -47,6 +64,17 @@ def _readable(entry: os.DirEntry[str]) -> str:
     return require_text(entry.name, f"names of files in {os.path.dirname(entry.path)!a}")
 
 
+def read_json(path: Path) -> JsonObject:
+    """The object in a JSON file; raises InputError for a missing or malformed one."""
+    try:
+        content = json.loads(read_bytes(path))
+    except OSError as error:
+        raise InputError(f"expected a JSON file at {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"expected JSON in {path}, which is malformed ({error}); fetch it again") from error
+    return as_object(content, str(path))
+
+
 def require_text(name: str, what: str) -> str:
     """A name of a file as it is; raises InputError unless it is UTF-8 (on the disk or in JSON)."""
     try:
@@ -59,7 +87,7 @@ def require_text(name: str, what: str) -> str:
 def image_size(path: Path) -> tuple[int, int]:
     """Width and height of an image from its header; raises UnreadableImageError."""
     try:
-        with Image.open(path) as image:
+        with Image.open(readable(path)) as image:
             return image.size
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise UnreadableImageError(f"cannot read the header of image {path}: {error}") from error

@@ -9,6 +9,7 @@ from typing import TypeVar
 from tasks.datasets.base import Count, Coverage, FileSample, RegionImage, Regions, require_directory
 from tasks.datasets.coco_format import Category, CocoFile, CocoImage, orphan_notes, read_coco_file
 from tasks.datasets.files import require_size, some
+from tasks.datasets.storage import is_file
 from zoo.errors import InputError, shortened
 
 T = TypeVar("T")
@@ -132,7 +133,7 @@ def _sample(
 
 def _splits(root: Path, entry: PartImageNetEntry) -> list[str]:
     """The partitions that are there; raises InputError where none is."""
-    splits = [split for split in entry.splits if (root / f"{split}.json").is_file()]
+    splits = [split for split in entry.splits if is_file(root / f"{split}.json")]
     if not splits:
         wanted = " or ".join(f"{split}.json" for split in entry.splits)
         raise InputError(
@@ -194,7 +195,7 @@ def _load(
     there = 0
     for item in sampled:
         path = _path(item, root)
-        if not path.is_file():
+        if not is_file(path):
             continue
         there += 1
         file = files[item.split]
@@ -214,7 +215,7 @@ def _path(item: _Item, root: Path) -> Path:
     """File of an image: in its class folder, or where the file name says."""
     sorted_away = root / item.split / item.wnid / item.file
     stated = root / item.split / item.image.file_name
-    return stated if stated.is_file() and not sorted_away.is_file() else sorted_away
+    return stated if is_file(stated) and not is_file(sorted_away) else sorted_away
 
 
 def _notes(

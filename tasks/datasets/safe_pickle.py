@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.datasets.pickle_limits import require_limits
+from tasks.datasets.storage import read_bytes, stamp
 from zoo.errors import InputError, shortened
 
 LARGEST = 2**28
@@ -156,12 +157,12 @@ def restricted_load(path: Path) -> object:
             (`tasks.datasets.pickle_limits`).
     """
     try:
-        if (size := path.stat().st_size) > LARGEST:
+        if (size := stamp(path)[0]) > LARGEST:
             raise InputError(
                 f"expected a pickle of at most {LARGEST:,} bytes at {path}, found {size:,}; "
                 "fetch the official one"
             )
-        content = path.read_bytes()
+        content = read_bytes(path)
         require_limits(content)
         return _Unpickler(content, path).load()
     except InputError:

@@ -9,6 +9,7 @@ import numpy as np
 from tasks.datasets.base import Count, Coverage, FileSample, Scene, Scenes
 from tasks.datasets.davis_masks import read_mask
 from tasks.datasets.files import image_size, some
+from tasks.datasets.storage import is_file
 from tasks.metrics.arrays import VOID, Labels
 from zoo.errors import InputError
 
@@ -40,7 +41,7 @@ def find_scenes(files: Iterable[tuple[str, Path, Path]], where: str) -> FoundSce
     bare: list[str] = []
     alone: list[str] = []
     for key, image, mask in files:
-        there = image.is_file(), mask.is_file()
+        there = is_file(image), is_file(mask)
         if all(there):
             scenes.append(Scene(FileSample(key, str(image)), _one_size(image, mask), mask))
         elif any(there):

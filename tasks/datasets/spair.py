@@ -25,10 +25,10 @@ from tasks.datasets.fields import (
     get_numbers,
     get_text,
     numbers,
-    read_json,
 )
-from tasks.datasets.files import file_names, require_inside, require_size
+from tasks.datasets.files import file_names, read_json, require_inside, require_size
 from tasks.datasets.spair_groups import GROUPS, Group, geometry_aware
+from tasks.datasets.storage import is_file
 from zoo.errors import InputError
 from zoo.view.geometry import Box
 
@@ -159,7 +159,7 @@ class _ShownIds:
         """Ids of an image's keypoints; None without its annotation. Raises InputError for a wrong one."""
         if image not in self._read:
             path = (self._folder / image).with_suffix(".json")
-            self._read[image] = self._ids(path) if path.is_file() else None
+            self._read[image] = self._ids(path) if is_file(path) else None
         return self._read[image]
 
     def _ids(self, path: Path) -> frozenset[int]:
@@ -193,7 +193,7 @@ def _check_images(pairs: list[_Pair], root: Path) -> list[str]:
         for side in (pair.source, pair.target):
             path = root / side.image
             if side.image not in sizes:
-                if not path.is_file():
+                if not is_file(path):
                     raise InputError(f"expected image {path} of pair {pair.key}, found none; fetch it")
                 require_size(path, side.size, pair.where)
             elif sizes[side.image] != side.size:

@@ -6,6 +6,7 @@ from pathlib import Path
 from tasks.datasets.base import Scenes, require_directory
 from tasks.datasets.files import require_inside, some
 from tasks.datasets.scenes import FoundScenes, coverage_of, find_scenes, require_apart
+from tasks.datasets.storage import exists, read_bytes
 from zoo.errors import InputError, MissingDataError
 
 VOC_CLASSES = (
@@ -71,7 +72,7 @@ def read_voc(data: Path, entry: VocEntry = VOC_2012) -> Scenes:
     lists = root / "ImageSets" / "Segmentation"
     require_directory(lists, f"the lists of {entry.name}")
     require_directory(root / entry.train_masks, f"the masks of {entry.name}")
-    train, val = (_ids(lists / f"{split}.txt") for split in (entry.train, "val"))
+    train, val = (read_ids(lists / f"{split}.txt") for split in (entry.train, "val"))
     require_apart(train, val, entry.name)
     memory = _scenes(root, entry.train_masks, train, f"{entry.train} of {entry.name}")
     queries = _scenes(root, "SegmentationClass", val, f"val of {entry.name}")
@@ -84,12 +85,12 @@ def _scenes(root: Path, masks: str, ids: list[str], where: str) -> FoundScenes:
     return find_scenes(files, where)
 
 
-def _ids(path: Path) -> list[str]:
+def read_ids(path: Path) -> list[str]:
     """Sorted ids of a list; raises InputError."""
-    if not path.exists():
+    if not exists(path):
         raise MissingDataError(f"expected a list of image ids at {path}, which does not exist")
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_bytes(path).decode().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"expected a list of image ids at {path}: {error}") from error
     ids = [line.strip() for line in lines if line.strip()]

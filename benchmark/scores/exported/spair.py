@@ -13,8 +13,8 @@ from benchmark.scores.exported.arrays import as_floats, read_array
 from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.checks import unusable
 from tasks.datasets.base import KeypointPair
-from tasks.datasets.fields import JsonObject, describe, numbers, read_json
-from tasks.datasets.files import some
+from tasks.datasets.fields import JsonObject, describe, numbers
+from tasks.datasets.files import read_json, some
 from tasks.datasets.spair import SpairEntry, read_spair
 from tasks.keypoint_places import stated, true_places
 from tasks.keypoint_rule import KeypointRule

@@ -18,7 +18,7 @@ Capture = pytest.CaptureFixture[str]
 
 SCORERS = ("knn", "retrieval", "davis", "spair", "clustering", "cka")
 COMMANDS = (
-    *((), ("run",), ("list",), ("check",), ("leaderboard",), ("score",)),
+    *((), ("run",), ("list",), ("check",), ("leaderboard",), ("score",), ("data",), ("data", "pack")),
     *(("score", name) for name in SCORERS),
 )
 

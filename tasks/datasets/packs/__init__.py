@@ -1,0 +1,1 @@
+"""Datasets as parquet: files of official layouts as rows, read where they lie."""

@@ -1,0 +1,172 @@
+"""ImageNet-1k in the form in which the Hub has it: tables of images and labels, names of files beside them.
+
+Names are those of ``ILSVRC/imagenet-1k``: of an image of the official archives, with its class behind it,
+such as ``n01440764_10026_n01440764.JPEG`` and ``ILSVRC2012_val_00000293_n01440764.JPEG``.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.datasets.packs.manifest import MANIFEST
+from tasks.datasets.packs.pack import Pack
+from zoo.errors import InputError
+
+FOLDER = "imagenet"
+"""Folder of the official layout below the data folder."""
+
+SPLITS = {"train": "train", "validation": "val"}
+"""Folder in it of each split."""
+
+FILES = tuple(f"*{split}-*.parquet" for split in SPLITS)
+"""Patterns of its files on the Hub."""
+
+_OF = re.compile(r"-of-(\d+)\.parquet$")
+_NAME = re.compile(r"(.+)_(n\d{8})(\.\w+)$")
+
+
+class TableRows:
+    """Rows of tables of ``datasets``, which lie on the disk; of each, its size is in memory."""
+
+    def __init__(self, tables: Sequence[Any]) -> None:
+        import datasets
+
+        self._first = np.cumsum([0, *(table.num_rows for table in tables)])
+        self._tables = [table.cast_column("image", datasets.Image(decode=False)) for table in tables]
+        # Of the stored content: a cast gives another one.
+        self._prints = [str(table._fingerprint) for table in tables]
+        self._sizes = np.concatenate([np.empty(0, np.int64), *(_sizes(table) for table in tables)])
+
+    def _at(self, row: int) -> tuple[int, int]:
+        table = int(np.searchsorted(self._first, row, side="right")) - 1
+        return table, row - int(self._first[table])
+
+    def size(self, row: int) -> int:
+        """Bytes of an image file."""
+        return int(self._sizes[row])
+
+    def stamp(self, row: int) -> str:
+        """Fingerprint of its table, and the row."""
+        table, index = self._at(row)
+        return f"{self._prints[table]}|{index}"
+
+    def read(self, row: int) -> bytes:
+        """Bytes of an image file."""
+        table, index = self._at(row)
+        content: bytes | None = (self._tables[table][index]["image"] or {}).get("bytes")
+        return content or b""
+
+
+def open_hub_imagenet(folder: Path, name: str) -> Pack:
+    """The images of ImageNet-1k of the Hub as the files ``imagenet/{train,val}/<wnid>/<name>``.
+
+    ``datasets`` writes the parquet files once more into its own cache, from where single rows can be read.
+
+    Args:
+        folder: Holds ``train-*.parquet`` and ``validation-*.parquet``, or folders with them.
+        name: What the user calls it.
+
+    Raises:
+        InputError: Files are missing or damaged, or columns or names are not those of imagenet-1k.
+    """
+    found = {split: _files(folder, split, name) for split in SPLITS}
+    for of_split in found.values():
+        _require_columns(of_split[0], name)
+    tables = _load(found, name)
+    files: dict[str, int] = {}
+    for path in _paths(tables, name):
+        if path in files:
+            raise InputError(f"expected each image once in {name}, found {path} twice")
+        files[path] = len(files)
+    return Pack(files, tuple(files.values()), TableRows([tables[split] for split in SPLITS]))
+
+
+def _files(folder: Path, split: str, name: str) -> list[str]:
+    """The parquet files of a split; raises InputError where there are none, or not as many as names say."""
+    found = sorted([*folder.glob(f"{split}-*.parquet"), *folder.glob(f"*/{split}-*.parquet")])
+    if not found:
+        raise InputError(
+            f"expected {MANIFEST}, as `data pack` writes it, or {split}-*.parquet, as imagenet-1k has them, "
+            f"in {name}, found neither; a folder of an official layout is given without hf:"
+        )
+    said = {int(number[1]) for path in found if (number := _OF.search(path.name))}
+    if said and said != {len(found)}:
+        raise InputError(
+            f"expected {max(said):,} files {split}-*.parquet in {name}, as their names say, found "
+            f"{len(found):,}; fetch the others"
+        )
+    return [str(path) for path in found]
+
+
+def _require_columns(file: str, name: str) -> None:
+    """Raise InputError unless a file has images and labels, before all of them are written once more."""
+    import datasets
+    import pyarrow as pa
+    from pyarrow.parquet import read_schema
+
+    try:
+        features = datasets.Features.from_arrow_schema(read_schema(file))
+    except (OSError, ValueError, pa.ArrowException) as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"expected a parquet file at {file}, which is damaged ({said}); fetch it again"
+        ) from error
+    if "digest" in features:
+        raise InputError(f"expected {MANIFEST} beside the shards of a pack in {name}, found none; fetch it")
+    if not isinstance(features.get("image"), datasets.Image) or "label" not in features:
+        raise InputError(
+            f"expected the columns image and label in {file}, as imagenet-1k has them, found "
+            f"{', '.join(features)}; other datasets go with --images"
+        )
+
+
+def _load(files: Mapping[str, list[str]], name: str) -> Mapping[str, Any]:
+    """Tables by split; raises InputError."""
+    import datasets
+
+    try:
+        loaded = datasets.load_dataset("parquet", data_files=dict(files))
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        cause = error.__cause__ or error
+        raise InputError(
+            f"cannot load the parquet files of {name}: {' '.join(str(cause).split())[:300]}; fetch them again"
+        ) from error
+    return dict(loaded)
+
+
+def _paths(tables: Mapping[str, Any], name: str) -> Iterator[str]:
+    """Path of each row of both splits in the official layout; raises InputError."""
+    wnids: dict[int, str] = {}
+    for split, folder in SPLITS.items():
+        table = tables[split]
+        where = f"split {split} of {name}"
+        labels = table.data.column("label").to_pylist()
+        for file, label in zip(_names(table), labels, strict=True):
+            found = _NAME.match(PurePosixPath(file or "").name)
+            if found is None or wnids.setdefault(label, found[2]) != found[2]:
+                raise InputError(
+                    f"expected names such as n01440764_10026_n01440764.JPEG, one class a label, in {where}, "
+                    f"found {file!r} of label {label}; other datasets go with --images"
+                )
+            yield f"{FOLDER}/{folder}/{found[2]}/{found[1]}{found[3]}"
+
+
+def _names(table: Any) -> list[str | None]:  # noqa: ANN401  # the library has no types
+    """Name of the file of each row."""
+    from pyarrow import compute
+
+    names: list[str | None] = compute.struct_field(table.data.column("image"), "path").to_pylist()
+    return names
+
+
+def _sizes(table: Any) -> NDArray[np.int64]:  # noqa: ANN401  # the library has no types
+    """Bytes of the file of each row, int64 [rows]; 0 where there is none."""
+    from pyarrow import compute
+
+    stored = compute.struct_field(table.data.column("image"), "bytes")
+    sizes: NDArray[np.int64] = compute.fill_null(compute.binary_length(stored), 0).to_numpy().astype(np.int64)
+    return sizes

@@ -1,0 +1,214 @@
+"""One parquet file of a pack: how it is written, and where in it the bytes of each row are.
+
+A row is a file: path and bytes in one column, as ``datasets`` stores an image, beside size and digest. The
+bytes of a row group are one uncompressed page of plain values, each behind its length in four bytes, so sizes
+alone say where each begins, counted from the end: one file is read without its neighbours.
+"""
+
+import json
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import compute
+from pyarrow.parquet import ParquetFile, ParquetWriter
+
+from zoo.atomic import whole_file
+from zoo.errors import InputError
+
+GROUP_ROWS = 1000
+"""Rows of a row group at most: what other readers hold at once."""
+
+GROUP_BYTES = 32 << 20
+"""Bytes of a row group, but for its last file."""
+
+LARGEST_FILE = 2**31 - 2**26
+"""Bytes of one file at most: a page holds less than 2 GiB."""
+
+PREFIX = struct.Struct("<I")
+"""Length before each value of a page (Apache Parquet, Encodings.md, Plain)."""
+
+_WHOLE_PAGE = 2**31 - 1
+"""Bytes at which a page is full: never, so that a row group has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedFile:
+    """A file to be packed.
+
+    Attributes:
+        path: Relative to the data folder, with ``/`` between names.
+        size: Bytes.
+        label: Class, of images that have one.
+    """
+
+    path: str
+    size: int
+    label: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The rows of a parquet file: paths, sizes, digests (as `file_digest`) and where their bytes begin."""
+
+    file: Path
+    paths: list[str]
+    sizes: NDArray[np.int64]
+    digests: NDArray[np.bytes_]
+    starts: NDArray[np.int64]
+
+
+def content_digest(content: bytes) -> str:
+    """Digest of a file's bytes, 32 hexadecimal digits of BLAKE2b."""
+    return blake2b(content, digest_size=16).hexdigest()
+
+
+def write_shard(file: Path, data: Path, rows: Sequence[PackedFile], classes: Sequence[str] = ()) -> None:
+    """Write files as rows; equal files in the same order give equal bytes by one version of pyarrow.
+
+    Args:
+        file: The parquet file, which is there whole or not at all.
+        data: Folder that the paths of the files are relative to.
+        rows: The files.
+        classes: Names of classes, in the order of labels; then all files are images.
+
+    Raises:
+        InputError: A file is gone, or is not as long as it was.
+    """
+    schema = _schema(classes)
+    column = schema.names[0]
+    with whole_file(file) as draft:
+        with ParquetWriter(
+            draft,
+            schema,
+            compression=dict.fromkeys((*schema.names[1:], f"{column}.path"), "ZSTD")
+            | {f"{column}.bytes": "NONE"},
+            use_dictionary=False,
+            write_statistics=False,
+            data_page_size=_WHOLE_PAGE,
+        ) as writer:
+            for group in _groups(rows):
+                writer.write_table(_table(data, group, schema), row_group_size=len(group))
+        _require_lengths(read_shard(draft))
+
+
+def _schema(classes: Sequence[str]) -> Any:  # noqa: ANN401  # pyarrow has no types of its own
+    """Columns of a shard, as ``datasets`` reads them."""
+    column = "image" if classes else "file"
+    stored = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    fields = [(column, stored), ("size", pa.int64()), ("digest", pa.string())]
+    features: dict[str, Any] = {
+        column: {"_type": "Image"}
+        if classes
+        else {
+            name: {"dtype": kind, "_type": "Value"}
+            for name, kind in (("bytes", "binary"), ("path", "string"))
+        },
+        "size": {"dtype": "int64", "_type": "Value"},
+        "digest": {"dtype": "string", "_type": "Value"},
+    }
+    if classes:
+        fields.insert(1, ("label", pa.int64()))
+        features["label"] = {"names": list(classes), "_type": "ClassLabel"}
+    said = {"info": {"features": {name: features[name] for name, _ in fields}}}
+    return pa.schema(fields, metadata={"huggingface": json.dumps(said)})
+
+
+def _groups(rows: Sequence[PackedFile]) -> Iterator[list[PackedFile]]:
+    """Rows of one row group after the other."""
+    group: list[PackedFile] = []
+    held = 0
+    for row in rows:
+        group.append(row)
+        held += row.size
+        if len(group) == GROUP_ROWS or held >= GROUP_BYTES:
+            yield group
+            group, held = [], 0
+    if group:
+        yield group
+
+
+def _table(data: Path, rows: Sequence[PackedFile], schema: Any) -> Any:  # noqa: ANN401  # of pyarrow
+    contents = [_content(data, row) for row in rows]
+    files = [{"bytes": content, "path": row.path} for content, row in zip(contents, rows, strict=True)]
+    columns = {
+        schema.names[0]: pa.array(files, schema.field(0).type),
+        "label": [row.label for row in rows],
+        "size": [row.size for row in rows],
+        "digest": [content_digest(content) for content in contents],
+    }
+    return pa.table({name: columns[name] for name in schema.names}, schema=schema)
+
+
+def _content(data: Path, row: PackedFile) -> bytes:
+    try:
+        content = (data / row.path).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {data / row.path}: {error.strerror}") from error
+    if len(content) != row.size:
+        raise InputError(f"{data / row.path} changed from {row.size:,} to {len(content):,} bytes; pack again")
+    return content
+
+
+def read_shard(file: Path) -> Shard:
+    """The rows of a parquet file without their bytes.
+
+    Raises:
+        InputError: It is truncated or damaged, or another program wrote it.
+    """
+    try:
+        with ParquetFile(file) as stored:
+            column = stored.schema_arrow.names[0]
+            found = stored.read(columns=[f"{column}.path", "size", "digest"])
+            if any(found[name].null_count for name in ("size", "digest")):
+                raise ValueError("a row has no size or no digest")
+            sizes = found["size"].to_numpy().astype(np.int64)
+            starts = _starts(stored.metadata, f"{column}.bytes", sizes)
+            paths = [str(path) for path in compute.struct_field(found[column], "path").to_pylist()]
+            digests = np.array(found["digest"].to_pylist(), dtype="S32")
+            _require_inside(sizes, starts, file.stat().st_size)
+    except (OSError, ValueError, KeyError, TypeError, LookupError, pa.ArrowException) as error:
+        said = " ".join(str(error).split())
+        raise InputError(
+            f"expected a shard of a pack at {file}, which is damaged ({said[:200]}); fetch it again"
+        ) from error
+    return Shard(file, paths, sizes, digests, starts)
+
+
+def _require_inside(sizes: NDArray[np.int64], starts: NDArray[np.int64], length: int) -> None:
+    """Raise ValueError unless all bytes are in a file of that length: who reads them trusts these numbers."""
+    if np.any(sizes < 0) or np.any(starts < PREFIX.size) or np.any(starts > length - sizes):
+        raise ValueError("its rows do not fit into it")
+
+
+def _starts(metadata: Any, column: str, sizes: NDArray[np.int64]) -> NDArray[np.int64]:  # noqa: ANN401  # pyarrow
+    """Where the bytes of each row begin in the file."""
+    starts, row = [], 0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        chunks = (group.column(index) for index in range(group.num_columns))
+        chunk = next((chunk for chunk in chunks if chunk.path_in_schema == column), None)
+        if chunk is None or chunk.compression != "UNCOMPRESSED" or chunk.has_dictionary_page:
+            raise ValueError("its bytes are not stored as `data pack` stores them")
+        held = sizes[row : row + group.num_rows]
+        # Of each row: its length, its bytes, and all rows behind it.
+        behind = np.cumsum((held + PREFIX.size)[::-1])[::-1]
+        starts.append(chunk.data_page_offset + chunk.total_compressed_size - behind + PREFIX.size)
+        row += group.num_rows
+    return np.concatenate([np.empty(0, np.int64), *starts])
+
+
+def _require_lengths(shard: Shard) -> None:
+    """Raise InputError unless every value's length stands before it: pyarrow wrote what is read here."""
+    with shard.file.open("rb") as file:
+        for size, start in zip(shard.sizes.tolist(), shard.starts.tolist(), strict=True):
+            found = os.pread(file.fileno(), PREFIX.size, start - PREFIX.size)
+            if found != PREFIX.pack(size):
+                raise InputError("this version of pyarrow writes parquet in another way; use another one")

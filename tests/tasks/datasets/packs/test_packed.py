@@ -1,0 +1,314 @@
+"""Packs give what folders give, and say in one sentence what is wrong with them."""
+
+import json
+import pickle
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.datasets import storage
+from tasks.datasets.ade20k import read_ade20k
+from tasks.datasets.base import FileSample, Sample, UnreadableImageError
+from tasks.datasets.catalogue import DATASETS, State, inspect
+from tasks.datasets.coco import read_coco
+from tasks.datasets.davis import read_davis
+from tasks.datasets.davis_masks import read_mask
+from tasks.datasets.imagenet import read_imagenet
+from tasks.datasets.packs.manifest import MANIFEST
+from tasks.datasets.packs.opening import check_bytes, open_pack
+from tasks.datasets.packs.pack import Pack
+from tasks.datasets.packs.shards import read_shard
+from tasks.datasets.partimagenet import read_partimagenet
+from tasks.datasets.revisitop import ROXFORD5K, read_revisited
+from tasks.datasets.spair import read_spair
+from tasks.datasets.storage import data_root
+from tasks.datasets.voc import VOC_2012_AUG, read_voc
+from tests.tasks.datasets.packs.conftest import NAMES, Packed, pack
+from zoo.errors import InputError, MissingDataError
+
+
+def _pixels(samples: tuple[Any, ...]) -> list[tuple[str, object, bytes]]:
+    return [(sample.key, sample.box, sample.open().tobytes()) for sample in samples]
+
+
+def _said(data: Path) -> dict[str, object]:
+    """All that readers say of a data folder: keys, pixels, masks, boxes, labels, coverage."""
+    images, oxford = read_imagenet(data), read_revisited(data, ROXFORD5K)
+    spair, coco, parts = read_spair(data), read_coco(data), read_partimagenet(data)
+    scenes, regions = (read_voc(data), read_ade20k(data)), (coco, parts)
+    return {
+        "train": (_pixels(images.train.samples), images.train.labels.tolist(), images.train.classes),
+        "val": (_pixels(images.val.samples), images.val.labels.tolist()),
+        "database": (
+            _pixels(oxford.database),
+            _pixels(oxford.queries),
+            [one.tolist() for one in oxford.easy],
+        ),
+        "videos": [
+            (
+                video.name,
+                video.size,
+                _pixels(video.frames),
+                [read_mask(mask).tobytes() for mask in video.masks],
+            )
+            for video in read_davis(data).videos
+        ],
+        "pairs": (
+            _pixels(spair.samples),
+            [(pair.key, pair.target_points.tolist(), pair.facts) for pair in spair.pairs],
+        ),
+        "scenes": [
+            (scene.size, _pixels((scene.sample,)), read_mask(scene.mask).tobytes())
+            for one in scenes
+            for scene in (*one.train, *one.val)
+        ],
+        "regions": [
+            (
+                _pixels((image.sample,)),
+                [(each.key, each.label, each.mask().tobytes()) for each in image.regions],
+            )
+            for one in regions
+            for image in one.images
+        ],
+        "coverage": [str(one.coverage) for one in (images, oxford, spair, coco, parts, *scenes)],
+    }
+
+
+def test_readers_give_the_same_from_a_pack_as_from_a_folder(packed: Packed) -> None:
+    found, expected = _said(data_root(packed.name)), _said(packed.data)
+    for what, said in expected.items():
+        assert found[what] == said, what
+    facts = {pair.category: pair.facts for pair in read_spair(data_root(packed.name)).pairs}
+    cat, dog = facts["cat"], facts["dog"]
+    assert cat is not None
+    assert dog is not None
+    assert (cat.mistakable is None, dog.mistakable is None) == (False, True)
+
+
+def test_check_says_the_same_of_both(packed: Packed) -> None:
+    root = data_root(packed.name)
+    for entry in DATASETS:
+        found, expected = inspect(root, entry), inspect(packed.data, entry)
+        assert (found.state, found.coverage) == (expected.state, expected.coverage)
+        assert (found.state is State.MISSING) == (entry.name not in NAMES)
+
+
+def test_a_sample_alone_is_found_again_in_a_process_that_has_opened_nothing(
+    packed: Packed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample: Sample = read_imagenet(data_root(packed.name)).val.samples[0]
+    sent = pickle.dumps(sample)
+    monkeypatch.setattr(storage, "_packs", {})
+    again = pickle.loads(sent)
+    assert len(sent) < 400
+    assert again.open().tobytes() == sample.open().tobytes()
+    assert again.signature() == sample.signature()
+
+
+def test_threads_read_any_rows_at_once(packed: Packed) -> None:
+    root = data_root(packed.name)
+    files = [path.relative_to(packed.data) for path in packed.data.rglob("*") if path.is_file()]
+    there = [path for path in files if storage.is_file(root / path)] * 3
+    order = np.random.default_rng(0).permutation(len(there))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda index: storage.read_bytes(root / there[index]), order))
+    assert len(there) > 150
+    assert found == [(packed.data / there[index]).read_bytes() for index in order]
+    assert not storage.is_file(root / "VOCdevkit/VOC2012/JPEGImages/unlisted.jpg")
+
+
+def test_a_signature_is_that_of_the_bytes(packed: Packed, own: Packed, tmp_path: Path) -> None:
+    first, second = (read_imagenet(data_root(one.name)).val.samples[0] for one in (packed, own))
+    assert first.signature() == second.signature()
+    assert first.signature() != read_imagenet(packed.data).val.samples[0].signature()  # with the file's time
+
+
+def _shard(packed: Packed, number: int = 0) -> Path:
+    return sorted((packed.pack / "imagenet").glob("train-*"))[number]
+
+
+def _edit_manifest(packed: Packed, **fields: Any) -> None:
+    content = json.loads((packed.pack / MANIFEST).read_text())
+    content["datasets"]["imagenet"] |= fields
+    (packed.pack / MANIFEST).write_text(json.dumps(content))
+
+
+def test_a_missing_shard(own: Packed) -> None:
+    _shard(own).unlink()
+    with pytest.raises(InputError, match=r"expected the shard imagenet/train-00000-of-\d+.parquet in"):
+        data_root(own.name)
+
+
+def test_a_truncated_shard(own: Packed) -> None:
+    content = _shard(own).read_bytes()
+    _shard(own).write_bytes(content[:-100])
+    with pytest.raises(
+        InputError, match=rf"expected {len(content):,} bytes in .*, found {len(content) - 100:,}; fetch"
+    ):
+        data_root(own.name)
+
+
+def test_a_shard_without_its_end(own: Packed) -> None:
+    content = _shard(own).read_bytes()
+    _shard(own).write_bytes(content[:-100] + bytes(100))
+    with pytest.raises(
+        InputError, match=r"expected a shard of a pack at .*, which is damaged \(.*\); fetch it again"
+    ):
+        data_root(own.name)
+
+
+def test_a_wrong_count(own: Packed) -> None:
+    _edit_manifest(own, files=7)
+    with pytest.raises(InputError, match=r"expected 7 files of imagenet in .*, found 18; fetch it again"):
+        data_root(own.name)
+
+
+def test_a_wrong_digest_of_the_files(own: Packed) -> None:
+    _edit_manifest(own, digest="0" * 32)
+    with pytest.raises(
+        InputError, match=rf"have the digest {'0' * 32}, found .*; layerboard.json and the shards are"
+    ):
+        data_root(own.name)
+
+
+def test_bytes_that_changed_are_found_where_they_are_read_and_by_a_check_of_all(own: Packed) -> None:
+    root = data_root(own.name)
+    sample = read_imagenet(root).train.samples[0]
+    assert isinstance(sample, FileSample)
+    content = bytearray(_shard(own).read_bytes())
+    content[content.index((own.data / "imagenet" / sample.key).read_bytes()) + 50] ^= 1
+    _shard(own).write_bytes(bytes(content))
+    for readers in (root, data_root(own.name)):
+        with pytest.raises(
+            UnreadableImageError, match=r"digest [0-9a-f]{32} at byte \d+ of .*parquet, found others"
+        ):
+            read_imagenet(readers).train.samples[0].open()
+    assert read_imagenet(root).train.samples[-1].open().size == (40, 32)
+    with pytest.raises(InputError, match=r"train-.* to have the SHA-256 .*, found .*; fetch it again"):
+        check_bytes(str(own.name))
+
+
+def test_a_whole_pack_has_its_digests(packed: Packed) -> None:
+    shards = sum(1 for _ in packed.pack.rglob("*.parquet"))
+    assert check_bytes(str(packed.name)) == f"{shards} shards have their SHA-256"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "which is malformed"),
+        ('{"datasets": {}}', "which is malformed"),
+        ('{"format": 2, "datasets": {}}', "expected a pack of format 1 in .*, found 2"),
+        ('{"format": 1, "datasets": {"a": {"shards": [{}]}}}', "which is malformed"),
+        (
+            '{"format": 1, "datasets": {"a": {"shards": '
+            '[{"name": "../b", "rows": 1, "bytes": 1, "sha256": ""}]}}}',
+            "is outside of it",
+        ),
+    ],
+)
+def test_a_malformed_manifest(own: Packed, content: str, said: str) -> None:
+    (own.pack / MANIFEST).write_text(content)
+    with pytest.raises(InputError, match=said):
+        data_root(own.name)
+
+
+def test_a_pack_without_its_manifest(own: Packed) -> None:
+    (own.pack / MANIFEST).unlink()
+    with pytest.raises(InputError, match=r"expected layerboard.json beside the shards of a pack"):
+        data_root(own.name)
+
+
+def test_names_that_are_no_pack(packed: Packed, tmp_path: Path) -> None:
+    with pytest.raises(
+        MissingDataError, match=rf"expected a folder of parquet files at {tmp_path}/none, which does"
+    ):
+        data_root(Path(f"hf:{tmp_path}/none"))
+    for name in ("hf:a/b?label=c", f"hf:{tmp_path}!/b"):
+        with pytest.raises(
+            InputError, match=re.escape(f"--data takes hf:ID, hf:ID@REVISION or hf:FOLDER, found '{name}'")
+        ):
+            data_root(Path(name))
+    with pytest.raises(InputError, match=r"an official layout is given without hf:"):
+        data_root(Path(f"hf:{packed.data}"))
+
+
+def test_a_dataset_of_the_hub_is_read_from_what_was_fetched(
+    packed: Packed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched, commit = tmp_path / "datasets--me--pack", "0123456789abcdef0123456789abcdef01234567"
+    (fetched / "snapshots").mkdir(parents=True)
+    (fetched / "snapshots" / commit).symlink_to(packed.pack)
+    (fetched / "refs").mkdir()
+    (fetched / "refs" / "main").write_text(commit)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    root = data_root(Path("hf:me/pack"))
+    assert str(root) == f"hf:me/pack@{commit}!"
+    assert _pixels(read_davis(root).videos[0].frames) == _pixels(read_davis(packed.data).videos[0].frames)
+    with pytest.raises(
+        MissingDataError, match=r"cannot fetch dataset hf:me/other: .*; check the id and the network"
+    ):
+        data_root(Path("hf:me/other"))
+
+
+def test_two_datasets_may_hold_one_file_but_not_two_of_one_name(packed: Packed, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(packed.data / "VOCdevkit", data / "VOCdevkit")
+    voc = data / "VOCdevkit" / "VOC2012"
+    (voc / "ImageSets/Segmentation/trainaug.txt").write_text(
+        (voc / "ImageSets/Segmentation/train.txt").read_text()
+    )
+    (voc / "SegmentationClassAug").symlink_to(voc / "SegmentationClass")
+    target = pack(data, tmp_path / "pack", "voc-2012-val")
+    list_of_val = voc / "ImageSets/Segmentation/val.txt"
+    before = list_of_val.read_text()
+    list_of_val.write_text(before + "\n")
+    with pytest.raises(
+        InputError, match=r"expected one file VOCdevkit/.*/val.txt in .*, found two that differ"
+    ):
+        pack(data, target, "voc-2012-aug-val")
+    assert open_pack(f"hf:{target}").row("VOCdevkit/VOC2012/SegmentationClassAug") is None
+    list_of_val.write_text(before)
+    for shard in (target / "voc-2012-aug-val").iterdir():
+        shard.unlink()
+    pack(data, target, "voc-2012-aug-val")
+    assert inspect(data_root(Path(f"hf:{target}")), VOC_2012_AUG).state is State.PARTIAL
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ([1, 2**60], "its rows do not fit into it"),
+        ([-1, 1], "do not fit"),
+        ([None, 1], "no size or no digest"),
+    ],
+)
+def test_a_forged_shard_is_refused_before_its_numbers_are_used(
+    tmp_path: Path, sizes: list[int | None], said: str
+) -> None:
+    stored = [{"bytes": b"a", "path": "a"}, {"bytes": b"b", "path": "b"}]
+    table = pa.table({"file": stored, "size": pa.array(sizes, pa.int64()), "digest": ["0" * 32] * 2})
+    pq.write_table(table, tmp_path / "s.parquet", compression="NONE", use_dictionary=False)
+    with pytest.raises(InputError, match=f"expected a shard of a pack at .*{said}"):
+        read_shard(tmp_path / "s.parquet")
+    pq.write_table(table, tmp_path / "s.parquet", compression="ZSTD")
+    with pytest.raises(InputError, match=r"are not stored as `data pack` stores them|no size or no digest"):
+        read_shard(tmp_path / "s.parquet")
+
+
+def test_folders_of_any_depth() -> None:
+    deep = "/".join(["d"] * 5000)
+    found = Pack([f"{deep}/a", "d/b", "c"], (0, 1, 2), None)  # type: ignore[arg-type]
+    assert (found.row(f"{deep}/a"), found.row("d/b"), found.row("c"), found.row("d")) == (0, 1, 2, None)
+    above, root = found.folder("d"), found.folder("")
+    assert above is not None
+    assert root is not None
+    assert (above.folders, above.files, root.folders, root.files) == ({"d"}, {"b": 1}, {"d"}, {"c": 2})
