@@ -27,6 +27,7 @@ from tasks.propagation import PropagationRule
 from tasks.retrieval import RetrievalRule
 from tasks.segmentation import SegmentationRule
 from tasks.sources import Batches
+from tasks.transformed import TransformRule
 from zoo.errors import unknown
 from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, Stretch, ThumbnailCrop, Tiles, View, WholeFrame
 
@@ -61,6 +62,7 @@ class EvaluationProtocol:
         residual_cka: Numbers of CKA of skips, branches and outputs.
         locality: Numbers of the comparison of heads with ConvNets.
         label_free: Numbers of the criteria that need no labels.
+        transforms: Numbers of what is done to features before they are scored, where that is asked for.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
         parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
@@ -91,6 +93,7 @@ class EvaluationProtocol:
     residual_cka: CkaRule
     locality: LocalityRule
     label_free: LabelFreeRule
+    transforms: TransformRule
     objects_left_out: int
     parts_as_objects: bool
     parts_by_partition: bool
@@ -106,6 +109,7 @@ _SEGMENTATION = SegmentationRule(
     view=Stretch(side=448), vote=Vote(k=30, other=1, temperature=0.02), least=0.5, seed=0
 )
 _COST = CostRule(warm_up=2, rounds=5, single_seconds=0.2, most_rounds=50, gain=1.03, images=250, seconds=20.0)
+_TRANSFORMS = TransformRule(shrinkage=0.1)
 _FEW_SHOT = FewShotRule(
     shots=(10, 1, 5, 25),
     seeds=(0, 1, 2),
@@ -170,6 +174,7 @@ STANDARD = EvaluationProtocol(
     residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=False),
     locality=LocalityRule(block=1, blocks=5),
     label_free=LabelFreeRule(neighbours=10),
+    transforms=_TRANSFORMS,
     objects_left_out=0,
     parts_as_objects=False,
     parts_by_partition=False,
@@ -222,6 +227,7 @@ PAPER = EvaluationProtocol(
     residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
     locality=LocalityRule(block=1, blocks=5),
     label_free=LabelFreeRule(neighbours=10),
+    transforms=_TRANSFORMS,
     objects_left_out=1,
     parts_as_objects=True,
     parts_by_partition=True,

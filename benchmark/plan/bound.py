@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from benchmark.plan.identity import ground_truth, identity, short_digest
-from leaderboards.records.files import task_key
+from leaderboards.records.files import task_key, transformed_name
 from tasks.analyses.base import GradientProblem, VectorsAnalysis, WeightsProblem
 from tasks.analyses.cost import CostProblem
 from tasks.base import (
@@ -34,6 +34,7 @@ class Subject:
         dataset: Name of the dataset.
         split: What was read of it.
         coverage: How complete it is.
+        transform: What is done to features before they are scored (`tasks.transforms`); "" for nothing.
     """
 
     entry: TaskEntry
@@ -41,11 +42,12 @@ class Subject:
     dataset: str
     split: str
     coverage: Coverage
+    transform: str = ""
 
     @property
     def key(self) -> str:
         """Name of the files that hold this task's results on this data."""
-        return task_key(self.entry.name, self.dataset, self.protocol)
+        return task_key(self.entry.name, self.dataset, self.protocol, self.transform)
 
 
 @dataclass
@@ -111,6 +113,11 @@ class BoundTask(ABC):
         return self.subject.key
 
     @property
+    def listener(self) -> str:
+        """Name of what listens to passes for it: that of the task, and of the transform where there is one."""
+        return transformed_name(self.subject.entry.name, self.subject.transform)
+
+    @property
     @abstractmethod
     def fingerprint(self) -> str:
         """Digest of everything but the features that decides its numbers."""
@@ -155,8 +162,9 @@ class BoundTask(ABC):
         """Put it where tasks of its kind are."""
 
     def concerns(self, spec: BackboneSpec) -> bool:
-        """Whether it has something to do with a backbone: analyses describe no random floor."""
-        return not (self.subject.entry.analysis and spec.is_floor)
+        """Whether it has something to do with a backbone: analyses and transforms leave a random floor out."""
+        described = self.subject.entry.analysis or self.subject.transform
+        return not (described and spec.is_floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,10 +282,15 @@ class RememberingTask(MeasuredTask):
 
 @dataclass(frozen=True, eq=False)
 class AnalysisTask(FedTask):
-    """An analysis, which says what it finds in all layers together."""
+    """An analysis, which says what it finds in all layers together.
+
+    Attributes:
+        transforms: Whether what it says of transformed tokens is worth having, too.
+    """
 
     problem: AnalysisProblem[Any]
     pooling: str = "patch"
+    transforms: bool = False
 
     def join(self, tasks: BoundTasks) -> None:
         """Put it where tasks of its kind are."""

@@ -18,6 +18,7 @@ from tasks.datasets.base import (
     UnreadableImageError,
     Videos,
 )
+from tasks.transformed import TransformedProblem
 
 DIGITS = 8
 """Hexadecimal digits of a short digest: of a thousand datasets two agree once in ten thousand times."""
@@ -50,11 +51,13 @@ class Task(Protocol):
 
 def ground_truth(task: Task) -> object:
     """What tells a task's ground truth from another: of videos the mask files, else what the task says."""
-    data = getattr(getattr(task, "problem", None), "data", None)
+    problem = getattr(task, "problem", None)
+    data = getattr(problem, "data", None)
     if isinstance(data, Videos):
         masks = (path for video in data.videos for path in video.masks)
         return digest([(path.name, path.stat().st_size) for path in masks])
-    return task.fingerprint
+    # a transform changes what is scored, not what is true
+    return problem.plain.fingerprint if isinstance(problem, TransformedProblem) else task.fingerprint
 
 
 def own_name(data: Classification | Unlabelled) -> str:

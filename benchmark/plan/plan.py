@@ -7,6 +7,7 @@ from functools import lru_cache
 from benchmark.plan.bound import BoundTask, BoundTasks
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
+from benchmark.plan.transforms import add_transformed
 from tasks.base import Source
 from tasks.registry import WITHOUT_LABELS, find_tasks
 from tasks.sources import ANY_SIZE
@@ -45,11 +46,13 @@ class PlanRecipe:
         backbones: The backbones.
         tasks: Names of the tasks that were asked for; those run by default if empty.
         location: Where their data is.
+        transforms: What is done to features, beside nothing, each time the tasks are run.
     """
 
     backbones: tuple[BackboneSpec, ...]
     tasks: tuple[str, ...]
     location: DataLocation
+    transforms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,7 @@ def make_plan(recipe: PlanRecipe) -> Plan:
     if not recipe.tasks:
         asked = tuple(dict.fromkeys((*asked, *WITHOUT_LABELS)))
     tasks = bind_tasks(recipe.location, asked, names=recipe.tasks)
+    add_transformed(tasks, recipe.transforms, recipe.location.protocol.transforms)
     return Plan(recipe, tasks, fewest_passes(tasks.every))
 
 
