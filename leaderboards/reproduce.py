@@ -169,6 +169,7 @@ def _compare(one: Published, run: pd.DataFrame | None) -> Reproduced:
         return _row(one, "not comparable", one.not_comparable)
     if run is None:
         return _row(one, "not run", "there are no records of it")
+    run = run[run["transform"] == ""]
     sized = run[run["input_size"] == one.input_size]
     if sized.empty:
         sizes = ", ".join(f"{size} px" for size in sorted(set(run["input_size"].tolist())))

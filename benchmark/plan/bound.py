@@ -114,7 +114,7 @@ class BoundTask(ABC):
 
     @property
     def listener(self) -> str:
-        """Name of what listens to passes for it: that of the task, and of the transform where there is one."""
+        """Name of what listens to passes for it: that of the task, with the transform where there is one."""
         return transformed_name(self.subject.entry.name, self.subject.transform)
 
     @property
@@ -162,7 +162,7 @@ class BoundTask(ABC):
         """Put it where tasks of its kind are."""
 
     def concerns(self, spec: BackboneSpec) -> bool:
-        """Whether it has something to do with a backbone: analyses and transforms leave a random floor out."""
+        """Whether it has something to do with a backbone; analyses and transforms leave a floor out."""
         described = self.subject.entry.analysis or self.subject.transform
         return not (described and spec.is_floor)
 

@@ -132,8 +132,8 @@ class Request:
     )
     transform: Option[Texts, tuple[str, ...]] = Option(
         (),
-        "What to do to features before they are scored, beside nothing, one or several: debias:K (tokens without "
-        "K directions of the position), whiten, zscore (vectors).",
+        "What to do to features before they are scored, beside nothing, one or several: debias:K (tokens "
+        "without K directions of the position), whiten, zscore (vectors).",
         parsers.transforms,
         several=True,
         shown="nothing",

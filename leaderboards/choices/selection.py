@@ -165,7 +165,7 @@ def _distinct(records: pd.DataFrame, columns: list[str]) -> list[tuple[Any, ...]
 
 
 def score_rows(records: pd.DataFrame) -> pd.DataFrame:
-    """The records that are scores of one layer as it is: no comparisons, analyses, single heads, transforms."""
+    """The scores of one layer as it is: no comparisons, no analyses, no single heads, no transforms."""
     if is_kept(records):
         return records
     scores = (records["other"] == "") & (records["task"] != COMPARISON_TASK)
