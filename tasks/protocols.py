@@ -13,6 +13,7 @@ from tasks.analyses.inspect import InspectRule
 from tasks.analyses.label_free import LabelFreeRule
 from tasks.analyses.localisation import LocalisationRule
 from tasks.analyses.locality import LocalityRule
+from tasks.analyses.position_audit import PositionRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyRule
 from tasks.cka import CkaRule
@@ -62,6 +63,7 @@ class EvaluationProtocol:
         residual_cka: Numbers of CKA of skips, branches and outputs.
         locality: Numbers of the comparison of heads with ConvNets.
         label_free: Numbers of the criteria that need no labels.
+        position: Numbers of the position audit.
         transforms: Numbers of what is done to features before they are scored, where that is asked for.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
@@ -93,6 +95,7 @@ class EvaluationProtocol:
     residual_cka: CkaRule
     locality: LocalityRule
     label_free: LabelFreeRule
+    position: PositionRule
     transforms: TransformRule
     objects_left_out: int
     parts_as_objects: bool
@@ -109,6 +112,7 @@ _SEGMENTATION = SegmentationRule(
     view=Stretch(side=448), vote=Vote(k=30, other=1, temperature=0.02), least=0.5, seed=0
 )
 _COST = CostRule(warm_up=2, rounds=5, single_seconds=0.2, most_rounds=50, gain=1.03, images=250, seconds=20.0)
+_POSITION = PositionRule(images=64, penalties=tuple(10.0**power for power in range(-3, 4)))
 _TRANSFORMS = TransformRule(shrinkage=0.1)
 _FEW_SHOT = FewShotRule(
     shots=(10, 1, 5, 25),
@@ -174,6 +178,7 @@ STANDARD = EvaluationProtocol(
     residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=False),
     locality=LocalityRule(block=1, blocks=5),
     label_free=LabelFreeRule(neighbours=10),
+    position=_POSITION,
     transforms=_TRANSFORMS,
     objects_left_out=0,
     parts_as_objects=False,
@@ -227,6 +232,7 @@ PAPER = EvaluationProtocol(
     residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
     locality=LocalityRule(block=1, blocks=5),
     label_free=LabelFreeRule(neighbours=10),
+    position=_POSITION,
     transforms=_TRANSFORMS,
     objects_left_out=1,
     parts_as_objects=True,

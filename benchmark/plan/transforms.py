@@ -71,7 +71,7 @@ def transformed(task: BoundTask, transform: Transform, rule: TransformRule) -> B
     if isinstance(task, MeasuredTask):
         return replace(task, subject=subject, examples=None)
     assert isinstance(task, AnalysisTask)
-    return replace(task, subject=subject, pooling=f"{task.pooling}, {transform}")
+    return replace(task, subject=subject)
 
 
 def _takes_grids(task: FedTask) -> bool:

@@ -48,6 +48,7 @@ MEASURED = (
     "attention-shares",
     "saliency",
     "localisation",
+    "position-audit",
     "residuals",
     "residual-cka",
     "locality",
