@@ -45,7 +45,7 @@ ColumnTies = Mapping[tuple[str, str, str, str], Ties]
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class KnownTies:
     """Ties that were found, and the items in which they were.
 
     Attributes:
@@ -57,7 +57,7 @@ class Tested:
     ties: ColumnTies
 
 
-Compared = Path | ColumnTies | Tested | None
+Compared = Path | ColumnTies | KnownTies | None
 """By what backbones are compared: the folder of a run's items, what `column_ties` found in it, both, or
 nothing."""
 
@@ -66,14 +66,14 @@ def known_ties(records: pd.DataFrame, compared: Compared) -> ColumnTies:
     """The ties of each column, which are looked for only where they are not known; none without items."""
     if compared is None:
         return {}
-    if isinstance(compared, Tested):
+    if isinstance(compared, KnownTies):
         return compared.ties
     return column_ties(records, compared) if isinstance(compared, Path) else compared
 
 
 def known_folder(compared: Compared) -> Path | None:
     """The folder of the items by which backbones are compared; None where it is not said."""
-    if isinstance(compared, Tested):
+    if isinstance(compared, KnownTies):
         return compared.items
     return compared if isinstance(compared, Path) else None
 

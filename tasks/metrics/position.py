@@ -63,7 +63,8 @@ def _read_off(learned: Tensor, asked: Tensor, truth: Tensor, penalties: Tensor) 
     tried = _weights(first, penalties)
     rest = centred[1::2].double().flatten(0, 1)
     errors = (rest @ tried - around.repeat(len(centred[1::2]), 1)).square().mean(dim=(1, 2))
-    weights = _weights((first[0] + second[0], first[1] + second[1]), penalties[errors.argmin()][None])
+    best = penalties[errors.argmin(dim=0, keepdim=True)]  # an index without an axis is asked of the device
+    weights = _weights((first[0] + second[0], first[1] + second[1]), best)
     return (asked - mean).double() @ weights[0] + truth.mean(0)
 
 
@@ -80,7 +81,8 @@ def _weights(moments: tuple[Tensor, Tensor], penalties: Tensor) -> Tensor:
     added = penalties * products.diagonal().mean() + torch.finfo(torch.float64).tiny
     identity = torch.eye(len(products), dtype=torch.float64, device=products.device)
     # not `solve`, which asks the device whether all went well
-    return torch.linalg.solve_ex(products + added[:, None, None] * identity, targets).result
+    every = targets.expand(len(penalties), *targets.shape)
+    return torch.linalg.solve_ex(products + added[:, None, None] * identity, every).result
 
 
 @dataclass(frozen=True, slots=True)
