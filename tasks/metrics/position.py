@@ -82,7 +82,8 @@ def _weights(moments: tuple[Tensor, Tensor], penalties: Tensor) -> Tensor:
     identity = torch.eye(len(products), dtype=torch.float64, device=products.device)
     # not `solve`, which asks the device whether all went well
     every = targets.expand(len(penalties), *targets.shape)
-    return torch.linalg.solve_ex(products + added[:, None, None] * identity, every).result
+    weights: Tensor = torch.linalg.solve_ex(products + added[:, None, None] * identity, every).result
+    return weights
 
 
 @dataclass(frozen=True, slots=True)
