@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmark.jobs.job import VECTORS, Setup
 from benchmark.plan.bound import BoundTask
 from benchmark.plan.plan import Pass, SourceKey, key_of, view_for
-from leaderboards.records.files import safe_name
+from leaderboards.records.files import safe_name, transformed_name
 from tasks.base import Source, digest
 from tasks.examples.draw import VERSION as EXAMPLES
 from zoo.spec import Layer
@@ -110,7 +110,8 @@ def vectors_folder(setup: Setup, one: Pass, images: Signatures) -> Path:
 def measured_folder(setup: Setup, one: Pass, task: BoundTask, images: Signatures) -> Path:
     """Folder of what the groups of a task leave behind in a pass."""
     fingerprint = measured_print(setup, task, one, images)
-    return _folder(setup, one, task.listener, fingerprint)
+    name = transformed_name(task.subject.entry.name, task.subject.transform)
+    return _folder(setup, one, name, fingerprint)
 
 
 def _folder(setup: Setup, one: Pass, listener: str, fingerprint: str) -> Path:

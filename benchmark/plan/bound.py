@@ -1,7 +1,7 @@
 """Tasks joined with data: the eight kinds of them, and where each belongs in a run."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from tasks.base import (
 from tasks.comparing import ComparisonProblem
 from tasks.datasets.base import Coverage
 from tasks.examples.draw import Pictured
+from tasks.protocols import STANDARD
 from tasks.registry import TaskEntry
 from zoo.spec import BackboneSpec
 
@@ -81,6 +82,12 @@ class BoundTasks:
     broken: list[Unbound] = field(default_factory=list)
     understood: list[str] = field(default_factory=list)
 
+    def take(self, other: "BoundTasks") -> None:
+        """Add others, behind these; what is said twice of data is kept once."""
+        for one in fields(self):
+            own = getattr(self, one.name)
+            own.extend(each for each in getattr(other, one.name) if each not in own)
+
     @property
     def scored(self) -> "list[BoundTask]":
         """Tasks that give scores of one backbone, in the order of the registry as far as they are in it."""
@@ -114,8 +121,10 @@ class BoundTask(ABC):
 
     @property
     def listener(self) -> str:
-        """Name of what listens to passes for it: that of the task, with the transform where there is one."""
-        return transformed_name(self.subject.entry.name, self.subject.transform)
+        """Name of what listens to passes for it: no other task of the same view, or of a transform, has it."""
+        name, protocol = self.subject.entry.name, self.subject.protocol
+        named = name if protocol == STANDARD.name else f"{name} ({protocol})"
+        return transformed_name(named, self.subject.transform)
 
     @property
     @abstractmethod

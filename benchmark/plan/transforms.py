@@ -1,6 +1,6 @@
 """Tasks once more, on features that were transformed first; what makes no sense is refused in a sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from benchmark.plan.bound import (
@@ -22,13 +22,13 @@ VECTORS_ALONE = "is fitted on vectors of many images before the first is scored,
 AS_THEY_ARE = "looks at features as they are"
 
 
-def add_transformed(tasks: BoundTasks, transforms: Sequence[str], rule: TransformRule) -> None:
+def add_transformed(tasks: BoundTasks, transforms: Sequence[str], rules: Mapping[str, TransformRule]) -> None:
     """Join each task that takes a transform once more with it; the others are named as absent.
 
     Args:
         tasks: Those of a run, to which more are added.
         transforms: By name, as `tasks.transforms.parse_transform` reads them.
-        rule: Their numbers.
+        rules: Their numbers by name of the protocol.
 
     Raises:
         InputError: No task takes one of them.
@@ -38,7 +38,7 @@ def add_transformed(tasks: BoundTasks, transforms: Sequence[str], rule: Transfor
         reasons = {task.subject.entry.name: refusal(task, transform) for task in plain}
         takers = [task for task in plain if not refusal(task, transform)]
         for task in takers:
-            transformed(task, transform, rule).join(tasks)
+            transformed(task, transform, rules[task.subject.protocol]).join(tasks)
         if not takers and plain:
             said = "; ".join(f"{name}: it {reason}" for name, reason in reasons.items())
             raise InputError(f"--transform {transform} fits no task of this run: {said}")

@@ -147,3 +147,17 @@ def test_every_task_says_what_it_takes(data: Path) -> None:
     assert takes["whiten"] == {"knn", "fewshot", "linear", "retrieval", "cluster-image"}
     ranked = {task.name for task in TASKS if not task.analysis}
     assert takes["debias:20"] & ranked == {"davis", "spair", "segment", "cluster-object", "cluster-part"}
+
+
+def test_protocols_of_one_view_and_transforms_share_a_pass(data: Path, tmp_path: Path) -> None:
+    """`geoaware` and `sd-dino` show images alike, and match them differently."""
+    options = {"data": data, "limit": 1, "layers": "12", "protocol": "geoaware,sd-dino"}
+    with Tally().watching() as tally:
+        found = run(tmp_path, ["mini-fs"], "spair", transform="debias:3", **options)
+    assert found.attrs["failures"] == []
+    assert set(zip(found["protocol"], found["transform"], strict=True)) == {
+        (protocol, transform) for protocol in ("geoaware", "sd-dino") for transform in ("", "debias:3")
+    }
+    (images,) = tally.rows.values()
+    opened = {key for _, _, key in tally.opened}
+    assert images <= len(opened) + 2  # each once, and a black one for each protocol
