@@ -121,7 +121,7 @@ class BoundTask(ABC):
 
     @property
     def listener(self) -> str:
-        """Name of what listens to passes for it: no other task of the same view, or of a transform, has it."""
+        """Name of what listens to passes for it, which no other task has that looks at the same images."""
         name, protocol = self.subject.entry.name, self.subject.protocol
         named = name if protocol == STANDARD.name else f"{name} ({protocol})"
         return transformed_name(named, self.subject.transform)
