@@ -20,7 +20,7 @@ from benchmark.jobs.ready import make_ready
 from benchmark.jobs.scores import run_scores
 from benchmark.plan.plan import Plan
 from benchmark.request import Request
-from leaderboards.choices.ties import ColumnTies, column_ties
+from leaderboards.choices.ties import ColumnTies, KnownTies, column_ties
 from leaderboards.pages.build import write_pages
 from leaderboards.records.record import suite_records
 from leaderboards.records.thumbnails import remove_unneeded
@@ -103,7 +103,8 @@ def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProt
 
 def _pages(records: pd.DataFrame, ties: ColumnTies, output: Path) -> list[Path]:
     """The pages of a run, from its records and what is kept beside them."""
-    return write_pages(records, output / "tables", ties, arrays=output / "arrays")
+    tested = KnownTies(output / "items", ties)
+    return write_pages(records, output / "tables", tested, arrays=output / "arrays")
 
 
 class PassesAndScores:

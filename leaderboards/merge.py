@@ -36,6 +36,7 @@ IDENTITY = {
     "interpolation": "interpolation",
     "dtype": "dtype",
     "split": "split",
+    "transform": "transform",
 }
 """Columns in which two files of one result agree, and what they are called."""
 

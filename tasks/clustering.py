@@ -113,6 +113,11 @@ class ImageClusterProblem:
         """The one source: the probe subset."""
         return (self.where.probe,)
 
+    @property
+    def fitted_on(self) -> tuple[Source, ...]:
+        """What a transform of vectors is fitted on: the images that are clustered, of which it knows all."""
+        return self.sources
+
     @cached_property
     def fingerprint(self) -> str:
         """Digest of k-means' rule and of the labels."""

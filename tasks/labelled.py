@@ -67,6 +67,11 @@ class LabelledProblem:
         rest = () if self.where.rest is None else (self.where.rest,)
         return (self.where.probe, *rest, self.where.val)
 
+    @property
+    def fitted_on(self) -> tuple[Source, ...]:
+        """What a transform of vectors is fitted on: the training images, whose labels it does not see."""
+        return self.sources[:-1]
+
     def bank(self, vectors: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
         """Training vectors [images dim] in the dataset's order, whatever the order of their sources."""
         probe = vectors[self.where.probe.name]

@@ -15,6 +15,7 @@ from tasks.analyses.inspect import InspectRule
 from tasks.analyses.label_free import LabelFreeRule
 from tasks.analyses.localisation import LocalisationRule
 from tasks.analyses.locality import LocalityRule
+from tasks.analyses.position_audit import PositionRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyRule
 from tasks.cka import CkaRule
@@ -30,6 +31,7 @@ from tasks.propagation import PropagationRule
 from tasks.retrieval import RetrievalRule
 from tasks.segmentation import SegmentationRule
 from tasks.sources import Batches
+from tasks.transformed import TransformRule
 from zoo.errors import unknown
 from zoo.view.released import CornerSquare, OfTokens, ScriptFrame
 from zoo.view.views import (
@@ -77,6 +79,8 @@ class EvaluationProtocol:
         residual_cka: Numbers of CKA of skips, branches and outputs.
         locality: Numbers of the comparison of heads with ConvNets.
         label_free: Numbers of the criteria that need no labels.
+        position: Numbers of the position audit.
+        transforms: Numbers of what is done to features before they are scored, where that is asked for.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
         parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
@@ -109,6 +113,8 @@ class EvaluationProtocol:
     residual_cka: CkaRule
     locality: LocalityRule
     label_free: LabelFreeRule
+    position: PositionRule
+    transforms: TransformRule
     objects_left_out: int
     parts_as_objects: bool
     parts_by_partition: bool
@@ -128,6 +134,8 @@ _SEGMENTATION = SegmentationRule(
     view=Stretch(side=448), vote=Vote(k=30, other=1, temperature=0.02), least=0.5, seed=0
 )
 _COST = CostRule(warm_up=2, rounds=5, single_seconds=0.2, most_rounds=50, gain=1.03, images=250, seconds=20.0)
+_POSITION = PositionRule(images=64, penalties=tuple(10.0**power for power in range(-3, 4)))
+_TRANSFORMS = TransformRule(shrinkage=0.1)
 _FEW_SHOT = FewShotRule(
     shots=(10, 1, 5, 25),
     seeds=(0, 1, 2),
@@ -203,6 +211,8 @@ STANDARD = EvaluationProtocol(
     residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=False),
     locality=LocalityRule(block=1, blocks=5),
     label_free=LabelFreeRule(neighbours=10),
+    position=_POSITION,
+    transforms=_TRANSFORMS,
     objects_left_out=0,
     parts_as_objects=False,
     parts_by_partition=False,
@@ -268,6 +278,8 @@ PAPER = EvaluationProtocol(
     residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
     locality=LocalityRule(block=1, blocks=5),
     label_free=LabelFreeRule(neighbours=10),
+    position=_POSITION,
+    transforms=_TRANSFORMS,
     objects_left_out=1,
     parts_as_objects=True,
     parts_by_partition=True,

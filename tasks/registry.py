@@ -231,6 +231,23 @@ TASKS: tuple[TaskEntry, ...] = (
         labels=False,
     ),
     TaskEntry(
+        name="position-audit",
+        role="classification",
+        title="how much of tokens is their place",
+        data="ImageNet-50",
+        metrics=(
+            *("position-r2", "same-place", "same-place-chance", "match-distance"),
+            *("position-r2-row", "position-r2-column"),
+        ),
+        asks="Can the place of a token be read off it, and do tokens of unrelated images match because they "
+        "are at the same place?",
+        measures="position-r2: share of the variance of row and column that a linear map reads off tokens of "
+        "images that it has not seen; 0 where nothing can be read",
+        analysis=True,
+        default=False,
+        labels=False,
+    ),
+    TaskEntry(
         name="saliency",
         role="masks",
         title="whether attention marks objects",

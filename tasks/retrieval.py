@@ -55,6 +55,11 @@ class RetrievalProblem:
             self._source("queries", queries),
         )
 
+    @property
+    def fitted_on(self) -> tuple[Source, ...]:
+        """What a transform of vectors is fitted on: the images of the database, which are there unasked."""
+        return self.sources[:1]
+
     @cached_property
     def examples(self) -> RetrievalExamples:
         """What of its predictions is kept."""

@@ -97,7 +97,7 @@ def forecast(call: RunCall) -> Result:
     )
 
 
-@called_with(RunCall, without=("floor", *ELSEWHERE))
+@called_with(RunCall, without=("floor", "transform", *ELSEWHERE))
 def features(call: RunCall) -> Files:
     """Write the vectors of backbones, layers and poolings as files that ``score`` and any code can read.
 

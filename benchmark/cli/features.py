@@ -11,7 +11,7 @@ from benchmark.engines.progress import Terminal
 from benchmark.request import ELSEWHERE, Request
 
 
-@command_of(Request, without=("floor", *ELSEWHERE))
+@command_of(Request, without=("floor", "transform", *ELSEWHERE))
 def features_command(request: Request) -> None:
     """Write the vectors of backbones, layers and poolings as files that `score` and any code can read.
 

@@ -12,7 +12,7 @@ from benchmark.extraction.memory import is_out_of_memory
 from benchmark.extraction.transfer import to_host
 from tasks.base import FINITE, Group, MeasuredProblem, Measurer, Part, Settling, Source
 from zoo.errors import InputError
-from zoo.features import LayerFeatures, Shown
+from zoo.features import Backbone, LayerFeatures, Shown
 from zoo.spec import Layer
 from zoo.view.views import Tiles, View
 
@@ -29,6 +29,10 @@ class Collector(Protocol):
     @property
     def layers(self) -> frozenset[Layer]:
         """Layers that it wants to see."""
+        ...
+
+    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:
+        """Is told of a batch before its forward, and may run one of its own, on something else."""
         ...
 
     def see(self, batch: Batch, shown: Shown) -> None:
@@ -72,6 +76,9 @@ class VectorCollector:
     def layers(self) -> frozenset[Layer]:
         """Layers that it wants to see."""
         return self._layers
+
+    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:
+        """Nothing: it needs no forward of its own."""
 
     def see(self, batch: Batch, shown: Shown) -> None:
         """Pool one layer; the small results stay on the device until the shard ends."""
@@ -134,6 +141,9 @@ class MeasuredCollector:
     def layers(self) -> frozenset[Layer]:
         """Layers that it wants to see."""
         return frozenset(self._serves)
+
+    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:
+        """Nothing: it needs no forward of its own."""
 
     def see(self, batch: Batch, shown: Shown) -> None:
         """Hand a layer to the measurers of the batch's groups, once all that it is measured by was shown."""

@@ -107,9 +107,21 @@ class Screen:
 
         layers = frozenset().union(*(one.collector.layers - seen[one.name] for one in active))
         if layers:
+            self._prepare(active, batch)
             # from pinned memory the copy to the device goes on while the host prepares the next batch
             pinned = self._backbone.device.type == "cuda"
             self._backbone.visit(batch.pixels.pin_memory() if pinned else batch.pixels, visitor, layers)
+
+    def _prepare(self, listeners: Sequence[Listener], batch: Batch) -> None:
+        """Let listeners know of a batch; one that raises listens no longer, unless smaller ones may help."""
+        for one in listeners:
+            try:
+                one.collector.prepare(self._backbone, batch.pixels)
+            except Exception as error:
+                if is_out_of_memory(error):
+                    self._culprit = one
+                    raise
+                one.failure = error
 
     def _hand(self, listener: Listener, batch: Batch, shown: Shown) -> None:
         """A listener that raises listens no longer, unless smaller batches may help it."""

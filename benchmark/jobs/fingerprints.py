@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmark.jobs.job import VECTORS, Setup
 from benchmark.plan.bound import BoundTask
 from benchmark.plan.plan import Pass, SourceKey, key_of, view_for
-from leaderboards.records.files import safe_name
+from leaderboards.records.files import safe_name, transformed_name
 from tasks.base import Source, digest
 from tasks.examples.draw import VERSION as EXAMPLES
 from zoo.spec import Layer
@@ -17,6 +17,9 @@ FORMAT = 2
 
 SCORING = 3
 """Changes when scores, intervals or ties would for the same features."""
+
+DEBIAS = 1
+"""Changes when tokens without their position would for the same tokens."""
 
 Signatures = Mapping[SourceKey, str]
 """Digest of the images of each source: keys, sizes and times of their files."""
@@ -63,6 +66,8 @@ def measured_print(setup: Setup, task: BoundTask, one: Pass, images: Signatures)
     if problem is task.measured_problem:
         before = task.measured_problems[:-1]
         kept += tuple(("remembered", images[key_of(each.source)]) for each in before)
+    if task.subject.transform:
+        kept += (("transform", DEBIAS, task.subject.transform),)
     own = task.fingerprint if problem is None else problem.fingerprint
     return digest(FORMAT, setup.identity.fingerprint, images[one.key], shown, own, layers, *kept)
 
@@ -105,7 +110,8 @@ def vectors_folder(setup: Setup, one: Pass, images: Signatures) -> Path:
 def measured_folder(setup: Setup, one: Pass, task: BoundTask, images: Signatures) -> Path:
     """Folder of what the groups of a task leave behind in a pass."""
     fingerprint = measured_print(setup, task, one, images)
-    return _folder(setup, one, task.subject.entry.name, fingerprint)
+    name = transformed_name(task.subject.entry.name, task.subject.transform)
+    return _folder(setup, one, name, fingerprint)
 
 
 def _folder(setup: Setup, one: Pass, listener: str, fingerprint: str) -> Path:

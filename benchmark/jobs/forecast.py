@@ -183,7 +183,7 @@ def _notes(
     """What is not counted, and what is wrong."""
     plan, todo = ready.plan, ready.prepared.backbones
     known = {step.what.removeprefix("scoring ") for step in steps}
-    scored = {plan.task(job.task).subject.entry.name for one in todo for job in one.scores}
+    scored = {plan.task(job.task).listener for one in todo for job in one.scores}
     asked = {plan.task(job.task).subject.entry.name for one in todo for job in one.questions}
     keys = {job.task for job in ready.prepared.comparisons}
     compared = {

@@ -9,6 +9,7 @@ import torch
 
 from benchmark.engines.progress import Reporter
 from benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
+from benchmark.extraction.debias import DebiasedCollector
 from benchmark.extraction.memory import is_out_of_memory
 from benchmark.extraction.one_pass import Pace, PassResult, Told, run_pass
 from benchmark.extraction.reader import MeasuredLayers
@@ -20,6 +21,7 @@ from benchmark.jobs.job import VECTORS, Job, Setup
 from benchmark.plan.bound import BoundTask, RememberingTask
 from benchmark.plan.plan import Pass, Plan, view_for
 from tasks.base import MeasuredProblem, RememberingProblem
+from tasks.transforms import parse_transform
 from zoo.errors import InputError
 from zoo.features import Backbone
 from zoo.spec import BackboneSpec, Layer
@@ -132,7 +134,7 @@ def _needs_whole_groups(one: Pass, listeners: Sequence[Listener]) -> bool:
     fit into memory.
     """
     names = {listener.name for listener in listeners if not _asks_for_maps(listener)}
-    problems = (task.fed_by(one.source) for task in one.measured if task.subject.entry.name in names)
+    problems = (task.fed_by(one.source) for task in one.measured if task.listener in names)
     return any(problem is not None and problem.feed.whole for problem in problems)
 
 
@@ -196,13 +198,19 @@ def collectors_of(one: Pass, setup: Setup, memories: Mapping[str, Path]) -> dict
         VECTORS: VectorCollector(one.source, setup.kept, setup.poolings, dtype, setup.spec.width)
     }
     for task in one.measured:
-        name, problem = task.subject.entry.name, task.fed_by(one.source)
+        name, problem = task.listener, task.fed_by(one.source)
         layers = measured_layers(setup, task)
         if isinstance(task, RememberingTask) and problem is task.problem:
             problem = _remembering(task.problem, memories[name], layers) if name in memories else None
         if problem is not None:
-            collectors[name] = MeasuredCollector(problem, view, layers, setup.spec.patch_size)
+            plain = MeasuredCollector(problem, view, layers, setup.spec.patch_size)
+            collectors[name] = _reading(plain, task.subject.transform)
     return collectors
+
+
+def _reading(collector: MeasuredCollector, transform: str) -> Collector:
+    """A collector that is shown features as a transform leaves them."""
+    return DebiasedCollector(collector, parse_transform(transform).components) if transform else collector
 
 
 def _remembering(
@@ -230,7 +238,7 @@ def _listeners(one: Pass, job: Job) -> list[Listener]:
 
 def _fed_by(one: Pass, listener: str) -> list[BoundTask]:
     """Tasks that need what a listener keeps."""
-    measured = [task for task in one.measured if task.subject.entry.name == listener]
+    measured = [task for task in one.measured if task.listener == listener]
     return list(one.vectors) if listener == VECTORS else measured
 
 

@@ -141,9 +141,9 @@ def _pass_job(plan: Plan, setup: Setup, one: Pass, images: Signatures, needed: s
     vectors = [task for task in one.vectors if task.key in needed]
     measured = [task for task in one.measured if task.key in needed and task.concerns(setup.spec)]
     listeners = {VECTORS: vectors_folder(setup, one, images)} if vectors else {}
-    listeners |= {task.subject.entry.name: measured_folder(setup, one, task, images) for task in measured}
+    listeners |= {task.listener: measured_folder(setup, one, task, images) for task in measured}
     memories = {
-        task.subject.entry.name: measured_folder(setup, before, task, images)
+        task.listener: measured_folder(setup, before, task, images)
         for task in measured
         if (before := memory_pass(plan, task, one)) is not None
     }

@@ -133,7 +133,7 @@ def _pass_steps(
 
 def _problem(one: Pass, listener: str) -> MeasuredProblem[Any] | None:
     """What a listener measures; None for vectors."""
-    found = (task.fed_by(one.source) for task in one.measured if task.subject.entry.name == listener)
+    found = (task.fed_by(one.source) for task in one.measured if task.listener == listener)
     return next(found, None)
 
 
@@ -215,6 +215,12 @@ class _Clocked:
     def layers(self) -> frozenset[Layer]:
         """Layers that it wants to see."""
         return self._collector.layers
+
+    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:
+        """Before a batch is shown."""
+        begin = self._now()
+        self._collector.prepare(backbone, pixels)
+        self.seconds += self._now() - begin
 
     def see(self, batch: Batch, shown: Shown) -> None:
         """One layer of one batch."""

@@ -1,6 +1,7 @@
 """Scores of one backbone's tasks as files."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 
@@ -93,6 +94,9 @@ def _find(task: AnalysisTask, job: ScoreJob, refusals: Mapping[str, str]) -> Non
     begin = perf_counter()
     refused = _refused(task, job, refusals)
     found = Findings(tuple(refused)) if refused else find(task.problem, _measured(task, job), task.pooling)
+    if transform := task.subject.transform:  # pages show what an analysis looks at by what it is called
+        named = (replace(one, pooling=f"{one.pooling}, {transform}") for one in found.outcomes)
+        found = replace(found, outcomes=tuple(named))
     keep_findings(task, job, found, 0, begin)
 
 

@@ -44,10 +44,10 @@ EACH_WITH_EACH = ("knn", "retrieval")
 def scoring_steps(plan: Plan, small: Plan, jobs: BackboneJobs, drawn: Vectors) -> Iterator[Step]:
     """Expected seconds of the scores of a backbone that are not there yet."""
     name, random = jobs.setup.spec.name, np.random.default_rng(0)
-    by_key = {task.subject.entry.name: task for task in small.tasks.scored}
+    by_key = {task.listener: task for task in small.tasks.scored}
     for job in jobs.scores:
         task = plan.task(job.task)
-        entry = task.subject.entry.name
+        entry = task.listener
         seconds = _seconds(task, by_key.get(entry, task), jobs.setup, drawn, random)
         if seconds is not None:
             yield Step(name, f"scoring {entry}", seconds=seconds)

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from benchmark.plan.identity import ground_truth, identity, short_digest
-from leaderboards.records.files import task_key
+from leaderboards.records.files import task_key, transformed_name
 from tasks.analyses.base import GradientProblem, VectorsAnalysis, WeightsProblem
 from tasks.analyses.cost import CostProblem
 from tasks.base import (
@@ -20,6 +20,7 @@ from tasks.base import (
 from tasks.comparing import ComparisonProblem
 from tasks.datasets.base import Coverage
 from tasks.examples.draw import Pictured
+from tasks.protocols import STANDARD
 from tasks.registry import TaskEntry
 from zoo.spec import BackboneSpec
 
@@ -34,6 +35,7 @@ class Subject:
         dataset: Name of the dataset.
         split: What was read of it.
         coverage: How complete it is.
+        transform: What is done to features before they are scored (`tasks.transforms`); "" for nothing.
     """
 
     entry: TaskEntry
@@ -41,11 +43,12 @@ class Subject:
     dataset: str
     split: str
     coverage: Coverage
+    transform: str = ""
 
     @property
     def key(self) -> str:
         """Name of the files that hold this task's results on this data."""
-        return task_key(self.entry.name, self.dataset, self.protocol)
+        return task_key(self.entry.name, self.dataset, self.protocol, self.transform)
 
 
 @dataclass
@@ -117,6 +120,13 @@ class BoundTask(ABC):
         return self.subject.key
 
     @property
+    def listener(self) -> str:
+        """Name of what listens to passes for it, which no other task has that looks at the same images."""
+        name, protocol = self.subject.entry.name, self.subject.protocol
+        named = name if protocol == STANDARD.name else f"{name} ({protocol})"
+        return transformed_name(named, self.subject.transform)
+
+    @property
     @abstractmethod
     def fingerprint(self) -> str:
         """Digest of everything but the features that decides its numbers."""
@@ -161,8 +171,9 @@ class BoundTask(ABC):
         """Put it where tasks of its kind are."""
 
     def concerns(self, spec: BackboneSpec) -> bool:
-        """Whether it has something to do with a backbone: analyses describe no random floor."""
-        return not (self.subject.entry.analysis and spec.is_floor)
+        """Whether it has something to do with a backbone; analyses and transforms leave a floor out."""
+        described = self.subject.entry.analysis or self.subject.transform
+        return not (described and spec.is_floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,10 +291,15 @@ class RememberingTask(MeasuredTask):
 
 @dataclass(frozen=True, eq=False)
 class AnalysisTask(FedTask):
-    """An analysis, which says what it finds in all layers together."""
+    """An analysis, which says what it finds in all layers together.
+
+    Attributes:
+        transforms: Whether what it says of transformed tokens is worth having, too.
+    """
 
     problem: AnalysisProblem[Any]
     pooling: str = "patch"
+    transforms: bool = False
 
     def join(self, tasks: BoundTasks) -> None:
         """Put it where tasks of its kind are."""

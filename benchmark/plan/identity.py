@@ -20,6 +20,7 @@ from tasks.datasets.base import (
     Videos,
 )
 from tasks.datasets.storage import stamp
+from tasks.transformed import TransformedProblem
 
 DIGITS = 8
 """Hexadecimal digits of a short digest: of a thousand datasets two agree once in ten thousand times."""
@@ -52,7 +53,8 @@ class Task(Protocol):
 
 def ground_truth(task: Task) -> object:
     """What tells a task's ground truth from another: of masks names and sizes, else what the task says."""
-    data = getattr(getattr(task, "problem", None), "data", None)
+    problem = getattr(task, "problem", None)
+    data = getattr(problem, "data", None)
     if isinstance(data, Videos):
         masks = [path for video in data.videos for path in video.masks]
         return digest([(path.name, stamp(path)[0]) for path in masks])
@@ -60,7 +62,8 @@ def ground_truth(task: Task) -> object:
         masks = [scene.mask for scene in (*data.train, *data.val)]
         facts = data.classes, data.offset, data.memory
         return digest([(path.name, stamp(path)[0]) for path in masks], *facts)
-    return task.fingerprint
+    # a transform changes what is scored, not what is true
+    return problem.plain.fingerprint if isinstance(problem, TransformedProblem) else task.fingerprint
 
 
 def own_name(data: Classification | Unlabelled) -> str:

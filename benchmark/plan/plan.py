@@ -7,6 +7,7 @@ from functools import lru_cache
 from benchmark.plan.bound import BoundTask, BoundTasks
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
+from benchmark.plan.transforms import add_transformed
 from tasks.base import Source
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import WITHOUT_LABELS, TaskEntry, find_tasks
@@ -47,11 +48,13 @@ class PlanRecipe:
         backbones: The backbones.
         tasks: Names of the tasks that were asked for; those run by default if empty.
         location: Where their data is.
+        transforms: What is done to features, beside nothing, each time the tasks are run.
     """
 
     backbones: tuple[BackboneSpec, ...]
     tasks: tuple[str, ...]
     location: DataLocation
+    transforms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,8 @@ def make_plan(recipe: PlanRecipe) -> Plan:
     tasks = BoundTasks()
     for at in recipe.location.by_protocol:
         tasks.take(_bound(at, asked, recipe.tasks))
+    rules = {at.protocol.name: at.protocol.transforms for at in recipe.location.by_protocol}
+    add_transformed(tasks, recipe.transforms, rules)
     return Plan(recipe, tasks, fewest_passes(tasks.every))
 
 

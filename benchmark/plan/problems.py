@@ -25,6 +25,7 @@ from tasks.analyses.inspect import InspectProblem
 from tasks.analyses.label_free import LabelFree
 from tasks.analyses.localisation import LocalisationProblem
 from tasks.analyses.locality import Locality
+from tasks.analyses.position_audit import PositionAudit
 from tasks.analyses.receptive_field import ReceptiveFieldProblem
 from tasks.analyses.residual_cka import ResidualCka
 from tasks.analyses.residuals import Residuals
@@ -152,6 +153,12 @@ def localisation(entry: TaskEntry, data: ProbedImages, rules: EvaluationProtocol
     return AnalysisTask(_on_probe(entry, data, rules), LocalisationProblem(data.where, rules.localisation))
 
 
+def position_audit(entry: TaskEntry, data: ProbedImages, rules: EvaluationProtocol) -> AnalysisTask:
+    """Bind the position audit to the probe subset; it is worth having without the position, too."""
+    problem = PositionAudit(data.where, rules.position)
+    return AnalysisTask(_on_probe(entry, data, rules), problem, transforms=True)
+
+
 def receptive_field(entry: TaskEntry, data: ProbedImages, rules: EvaluationProtocol) -> GradientTask:
     """Bind receptive fields to a few images of the probe subset."""
     return GradientTask(_on_probe(entry, data, rules), ReceptiveFieldProblem(data.where, rules.fields))
@@ -210,6 +217,7 @@ PROBLEMS: Mapping[str, Bind] = {
     "attention-shares": attention_shares,
     "saliency": saliency,
     "localisation": localisation,
+    "position-audit": position_audit,
     "receptive-field": receptive_field,
     "inspect": inspect,
     "residuals": residuals,

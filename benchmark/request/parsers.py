@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from benchmark.request.option import Option
+from tasks.transforms import parse_transform
 from zoo.errors import InputError
 from zoo.spec import SUBLAYER_TAPS, Tap
 
@@ -203,6 +204,11 @@ def taps(value: str | Sequence[str], option: Of) -> tuple[Tap, ...]:
             f"taps are {', '.join(TAPS)}; found {', '.join(sorted(chosen))[:LONGEST_NAME] or 'none'}"
         )
     return tuple(tap for tap in TAPS if tap in chosen)
+
+
+def transforms(value: str | Sequence[str], option: Of) -> tuple[str, ...]:
+    """Transforms, each once in the order given; text may have commas between them."""
+    return tuple(dict.fromkeys(str(parse_transform(one)) for one in listed(value, option)))
 
 
 def poolings(value: str | Sequence[str], option: Of) -> tuple[str, ...]:

@@ -129,6 +129,14 @@ class Request:
         "mlp_hidden,mlp; of ResNets block,input,skip,branch.",
         parsers.taps,
     )
+    transform: Option[Texts, tuple[str, ...]] = Option(
+        (),
+        "What to do to features before they are scored, beside nothing, one or several: debias:K (tokens "
+        "without K directions of the position), whiten, zscore (vectors).",
+        parsers.transforms,
+        several=True,
+        shown="nothing",
+    )
     input_size: Option[int | None, int | None] = Option(
         None, "Side of the images in pixels.", parsers.whole, least=1, shown="each backbone's own"
     )

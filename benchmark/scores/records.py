@@ -156,6 +156,7 @@ def base_fields(context: Context, scored: Scored) -> dict[str, object]:
         "protocol": subject.protocol,
         "dataset": subject.dataset,
         "split": subject.split,
+        "transform": subject.transform,
         "data": scored.data,
         "partial": subject.coverage.partial or scored.unreadable > 0,
         "coverage": scored.coverage,

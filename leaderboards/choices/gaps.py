@@ -28,9 +28,9 @@ NO_REASON = "no reason was recorded"
 def empty_cells(records: pd.DataFrame) -> list[str]:
     """One sentence for each group of missing scores that share backbone, task and reason, in order.
 
-    Analyses have no cells on the leaderboard and are left out.
+    Analyses and transformed features have no cells on the leaderboard and are left out.
     """
-    rows = newest(records[~is_analysis(records)])
+    rows = newest(records[~is_analysis(records) & (records["transform"] == "")])
     backbones, scores = backbones_of(rows), rows[rows["other"] == ""]
     found: dict[Key, set[tuple[int, str]]] = defaultdict(set)
     columns = columns_of(scores)

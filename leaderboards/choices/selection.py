@@ -23,7 +23,7 @@ UNKNOWN_DATA = "earlier version"
 
 PLACE = ["layer", "tap", "pooling"]
 OTHER = ["other", "other_layer", "other_tap"]
-IDENTITY = ["backbone", *COLUMN, *PLACE, "head", *OTHER]
+IDENTITY = ["backbone", *COLUMN, "transform", *PLACE, "head", *OTHER]
 """What two records of one suite have in common when one replaces the other."""
 
 
@@ -165,11 +165,11 @@ def _distinct(records: pd.DataFrame, columns: list[str]) -> list[tuple[Any, ...]
 
 
 def score_rows(records: pd.DataFrame) -> pd.DataFrame:
-    """The records that are scores of one layer: no comparisons, no analyses, no single heads."""
+    """The scores of one layer as it is: no comparisons, no analyses, no single heads, no transforms."""
     if is_kept(records):
         return records
     scores = (records["other"] == "") & (records["task"] != COMPARISON_TASK)
-    scores &= (records["head"] == -1) & ~is_analysis(records)
+    scores &= (records["head"] == -1) & ~is_analysis(records) & (records["transform"] == "")
     found = newest(records if scores.all() else records[scores])
     return found if found is records else keep(found)
 

@@ -43,15 +43,39 @@ class Ties:
 ColumnTies = Mapping[tuple[str, str, str, str], Ties]
 """Ties of each column, by its `Column.key`."""
 
-Compared = Path | ColumnTies | None
-"""By what backbones are compared: the folder of a run's items, what `column_ties` found in it, or nothing."""
+
+@dataclass(frozen=True, slots=True)
+class KnownTies:
+    """Ties that were found, and the items in which they were.
+
+    Attributes:
+        items: Folder of a run's items.
+        ties: What `column_ties` found in it.
+    """
+
+    items: Path
+    ties: ColumnTies
+
+
+Compared = Path | ColumnTies | KnownTies | None
+"""By what backbones are compared: the folder of a run's items, what `column_ties` found in it, both, or
+nothing."""
 
 
 def known_ties(records: pd.DataFrame, compared: Compared) -> ColumnTies:
     """The ties of each column, which are looked for only where they are not known; none without items."""
     if compared is None:
         return {}
+    if isinstance(compared, KnownTies):
+        return compared.ties
     return column_ties(records, compared) if isinstance(compared, Path) else compared
+
+
+def known_folder(compared: Compared) -> Path | None:
+    """The folder of the items by which backbones are compared; None where it is not said."""
+    if isinstance(compared, KnownTies):
+        return compared.items
+    return compared if isinstance(compared, Path) else None
 
 
 def column_ties(records: pd.DataFrame, folder: Path, test: SetTest = confidence_set) -> ColumnTies:
@@ -122,12 +146,16 @@ def _measured(row: pd.Series, layers: pd.DataFrame, column: Column, folder: Path
     return [found[place] for place in places if place in found] if best in found else []
 
 
-def known_items(column: Column, backbone: str, places: Sequence[Place], folder: Path) -> dict[Place, Items]:
+def known_items(
+    column: Column, backbone: str, places: Sequence[Place], folder: Path, transform: str = ""
+) -> dict[Place, Items]:
     """Items of some layers of a backbone in a column; none where the file is gone or damaged.
 
-    A leaderboard or a choice is worth having without them: whoever asks names what was not tested.
+    A leaderboard or a choice is worth having without them: whoever asks names what was not tested. With a
+    transform they are those of the transformed features.
     """
-    path = folder / scored_path(task_key(column.task, column.dataset, column.protocol), backbone)
+    key = task_key(column.task, column.dataset, column.protocol, transform)
+    path = folder / scored_path(key, backbone)
     try:
         return read_items(path, places)
     except InputError:

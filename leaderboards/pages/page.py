@@ -6,7 +6,7 @@ import pandas as pd
 
 from leaderboards.choices.gaps import empty_cells
 from leaderboards.choices.selection import columns_of, is_analysis, newest, score_rows
-from leaderboards.choices.ties import Compared, known_ties
+from leaderboards.choices.ties import Compared, known_folder, known_ties
 from leaderboards.display import inside_name, page_name
 from leaderboards.literature import Published
 from leaderboards.pages.best import best_blocks
@@ -17,6 +17,7 @@ from leaderboards.pages.provenance import provenance_blocks
 from leaderboards.pages.published import published_blocks
 from leaderboards.pages.similarity import similarity_blocks
 from leaderboards.pages.tidy import tidy_frame
+from leaderboards.pages.transforms import transform_blocks
 from leaderboards.pages.twins import twin_blocks
 from leaderboards.pages.wording import ELSEWHERE
 from leaderboards.records.record import of_suite
@@ -35,13 +36,14 @@ def leaderboard_page(
     """
     everything = newest(of_suite(records, suite))
     inside = is_analysis(everything)
-    own = everything[~inside]
+    own = everything[~inside & (everything["transform"] == "")]
     blocks: list[Block] = []
     columns = columns_of(own)
     if columns:
         scores = score_rows(own)
         ties = known_ties(scores, compared)
         blocks += [*best_blocks(scores, columns, ties), *layer_blocks(scores, columns)]
+    blocks += transform_blocks(everything[~inside], known_folder(compared))
     blocks += [*published_blocks(own, published), *similarity_blocks(own), *twin_blocks(own)]
     if inside.any():
         blocks.append(said(ELSEWHERE, name=inside_name(suite)))

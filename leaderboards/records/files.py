@@ -8,13 +8,18 @@ LONGEST = 150
 """Bytes of a name of a file, beside which endings still fit."""
 
 
-def task_key(task: str, dataset: str, protocol: str) -> str:
-    """Name of a task's files, without an ending.
+def transformed_name(name: str, transform: str) -> str:
+    """A name with that of a transform, in which no file system sees a meaning: ``spair+debias-20``."""
+    return f"{name}+{transform.replace(':', '-')}" if transform else name
+
+
+def task_key(task: str, dataset: str, protocol: str, transform: str = "") -> str:
+    """Name of a task's files, without an ending; those of transformed features lie beside the plain ones.
 
     A dataset of the catalogue has one such name, whether it is complete or not: what was measured last on it
     stays. The user's own images bring a digest of their content in ``dataset``.
     """
-    return f"{task}.{dataset}.{protocol}"
+    return transformed_name(f"{task}.{dataset}.{protocol}", transform)
 
 
 def scored_path(key: str, *backbones: str, ending: str = "parquet") -> Path:

@@ -41,6 +41,8 @@ class Record:
         pooling: ``cls``, ``mean`` or ``grid`` (dense tasks); of an analysis, the tokens that it looks at.
         head: Attention head, from 0; -1: all heads, or none.
         metric: Name of the metric.
+        transform: What was done to the features before they were scored (`tasks.transforms`); "" for
+            nothing. Such records stand beside those of the features as they are and are ranked with none.
         primary: Whether the leaderboard shows this metric and pooling of the task.
         analysis: Whether it describes the backbone and does not rank it; such records have a page of their
             own. Tasks that the registry calls analyses are ones with or without it.
@@ -98,6 +100,7 @@ class Record:
     n: int
     unit: str
     reason: str = ""
+    transform: str = ""
     interpolation: str = ""
     other: str = ""
     other_layer: int = -1

@@ -82,7 +82,7 @@ def content_of(records: pd.DataFrame, suite: str, sources: Sources) -> Content:
     """
     everything = newest(of_suite(records, suite))
     described = is_analysis(everything)
-    own = everything[~described]
+    own = everything[~described & (everything["transform"] == "")]
     ties = known_ties(score_rows(own), sources.items)
     board = board_of(own, ties, sources.facts, sources.published)
     costs = costs_of(everything, sources.facts)

@@ -51,6 +51,11 @@ def metrics() -> dict[str, list[tuple[str, dict[str, str], bool]]]:
         "localisation": [
             (f"localisation{end}", BLOCK, False) for end in ("", "-top1", "-distance", "-contrast")
         ],
+        "position-audit": [
+            (name, {"tap": "block", "pooling": pooling}, False)
+            for name in ("position-r2", "same-place")
+            for pooling in ("patch", "patch, debias:20")
+        ],
         "token-probes": [("fewshot-10", {"tap": "block", "pooling": "token"}, False)],
         "residual-cka": [
             (f"cka-{pair}", {"tap": tap, "pooling": "patch"}, False)

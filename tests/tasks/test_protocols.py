@@ -22,6 +22,7 @@ from tasks.analyses.inspect import InspectRule
 from tasks.analyses.label_free import LabelFreeRule
 from tasks.analyses.localisation import LocalisationRule
 from tasks.analyses.locality import LocalityRule
+from tasks.analyses.position_audit import PositionRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyProblem, SaliencyRule
 from tasks.cka import CkaProblem, CkaRule
@@ -51,6 +52,7 @@ from tasks.registry import find_tasks
 from tasks.retrieval import RetrievalProblem, RetrievalRule
 from tasks.segmentation import SegmentationRule
 from tasks.sources import Batches
+from tasks.transformed import TransformRule
 from tests import fakes
 from tests.tasks.metrics.test_propagation import Obvious
 from tests.tasks.metrics.test_segmentation import obvious_f
@@ -62,6 +64,7 @@ from zoo.spec import Layer
 from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, Stretch, ThumbnailCrop, Tiles, WholeFrame
 
 PENALTIES = tuple(4.0**power for power in range(-3, 11))
+TENS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the published code
@@ -106,6 +109,8 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "residual_cka": (CkaRule(("cls", "patch", "all"), False), CkaRule(("cls", "patch", "all"), True)),
     "locality": (LocalityRule(1, 5), LocalityRule(1, 5)),
     "label_free": (LabelFreeRule(10), LabelFreeRule(10)),
+    "position": (PositionRule(64, TENS), PositionRule(64, TENS)),
+    "transforms": (TransformRule(0.1), TransformRule(0.1)),
     "cost": (CostRule(2, 5, 0.2, 50, 1.03, 250, 20.0), CostRule(2, 5, 0.2, 50, 1.03, 250, 20.0)),
     "objects_left_out": (0, 1),
     "parts_as_objects": (False, True),

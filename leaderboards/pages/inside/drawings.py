@@ -9,7 +9,7 @@ from leaderboards.pages.inside.fields import draw_fields, draw_locality
 from leaderboards.pages.inside.heads import draw_distance
 from leaderboards.pages.inside.looks import draw_maps
 from leaderboards.pages.inside.objects import draw_saliency
-from leaderboards.pages.inside.places import draw_localisation, draw_tokens
+from leaderboards.pages.inside.places import draw_localisation, draw_position, draw_tokens
 from leaderboards.pages.inside.residual import draw_residuals, draw_similarity
 from leaderboards.pages.inside.shares import draw_shares
 from leaderboards.pages.inside.weights import draw_weights
@@ -22,6 +22,7 @@ DRAWINGS: dict[str, Callable[[Evidence], list[Block]]] = {
     "locality": draw_locality,
     "label-free": draw_label_free,
     "localisation": draw_localisation,
+    "position-audit": draw_position,
     "receptive-field": draw_fields,
     "residual-cka": draw_similarity,
     "residuals": draw_residuals,

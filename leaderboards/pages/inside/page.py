@@ -36,6 +36,12 @@ TOKENS = {
 """What an analysis looks from, in words."""
 
 
+def tokens_text(pooling: str) -> str:
+    """What an analysis looks from, in words, and what was done to it: ``patch tokens, debias:20``."""
+    name, comma, transform = pooling.partition(", ")
+    return f"{TOKENS.get(name, name)}{comma}{transform}"
+
+
 def inside_page(records: pd.DataFrame, suite: str, arrays: Path | None = None) -> Page:
     """The analyses of one suite.
 
@@ -96,7 +102,7 @@ def _view_blocks(rows: pd.DataFrame, evidence: Evidence, view: View, *, lines: b
     primary, others = one.metrics[0], one.metrics[1:]
     whole = rows[rows["head"] == -1]
     main = whole[whole["metric"] == primary]
-    words = f"{TOKENS.get(view.pooling, view.pooling)}, {view.tap}"
+    words = f"{tokens_text(view.pooling)}, {view.tap}"
     title = f"{one.task} on {one.place} ({one.protocol}), {words}"
     units = units_text(main)
     blocks: list[Block] = [Heading(3, f"{primary}: {words}" if len(main) else f"Other metrics: {words}")]

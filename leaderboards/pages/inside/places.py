@@ -22,6 +22,12 @@ How alike one token is to each patch of the images (CKA): a token that knows whe
 its own place (after Raghu et al., NeurIPS 2021, figure 9).
 {depths}"""
 
+POSITION = {
+    "position-r2": "How much of the variance of places is read off tokens",
+    "same-place": "How many tokens match the same place of another image",
+}
+"""Titles of what is drawn of the position audit, by metric."""
+
 ACCURACIES = """\
 How often a probe of one token alone finds the class of the image, in percent, token by token in its place.
 {depths}"""
@@ -56,6 +62,15 @@ def token_maps(evidence: Evidence, found: Mapping[BoardBackbone, Floats]) -> Map
     span = own_span([one.values for one in maps])
     title = evidence.title("Which patches a token is like")
     return Maps(tuple(maps), title, "CKA", span, evidence.name("tokens"))
+
+
+def draw_position(evidence: Evidence) -> list[Block]:
+    """How well places are read off tokens, and how often matches are made by them, over depth."""
+    blocks: list[Block] = []
+    for metric, title in POSITION.items():
+        if panels := views(evidence, metric):
+            blocks.append(depth_facets(evidence, panels, title, metric, f"{metric}-depth"))
+    return blocks
 
 
 def draw_tokens(evidence: Evidence) -> list[Block]:

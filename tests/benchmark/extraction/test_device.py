@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.extraction import collectors
+from benchmark.extraction import collectors, debias
 from benchmark.extraction.collectors import FAILURE, Collector, MeasuredCollector, VectorCollector
 from benchmark.extraction.one_pass import Pace, run_pass
 from benchmark.extraction.reader import MeasuredLayers
@@ -48,6 +48,7 @@ MEASURED = (
     "attention-shares",
     "saliency",
     "localisation",
+    "position-audit",
     "residuals",
     "residual-cka",
     "locality",
@@ -153,6 +154,22 @@ def test_no_listener_asks_for_a_value_before_its_transfer(
     for task, arrays in (each for one in left for each in one.arrays.items()):
         assert arrays, task
         assert not [array for array in arrays if array.endswith(FAILURE)], task
+
+
+def test_tokens_lose_their_position_without_a_wait(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collectors, "to_host", to_host)
+    monkeypatch.setattr(debias, "to_host", to_host)
+    monkeypatch.setattr(debias, "position_basis", lambda tokens, most: torch.eye(tokens.shape[1])[:, :most])
+    backbone = on_meta("dinov3-s16", tmp_path / "small")
+    passes = [(task, one) for one in planned(data, STANDARD).passes for task in one.measured]
+    task, one = next(found for found in passes if found[0].subject.entry.name == "spair")
+    collector = debias.DebiasedCollector(collector_of(task, one, backbone.spec, tmp_path), 3)
+    listener = Listener("spair", collector, Shards.open(tmp_path, one.source.shards), {0})
+    result = run_pass(one.source, view_for(backbone.spec, one.source.view), [listener], backbone, PACE)
+    assert not result.failures
+    assert not [name for name in listener.store.arrays(0) if name.endswith(FAILURE)]
 
 
 def test_none_that_is_fed_by_a_pass_is_left_out(data: Path) -> None:

@@ -1,0 +1,108 @@
+"""Vectors as they spread around the mean of other vectors: per channel (z-scores), or in all directions."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.metrics.arrays import Floats
+
+Vectors = NDArray[np.float32]
+
+STILL = 1e-6
+"""Spread of a channel, as a share of its size, below which it is rounding."""
+
+TOGETHER = 1 << 16
+"""Vectors whose products are summed at once, in float64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Mean and scale of vectors, by which others are seen.
+
+    Attributes:
+        mean: [dim].
+        scale: By what centred vectors are multiplied: [dim] for each channel, or a matrix [dim dim].
+    """
+
+    mean: Floats
+    scale: Floats
+
+    def of(self, vectors: Vectors) -> Vectors:
+        """Vectors [n dim] around the mean and scaled, float32; rows that hold NaN stay NaN."""
+        centred = vectors - self.mean.astype(np.float32)
+        scale = self.scale.astype(np.float32)
+        found: Vectors = centred * scale if scale.ndim == 1 else centred @ scale
+        return found
+
+
+def zscore(vectors: Sequence[Vectors]) -> Spread:
+    """By which each channel of the vectors has mean 0 and standard deviation 1.
+
+    Channels that are the same in all vectors become 0.
+
+    Args:
+        vectors: [n dim] each; rows that hold NaN are left out.
+
+    Raises:
+        ValueError: No row is left.
+    """
+    mean = _mean(vectors)
+    count, squares = 0, np.zeros_like(mean)
+    for part in _parts(vectors):
+        count += len(part)
+        squares += ((part - mean) ** 2).sum(axis=0)
+    deviation = np.sqrt(squares / count)
+    moves = deviation > STILL * (np.abs(mean) + deviation)
+    return Spread(mean, np.where(moves, 1 / np.where(moves, deviation, 1), 0.0))
+
+
+def whitening(vectors: Sequence[Vectors], shrinkage: float) -> Spread:
+    """By which the vectors have covariance 1 in all directions, as far as the shrinkage lets them.
+
+    The matrix is symmetric (ZCA): of all whitenings the one that turns vectors least. The covariance C
+    becomes ``(1 - s) C + s (trace C / dim) 1`` first, so directions of little spread are not blown up: no
+    variance is divided by less than the share s of the mean one. Vectors that are all equal become 0.
+
+    Source: Ledoit and Wolf, J. Multivariate Analysis 2004 (the target of the shrinkage).
+
+    Args:
+        vectors: [n dim] each; rows that hold NaN are left out.
+        shrinkage: s, above 0 and at most 1; with 1, vectors are only centred and scaled as a whole.
+
+    Raises:
+        ValueError: No row is left, or a shrinkage outside its range.
+    """
+    if not 0 < shrinkage <= 1:
+        raise ValueError(f"expected a shrinkage above 0 and at most 1, found {shrinkage}")
+    mean = _mean(vectors)
+    count, products = 0, np.zeros((len(mean), len(mean)))
+    for part in _parts(vectors):
+        centred = part - mean
+        count += len(part)
+        products += centred.T @ centred
+    values, directions = np.linalg.eigh(products / count)
+    usual = float(values.mean())
+    if usual <= (STILL * float(np.abs(mean).max(initial=0.0))) ** 2:
+        return Spread(mean, np.zeros_like(products))
+    shrunk = (1 - shrinkage) * np.maximum(values, 0) + shrinkage * usual
+    return Spread(mean, (directions / np.sqrt(shrunk)) @ directions.T)
+
+
+def _mean(vectors: Sequence[Vectors]) -> Floats:
+    total, count = np.zeros(vectors[0].shape[1]), 0
+    for part in _parts(vectors):
+        total += part.sum(axis=0)
+        count += len(part)
+    if not count:
+        raise ValueError("expected vectors of which at least one is known")
+    return total / count
+
+
+def _parts(vectors: Sequence[Vectors]) -> Iterator[Floats]:
+    """The known rows of all vectors, a part at a time, float64."""
+    for one in vectors:
+        for start in range(0, len(one), TOGETHER):
+            part = one[start : start + TOGETHER].astype(np.float64)
+            yield part[~np.isnan(part).any(axis=1)]

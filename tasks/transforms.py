@@ -1,0 +1,57 @@
+"""What may be done to the features of a layer before a task scores them, by name. Imports nothing heavy.
+
+What each does is in `tasks.metrics.debias` and `tasks.metrics.spread`; which tasks take which is decided
+where tasks meet their data.
+"""
+
+import re
+from dataclasses import dataclass
+
+from zoo.errors import InputError
+
+MOST = 100_000
+"""More directions than the tokens of any layer have."""
+
+_DEBIAS = re.compile(r"debias:([0-9]{1,6})")
+
+WAYS = ("whiten", "zscore")
+"""Transforms of vectors, which are fitted on the vectors of images without their labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """One transform.
+
+    Attributes:
+        name: ``debias``, ``whiten`` or ``zscore``.
+        components: Directions of the position that ``debias`` removes from tokens; at most as many go as a
+            layer has.
+    """
+
+    name: str
+    components: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.components}" if self.of_tokens else self.name
+
+    @property
+    def of_tokens(self) -> bool:
+        """Whether it acts on the tokens of a grid; else on one vector an image."""
+        return self.name == "debias"
+
+
+def parse_transform(text: str) -> Transform:
+    """The transform of a name such as ``debias:20``, ``whiten`` or ``zscore``.
+
+    Raises:
+        InputError: It is none of them.
+    """
+    if text in WAYS:
+        return Transform(text)
+    found = _DEBIAS.fullmatch(text)
+    if found is None or int(found[1]) > MOST:
+        raise InputError(
+            f"--transform takes debias:K (K directions of the position, from 0), {' and '.join(WAYS)}; "
+            f"found {text[:40]!r}"
+        )
+    return Transform("debias", int(found[1]))

@@ -1,0 +1,163 @@
+"""Runs with transforms of the features: beside the plain records, of the same forwards, never among them."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmark.plan.location import DataLocation
+from benchmark.plan.plan import PlanRecipe, make_plan
+from benchmark.plan.suites import STANDARD_SUITE
+from benchmark.plan.transforms import refusal
+from leaderboards.choices.best import best_layers
+from leaderboards.choices.gains import gains_of
+from leaderboards.choices.selection import score_rows
+from tasks.protocols import STANDARD
+from tasks.registry import TASKS
+from tasks.transforms import parse_transform
+from tests.benchmark.runs import Tally, command, files, run
+from zoo.registry import find
+
+NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "tied", "n", "reason", "data"]
+PLACE = ["task", "dataset", "layer", "tap", "pooling", "metric"]
+NAMES = ("spair", "davis", "knn")
+
+
+class Transformed:
+    """One run with transforms, and what it showed."""
+
+    def __init__(self, place: Path, records: pd.DataFrame, tally: Tally) -> None:
+        self.place, self.records, self.tally = place, records, tally
+
+    def of(self, transform: str) -> pd.DataFrame:
+        own = self.records[self.records["transform"] == transform]
+        return own.sort_values(PLACE).reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def made(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Transformed:
+    place = tmp_path_factory.mktemp("transformed")
+    with Tally().watching() as tally:
+        transforms = ["debias:0", "debias:3,whiten", "zscore"]
+        records = run(place, ["mini-fs"], *NAMES, data=data, transform=transforms)
+    return Transformed(place, records, tally)
+
+
+def test_every_task_takes_what_makes_sense(made: Transformed) -> None:
+    assert made.records.attrs["failures"] == []
+    found = made.records.groupby("transform")["task"].agg(set).to_dict()
+    grids = {*NAMES} - {"knn"}
+    assert found == {"": {*NAMES}, "debias:0": grids, "debias:3": grids, "whiten": {"knn"}, "zscore": {"knn"}}
+    assert made.records["value"].notna().all()
+
+
+def test_no_directions_are_bit_for_bit_no_transform(made: Transformed) -> None:
+    plain = made.of("")
+    plain = plain[plain["task"] != "knn"].reset_index(drop=True)
+    columns = [*PLACE, *NUMBERS]
+    pd.testing.assert_frame_equal(made.of("debias:0")[columns], plain[columns], check_exact=True)
+    changed = made.of("debias:3")["value"]
+    assert (changed != plain["value"]).any()
+
+
+@pytest.mark.usefixtures("no_pages")
+def test_transforms_show_one_black_image_a_source_and_size_more(made: Transformed, data: Path) -> None:
+    """`debias:0` asks nothing, and vectors are transformed as they are stored."""
+    place = made.place / "plain"
+    with Tally().watching() as tally:
+        plain = run(place, ["mini-fs"], *NAMES, data=data)
+    more = {source: made.tally.rows[name, source] - count for (name, source), count in tally.rows.items()}
+    sizes = {source: 1 for source in more if not source.startswith("imagenet")}
+    assert len(sizes) == 2
+    assert more == dict.fromkeys(more, 0) | sizes
+    columns = [*PLACE, *NUMBERS]
+    pd.testing.assert_frame_equal(
+        made.of("")[columns], plain.sort_values(PLACE).reset_index(drop=True)[columns], check_exact=True
+    )
+
+
+@pytest.mark.usefixtures("no_pages")
+def test_a_second_run_computes_nothing(made: Transformed, data: Path) -> None:
+    before = files(made.place / "cache", made.place / "out" / "records")
+    with Tally().watching() as tally:
+        run(made.place, ["mini-fs"], *NAMES, data=data, transform=("debias:3", "zscore"))
+    assert not tally.rows
+    assert files(made.place / "cache", made.place / "out" / "records") == before
+
+
+def test_transformed_scores_are_ranked_with_nothing(made: Transformed) -> None:
+    """The best layers are those of a run without transforms."""
+    assert set(score_rows(made.records)["transform"]) == {""}
+    plain = made.records[made.records["transform"] == ""]
+    columns = ["task", "dataset", "layer", "metric", "value"]
+    best = [best_layers(records)[columns].reset_index(drop=True) for records in (made.records, plain)]
+    pd.testing.assert_frame_equal(*best)
+
+
+def test_gains_are_paired_and_nothing_gains_nothing(made: Transformed) -> None:
+    gains = {
+        (one.column.task, one.transform): one for one in gains_of(made.records, made.place / "out/items")
+    }
+    nothing = gains["davis", "debias:0"]
+    assert (nothing.gain.value, nothing.gain.low, nothing.gain.high) == (0, 0, 0)
+    assert nothing.plain == nothing.best
+    whitened = gains["knn", "whiten"]
+    assert whitened.gain.low <= whitened.gain.value <= whitened.gain.high
+    assert whitened.gain.value == pytest.approx(whitened.best.score - whitened.plain.score)
+
+
+def test_the_page_has_a_table_of_its_own(made: Transformed) -> None:
+    page = (made.place / "out/tables/standard.md").read_text()
+    before, _, after = page.partition("## What transforms of the features gain")
+    assert "debias" not in before
+    assert "| debias:3 " in after
+    assert "| zscore " in after
+    numbers = (made.place / "out/tables/standard.csv").read_text()
+    assert "debias" not in numbers
+    assert "whiten" not in numbers
+
+
+def test_what_makes_no_sense_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, data: Path
+) -> None:
+    def error(*arguments: object) -> str:
+        given = ("run", "-b", "mini-fs", "-o", tmp_path, "--cache", tmp_path, "--data", data, *arguments)
+        return command(capsys, *given).error
+
+    assert "--transform debias:20 fits no task of this run: knn: it acts on the tokens of grids" in error(
+        "-t", "knn", "--transform", "debias:20"
+    )
+    assert "--transform whiten fits no task of this run: spair: it is fitted on vectors" in error(
+        "-t", "spair", "--transform", "whiten"
+    )
+    assert "cka: it looks at features as they are" in error("-t", "cka", "--transform", "zscore")
+    assert "--transform takes debias:K" in error("--transform", "pca:3")
+
+
+def test_every_task_says_what_it_takes(data: Path) -> None:
+    """The table of the documentation."""
+    names = tuple(task.name for task in TASKS)
+    location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2, protocol=STANDARD)
+    every = make_plan(PlanRecipe(find(["clip-b32"]), names, location)).tasks.every
+    takes = {
+        name: {task.subject.entry.name for task in every if not refusal(task, parse_transform(name))}
+        for name in ("debias:20", "whiten", "zscore")
+    }
+    assert takes["whiten"] == takes["zscore"]
+    assert takes["whiten"] == {"knn", "fewshot", "linear", "retrieval", "cluster-image"}
+    ranked = {task.name for task in TASKS if not task.analysis}
+    assert takes["debias:20"] & ranked == {"davis", "spair", "segment", "cluster-object", "cluster-part"}
+
+
+def test_protocols_of_one_view_and_transforms_share_a_pass(data: Path, tmp_path: Path) -> None:
+    """`geoaware` and `sd-dino` show images alike, and match them differently."""
+    options = {"data": data, "limit": 1, "layers": "12", "protocol": "geoaware,sd-dino"}
+    with Tally().watching() as tally:
+        found = run(tmp_path, ["mini-fs"], "spair", transform="debias:3", **options)
+    assert found.attrs["failures"] == []
+    assert set(zip(found["protocol"], found["transform"], strict=True)) == {
+        (protocol, transform) for protocol in ("geoaware", "sd-dino") for transform in ("", "debias:3")
+    }
+    (images,) = tally.rows.values()
+    opened = {key for _, _, key in tally.opened}
+    assert images <= len(opened) + 2  # each once, and a black one for each protocol

@@ -1,0 +1,100 @@
+"""Transforms by name, and tasks whose vectors are transformed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tasks.base import Device, Outcome, Source
+from tasks.transformed import Fitting, TransformedProblem, TransformRule
+from tasks.transforms import Transform, parse_transform
+from tests.benchmark.doubles import source
+from zoo.errors import InputError
+
+RULE = TransformRule(shrinkage=0.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("debias:20", Transform("debias", 20)),
+        ("debias:0", Transform("debias")),
+        ("whiten", Transform("whiten")),
+        ("zscore", Transform("zscore")),
+    ],
+)
+def test_names(text: str, expected: Transform) -> None:
+    assert parse_transform(text) == expected
+    assert str(expected) == text
+    assert expected.of_tokens == text.startswith("debias")
+
+
+@pytest.mark.parametrize(
+    "text", ["debias", "debias:", "debias:-1", "debias:2.5", "whiten:3", "", "debias:1000000"]
+)
+def test_other_names_are_one_sentence(text: str) -> None:
+    with pytest.raises(InputError, match=r"--transform takes debias:K .* whiten and zscore; found"):
+        parse_transform(text)
+
+
+@dataclass
+class Watching:
+    """A task that keeps the vectors that it is given."""
+
+    sources: tuple[Source, ...]
+    seen: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    fingerprint: str = "watching"
+
+    def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
+        self.seen |= vectors
+        return Outcome((), empty="nothing is scored")
+
+
+def two_sources() -> tuple[Source, Source]:
+    from dataclasses import replace
+
+    one = source([[1, 2]])
+    return replace(one, name="bank"), replace(one, name="queries")
+
+
+@pytest.mark.parametrize("name", ["zscore", "whiten"])
+def test_only_the_sources_that_it_may_know_are_fitted(name: str) -> None:
+    bank, queries = two_sources()
+    random = np.random.default_rng(1)
+    stored = (random.standard_normal((50, 3)) * [1, 4, 9] + 2).astype(np.float32)
+    asked = random.standard_normal((7, 3)).astype(np.float32)
+    stored[3], asked[2] = np.nan, np.nan
+    found = []
+    for shift in (0, 100):
+        plain = Watching((bank, queries))
+        problem = TransformedProblem(plain, (bank,), parse_transform(name), RULE)
+        problem.score({"bank": stored, "queries": asked + np.float32(shift)})
+        found.append(plain.seen)
+    np.testing.assert_array_equal(found[0]["bank"], found[1]["bank"])
+    assert np.abs(np.nanmean(found[0]["bank"], axis=0)).max() < 1e-5
+    assert np.nanmean(found[1]["queries"]) > 5  # queries are moved by the bank's mean, not by their own
+    assert np.isnan(found[0]["queries"][2]).all()
+    assert np.isnan(found[0]["bank"][3]).all()
+
+
+def test_nothing_to_fit_is_said() -> None:
+    bank, queries = two_sources()
+    problem = TransformedProblem(Watching((bank, queries)), (bank,), parse_transform("whiten"), RULE)
+    nothing = np.full((2, 3), np.nan, np.float32)
+    assert "no image could be read that whiten" in problem.score({"bank": nothing, "queries": nothing}).empty
+
+
+def test_fingerprints_tell_transforms_rules_and_tasks_apart() -> None:
+    bank, queries = two_sources()
+
+    def mark(name: str = "whiten", shrinkage: float = 0.1, task: str = "watching") -> str:
+        plain = Watching((bank, queries), fingerprint=task)
+        return TransformedProblem(plain, (bank,), parse_transform(name), TransformRule(shrinkage)).fingerprint
+
+    assert len({mark(), mark("zscore"), mark(shrinkage=0.2), mark(task="other")}) == 4
+
+
+def test_what_a_transform_is_fitted_on_must_be_said() -> None:
+    assert not isinstance(Watching(two_sources()), Fitting)
