@@ -9,20 +9,25 @@ from pathlib import Path
 from zoo.entries import (
     aimv2,
     beit,
+    capi,
     clip,
     convnext,
     dino,
     dinov2,
     dinov3,
     floor,
+    franca,
     fs,
     mae,
     masked,
     mini,
     moco,
+    perception,
+    radio,
     resnet,
     siglip,
     swin,
+    tips,
 )
 from zoo.errors import InputError
 from zoo.references import is_reference
@@ -59,6 +64,11 @@ _SPECS = join(
         masked.ENTRIES,
         convnext.ENTRIES,
         swin.ENTRIES,
+        franca.ENTRIES,
+        capi.ENTRIES,
+        radio.ENTRIES,
+        perception.ENTRIES,
+        tips.ENTRIES,
         floor.ENTRIES,
         mini.ENTRIES,
     )

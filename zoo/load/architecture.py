@@ -22,15 +22,18 @@ from transformers import (
     MetaClip2VisionModel,
     MLCDVisionModel,
     PreTrainedModel,
+    RadioModel,
     ResNetModel,
     SiglipVisionModel,
     SwinModel,
     Swinv2Model,
+    Tipsv2VisionModel,
     ViTModel,
     ViTMSNModel,
 )
 
-from zoo.normalisation import CLIP, HALF, IMAGENET, Normalisation
+from zoo.load.rotary_vit import CapiModel, PerceptionEncoderModel
+from zoo.normalisation import CLIP, HALF, IMAGENET, UNIT, Normalisation
 
 _HEADS = r"^(classifier|head|lm_head|pooler|.*\.pooler|cls_classifier|distillation_classifier)\."
 _OTHER_TOWER = r"^(text_model|text_projection|visual_projection|logit_scale|logit_bias)\b"
@@ -198,6 +201,33 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         final_norm="layernorm",
     ),
     Architecture(model_type="dinov3_vit", model=DINOv3ViTModel, blocks="model.layer", final_norm="norm"),
+    Architecture(
+        model_type="radio",
+        model=RadioModel,
+        blocks="encoder.layer",
+        final_norm=None,
+        unused=(r"(^|\.)summary_idxs$", r"^radio_model\.(adaptors|(inter_)?feature_normalizer)\."),
+        family="RADIO",
+        normalisation=UNIT,
+    ),
+    Architecture(
+        model_type="tipsv2_vision_model",
+        model=Tipsv2VisionModel,
+        blocks="encoder.layer",
+        final_norm="layernorm",
+        unused=(r"^(text_encoder|text_model)\.", r"^temperature$"),
+        family="TIPS",
+        normalisation=UNIT,
+    ),
+    Architecture(model_type="capi", model=CapiModel, blocks="layers", final_norm="norm", family="CAPI"),
+    Architecture(
+        model_type="perception_encoder",
+        model=PerceptionEncoderModel,
+        blocks="layers",
+        final_norm="norm",
+        family="PE",
+        normalisation=HALF,
+    ),
     Architecture(
         model_type="ijepa",
         model=IJepaModel,

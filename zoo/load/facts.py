@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from huggingface_hub.errors import StrictDataclassError
-from transformers import PreTrainedConfig, ViTConfig, ViTMAEConfig
+from transformers import PreTrainedConfig, RadioConfig, ViTConfig, ViTMAEConfig
 
 from zoo.errors import InputError
 from zoo.load.architecture import ARCHITECTURES, Architecture
+from zoo.load.radio import as_transformers, is_of_authors
+from zoo.load.rotary_vit import RotaryViTConfig
 from zoo.load.skips import WITHOUT_SKIP
 from zoo.spec import Stage
 
@@ -18,6 +20,7 @@ _TOWERS = {
     "clip": "clip_vision_model",
     "metaclip_2": "metaclip_2_vision_model",
     "siglip": "siglip_vision_model",
+    "tipsv2": "tipsv2_vision_model",
 }
 """Types of image-text models, and the type of their vision towers."""
 
@@ -104,6 +107,8 @@ def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTr
     Raises:
         InputError: The model type is missing or not supported.
     """
+    if is_of_authors(values):
+        values = as_transformers(values, path)
     kind = str(values.get("model_type"))
     classes = values.get("architectures") or ()
     if kind in _TOWERS:
@@ -165,17 +170,32 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
     if architecture.hierarchical:
         return _hierarchical_facts(config)
     patch = _side(config.patch_size)
-    pooled = architecture.mean_pooled and bool(config.use_mean_pooling)
+    has_cls = config.class_token if isinstance(config, RotaryViTConfig) else architecture.has_cls
     return Facts(
         stages=(Stage(int(config.num_hidden_layers), int(config.hidden_size), patch),),
         heads=int(config.num_attention_heads),
-        prefix_tokens=architecture.prefix_tokens + int(getattr(config, "num_register_tokens", 0)),
-        has_cls=architecture.has_cls,
-        has_final=architecture.final_norm is not None and not pooled,
+        prefix_tokens=_prefix_tokens(architecture, config),
+        has_cls=has_cls,
+        has_final=architecture.final_norm is not None and not _ends_without_norm(architecture, config),
         stem_width=int(config.hidden_size),
         input_size=_side(config.image_size),
         mlp_width=_mlp_width(config),
     )
+
+
+def _prefix_tokens(architecture: Architecture, config: PreTrainedConfig) -> int:
+    """Tokens before the patch tokens."""
+    if isinstance(config, RadioConfig):
+        return int(config.num_cls_tokens) + int(config.num_registers)
+    first = config.class_token if isinstance(config, RotaryViTConfig) else architecture.prefix_tokens
+    return int(first) + int(getattr(config, "num_register_tokens", 0))
+
+
+def _ends_without_norm(architecture: Architecture, config: PreTrainedConfig) -> bool:
+    """Whether a network whose kind may end in a norm of all tokens has none."""
+    if isinstance(config, RotaryViTConfig):
+        return config.norm_after == "none"
+    return architecture.mean_pooled and bool(config.use_mean_pooling)
 
 
 def _mlp_width(config: PreTrainedConfig) -> int:
