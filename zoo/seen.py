@@ -14,6 +14,9 @@ it was distilled from has seen such images; ``similar images`` were looked for, 
 UNKNOWN = "unknown"
 """The mark where nobody can tell: images of the web, or of a collection that is not public."""
 
+TEXTS = "with texts"
+"""What is added to a mark where the training's images came with texts."""
+
 NO = "no"
 """The mark where the training data are known, and the dataset is not among them."""
 
@@ -51,10 +54,20 @@ class Training:
         """What it has seen of a dataset in a few words; "" where the dataset is none of `DATASETS`."""
         if dataset not in DATASETS:
             return ""
+        found = next((", ".join(one.kinds) for one in self.seen if one.dataset == dataset), "")
+        mark = found or (NO if self.listed else UNKNOWN)
+        return f"{mark}, {TEXTS}" if self.texts and mark != NO else mark
+
+    def summary(self) -> str:
+        """All that it has seen of the official datasets, in a sentence's part."""
+        by_kind: dict[str, list[str]] = {}
         for one in self.seen:
-            if one.dataset == dataset:
-                return ", ".join(one.kinds)
-        return NO if self.listed else UNKNOWN
+            by_kind.setdefault(", ".join(one.kinds), []).append(one.dataset)
+        parts = [f"{', '.join(names)} ({kind})" for kind, names in by_kind.items()]
+        rest = "no other dataset of the tasks" if parts else "no dataset of the tasks"
+        if not self.listed:
+            rest = "whether others is unknown" if parts else "which datasets of the tasks is unknown"
+        return "; ".join([*parts, rest]) + ("; images came with texts" if self.texts else "")
 
     @property
     def sources(self) -> tuple[str, ...]:

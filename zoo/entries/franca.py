@@ -21,7 +21,7 @@ _FRANCA = ViTFamily(
     supervision="images alone",
     data="ImageNet-21k",
     normalisation=IMAGENET,
-    licence="Franca research-only RAIL",
+    licence="RAIL, research only (Franca)",
     paper="Venkataramanan et al., Franca: Nested Matryoshka Clustering for Scalable Visual Representation "
     "Learning, 2025, arXiv:2507.14137",
     checkpoint="original",
