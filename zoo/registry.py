@@ -25,6 +25,7 @@ from zoo.entries import (
     perception,
     radio,
     resnet,
+    sam,
     siglip,
     swin,
     tips,
@@ -69,6 +70,7 @@ _SPECS = join(
         radio.ENTRIES,
         perception.ENTRIES,
         tips.ENTRIES,
+        sam.ENTRIES,
         floor.ENTRIES,
         mini.ENTRIES,
     )

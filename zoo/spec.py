@@ -28,6 +28,7 @@ FAMILIES: tuple[str, ...] = (
     "RADIO",
     "PE",
     "TIPS",
+    "SAM",
     "other",
     "random",
 )

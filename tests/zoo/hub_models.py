@@ -134,6 +134,14 @@ def _tips(spec: BackboneSpec) -> Built:
     return transformers.Tipsv2Model, transformers.Tipsv2Config(vision_config=shape, text_config=text)
 
 
+def _sam(spec: BackboneSpec) -> Built:
+    every = spec.depth // 4 if spec.depth > 3 else 2
+    places = [index for index in range(spec.depth) if index % every == every - 1]
+    shape = _shape(spec)
+    shape["mlp_dim"] = shape.pop("intermediate_size")
+    return transformers.SamVisionModel, transformers.SamVisionConfig(**shape, global_attn_indexes=places)
+
+
 def _franca(spec: BackboneSpec) -> Built:
     return _named("Dinov2Model", use_swiglu_ffn=True, mlp_ratio=4)(spec)
 
@@ -220,6 +228,7 @@ _BUILDERS: dict[str, Callable[[BackboneSpec], Built]] = {
     "Swin": _swin,
     "RADIO": _radio,
     "TIPS": _tips,
+    "SAM": _sam,
 }
 _ORIGINALS: dict[str, Callable[[BackboneSpec], Built]] = {
     "Franca": _franca,

@@ -244,5 +244,62 @@ def tips(tensors: Tensors, images: Tensor, heads: int) -> list[Tensor]:
     return originals.vit(named, images, heads, 1e-6)
 
 
+def sam(tensors: Tensors, images: Tensor, heads: int) -> list[Tensor]:
+    """Kirillov et al. 2023: windows of 14 cells, padded with zeros after the norm; the second block has none."""
+    named = {name.removeprefix("vision_encoder."): tensor for name, tensor in tensors.items()}
+    weight = named["patch_embed.projection.weight"]
+    x = originals._patches(weight, named["patch_embed.projection.bias"], images)
+    cells = (images.shape[2] // weight.shape[-1], images.shape[3] // weight.shape[-1])
+    x = x + originals.positions(named["pos_embed"].flatten(0, 2), cells, 0)
+    layers = [x]
+    for index in range(sum(name.endswith("attn.proj.weight") for name in named)):
+        block = f"layers.{index}"
+        y = originals._norm(named, f"{block}.layer_norm1", x, 1e-6).unflatten(1, cells)
+        out = torch.zeros_like(y)
+        step = max(cells) if index % 2 else 14
+        for top in range(0, cells[0], step):
+            for left in range(0, cells[1], step):
+                piece = y[:, top : top + step, left : left + step]
+                height, width = piece.shape[1:3]
+                if not index % 2:
+                    piece = functional.pad(piece, (0, 0, 0, step - width, 0, step - height))
+                mixed = _window(named, f"{block}.attn", piece, heads)
+                out[:, top : top + step, left : left + step] = mixed[:, :height, :width]
+        x = x + out.flatten(1, 2)
+        y = originals._norm(named, f"{block}.layer_norm2", x, 1e-6)
+        x = x + originals._linear(
+            named, f"{block}.mlp.lin2", originals._gelu(originals._linear(named, f"{block}.mlp.lin1", y))
+        )
+        layers.append(x)
+    return layers
+
+
+def _window(tensors: Tensors, name: str, x: Tensor, heads: int) -> Tensor:
+    """Attention inside a grid; scores get what the query makes of the rows and of the columns between."""
+    height, width = x.shape[1:3]
+    q, k, v = (
+        part.unflatten(-1, (heads, -1)).permute(0, 3, 1, 2, 4)
+        for part in originals._linear(tensors, f"{name}.qkv", x).chunk(3, -1)
+    )
+    scores = torch.einsum("bnijd,bnkld->bnijkl", q, k) / math.sqrt(q.shape[-1])
+    down, right = (
+        _stretched(tensors[f"{name}.rel_pos_{axis}"], n) for axis, n in (("h", height), ("w", width))
+    )
+    for i in range(height):
+        for k_row in range(height):
+            scores[:, :, i, :, k_row] += (q[:, :, i] @ down[i - k_row + height - 1])[..., None]
+    for j in range(width):
+        for k_column in range(width):
+            scores[:, :, :, j, :, k_column] += (q[:, :, :, j] @ right[j - k_column + width - 1])[..., None]
+    shares = scores.flatten(-2).softmax(-1).unflatten(-1, (height, width))
+    mixed = torch.einsum("bnijkl,bnkld->bijnd", shares, v).flatten(-2)
+    return originals._linear(tensors, f"{name}.proj", mixed)
+
+
+def _stretched(table: Tensor, count: int) -> Tensor:
+    """Relative positions [2 count - 1, channels] of a side of so many cells, linearly."""
+    return functional.interpolate(table.T[None], size=2 * count - 1, mode="linear")[0].T
+
+
 SHAPES = {"Franca": franca_shapes, "CAPI": capi_shapes, "PE": pe_shapes}
 CONTENT = {"Franca": franca_content, "CAPI": capi_content, "PE": pe_content}

@@ -23,6 +23,8 @@ def adapt(model: PreTrainedModel, blocks: Sequence[Any]) -> None:
             fix_windows(block, int(config.window_size), int(block.shift_size))
     elif config.model_type == "aimv2_vision_model" and not config.is_native:
         fit_table(model.get_submodule("embeddings"), int(config.patch_size))
+    elif config.model_type == "sam_vision_model":
+        fit_cells(model.get_submodule("vision_encoder"), int(config.patch_size))
 
 
 def fix_windows(block: nn.Module, window: int, shift: int) -> None:
@@ -74,6 +76,36 @@ def fit_table(embeddings: Any, patch: int) -> None:  # noqa: ANN401  # gets a me
     embeddings.interpolate_pos_encoding = interpolate
     embeddings.register_forward_pre_hook(see)
     embeddings.get_submodule("position_embedding").register_forward_hook(fit)
+
+
+def fit_cells(encoder: Any, patch: int) -> None:  # noqa: ANN401  # gets and loses attributes
+    """Make SAM's encoder take images of every size, and keep its table of positions where others have it.
+
+    Its class refuses images of another size and adds the table as it is. Here the patch embedding adds it,
+    resized where need be, with the names that `fit_table` gives.
+
+    Args:
+        encoder: A ``SamVisionEncoder``.
+        patch: Its patch size in pixels.
+    """
+    patches, table = encoder.patch_embed, encoder.pos_embed
+    encoder.pos_embed = None
+    encoder.embeddings = patches
+    patches.position_embeddings = nn.Parameter(table.detach().flatten(1, 2), requires_grad=False)
+
+    def admit(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        vars(module).update(image_size=tuple(inputs[0].shape[-2:]))
+
+    def add(_: nn.Module, inputs: tuple[Tensor, ...], cells: Tensor) -> Tensor:
+        rows: Tensor = patches.interpolate_pos_encoding(cells, *inputs[0].shape[-2:])
+        return cells + rows.view(1, *cells.shape[1:])
+
+    def interpolate(_: Tensor, height: int, width: int) -> Tensor:
+        return resized_table(patches.position_embeddings, (height // patch, width // patch))
+
+    patches.interpolate_pos_encoding = interpolate
+    patches.register_forward_pre_hook(admit)
+    patches.register_forward_hook(add)
 
 
 def resized_table(table: Tensor, cells: tuple[int, int]) -> Tensor:

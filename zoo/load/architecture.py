@@ -24,6 +24,7 @@ from transformers import (
     PreTrainedModel,
     RadioModel,
     ResNetModel,
+    SamVisionModel,
     SiglipVisionModel,
     SwinModel,
     Swinv2Model,
@@ -60,6 +61,7 @@ class Architecture:
         has_cls: Whether the first of them is a class token.
         interpolates: Whether position embeddings are fitted to the image only when the forward is asked to.
         convolutional: Whether blocks give feature maps [batch channels height width].
+        cells: Whether blocks give tokens in their places, [batch height width channels].
         hierarchical: Whether blocks give tokens whose grid and width change from stage to stage.
         pooling_option: Whether the class takes ``add_pooling_layer``.
         unused: Patterns of keys that a checkpoint may have beside `NEVER_NEEDED`.
@@ -78,6 +80,7 @@ class Architecture:
     has_cls: bool = True
     interpolates: bool = False
     convolutional: bool = False
+    cells: bool = False
     hierarchical: bool = False
     pooling_option: bool = False
     unused: tuple[str, ...] = ()
@@ -218,6 +221,18 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         unused=(r"^(text_encoder|text_model)\.", r"^temperature$"),
         family="TIPS",
         normalisation=UNIT,
+    ),
+    Architecture(
+        model_type="sam_vision_model",
+        model=SamVisionModel,
+        body="vision_encoder",
+        blocks="vision_encoder.layers",
+        final_norm=None,
+        prefix_tokens=0,
+        has_cls=False,
+        cells=True,
+        unused=(r"^(prompt_encoder|mask_decoder|shared_image_embedding)\.",),
+        family="SAM",
     ),
     Architecture(model_type="capi", model=CapiModel, blocks="layers", final_norm="norm", family="CAPI"),
     Architecture(

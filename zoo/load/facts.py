@@ -19,6 +19,7 @@ _TOWERS = {
     "aimv2": "aimv2_vision_model",
     "clip": "clip_vision_model",
     "metaclip_2": "metaclip_2_vision_model",
+    "sam": "sam_vision_model",
     "siglip": "siglip_vision_model",
     "tipsv2": "tipsv2_vision_model",
 }
@@ -199,7 +200,7 @@ def _ends_without_norm(architecture: Architecture, config: PreTrainedConfig) -> 
 
 
 def _mlp_width(config: PreTrainedConfig) -> int:
-    inner = getattr(config, "intermediate_size", None)
+    inner = getattr(config, "intermediate_size", getattr(config, "mlp_dim", None))
     return int(config.hidden_size * config.mlp_ratio) if inner is None else int(inner)
 
 
