@@ -29,6 +29,7 @@ from zoo.entries import (
     siglip,
     swin,
     tips,
+    vjepa,
 )
 from zoo.errors import InputError
 from zoo.references import is_reference
@@ -71,6 +72,7 @@ _SPECS = join(
         perception.ENTRIES,
         tips.ENTRIES,
         sam.ENTRIES,
+        vjepa.ENTRIES,
         floor.ENTRIES,
         mini.ENTRIES,
     )

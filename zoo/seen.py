@@ -112,6 +112,9 @@ LVD_142M = Training(_LVD_MARKS, listed=False)
 LVD_1689M = Training(
     _imagenet("images", source="Siméoni et al., DINOv3, arXiv:2508.10104, section 3.1"), listed=False
 )
+VIDEOMIX = Training(
+    _imagenet("images", source="Assran et al., V-JEPA 2, arXiv:2506.09985: VideoMix22M has it"), listed=False
+)
 PLACES = Training(
     (
         Seen(

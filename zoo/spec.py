@@ -29,6 +29,7 @@ FAMILIES: tuple[str, ...] = (
     "PE",
     "TIPS",
     "SAM",
+    "V-JEPA",
     "other",
     "random",
 )

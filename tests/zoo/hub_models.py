@@ -34,6 +34,7 @@ MINIMAL_WIDTH = 192
 
 _MLP = {"siglip-so400m14": 4304, "siglip2-so400m14": 4304, "aimv2-l14": 2816, "aimv2-h14": 4096}
 _MLP |= {"tipsv2-so14": 4304, "pe-core-g14": 8960, "pe-lang-g14": 8960, "pe-spatial-g14": 8960}
+_MLP |= {"vjepa2-g16": 6144, "vjepa2-g16-384": 6144}
 _MLP |= {"ijepa-g16-22k": 6144, "dinov3-7b16": 8192}
 
 
@@ -142,6 +143,13 @@ def _sam(spec: BackboneSpec) -> Built:
     return transformers.SamVisionModel, transformers.SamVisionConfig(**shape, global_attn_indexes=places)
 
 
+def _vjepa(spec: BackboneSpec) -> Built:
+    shape = _shape(spec)
+    sizes = {"crop_size": shape.pop("image_size"), "mlp_ratio": shape.pop("intermediate_size") / spec.width}
+    predictor = {"pred_hidden_size": 8, "pred_num_attention_heads": 2, "pred_num_hidden_layers": 1}
+    return transformers.VJEPA2Model, transformers.VJEPA2Config(**shape, **sizes, **predictor)
+
+
 def _franca(spec: BackboneSpec) -> Built:
     return _named("Dinov2Model", use_swiglu_ffn=True, mlp_ratio=4)(spec)
 
@@ -229,6 +237,7 @@ _BUILDERS: dict[str, Callable[[BackboneSpec], Built]] = {
     "RADIO": _radio,
     "TIPS": _tips,
     "SAM": _sam,
+    "V-JEPA": _vjepa,
 }
 _ORIGINALS: dict[str, Callable[[BackboneSpec], Built]] = {
     "Franca": _franca,

@@ -168,7 +168,7 @@ def pe(tensors: Tensors, images: Tensor, heads: int) -> list[Tensor]:
     first = int("class_embedding" in tensors)
     if first:
         x = torch.cat([tensors["class_embedding"].expand(len(x), 1, -1), x], dim=1)
-    x = x + _bilinear(table, (rows, columns), first, antialias=False)
+    x = x + bilinear(table, (rows, columns), first, antialias=False)
     x = originals._norm(tensors, "ln_pre", x, 1e-5)
     places = [(0, 0)] * first + [(r + first, c + first) for r in range(rows) for c in range(columns)]
     layers = [x]
@@ -198,7 +198,7 @@ def _turned_neighbours(x: Tensor, places: list[tuple[int, int]], heads: int) -> 
     return torch.view_as_real(turned).flatten(-3)
 
 
-def _bilinear(table: Tensor, cells: originals.Cells, prefix: int, *, antialias: bool) -> Tensor:
+def bilinear(table: Tensor, cells: originals.Cells, prefix: int, *, antialias: bool) -> Tensor:
     """Position embeddings [prefix + cells, width] for a grid of another size."""
     side = math.isqrt(len(table) - prefix)
     if cells == (side, side):
@@ -206,99 +206,6 @@ def _bilinear(table: Tensor, cells: originals.Cells, prefix: int, *, antialias: 
     grid = table[prefix:].T.reshape(1, -1, side, side)
     grid = functional.interpolate(grid, cells, mode="bilinear", align_corners=False, antialias=antialias)
     return torch.cat([table[:prefix], grid[0].flatten(1).T])
-
-
-def radio(tensors: Tensors, images: Tensor, heads: int) -> list[Tensor]:
-    """Ranzinger et al. 2024: the table is fitted to the longer side and cut; no final norm."""
-    tensors = {name.removeprefix("radio_model."): tensor for name, tensor in tensors.items()}
-    conditioner, generator = "input_conditioner.norm", "model.patch_generator"
-    images = (images - tensors[f"{conditioner}_mean"]) / tensors[f"{conditioner}_std"]
-    weight = tensors[f"{generator}.embedder.weight"]
-    size = math.isqrt(weight.shape[1] // 3)
-    rows, columns = (count // size for count in images.shape[2:])
-    longer = max(rows, columns)
-    table = _bilinear(tensors[f"{generator}.pos_embed"][0], (longer, longer), 0, antialias=False)
-    table = table.view(longer, longer, -1)[:rows, :columns].flatten(0, 1)
-    x = originals._patches(weight.view(-1, 3, size, size), None, images) + table
-    x = torch.cat([tensors[f"{generator}.cls_token.token"].expand(len(x), -1, -1), x], dim=1)
-    layers = [x]
-    for index in range(sum(name.endswith("attn.proj.weight") for name in tensors)):
-        block = f"model.blocks.{index}"
-        y = originals._norm(tensors, f"{block}.norm1", x, 1e-6)
-        mixed = originals._attend(originals._linear(tensors, f"{block}.attn.qkv", y), heads)
-        x = x + originals._linear(tensors, f"{block}.attn.proj", mixed)
-        x = x + originals._mlp(tensors, f"{block}.mlp", originals._norm(tensors, f"{block}.norm2", x, 1e-6))
-        layers.append(x)
-    return layers
-
-
-def tips(tensors: Tensors, images: Tensor, heads: int) -> list[Tensor]:
-    """Cao et al. 2026: DINOv2 with one register, which is a second class token; bilinear positions."""
-    named = {name.removeprefix("vision_encoder."): t for name, t in tensors.items() if "vision_enc" in name}
-    named = {
-        name.replace("mlp.c_fc", "mlp.fc1").replace("mlp.c_proj", "mlp.fc2"): t for name, t in named.items()
-    }
-    cells = (images.shape[2] // 14, images.shape[3] // 14)
-    assert cells[0] == cells[1]  # What follows fits squares alone.
-    named["pos_embed"] = _bilinear(named["pos_embed"][0], cells, 1, antialias=True)[None]
-    return originals.vit(named, images, heads, 1e-6)
-
-
-def sam(tensors: Tensors, images: Tensor, heads: int) -> list[Tensor]:
-    """Kirillov et al. 2023: windows of 14 cells, padded with zeros after the norm; the second block has none."""
-    named = {name.removeprefix("vision_encoder."): tensor for name, tensor in tensors.items()}
-    weight = named["patch_embed.projection.weight"]
-    x = originals._patches(weight, named["patch_embed.projection.bias"], images)
-    cells = (images.shape[2] // weight.shape[-1], images.shape[3] // weight.shape[-1])
-    x = x + originals.positions(named["pos_embed"].flatten(0, 2), cells, 0)
-    layers = [x]
-    for index in range(sum(name.endswith("attn.proj.weight") for name in named)):
-        block = f"layers.{index}"
-        y = originals._norm(named, f"{block}.layer_norm1", x, 1e-6).unflatten(1, cells)
-        out = torch.zeros_like(y)
-        step = max(cells) if index % 2 else 14
-        for top in range(0, cells[0], step):
-            for left in range(0, cells[1], step):
-                piece = y[:, top : top + step, left : left + step]
-                height, width = piece.shape[1:3]
-                if not index % 2:
-                    piece = functional.pad(piece, (0, 0, 0, step - width, 0, step - height))
-                mixed = _window(named, f"{block}.attn", piece, heads)
-                out[:, top : top + step, left : left + step] = mixed[:, :height, :width]
-        x = x + out.flatten(1, 2)
-        y = originals._norm(named, f"{block}.layer_norm2", x, 1e-6)
-        x = x + originals._linear(
-            named, f"{block}.mlp.lin2", originals._gelu(originals._linear(named, f"{block}.mlp.lin1", y))
-        )
-        layers.append(x)
-    return layers
-
-
-def _window(tensors: Tensors, name: str, x: Tensor, heads: int) -> Tensor:
-    """Attention inside a grid; scores get what the query makes of the rows and of the columns between."""
-    height, width = x.shape[1:3]
-    q, k, v = (
-        part.unflatten(-1, (heads, -1)).permute(0, 3, 1, 2, 4)
-        for part in originals._linear(tensors, f"{name}.qkv", x).chunk(3, -1)
-    )
-    scores = torch.einsum("bnijd,bnkld->bnijkl", q, k) / math.sqrt(q.shape[-1])
-    down, right = (
-        _stretched(tensors[f"{name}.rel_pos_{axis}"], n) for axis, n in (("h", height), ("w", width))
-    )
-    for i in range(height):
-        for k_row in range(height):
-            scores[:, :, i, :, k_row] += (q[:, :, i] @ down[i - k_row + height - 1])[..., None]
-    for j in range(width):
-        for k_column in range(width):
-            scores[:, :, :, j, :, k_column] += (q[:, :, :, j] @ right[j - k_column + width - 1])[..., None]
-    shares = scores.flatten(-2).softmax(-1).unflatten(-1, (height, width))
-    mixed = torch.einsum("bnijkl,bnkld->bijnd", shares, v).flatten(-2)
-    return originals._linear(tensors, f"{name}.proj", mixed)
-
-
-def _stretched(table: Tensor, count: int) -> Tensor:
-    """Relative positions [2 count - 1, channels] of a side of so many cells, linearly."""
-    return functional.interpolate(table.T[None], size=2 * count - 1, mode="linear")[0].T
 
 
 SHAPES = {"Franca": franca_shapes, "CAPI": capi_shapes, "PE": pe_shapes}

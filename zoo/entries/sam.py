@@ -1,9 +1,9 @@
 """SAM: image encoders that were pre-trained by masking (MAE), then with masks of SA-1B.
 
 Blocks attend inside windows of 14 cells a side, four of them to the whole image; relative positions are
-fitted linearly, as the authors' code does. It has no rule for the absolute ones at other sizes, where they are
-resized here. Evaluated at the 1024 px of the training; ``--input-size`` takes others. No layer is read behind
-the last block, where convolutions follow (the neck).
+fitted linearly, as the authors' code does. It has no rule for the absolute ones at other sizes, where they
+are resized here. Evaluated at the 1024 px of the training; ``--input-size`` takes others. No layer is read
+behind the last block, where convolutions follow (the neck).
 """
 
 from dataclasses import replace

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import isqrt
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
@@ -25,6 +26,8 @@ def adapt(model: PreTrainedModel, blocks: Sequence[Any]) -> None:
         fit_table(model.get_submodule("embeddings"), int(config.patch_size))
     elif config.model_type == "sam_vision_model":
         fit_cells(model.get_submodule("vision_encoder"), int(config.patch_size))
+    elif config.model_type == "vjepa2":
+        fit_clip(model.get_submodule("encoder"), int(config.patch_size))
 
 
 def fix_windows(block: nn.Module, window: int, shift: int) -> None:
@@ -106,6 +109,31 @@ def fit_cells(encoder: Any, patch: int) -> None:  # noqa: ANN401  # gets and los
     patches.interpolate_pos_encoding = interpolate
     patches.register_forward_pre_hook(admit)
     patches.register_forward_hook(add)
+
+
+def fit_clip(encoder: Any, patch: int) -> None:  # noqa: ANN401  # its blocks get a method
+    """Make V-JEPA's encoder take images of every size, each as a clip of one frame, which its class doubles.
+
+    Its attentions take the grid for that of the training. Here they are told the image's.
+
+    Args:
+        encoder: A ``VJEPA2Encoder``.
+        patch: Its patch size in pixels.
+    """
+    columns = [0]
+
+    def see(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor]:
+        columns[0] = inputs[0].shape[-1] // patch
+        return (inputs[0][:, None],)
+
+    def places(tokens: Tensor, masks: object = None) -> tuple[Tensor, Tensor, Tensor]:
+        del masks
+        ids = torch.arange(tokens.shape[1], device=tokens.device)
+        return torch.zeros_like(ids), ids // columns[0], ids % columns[0]
+
+    encoder.embeddings.register_forward_pre_hook(see)
+    for block in encoder.layer:
+        block.attention.get_position_ids = places
 
 
 def resized_table(table: Tensor, cells: tuple[int, int]) -> Tensor:

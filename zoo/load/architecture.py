@@ -1,6 +1,5 @@
 """Where the parts of each supported architecture of transformers sit."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from transformers import (
@@ -21,7 +20,6 @@ from transformers import (
     IJepaModel,
     MetaClip2VisionModel,
     MLCDVisionModel,
-    PreTrainedModel,
     RadioModel,
     ResNetModel,
     SamVisionModel,
@@ -31,63 +29,16 @@ from transformers import (
     Tipsv2VisionModel,
     ViTModel,
     ViTMSNModel,
+    VJEPA2Model,
 )
 
+from zoo.load.build import NEVER_NEEDED, Architecture
 from zoo.load.rotary_vit import CapiModel, PerceptionEncoderModel
-from zoo.normalisation import CLIP, HALF, IMAGENET, UNIT, Normalisation
+from zoo.normalisation import CLIP, HALF, UNIT
 
-_HEADS = r"^(classifier|head|lm_head|pooler|.*\.pooler|cls_classifier|distillation_classifier)\."
+__all__ = ["ARCHITECTURES", "NEVER_NEEDED", "Architecture"]
+
 _OTHER_TOWER = r"^(text_model|text_projection|visual_projection|logit_scale|logit_bias)\b"
-_UNUSED_STATE = (
-    r"(^|\.)(position_ids|relative_position_index|relative_coords_table|mask_token|num_batches_tracked)$"
-)
-NEVER_NEEDED = (_HEADS, _UNUSED_STATE)
-"""Patterns of keys that no feature depends on, whether a checkpoint has them or not."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Architecture:
-    """How to build one model type of transformers, and where its parts are.
-
-    Attributes:
-        model_type: Its name in ``config.json``.
-        model: Class that holds the weights.
-        checkpoint_class: If given, only for checkpoints whose configuration names this class.
-        body: Path of the part of ``model`` whose forward is run; the empty string for all of it.
-        blocks: Path of the blocks below ``model``; ``*`` stands for each stage.
-        final_norm: Path of the norm after the last block; None where there is none over all tokens.
-        mean_pooled: Whether the final norm is absent from checkpoints that say ``use_mean_pooling``.
-        prefix_tokens: Tokens before the patch tokens, without registers.
-        has_cls: Whether the first of them is a class token.
-        interpolates: Whether position embeddings are fitted to the image only when the forward is asked to.
-        convolutional: Whether blocks give feature maps [batch channels height width].
-        cells: Whether blocks give tokens in their places, [batch height width channels].
-        hierarchical: Whether blocks give tokens whose grid and width change from stage to stage.
-        pooling_option: Whether the class takes ``add_pooling_layer``.
-        unused: Patterns of keys that a checkpoint may have beside `NEVER_NEEDED`.
-        family: Family of an unknown checkpoint of this type.
-        normalisation: What its images are normalised with where no preprocessor configuration says so.
-    """
-
-    model_type: str
-    model: type[PreTrainedModel]
-    checkpoint_class: str | None = None
-    body: str = ""
-    blocks: str
-    final_norm: str | None
-    mean_pooled: bool = False
-    prefix_tokens: int = 1
-    has_cls: bool = True
-    interpolates: bool = False
-    convolutional: bool = False
-    cells: bool = False
-    hierarchical: bool = False
-    pooling_option: bool = False
-    unused: tuple[str, ...] = ()
-    family: str = "other"
-    normalisation: Normalisation = IMAGENET
-
-
 _CONV: dict[str, Any] = {
     "blocks": "encoder.stages.*.layers",
     "prefix_tokens": 0,
@@ -233,6 +184,17 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         cells=True,
         unused=(r"^(prompt_encoder|mask_decoder|shared_image_embedding)\.",),
         family="SAM",
+    ),
+    Architecture(
+        model_type="vjepa2",
+        model=VJEPA2Model,
+        body="encoder",
+        blocks="encoder.layer",
+        final_norm="encoder.layernorm",
+        prefix_tokens=0,
+        has_cls=False,
+        unused=(r"^predictor\.",),
+        family="V-JEPA",
     ),
     Architecture(model_type="capi", model=CapiModel, blocks="layers", final_norm="norm", family="CAPI"),
     Architecture(

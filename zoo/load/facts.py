@@ -88,7 +88,7 @@ def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreT
         reason = " ".join(str(error).split())
         raise InputError(f"{path} describes no network that transformers can build: {reason}.") from error
     numbers = [number for stage in facts.stages for number in (stage.blocks, stage.width, stage.stride)]
-    channels = getattr(config, "num_channels", 3)
+    channels = getattr(config, "num_channels", getattr(config, "in_chans", 3))
     if facts.heads is not None:
         numbers.append(facts.heads)
     if min(numbers, default=0) < 1:
@@ -179,7 +179,7 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
         has_cls=has_cls,
         has_final=architecture.final_norm is not None and not _ends_without_norm(architecture, config),
         stem_width=int(config.hidden_size),
-        input_size=_side(config.image_size),
+        input_size=_side(getattr(config, "image_size", None) or config.crop_size),
         mlp_width=_mlp_width(config),
     )
 

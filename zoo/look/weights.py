@@ -50,6 +50,9 @@ _REASONS: dict[str, Callable[[BackboneSpec], str]] = {
 
 
 def _filters(body: nn.Module) -> Tensor | None:
+    clips = next((module for module in body.modules() if isinstance(module, nn.Conv3d)), None)
+    if clips is not None:  # An image is shown as equal frames, whose filters add up.
+        return clips.weight.detach().float().sum(2)
     convolutions = (module for module in body.modules() if isinstance(module, nn.Conv2d))
     first = next((module for module in convolutions if module.in_channels == CHANNELS), None)
     if first is None:

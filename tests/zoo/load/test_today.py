@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 import torch
-import transformers
 from safetensors.torch import load_file, save_file
 
-from tests.zoo import today
+from tests.zoo import today_hub
 from tests.zoo.conftest import Loader
-from tests.zoo.layouts import Tensors, fill
+from tests.zoo.layouts import Tensors
 from tests.zoo.load.test_convert import expected, layers
 from tests.zoo.published import LAYOUTS, Published, publish
 from tests.zoo.reduced import Reduced, normalised, pixels
@@ -27,8 +26,8 @@ from zoo.look.backbone import HookedBackbone
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Stage
 
-ORIGINALS = {"c-radio-v4-h16": today.radio, "c-radio-v3-h16": today.radio}
-ORIGINALS |= {"tipsv2-b14": today.tips, "tipsv2-g14": today.tips}
+ORIGINALS = {"c-radio-v4-h16": today_hub.radio, "c-radio-v3-h16": today_hub.radio}
+ORIGINALS |= {"tipsv2-b14": today_hub.tips, "tipsv2-g14": today_hub.tips}
 
 
 def compare(spec: BackboneSpec, tensors: Tensors, cells: tuple[int, int], loader: Loader) -> None:
@@ -245,30 +244,3 @@ def test_angles_are_exact_in_networks_of_half_precision(
     found = backbone._network.blocks[0].get_submodule("rotary").get_buffer("frequencies")
     assert torch.equal(found, published.tensors["encoder.blocks.0.residual1.fn.rope.freqs"])
     assert backbone._network.blocks[0].get_parameter("mlp.fc1.weight").dtype == dtype
-
-
-@pytest.mark.parametrize("cells", [(4, 4), (16, 16), (17, 15), (3, 5)])
-def test_every_layer_of_sam(cells: tuple[int, int], tmp_path: Path, loader: Loader) -> None:
-    """A whole model's repository; windows of 14 cells, of which grids of 17 are no multiple."""
-    shape = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "mlp_dim": 64}
-    vision = shape | {"image_size": 256, "global_attn_indexes": [1]}
-    decoder = {"hidden_size": 256, "num_hidden_layers": 1, "num_attention_heads": 2, "mlp_dim": 8}
-    config = transformers.SamConfig(vision_config=vision, mask_decoder_config=decoder)
-    transformers.SamModel(config).save_pretrained(tmp_path)
-    tensors = load_file(tmp_path / "model.safetensors")
-    tensors |= fill(
-        {name: tuple(t.shape) for name, t in tensors.items() if name.startswith("vision_encoder.")}
-    )
-    save_file(tensors, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    spec = infer(str(tmp_path), None, None)
-    assert (spec.family, spec.prefix_tokens, spec.has_cls, spec.has_final) == ("SAM", 0, False, False)
-    encoder = {name: t for name, t in tensors.items() if name.startswith("vision_encoder.")}
-    images = pixels(2, cells[0] * 16, cells[1] * 16)
-    backbone = loader(spec)
-    for ours, theirs in zip(
-        layers(backbone, images), today.sam(encoder, normalised(spec, images), 4), strict=True
-    ):
-        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
-    positions = backbone.weights().positions
-    assert positions is not None
-    assert torch.equal(positions, encoder["vision_encoder.pos_embed"][0])
