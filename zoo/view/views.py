@@ -150,6 +150,11 @@ class _Resized(ABC):
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
         """Width and height that an image of that width and height is shown at."""
 
+    @property
+    def _resampling(self) -> Image.Resampling:
+        """How pixels are computed."""
+        return Image.Resampling.BICUBIC
+
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
         """Coordinate map of crop and resize; the two scales may differ."""
         resized = self._resized(cropped_size(size, box)[0])
@@ -159,7 +164,7 @@ class _Resized(ABC):
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
         """Pixels, uint8 [1 3 height width]."""
         image = crop_to_box(image, box)
-        return to_tensor(image.resize(self._resized(image.size), Image.Resampling.BICUBIC))[None]
+        return to_tensor(image.resize(self._resized(image.size), self._resampling))[None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +187,23 @@ class FitLongSide(_Resized):
 
 @dataclass(frozen=True, slots=True)
 class Stretch(_Resized):
-    """All of the image as a square, whatever its proportions."""
+    """All of the image as a square, whatever its proportions.
+
+    Attributes:
+        side: Side of the square.
+        bilinear: Whether to resize by a triangle, anti-aliased when it shrinks, instead of bicubic.
+    """
 
     side: int
+    bilinear: bool = False
 
     def scaled(self, input_size: int, multiple: int) -> "Stretch":
         """The side in proportion to the input size, rounded to the multiple."""
-        return Stretch(nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
+        return replace(self, side=nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
+
+    @property
+    def _resampling(self) -> Image.Resampling:
+        return Image.Resampling.BILINEAR if self.bilinear else Image.Resampling.BICUBIC
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
         del size
@@ -267,8 +282,9 @@ class RaisedFrame(_Resized):
     multiple: int = 1
 
     def scaled(self, input_size: int, multiple: int) -> "RaisedFrame":
-        """The shorter side in proportion to the input size, raised to the multiple."""
-        return RaisedFrame(round(self.short * input_size / REFERENCE_SIZE), multiple)
+        """The same shorter side, whatever the input size, raised to the multiple."""
+        del input_size
+        return RaisedFrame(self.short, multiple)
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
         short = _raised(self.short, self.multiple)
