@@ -63,7 +63,7 @@ class RotaryEmbedding(nn.Module):
 
     def _apply(self, fn: Any, recurse: bool = True) -> "RotaryEmbedding":  # noqa: ANN401  # torch's
         exact = self.frequencies
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self.frequencies = exact.to(self.frequencies.device)
         return self
 

@@ -16,7 +16,7 @@ from zoo.load.rotary import Coordinates, Rotary, RotaryEmbedding, rotated
 
 
 @strict
-class RotaryViTConfig(PreTrainedConfig):
+class RotaryViTConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     """What a rotary Vision Transformer is like.
 
     Attributes:
@@ -64,14 +64,14 @@ class RotaryViTConfig(PreTrainedConfig):
 
 
 @strict
-class CapiConfig(RotaryViTConfig):
+class CapiConfig(RotaryViTConfig):  # type: ignore[no-untyped-call]
     """A rotary Vision Transformer of CAPI."""
 
     model_type = "capi"
 
 
 @strict
-class PerceptionEncoderConfig(RotaryViTConfig):
+class PerceptionEncoderConfig(RotaryViTConfig):  # type: ignore[no-untyped-call]
     """A rotary Vision Transformer of the Perception Encoder."""
 
     model_type = "perception_encoder"
@@ -208,7 +208,7 @@ class Block(nn.Module):
         return out
 
 
-class RotaryViTModel(PreTrainedModel):
+class RotaryViTModel(PreTrainedModel):  # type: ignore[no-untyped-call]
     """The network; its forward gives the stream after the last block, [batch tokens dim]."""
 
     config_class = RotaryViTConfig
@@ -223,7 +223,7 @@ class RotaryViTModel(PreTrainedModel):
         self.layers = nn.ModuleList(Block(config) for _ in range(config.num_hidden_layers))
         after = config.norm_after
         self.norm = nn.Identity() if after == "none" else _norm(config, affine=after == "weights")
-        self.post_init()
+        self.post_init()  # type: ignore[no-untyped-call]
 
     def forward(self, pixel_values: Tensor) -> Tensor:
         """The stream of normalised images [batch channels height width], whole patches a side."""
@@ -235,13 +235,13 @@ class RotaryViTModel(PreTrainedModel):
         return tokens
 
 
-class CapiModel(RotaryViTModel):
+class CapiModel(RotaryViTModel):  # type: ignore[no-untyped-call]
     """CAPI: RMSNorm, no biases, registers along the edge, no class token; Darcet et al., arXiv:2502.08769."""
 
     config_class = CapiConfig
 
 
-class PerceptionEncoderModel(RotaryViTModel):
+class PerceptionEncoderModel(RotaryViTModel):  # type: ignore[no-untyped-call]
     """The Perception Encoder: absolute and rotary positions; Bolya et al., arXiv:2504.13181."""
 
     config_class = PerceptionEncoderConfig

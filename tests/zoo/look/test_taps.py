@@ -19,6 +19,8 @@ from zoo.registry import find
 from zoo.spec import CONVNET_TAPS, BackboneSpec, Layer, Tap
 
 BIAS: dict[str, object] = {"layer_scale_init_value": 0.1}
+CAPI: dict[str, object] = {"norm": "rms", "bias": False, "num_register_tokens": 8, "coordinates": "unit"}
+CAPI |= {"patch_bias": True, "positions": False, "norm_before": False, "norm_after": "plain"}
 FAMILIES: dict[str, tuple[str, dict[str, object]]] = {
     "vit": ("ViTModel", {}),
     "deit": ("DeiTModel", {}),
@@ -41,7 +43,7 @@ FAMILIES: dict[str, tuple[str, dict[str, object]]] = {
     "radio": ("RadioModel", {"max_img_size": 112, "num_registers": 3}),
     "tips": ("Tipsv2VisionModel", {}),
     "tips-gated": ("Tipsv2VisionModel", {"use_swiglu_ffn": True}),
-    "capi": ("CapiModel", {"norm": "rms", "bias": False, "num_register_tokens": 8, "coordinates": "unit"}),
+    "capi": ("CapiModel", CAPI),
     "pe": ("PerceptionEncoderModel", {"class_token": True}),
     "pe-scaled": ("PerceptionEncoderModel", {"layer_scale": True, "norm_after": "none"}),
     "aimv2": ("Aimv2VisionModel", {}),

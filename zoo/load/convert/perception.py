@@ -114,7 +114,8 @@ def _with_halves(renamed: dict[str, Tensor], heads: int, depth: int, channels: i
                 name = f"layers.{index}.attention.{part}_proj.{kind}"
                 rows = out[name]
                 if len(rows) == heads * channels:  # Loading says of other shapes that they do not fit.
-                    out[name] = rows.unflatten(0, (heads, channels // 2, 2)).transpose(1, 2).flatten(0, 2)
+                    pairs = rows.reshape(heads, channels // 2, 2, *rows.shape[1:])
+                    out[name] = pairs.transpose(1, 2).flatten(0, 2)
     return out
 
 
