@@ -1,10 +1,11 @@
 """C-RADIO: networks distilled from several teachers at once, of NVIDIA.
 
-One class token for each teacher precedes the registers: the one that is read is that of the first teacher in
-the authors' list. Positions are fitted bilinearly to the longer side and then cut, and ``--interpolation`` has
-no say in it. No norm follows the last block. The authors' ``config.json`` is read as it is, also that of other
-RADIO repositories (``--backbones nvidia/...``); their code is not run. Evaluated at 224 px here; the authors
-recommend 512 px. Teachers of v3: DFN CLIP, SigLIP 2, DINOv2 and SAM; of v4: SigLIP 2, DINOv3 and SAM 3.
+One class token for each teacher precedes the registers: the one that is read is that of the first teacher
+in the authors' list. Positions are fitted bilinearly to the longer side and then cut, and
+``--interpolation`` has no say in it. No norm follows the last block. The authors' ``config.json`` is read
+as it is, also that of other RADIO repositories (``--backbones nvidia/...``); their code is not run.
+Evaluated at 224 px here; the authors recommend 512 px. Teachers of v3: DFN CLIP, SigLIP 2, DINOv2 and SAM;
+of v4: SigLIP 2, DINOv3 and SAM 3.
 """
 
 from dataclasses import replace
