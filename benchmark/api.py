@@ -18,6 +18,7 @@ from benchmark.jobs.prepare import file_current
 from benchmark.jobs.questions import run_questions
 from benchmark.jobs.ready import make_ready
 from benchmark.jobs.scores import run_scores
+from benchmark.plan.facts import with_seen
 from benchmark.plan.plan import Plan
 from benchmark.request import Request
 from leaderboards.choices.ties import ColumnTies, KnownTies, column_ties
@@ -104,7 +105,7 @@ def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProt
 def _pages(records: pd.DataFrame, ties: ColumnTies, output: Path) -> list[Path]:
     """The pages of a run, from its records and what is kept beside them."""
     tested = KnownTies(output / "items", ties)
-    return write_pages(records, output / "tables", tested, arrays=output / "arrays")
+    return write_pages(with_seen(records), output / "tables", tested, arrays=output / "arrays")
 
 
 class PassesAndScores:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from zoo.seen import Training
+
 FAMILIES: tuple[str, ...] = (
     "FS",
     "CLIP",
@@ -21,6 +23,13 @@ FAMILIES: tuple[str, ...] = (
     "MSN",
     "ConvNeXt",
     "Swin",
+    "Franca",
+    "CAPI",
+    "RADIO",
+    "PE",
+    "TIPS",
+    "SAM",
+    "V-JEPA",
     "other",
     "random",
 )
@@ -126,6 +135,7 @@ class BackboneSpec:
         family: Group in the tables: one of `FAMILIES`, or any other word for a backbone of somebody's own.
         supervision: What it learned from, in a few words: labels, texts, images alone.
         data: What it was trained on, in a few words.
+        seen: What of the datasets of tasks its training has seen; None where nobody has said.
         parameters: Weights of the network as it is run, without heads and other towers; None where nobody has
             counted them.
         repository: Hub id, or a local directory in Hugging Face format, or a file of weights as the authors
@@ -188,6 +198,7 @@ class BackboneSpec:
     licence: str = "unknown"
     gated: bool = False
     data: str = "unknown"
+    seen: Training | None = None
     parameters: int | None = None
     paper: str = ""
     original: str = ""

@@ -29,6 +29,11 @@ This page is written by `python -m benchmark.cli.backbones_page` from the entrie
   backbone is loaded, and recorded with the numbers.
 - What is loaded is compared with its entry (architecture, blocks, widths, strides, heads, MLP, prefix tokens,
   class token, final norm) and refused where they differ.
+- **Has seen** says what the training has seen of the datasets of tasks: `images` and `labels` of their
+  training split (or of a collection that holds it); images `by a teacher` that it was distilled from;
+  `similar images`, which were looked for with the dataset's as queries; `images of its source`, of which some
+  may be the same. Of images of the web nobody can tell. No backbone and no score is left out by it; the
+  leaderboards mark it.
 - **gated**: its repository gives the files to those who have accepted its terms and are logged in.
 """
 _COLUMNS = ("name", "blocks", "input", "grid", "prefix", "final", "weights", "repository", "revision")
@@ -67,7 +72,8 @@ def _origins(specs: list[BackboneSpec]) -> list[str]:
 
 
 def _sentence(spec: BackboneSpec) -> str:
-    return f"Learned from {teachers(spec)} ({spec.supervision}); data: {spec.data}."
+    seen = "nobody has said" if spec.seen is None else spec.seen.summary()
+    return f"Learned from {teachers(spec)} ({spec.supervision}); data: {spec.data}. Has seen: {seen}."
 
 
 def _cells(spec: BackboneSpec) -> tuple[str, ...]:

@@ -32,12 +32,13 @@ def leaderboard_command(request: LeaderboardRequest) -> None:
 
 def _write(request: LeaderboardRequest) -> None:
     """Write the pages."""
+    from benchmark.plan.facts import with_seen
     from leaderboards.literature import read_published
     from leaderboards.pages.build import write_pages
     from leaderboards.records.record import read_records
 
     others = [one for path in request.published for one in read_published(path, own=True)]
-    records = read_records([request.output / "records"])
+    records = with_seen(read_records([request.output / "records"]))
     endings = [part.strip() for part in request.format.split(",")]
     folder, kept = request.tables or request.output / "tables", request.output
     for path in write_pages(records, folder, kept / "items", endings, kept / "arrays", others):

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from benchmark.plan.facts import teachers
 from zoo.errors import InputError, shortened
 from zoo.registry import all_specs
+from zoo.seen import DATASETS
 from zoo.spec import FAMILIES, BackboneSpec
 
 Row = dict[str, object]
@@ -116,6 +117,8 @@ def facts(spec: BackboneSpec) -> Row:
         "family": spec.family,
         "supervision": spec.supervision,
         "data": spec.data,
+        "seen": None if spec.seen is None else {name: spec.seen.mark(name) for name in DATASETS},
+        "seen_by": [] if spec.seen is None else list(spec.seen.sources),
         "trained": spec.trained,
         "parameters": spec.parameters,
         "depth": spec.depth,
@@ -203,6 +206,8 @@ def details(spec: BackboneSpec) -> Row:
         "family": spec.family,
         "learned from": spec.supervision if spec.trained else f"{spec.supervision} (untrained)",
         "data": spec.data,
+        "has seen": "nobody has said" if spec.seen is None else spec.seen.summary(),
+        "who says so": _sources(spec),
         "paper": spec.paper or "none",
         "weights": count(spec.parameters),
         "licence": spec.licence + (" (gated: its terms must be accepted)" if spec.gated else ""),
@@ -224,9 +229,15 @@ def details(spec: BackboneSpec) -> Row:
     }
 
 
+def _sources(spec: BackboneSpec) -> str:
+    return "; ".join(spec.seen.sources if spec.seen else ()) or "the paper on its training data"
+
+
 def _prefix(spec: BackboneSpec) -> str:
     if not spec.prefix_tokens:
         return "none: vectors are averages over the grid"
+    if not spec.has_cls:
+        return f"{spec.prefix_tokens} registers and no class token: vectors are averages over the grid"
     more = spec.prefix_tokens - spec.has_cls
     return f"{spec.prefix_tokens}: the class token" + (f" and {more} more" if more else "")
 

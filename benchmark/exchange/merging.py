@@ -1,5 +1,6 @@
 """Several output folders as one, with its pages."""
 
+from benchmark.plan.facts import with_seen
 from benchmark.request.exchange import MergeRequest
 from leaderboards.merge import merge_outputs
 from leaderboards.pages.build import write_pages
@@ -23,6 +24,6 @@ def merged(request: MergeRequest) -> list[str]:
     count = merge_outputs(request.folders, request.output)
     folder = request.output
     records = read_records([folder / "records"])
-    pages = write_pages(records, folder / "tables", folder / "items", arrays=folder / "arrays")
+    pages = write_pages(with_seen(records), folder / "tables", folder / "items", arrays=folder / "arrays")
     kept = "1 result is" if count == 1 else f"{count} results are"
     return [f"{kept} in {request.output}", *(f"wrote {page}" for page in pages)]

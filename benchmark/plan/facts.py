@@ -1,8 +1,13 @@
 """What the registry tells of backbones to pages, which know no registry. Imports no torch."""
 
+from typing import TYPE_CHECKING
+
 from leaderboards.report.facts import Facts
 from zoo.registry import all_specs
 from zoo.spec import BackboneSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def known_facts() -> dict[str, Facts]:
@@ -21,3 +26,17 @@ def teachers(spec: BackboneSpec) -> str:
     words = {"images": ("images",), "texts": ("texts", "image-text"), "labels": ("labels",)}
     found = [name for name, marks in words.items() if any(mark in spec.supervision for mark in marks)]
     return ", ".join(found) or spec.supervision
+
+
+def with_seen(records: "pd.DataFrame") -> "pd.DataFrame":
+    """Records with what each backbone's training has seen of the dataset, for `leaderboards.pages.seen`.
+
+    The mark is "" for backbones that are not in the registry, and for datasets that no mark is about.
+    """
+    trainings = {spec.name: spec.seen for spec in all_specs()}
+    known = [trainings.get(str(name).partition("@")[0]) for name in records["backbone"]]
+    marks = [
+        "" if training is None else training.mark(str(dataset))
+        for training, dataset in zip(known, records["dataset"], strict=True)
+    ]
+    return records.assign(seen=marks)

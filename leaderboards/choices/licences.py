@@ -16,6 +16,8 @@ COMMERCIAL_USE: dict[str, Use] = {
     "CC-BY-NC-4.0": "not allowed",
     "CC-BY-NC-SA-4.0": "not allowed",
     "Apple AMLR": "not allowed",  # for research alone
+    "RAIL, research only (Franca)": "not allowed",
+    "NVIDIA Open Model License": "allowed",
     "DINOv3": "unknown",  # terms of its own, with conditions
     "Apache-2.0 (original files: CC-BY-NC-4.0)": "unknown",  # two licences of the same weights
 }

@@ -15,6 +15,7 @@ from leaderboards.pages.layers import layer_blocks
 from leaderboards.pages.notation import said
 from leaderboards.pages.provenance import provenance_blocks
 from leaderboards.pages.published import published_blocks
+from leaderboards.pages.seen import seen_blocks
 from leaderboards.pages.similarity import similarity_blocks
 from leaderboards.pages.tidy import tidy_frame
 from leaderboards.pages.transforms import transform_blocks
@@ -42,7 +43,7 @@ def leaderboard_page(
     if columns:
         scores = score_rows(own)
         ties = known_ties(scores, compared)
-        blocks += [*best_blocks(scores, columns, ties), *layer_blocks(scores, columns)]
+        blocks += [*best_blocks(scores, columns, ties), *seen_blocks(own), *layer_blocks(scores, columns)]
     blocks += transform_blocks(everything[~inside], known_folder(compared))
     blocks += [*published_blocks(own, published), *similarity_blocks(own), *twin_blocks(own)]
     if inside.any():

@@ -11,8 +11,10 @@ from safetensors.torch import load_file, save_file
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from tests.zoo.layouts import fill
+from tests.zoo.today import SCALED
 from zoo.load.facts import read_config
 from zoo.load.quiet import quiet
+from zoo.load.rotary_vit import CapiConfig, CapiModel, PerceptionEncoderConfig, PerceptionEncoderModel
 from zoo.spec import BackboneSpec
 
 Built = tuple[type[PreTrainedModel], PreTrainedConfig]
@@ -24,18 +26,24 @@ _TEXT = {
     "num_attention_heads": 2,
     "vocab_size": 16,
 }
-NATIVE_SIDES = {"DINOv2": 518}
+NATIVE_SIDES = {"DINOv2": 518, "TIPS": 448}
 """Sides in pixels of the training images, of families that are evaluated at others."""
 
-MINIMAL_WIDTH = 384
+MINIMAL_WIDTH = 192
 """Channels of the narrowest plain Vision Transformer of the registry; what is narrower is a reduced one."""
 
 _MLP = {"siglip-so400m14": 4304, "siglip2-so400m14": 4304, "aimv2-l14": 2816, "aimv2-h14": 4096}
+_MLP |= {"tipsv2-so14": 4304, "pe-core-g14": 8960, "pe-lang-g14": 8960, "pe-spatial-g14": 8960}
+_MLP |= {"vjepa2-g16": 6144, "vjepa2-g16-384": 6144}
 _MLP |= {"ijepa-g16-22k": 6144, "dinov3-7b16": 8192}
 
 
 def native_side(spec: BackboneSpec) -> int:
     """Side in pixels of the images that an entry's network was trained on."""
+    if spec.family == "PE":
+        return int(spec.original.removesuffix(".pt").rpartition("-")[2])
+    if spec.family == "Franca" and not spec.name.endswith("-224") and spec.heads != 24:
+        return 518
     return NATIVE_SIDES.get(spec.family, spec.input_size)
 
 
@@ -111,6 +119,64 @@ def _dinov3(spec: BackboneSpec) -> Built:
     return _named("DINOv3ViTModel", **options)(spec)
 
 
+def _radio(spec: BackboneSpec) -> Built:
+    largest = 2048 if spec.width >= MINIMAL_WIDTH else 2 * spec.input_size
+    tokens = 4 if "v3" in spec.name else 3
+    registers = spec.prefix_tokens - tokens
+    sizes: dict[str, Any] = {"max_img_size": largest, "num_cls_tokens": tokens, "num_registers": registers}
+    return _named("RadioModel", **sizes)(spec)
+
+
+def _tips(spec: BackboneSpec) -> Built:
+    shape = _shape(spec)
+    shape["mlp_ratio"] = shape.pop("intermediate_size") / spec.width
+    shape["use_swiglu_ffn"] = spec.heads == 24
+    text = _TEXT | {"hidden_size": spec.width, "num_attention_heads": spec.heads}
+    return transformers.Tipsv2Model, transformers.Tipsv2Config(vision_config=shape, text_config=text)
+
+
+def _sam(spec: BackboneSpec) -> Built:
+    every = spec.depth // 4 if spec.depth > 3 else 2
+    places = [index for index in range(spec.depth) if index % every == every - 1]
+    shape = _shape(spec)
+    shape["mlp_dim"] = shape.pop("intermediate_size")
+    return transformers.SamVisionModel, transformers.SamVisionConfig(**shape, global_attn_indexes=places)
+
+
+def _vjepa(spec: BackboneSpec) -> Built:
+    shape = _shape(spec)
+    sizes = {"crop_size": shape.pop("image_size"), "mlp_ratio": shape.pop("intermediate_size") / spec.width}
+    predictor = {"pred_hidden_size": 8, "pred_num_attention_heads": 2, "pred_num_hidden_layers": 1}
+    return transformers.VJEPA2Model, transformers.VJEPA2Config(**shape, **sizes, **predictor)
+
+
+def _franca(spec: BackboneSpec) -> Built:
+    return _named("Dinov2Model", use_swiglu_ffn=True, mlp_ratio=4)(spec)
+
+
+def _capi(spec: BackboneSpec) -> Built:
+    return CapiModel, CapiConfig(
+        **_shape(spec),
+        norm="rms",
+        bias=False,
+        patch_bias=True,
+        num_register_tokens=spec.prefix_tokens,
+        positions=False,
+        norm_before=False,
+        norm_after="plain",
+        coordinates="unit",
+    )
+
+
+def _perception(spec: BackboneSpec) -> Built:
+    return PerceptionEncoderModel, PerceptionEncoderConfig(
+        **_shape(spec),
+        class_token=spec.has_cls,
+        norm_after="weights" if spec.has_final else "none",
+        layer_scale=spec.name in SCALED,
+    )
+
+
 def _convnet(name: str, **options: object) -> Callable[[BackboneSpec], Built]:
     def build(spec: BackboneSpec) -> Built:
         sizes: dict[str, Any] = {
@@ -168,13 +234,23 @@ _BUILDERS: dict[str, Callable[[BackboneSpec], Built]] = {
     "MSN": _named("ViTMSNModel"),
     "ConvNeXt": _convnext,
     "Swin": _swin,
+    "RADIO": _radio,
+    "TIPS": _tips,
+    "SAM": _sam,
+    "V-JEPA": _vjepa,
+}
+_ORIGINALS: dict[str, Callable[[BackboneSpec], Built]] = {
+    "Franca": _franca,
+    "CAPI": _capi,
+    "PE": _perception,
 }
 
 
 def of(spec: BackboneSpec) -> Built:
     """Class and configuration of what an entry's repository holds, or of its original in transformers."""
     if spec.checkpoint == "original":
-        model, config = _named("ViTModel")(spec) if spec.heads else _resnet(spec)
+        build = _ORIGINALS.get(spec.family, _named("ViTModel") if spec.heads else _resnet)
+        model, config = build(spec)
     else:
         model, config = _BUILDERS[spec.family](spec)
     config.architectures = [model.__name__]
@@ -188,7 +264,10 @@ def write(spec: BackboneSpec, folder: Path, seed: int) -> None:
         model_class(config).save_pretrained(folder)
     path = folder / "model.safetensors"
     tensors = load_file(path)
-    floats = {name: tuple(t.shape) for name, t in tensors.items() if t.is_floating_point()}
+    if spec.family == "RADIO":  # Transformers adds a scale of 1 that the authors' networks have not.
+        tensors = {name: tensor for name, tensor in tensors.items() if "layer_scale" not in name}
+    drawn = {name: t for name, t in tensors.items() if "input_conditioner" not in name}
+    floats = {name: tuple(t.shape) for name, t in drawn.items() if t.is_floating_point()}
     save_file(tensors | fill(floats, seed), path, metadata={"format": "pt"})
 
 

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from tests.zoo import layouts, originals
+from tests.zoo import layouts, originals, today
 from tests.zoo.layouts import Shapes, Tensors
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Stage
@@ -33,6 +33,10 @@ class Published:
         heads = self.spec.heads or 0
         if self.spec.heads is None:
             return originals.resnet(self.tensors, images)
+        if self.spec.family == "PE":
+            return today.pe(self.tensors, images, heads)
+        if self.spec.family == "CAPI":
+            return today.capi(self.tensors, images, heads)
         if "class_embedding" in self.tensors:
             return originals.clip(self.tensors, images, heads)
         if "blocks.0.attn.q_bias" in self.tensors:
@@ -58,7 +62,7 @@ def publish(name: str, folder: Path, *, full: bool = False) -> Published:
     spec = replace(spec, **layout.changes)  # type: ignore[arg-type]
     spec = spec if full else _reduced(spec)
     tensors = layouts.fill(layout.shapes(spec))
-    if "class_embedding" in tensors:
+    if spec.family == "CLIP":
         tensors = {key: tensor.half().float() for key, tensor in tensors.items()}
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / layout.file
@@ -73,8 +77,9 @@ def _reduced(spec: BackboneSpec) -> BackboneSpec:
     if spec.heads is None:
         stages = tuple(Stage(min(s.blocks, 2), s.width // 16, s.stride) for s in spec.stages)
         return replace(spec, stages=stages, stem_width=STEM, input_size=64)
-    patch = spec.patch_size
-    return replace(spec, stages=(Stage(3, 4 * spec.heads, patch),), input_size=SIDE * patch)
+    patch, channels = spec.patch_size, 8 if spec.family in today.ROTARY else 4
+    stages = (Stage(3, channels * spec.heads, patch),)
+    return replace(spec, stages=stages, mlp_width=None, input_size=SIDE * patch)
 
 
 def _vit(spec: BackboneSpec) -> Shapes:
@@ -223,6 +228,13 @@ LAYOUTS = {
     "dinov2": Layout("dinov2-b14", "dinov2_vitb14_pretrain.pth", _dinov2),
     "dinov2-registers": Layout("dinov2-b14-reg", "dinov2_vitb14_reg4_pretrain.pth", _registers),
     "dinov2-gated": Layout("dinov2-g14", "dinov2_vitg14_pretrain.pth", _gated),
+    "franca": Layout(
+        "franca-b14-in21k", "franca_vitb14_In21K.pth", today.franca_shapes, today.franca_content
+    ),
+    "capi": Layout("capi-l14-lvd142m", "capi_vitl14_lvd.pth", today.capi_shapes, today.capi_content),
+    "pe-core": Layout("pe-core-b16", "PE-Core-B16-224.pt", today.pe_shapes, today.pe_content),
+    "pe-spatial": Layout("pe-spatial-s16", "PE-Spatial-S16-512.pt", today.pe_shapes, today.pe_content),
+    "pe-scaled": Layout("pe-spatial-g14", "PE-Spatial-G14-448.pt", today.pe_shapes, today.pe_content),
     "clip": Layout("clip-b16", "ViT-B-16.pth", _clip, _openai),
     "resnet": Layout("resnet50", "dino_resnet50_pretrain.pth", _resnet),
     "resnet-moco": Layout("resnet50", "r-50-1000ep.pth.tar", _resnet, _moco_resnet),

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from tests.zoo import hub_models, layouts, originals
+from tests.zoo import hub_models, layouts, originals, today
 from tests.zoo.layouts import Tensors
 from zoo.spec import BackboneSpec, Stage
 
@@ -90,6 +90,10 @@ def _original(spec: BackboneSpec, architecture: str, folder: Path, seed: int) ->
 
     ``architecture`` is what the configuration of a repository of timm calls it.
     """
+    if spec.family in today.SHAPES:
+        tensors = layouts.fill(today.SHAPES[spec.family](spec), seed)
+        torch.save(today.CONTENT[spec.family](tensors), folder / "pytorch_model.bin")
+        return Reduced(spec, tensors, folder)
     if spec.heads is None:
         shapes = _resnet_shapes(spec)
         del shapes["fc.weight"], shapes["fc.bias"]

@@ -6,12 +6,14 @@ transformers do not do. Revisions are those of May 2026, whose files have the na
 
 from zoo.entries.shapes import ViTFamily, ViTSize
 from zoo.normalisation import CLIP
+from zoo.seen import WEB_TEXTS
 from zoo.spec import BackboneSpec
 
 _AIMV2 = ViTFamily(
     family="AIMv2",
     supervision="images and texts, autoregressive",
     data="DFN-2B, COYO, HQITP (in part not public)",
+    seen=WEB_TEXTS,
     normalisation=CLIP,
     licence="Apple AMLR",
     paper="Fini et al., Multimodal Autoregressive Pre-training of Large Vision Encoders, CVPR 2025, "

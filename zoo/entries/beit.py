@@ -8,12 +8,14 @@ from dataclasses import replace
 
 from zoo.entries.shapes import BASE, LARGE, ViTFamily
 from zoo.normalisation import HALF
+from zoo.seen import IMAGENET_21K, IMAGENET_21K_LABELS
 from zoo.spec import BackboneSpec
 
 _BEIT = ViTFamily(
     family="BEiT",
     supervision="images of ImageNet-22k",
     data="ImageNet-22k",
+    seen=replace(IMAGENET_21K, listed=False),  # Its tokenizer is DALL-E's, trained on images of the web.
     normalisation=HALF,
     licence="Apache-2.0",
     paper="Bao et al., BEiT: BERT Pre-Training of Image Transformers, ICLR 2022, arXiv:2106.08254",
@@ -23,6 +25,7 @@ _FINE_TUNED = replace(
     _BEIT,
     supervision="images, then labels of ImageNet-22k and ImageNet-1k",
     data="ImageNet-22k, ImageNet-1k",
+    seen=replace(IMAGENET_21K_LABELS, listed=False),
 )
 
 ENTRIES: tuple[BackboneSpec, ...] = (

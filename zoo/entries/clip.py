@@ -8,12 +8,14 @@ from dataclasses import replace
 
 from zoo.entries.shapes import BASE, HUGE, LARGE, ViTFamily
 from zoo.normalisation import CLIP, HALF
+from zoo.seen import WEB_TEXTS
 from zoo.spec import BackboneSpec
 
 _CLIP = ViTFamily(
     family="CLIP",
     supervision="400 M image-text pairs",
     data="WIT-400M (OpenAI, not public)",
+    seen=WEB_TEXTS,
     normalisation=CLIP,
     licence="MIT",
     paper="Radford et al., Learning Transferable Visual Models From Natural Language Supervision, "

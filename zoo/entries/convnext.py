@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from zoo.entries.shapes import PyramidFamily
 from zoo.normalisation import IMAGENET
+from zoo.seen import IMAGENET_1K_LABELS
 from zoo.spec import BackboneSpec
 
 _CONVNEXT = PyramidFamily(
     family="ConvNeXt",
     supervision="labels of ImageNet-1k",
     data="ImageNet-1k",
+    seen=IMAGENET_1K_LABELS,
     normalisation=IMAGENET,
     licence="Apache-2.0",
     paper="Liu et al., A ConvNet for the 2020s, CVPR 2022, arXiv:2201.03545",

@@ -9,6 +9,7 @@ from dataclasses import replace
 from zoo.entries.resnet import DEPTHS_50, WIDTHS
 from zoo.entries.shapes import BASE, SMALL, PyramidFamily, ViTFamily
 from zoo.normalisation import IMAGENET
+from zoo.seen import IMAGENET_1K
 from zoo.spec import BackboneSpec
 
 _FILES = "https://dl.fbaipublicfiles.com/dino"
@@ -16,6 +17,7 @@ _DINO = ViTFamily(
     family="DINO",
     supervision="images of ImageNet-1k",
     data="ImageNet-1k",
+    seen=IMAGENET_1K,
     normalisation=IMAGENET,
     licence="Apache-2.0",
     paper="Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021, "
@@ -26,6 +28,7 @@ _RESNET = PyramidFamily(
     family="DINO",
     supervision=_DINO.supervision,
     data=_DINO.data,
+    seen=_DINO.seen,
     normalisation=IMAGENET,
     licence=_DINO.licence,
     paper=_DINO.paper,

@@ -6,14 +6,16 @@ The revisions are those that mteb pins.
 
 from dataclasses import replace
 
-from zoo.entries.shapes import BASE, LARGE, SMALL, ViTFamily, ViTSize
+from zoo.entries.shapes import BASE, GIANT, LARGE, SMALL, ViTFamily
 from zoo.normalisation import IMAGENET
+from zoo.seen import LVD_142M
 from zoo.spec import BackboneSpec
 
 _DINOV2 = ViTFamily(
     family="DINOv2",
     supervision="images alone",
     data="LVD-142M",
+    seen=LVD_142M,
     normalisation=IMAGENET,
     licence="Apache-2.0",
     paper="Oquab et al., DINOv2: Learning Robust Visual Features without Supervision, TMLR 2024, "
@@ -30,7 +32,6 @@ _REGISTERS = replace(
     prefix_tokens=5,
     paper="Darcet et al., Vision Transformers Need Registers, ICLR 2024, arXiv:2309.16588",
 )
-_GIANT = ViTSize(40, 1536, 24)
 
 ENTRIES: tuple[BackboneSpec, ...] = (
     _DINOV2.entry(
@@ -55,7 +56,7 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     _DINOV2.entry(
         "dinov2-g14",
         "facebook/dinov2-giant",
-        _GIANT,
+        GIANT,
         14,
         1_136_480_768,
         "611a9d42f2335e0f921f1e313ad3c1b7178d206d",
@@ -63,5 +64,5 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     _REGISTERS.entry("dinov2-s14-reg", "facebook/dinov2-with-registers-small", SMALL, 14, 22_058_112),
     _REGISTERS.entry("dinov2-b14-reg", "facebook/dinov2-with-registers-base", BASE, 14, 86_583_552),
     _REGISTERS.entry("dinov2-l14-reg", "facebook/dinov2-with-registers-large", LARGE, 14, 304_372_736),
-    _REGISTERS.entry("dinov2-g14-reg", "facebook/dinov2-with-registers-giant", _GIANT, 14, 1_136_486_912),
+    _REGISTERS.entry("dinov2-g14-reg", "facebook/dinov2-with-registers-giant", GIANT, 14, 1_136_486_912),
 )

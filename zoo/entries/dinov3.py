@@ -6,6 +6,7 @@ ConvNeXts end in a norm that is applied to every cell.
 
 from zoo.entries.shapes import BASE, LARGE, SMALL, PyramidFamily, ViTFamily, ViTSize
 from zoo.normalisation import IMAGENET
+from zoo.seen import LVD_1689M
 from zoo.spec import BackboneSpec
 
 _DATA = "LVD-1689M"
@@ -15,6 +16,7 @@ _VIT = ViTFamily(
     family="DINOv3",
     supervision="images alone",
     data=_DATA,
+    seen=LVD_1689M,
     normalisation=IMAGENET,
     licence=_LICENCE,
     paper=_PAPER,
@@ -26,6 +28,7 @@ _CONVNEXT = PyramidFamily(
     family="DINOv3",
     supervision="images alone",
     data=_DATA,
+    seen=LVD_1689M,
     normalisation=IMAGENET,
     licence=_LICENCE,
     paper=_PAPER,

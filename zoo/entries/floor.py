@@ -4,6 +4,7 @@ Its "blocks" are the draws: layers 1 to 10 are ten independent floors of the sha
 """
 
 from zoo.normalisation import HALF
+from zoo.seen import NOTHING
 from zoo.spec import BackboneSpec, Stage
 
 DRAWS = 10
@@ -16,6 +17,7 @@ def floor(name: str, width: int, patch: int, input_size: int) -> BackboneSpec:
         family="random",
         supervision="none",
         data="none",
+        seen=NOTHING,
         parameters=0,
         repository="generated",
         checkpoint="generated",

@@ -8,12 +8,14 @@ from dataclasses import replace
 
 from zoo.entries.shapes import BASE, LARGE, SMALL, ViTFamily
 from zoo.normalisation import HALF, IMAGENET
+from zoo.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
 from zoo.spec import BackboneSpec
 
 _FS = ViTFamily(
     family="FS",
     supervision="labels of ImageNet-21k, then ImageNet-1k",
     data="ImageNet-21k, ImageNet-1k",
+    seen=IMAGENET_21K_LABELS,
     normalisation=HALF,
     licence="Apache-2.0",
     paper="Steiner et al., How to train your ViT?, TMLR 2022, arXiv:2106.10270",
@@ -24,6 +26,7 @@ _DEIT = ViTFamily(
     family="FS",
     supervision="labels of ImageNet-1k",
     data="ImageNet-1k",
+    seen=IMAGENET_1K_LABELS,
     normalisation=IMAGENET,
     licence="Apache-2.0",
     paper="Touvron et al., Training data-efficient image transformers & distillation through attention, "

@@ -2,12 +2,14 @@
 
 from zoo.entries.shapes import BASE, HUGE, LARGE, ViTFamily
 from zoo.normalisation import IMAGENET
+from zoo.seen import IMAGENET_1K
 from zoo.spec import BackboneSpec
 
 _MAE = ViTFamily(
     family="MAE",
     supervision="images of ImageNet-1k",
     data="ImageNet-1k",
+    seen=IMAGENET_1K,
     normalisation=IMAGENET,
     licence="Apache-2.0 (original files: CC-BY-NC-4.0)",
     paper="He et al., Masked Autoencoders Are Scalable Vision Learners, CVPR 2022, arXiv:2111.06377",

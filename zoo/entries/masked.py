@@ -11,12 +11,14 @@ from dataclasses import replace
 
 from zoo.entries.shapes import BASE, HUGE, LARGE, SMALL, ViTFamily, ViTSize
 from zoo.normalisation import IMAGENET
+from zoo.seen import IMAGENET_1K, IMAGENET_21K
 from zoo.spec import BackboneSpec
 
 _DATA2VEC = ViTFamily(
     family="data2vec",
     supervision="images of ImageNet-1k",
     data="ImageNet-1k",
+    seen=IMAGENET_1K,
     # What they were trained with; the preprocessor of the repositories has 0.5.
     normalisation=IMAGENET,
     licence="Apache-2.0",
@@ -28,6 +30,7 @@ _IJEPA = ViTFamily(
     family="I-JEPA",
     supervision="images of ImageNet-1k",
     data="ImageNet-1k",
+    seen=IMAGENET_1K,
     normalisation=IMAGENET,
     licence="CC-BY-NC-4.0",
     paper="Assran et al., Self-Supervised Learning from Images with a Joint-Embedding Predictive "
@@ -36,11 +39,12 @@ _IJEPA = ViTFamily(
     prefix_tokens=0,
     has_cls=False,
 )
-_IJEPA_22K = replace(_IJEPA, supervision="images of ImageNet-22k", data="ImageNet-22k")
+_IJEPA_22K = replace(_IJEPA, supervision="images of ImageNet-22k", data="ImageNet-22k", seen=IMAGENET_21K)
 _IBOT = ViTFamily(
     family="iBOT",
     supervision="images of ImageNet-1k",
     data="ImageNet-1k",
+    seen=IMAGENET_1K,
     normalisation=IMAGENET,
     licence="Apache-2.0",
     paper="Zhou et al., iBOT: Image BERT Pre-Training with Online Tokenizer, ICLR 2022, arXiv:2111.07832",
@@ -51,6 +55,7 @@ _MSN = ViTFamily(
     family="MSN",
     supervision="images of ImageNet-1k",
     data="ImageNet-1k",
+    seen=IMAGENET_1K,
     normalisation=IMAGENET,
     licence="Apache-2.0 (original files: CC-BY-NC-4.0)",
     paper="Assran et al., Masked Siamese Networks for Label-Efficient Learning, ECCV 2022, arXiv:2204.07141",

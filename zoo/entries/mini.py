@@ -9,6 +9,7 @@ from dataclasses import replace
 from zoo.entries.floor import floor
 from zoo.entries.shapes import MINI, MINI_NARROW
 from zoo.normalisation import CLIP, HALF, IMAGENET, Normalisation
+from zoo.seen import NOTHING
 from zoo.spec import BackboneSpec, Stage
 
 SIDE = 64
@@ -26,6 +27,7 @@ def _vit(
         family=family,
         supervision=supervision,
         data="rendered images",
+        seen=NOTHING,
         parameters=parameters,
         repository="package",
         checkpoint="packaged",
@@ -54,6 +56,7 @@ _RESNET = BackboneSpec(
     family="ResNet",
     supervision=_LABELS,
     data="rendered images",
+    seen=NOTHING,
     parameters=408_864,
     repository="package",
     checkpoint="packaged",

@@ -10,6 +10,7 @@ from dataclasses import replace
 from zoo.entries.resnet import DEPTHS_50, WIDTHS
 from zoo.entries.shapes import BASE, SMALL, PyramidFamily, ViTFamily
 from zoo.normalisation import IMAGENET
+from zoo.seen import IMAGENET_1K
 from zoo.spec import BackboneSpec
 
 _FILES = "https://dl.fbaipublicfiles.com/moco-v3"
@@ -17,6 +18,7 @@ _MOCO = ViTFamily(
     family="MoCo",
     supervision="images of ImageNet-1k",
     data="ImageNet-1k",
+    seen=IMAGENET_1K,
     normalisation=IMAGENET,
     licence="unknown (original files: CC-BY-NC-4.0)",
     paper="Chen et al., An Empirical Study of Training Self-Supervised Vision Transformers, ICCV 2021, "
@@ -29,6 +31,7 @@ _RESNET = PyramidFamily(
     family="MoCo",
     supervision=_MOCO.supervision,
     data=_MOCO.data,
+    seen=_MOCO.seen,
     normalisation=IMAGENET,
     licence="CC-BY-NC-4.0",
     paper=_MOCO.paper,

@@ -7,6 +7,7 @@ labels of ImageNet-21k, then of ImageNet-1k; its last block is followed by a nor
 
 from zoo.entries.shapes import PyramidFamily
 from zoo.normalisation import HALF, IMAGENET
+from zoo.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
 from zoo.spec import BackboneSpec
 
 DEPTHS_50 = (3, 4, 6, 3)
@@ -16,6 +17,7 @@ _RESNET = PyramidFamily(
     family="ResNet",
     supervision="labels of ImageNet-1k",
     data="ImageNet-1k",
+    seen=IMAGENET_1K_LABELS,
     normalisation=IMAGENET,
     licence="Apache-2.0",
     paper="He et al., Deep Residual Learning for Image Recognition, CVPR 2016, arXiv:1512.03385",
@@ -27,6 +29,7 @@ _BIT = PyramidFamily(
     family="ResNet",
     supervision="labels of ImageNet-21k, then ImageNet-1k",
     data="ImageNet-21k, ImageNet-1k",
+    seen=IMAGENET_21K_LABELS,
     normalisation=HALF,
     licence="Apache-2.0",
     paper="Kolesnikov et al., Big Transfer (BiT): General Visual Representation Learning, ECCV 2020, "

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from zoo.normalisation import Normalisation
+from zoo.seen import Training
 from zoo.spec import BackboneSpec, CheckpointFormat, Interpolation, Stage
 
 
@@ -31,6 +32,9 @@ SMALL = ViTSize(12, 384, 6)
 BASE = ViTSize(12, 768, 12)
 LARGE = ViTSize(24, 1024, 16)
 HUGE = ViTSize(32, 1280, 16)
+GIANT = ViTSize(40, 1536, 24)
+"""DINOv2's; where its MLP is gated, two thirds of 4 x the width are on either side of the gate."""
+
 MINI = ViTSize(12, 96, 3)
 MINI_NARROW = ViTSize(12, 64, 4)
 
@@ -42,6 +46,7 @@ class ViTFamily:
     family: str
     supervision: str
     data: str
+    seen: Training
     normalisation: Normalisation
     licence: str
     paper: str
@@ -68,6 +73,7 @@ class ViTFamily:
             family=self.family,
             supervision=self.supervision,
             data=self.data,
+            seen=self.seen,
             parameters=parameters,
             repository=repository,
             revision=revision,
@@ -101,6 +107,7 @@ class PyramidFamily:
     family: str
     supervision: str
     data: str
+    seen: Training
     normalisation: Normalisation
     licence: str
     paper: str
@@ -128,6 +135,7 @@ class PyramidFamily:
             family=self.family,
             supervision=self.supervision,
             data=self.data,
+            seen=self.seen,
             parameters=parameters,
             repository=repository,
             checkpoint=self.checkpoint,

@@ -9,12 +9,14 @@ from dataclasses import replace
 
 from zoo.entries.shapes import BASE, LARGE, ViTFamily, ViTSize
 from zoo.normalisation import HALF
+from zoo.seen import WEB_TEXTS
 from zoo.spec import BackboneSpec
 
 _SIGLIP = ViTFamily(
     family="SigLIP",
     supervision="image-text pairs, sigmoid loss",
     data="WebLI (English)",
+    seen=WEB_TEXTS,
     normalisation=HALF,
     licence="Apache-2.0",
     paper="Zhai et al., Sigmoid Loss for Language Image Pre-Training, ICCV 2023, arXiv:2303.15343",

@@ -8,12 +8,14 @@ every stage.
 
 from zoo.entries.shapes import PyramidFamily
 from zoo.normalisation import IMAGENET
+from zoo.seen import IMAGENET_1K_LABELS
 from zoo.spec import BackboneSpec
 
 _SWIN = PyramidFamily(
     family="Swin",
     supervision="labels of ImageNet-1k",
     data="ImageNet-1k",
+    seen=IMAGENET_1K_LABELS,
     normalisation=IMAGENET,
     licence="Apache-2.0",
     paper="Liu et al., Swin Transformer: Hierarchical Vision Transformer using Shifted Windows, ICCV 2021, "
@@ -25,6 +27,7 @@ _V2 = PyramidFamily(
     family="Swin",
     supervision=_SWIN.supervision,
     data=_SWIN.data,
+    seen=_SWIN.seen,
     normalisation=IMAGENET,
     licence=_SWIN.licence,
     paper="Liu et al., Swin Transformer V2: Scaling Up Capacity and Resolution, CVPR 2022, arXiv:2111.09883",

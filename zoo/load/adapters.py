@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import isqrt
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
@@ -23,6 +24,10 @@ def adapt(model: PreTrainedModel, blocks: Sequence[Any]) -> None:
             fix_windows(block, int(config.window_size), int(block.shift_size))
     elif config.model_type == "aimv2_vision_model" and not config.is_native:
         fit_table(model.get_submodule("embeddings"), int(config.patch_size))
+    elif config.model_type == "sam_vision_model":
+        fit_cells(model.get_submodule("vision_encoder"), int(config.patch_size))
+    elif config.model_type == "vjepa2":
+        fit_clip(model.get_submodule("encoder"), int(config.patch_size))
 
 
 def fix_windows(block: nn.Module, window: int, shift: int) -> None:
@@ -74,6 +79,61 @@ def fit_table(embeddings: Any, patch: int) -> None:  # noqa: ANN401  # gets a me
     embeddings.interpolate_pos_encoding = interpolate
     embeddings.register_forward_pre_hook(see)
     embeddings.get_submodule("position_embedding").register_forward_hook(fit)
+
+
+def fit_cells(encoder: Any, patch: int) -> None:  # noqa: ANN401  # gets and loses attributes
+    """Make SAM's encoder take images of every size, and keep its table of positions where others have it.
+
+    Its class refuses images of another size and adds the table as it is. Here the patch embedding adds it,
+    resized where need be, with the names that `fit_table` gives.
+
+    Args:
+        encoder: A ``SamVisionEncoder``.
+        patch: Its patch size in pixels.
+    """
+    patches, table = encoder.patch_embed, encoder.pos_embed
+    encoder.pos_embed = None
+    encoder.embeddings = patches
+    patches.position_embeddings = nn.Parameter(table.detach().flatten(1, 2), requires_grad=False)
+
+    def admit(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        vars(module).update(image_size=tuple(inputs[0].shape[-2:]))
+
+    def add(_: nn.Module, inputs: tuple[Tensor, ...], cells: Tensor) -> Tensor:
+        rows: Tensor = patches.interpolate_pos_encoding(cells, *inputs[0].shape[-2:])
+        return cells + rows.view(1, *cells.shape[1:])
+
+    def interpolate(_: Tensor, height: int, width: int) -> Tensor:
+        return resized_table(patches.position_embeddings, (height // patch, width // patch))
+
+    patches.interpolate_pos_encoding = interpolate
+    patches.register_forward_pre_hook(admit)
+    patches.register_forward_hook(add)
+
+
+def fit_clip(encoder: Any, patch: int) -> None:  # noqa: ANN401  # its blocks get a method
+    """Make V-JEPA's encoder take images of every size, each as a clip of one frame, which its class doubles.
+
+    Its attentions take the grid for that of the training. Here they are told the image's.
+
+    Args:
+        encoder: A ``VJEPA2Encoder``.
+        patch: Its patch size in pixels.
+    """
+    columns = [0]
+
+    def see(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor]:
+        columns[0] = inputs[0].shape[-1] // patch
+        return (inputs[0][:, None],)
+
+    def places(tokens: Tensor, masks: object = None) -> tuple[Tensor, Tensor, Tensor]:
+        del masks
+        ids = torch.arange(tokens.shape[1], device=tokens.device)
+        return torch.zeros_like(ids), ids // columns[0], ids % columns[0]
+
+    encoder.embeddings.register_forward_pre_hook(see)
+    for block in encoder.layer:
+        block.attention.get_position_ids = places
 
 
 def resized_table(table: Tensor, cells: tuple[int, int]) -> Tensor:

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from huggingface_hub.errors import StrictDataclassError
-from transformers import PreTrainedConfig, ViTConfig, ViTMAEConfig
+from transformers import PreTrainedConfig, RadioConfig, ViTConfig, ViTMAEConfig
 
 from zoo.errors import InputError
 from zoo.load.architecture import ARCHITECTURES, Architecture
+from zoo.load.radio import as_transformers, is_of_authors
+from zoo.load.rotary_vit import RotaryViTConfig
 from zoo.load.skips import WITHOUT_SKIP
 from zoo.spec import Stage
 
@@ -17,7 +19,9 @@ _TOWERS = {
     "aimv2": "aimv2_vision_model",
     "clip": "clip_vision_model",
     "metaclip_2": "metaclip_2_vision_model",
+    "sam": "sam_vision_model",
     "siglip": "siglip_vision_model",
+    "tipsv2": "tipsv2_vision_model",
 }
 """Types of image-text models, and the type of their vision towers."""
 
@@ -84,7 +88,7 @@ def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreT
         reason = " ".join(str(error).split())
         raise InputError(f"{path} describes no network that transformers can build: {reason}.") from error
     numbers = [number for stage in facts.stages for number in (stage.blocks, stage.width, stage.stride)]
-    channels = getattr(config, "num_channels", 3)
+    channels = getattr(config, "num_channels", getattr(config, "in_chans", 3))
     if facts.heads is not None:
         numbers.append(facts.heads)
     if min(numbers, default=0) < 1:
@@ -104,6 +108,8 @@ def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTr
     Raises:
         InputError: The model type is missing or not supported.
     """
+    if is_of_authors(values):
+        values = as_transformers(values, path)
     kind = str(values.get("model_type"))
     classes = values.get("architectures") or ()
     if kind in _TOWERS:
@@ -165,21 +171,36 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
     if architecture.hierarchical:
         return _hierarchical_facts(config)
     patch = _side(config.patch_size)
-    pooled = architecture.mean_pooled and bool(config.use_mean_pooling)
+    has_cls = config.class_token if isinstance(config, RotaryViTConfig) else architecture.has_cls
     return Facts(
         stages=(Stage(int(config.num_hidden_layers), int(config.hidden_size), patch),),
         heads=int(config.num_attention_heads),
-        prefix_tokens=architecture.prefix_tokens + int(getattr(config, "num_register_tokens", 0)),
-        has_cls=architecture.has_cls,
-        has_final=architecture.final_norm is not None and not pooled,
+        prefix_tokens=_prefix_tokens(architecture, config),
+        has_cls=has_cls,
+        has_final=architecture.final_norm is not None and not _ends_without_norm(architecture, config),
         stem_width=int(config.hidden_size),
-        input_size=_side(config.image_size),
+        input_size=_side(getattr(config, "image_size", None) or config.crop_size),
         mlp_width=_mlp_width(config),
     )
 
 
+def _prefix_tokens(architecture: Architecture, config: PreTrainedConfig) -> int:
+    """Tokens before the patch tokens."""
+    if isinstance(config, RadioConfig):
+        return int(config.num_cls_tokens) + int(config.num_registers)
+    first = config.class_token if isinstance(config, RotaryViTConfig) else architecture.prefix_tokens
+    return int(first) + int(getattr(config, "num_register_tokens", 0))
+
+
+def _ends_without_norm(architecture: Architecture, config: PreTrainedConfig) -> bool:
+    """Whether a network whose kind may end in a norm of all tokens has none."""
+    if isinstance(config, RotaryViTConfig):
+        return config.norm_after == "none"
+    return architecture.mean_pooled and bool(config.use_mean_pooling)
+
+
 def _mlp_width(config: PreTrainedConfig) -> int:
-    inner = getattr(config, "intermediate_size", None)
+    inner = getattr(config, "intermediate_size", getattr(config, "mlp_dim", None))
     return int(config.hidden_size * config.mlp_ratio) if inner is None else int(inner)
 
 

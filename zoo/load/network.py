@@ -17,9 +17,12 @@ from zoo.load.checkpoint import Checkpoint, read_json, read_weights
 from zoo.load.convert import convert, has_names_of_transformers, kind_of, told_heads, unwrap
 from zoo.load.facts import read_facts, read_network
 from zoo.load.quiet import quiet
+from zoo.look.layout import Layout, LayoutSplit
 from zoo.look.network import Network
 from zoo.look.sublayers import RESIDUALS, SUBLAYERS
 from zoo.spec import BackboneSpec
+
+_CELLS: Layout = "cells"
 
 
 def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
@@ -38,6 +41,7 @@ def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
         final_norm=_final_norm(model, architecture) if spec.has_final else None,
         interpolates=architecture.interpolates,
         convolutional=architecture.convolutional,
+        split=LayoutSplit((_CELLS,) * (len(blocks) + 1)) if architecture.cells else None,
         parts=SUBLAYERS.get(architecture.model_type) or RESIDUALS.get(architecture.model_type),
     )
 

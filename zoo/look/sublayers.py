@@ -141,6 +141,10 @@ SUBLAYERS: dict[str, Sublayers] = {
     "dinov2": _DINOV2,
     "dinov2_with_registers": _DINOV2,
     "dinov3_vit": replace(_DINOV2, rotary=True),
+    "radio": _DINOV2,
+    "tipsv2_vision_model": _DINOV2,
+    "capi": replace(_DINOV2, rotary=True),
+    "perception_encoder": replace(_DINOV2, rotary=True),
     "aimv2_vision_model": _AIMV2,
 }
 """By model type; types that are not here have no such sublayers, or they are not known."""

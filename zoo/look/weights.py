@@ -50,6 +50,13 @@ _REASONS: dict[str, Callable[[BackboneSpec], str]] = {
 
 
 def _filters(body: nn.Module) -> Tensor | None:
+    clips = next((module for module in body.modules() if isinstance(module, nn.Conv3d)), None)
+    if clips is not None:  # An image is shown as equal frames, whose filters add up.
+        return clips.weight.detach().float().sum(2)
+    matrix = getattr(getattr(body, "embeddings", None), "patch_projection", None)
+    if isinstance(matrix, nn.Linear):  # RADIO's patches, channel by channel
+        side = isqrt(matrix.in_features // CHANNELS)
+        return matrix.weight.detach().float().view(-1, CHANNELS, side, side)
     convolutions = (module for module in body.modules() if isinstance(module, nn.Conv2d))
     first = next((module for module in convolutions if module.in_channels == CHANNELS), None)
     if first is None:
@@ -67,12 +74,21 @@ def _positions(spec: BackboneSpec, body: nn.Module) -> Tensor | None:
     embeddings = getattr(body, "embeddings", None)
     table = None if embeddings is None else position_table(embeddings)
     if table is None:
-        return None
+        return _free_positions(embeddings)
     rows = table.detach().float().view(-1, table.shape[-1])
     side = isqrt(len(rows))
     prefix = len(rows) - side**2
     is_square = int(spec.has_cls) <= prefix <= spec.prefix_tokens
     return rows[prefix:].view(side, side, -1) if is_square else None
+
+
+def _free_positions(embeddings: nn.Module | None) -> Tensor | None:
+    """RADIO's table, of the patches of the largest image and of no other token."""
+    table = getattr(embeddings, "position_embedding", None)
+    if not isinstance(table, nn.Parameter):
+        return None
+    side = isqrt(table.shape[1])
+    return table.detach().float().view(side, side, -1)
 
 
 def _position_bias(body: nn.Module) -> Tensor | None:

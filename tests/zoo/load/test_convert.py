@@ -36,9 +36,8 @@ def expected(published: Published, images: Tensor) -> list[Tensor]:
     out = []
     for layer in published.reference(normalised(published.spec, images)):
         tokens = layer.flatten(2).transpose(1, 2) if layer.ndim == 4 else layer
-        others = max(published.spec.prefix_tokens, 1)
-        first = tokens[:, :1]
-        out.append(torch.cat([first, tokens[:, others:]], dim=1) if published.spec.has_cls else tokens)
+        first = tokens[:, : published.spec.has_cls]
+        out.append(torch.cat([first, tokens[:, published.spec.prefix_tokens :]], dim=1))
     return out
 
 
@@ -66,7 +65,10 @@ def test_every_layer_at_full_size(
     assert max(float((o - t).abs().max()) for o, t in zip(found, reference, strict=True)) < 1e-4
 
 
-@pytest.mark.parametrize("name", ["dino", "deit-distilled", "dinov2", "beit-tuned", "resnet-basic"])
+OTHER_SIZES = ("dino", "deit-distilled", "dinov2", "beit-tuned", "resnet-basic", "franca", "capi", "pe-core")
+
+
+@pytest.mark.parametrize("name", [*OTHER_SIZES, "pe-spatial", "pe-scaled"])
 def test_images_of_other_sizes(name: str, tmp_path: Path, loader: Loader) -> None:
     published = publish(name, tmp_path)
     patch = published.spec.patch_size
@@ -94,7 +96,7 @@ def test_the_same_bits_as_from_the_format_of_transformers(
         assert torch.equal(ours, theirs)
 
 
-@pytest.mark.parametrize("name", ["moco", "clip", "beit", "dinov2-registers", "resnet"])
+@pytest.mark.parametrize("name", ["moco", "clip", "beit", "dinov2-registers", "resnet", "capi"])
 def test_neither_the_batch_nor_other_backbones_matter(name: str, tmp_path: Path, loader: Loader) -> None:
     published = publish(name, tmp_path / name)
     side = published.spec.input_size

@@ -15,6 +15,7 @@ from torch import Tensor
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import Reduced, normalised, pixels
 from zoo.errors import InputError
+from zoo.load import rotary_vit
 from zoo.load.backbone import load
 from zoo.load.facts import supported_types
 from zoo.load.infer import infer
@@ -35,7 +36,7 @@ CONV = {"hidden_sizes": [16, 32], "depths": [1, 2], "num_stages": 2}
 
 def save(folder: Path, name: str, **options: object) -> transformers.PreTrainedModel:
     """A random model of a transformers class, saved as its library does; nothing is left at zero."""
-    model_class = getattr(transformers, name)
+    model_class = getattr(transformers, name, None) or getattr(rotary_vit, name)
     shape = CONV if "ConvNext" in name else VIT
     torch.manual_seed(0)
     model = model_class(model_class.config_class(**shape, **options))
@@ -62,6 +63,8 @@ def save(folder: Path, name: str, **options: object) -> transformers.PreTrainedM
         ("ViTMSNModel", {}, 1, True, True),
         ("Aimv2VisionModel", {}, 0, False, True),
         ("Aimv2VisionModel", {"is_native": True}, 0, False, True),
+        ("RadioModel", {"max_img_size": 112, "num_cls_tokens": 2, "num_registers": 3}, 5, True, False),
+        ("Tipsv2VisionModel", {}, 2, True, True),
     ],
 )
 def test_transformers(

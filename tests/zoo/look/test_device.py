@@ -15,6 +15,7 @@ from tests.zoo.load.test_infer import save
 from tests.zoo.look.test_taps import FAMILIES
 from tests.zoo.reduced import Reduced, pixels
 from zoo.features import AttentionMaps, Backbone, Shown
+from zoo.load import rotary_vit
 from zoo.load.architecture import ARCHITECTURES
 from zoo.load.backbone import load
 from zoo.load.infer import infer
@@ -40,8 +41,10 @@ ENTRIES = {
     "fs-s16": "vit",
     "moco-s16": "vit",
     "beit-b16": "beit",
+    "sam-b16": "sam_vision_model",
+    "vjepa2-l16": "vjepa2",
 }
-"""Model type of entries of every network with stages, and of checkpoints in layouts of their own."""
+"""Model type of entries of networks with stages, in layouts of their own, or inside a larger network."""
 
 
 def on_meta(spec: BackboneSpec, cache: Path) -> Backbone:
@@ -101,6 +104,7 @@ def test_the_floor_draws_for_its_device(cache: Path) -> None:
 
 
 def test_no_architecture_is_left_out() -> None:
-    classes = [getattr(transformers, class_name) for class_name, _ in (FAMILIES | OTHERS).values()]
+    names = [class_name for class_name, _ in (FAMILIES | OTHERS).values()]
+    classes = [getattr(transformers, name, None) or getattr(rotary_vit, name) for name in names]
     types = {one.config_class.model_type for one in classes} | set(ENTRIES.values())
     assert types == {architecture.model_type for architecture in ARCHITECTURES}

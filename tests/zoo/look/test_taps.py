@@ -19,6 +19,8 @@ from zoo.registry import find
 from zoo.spec import CONVNET_TAPS, BackboneSpec, Layer, Tap
 
 BIAS: dict[str, object] = {"layer_scale_init_value": 0.1}
+CAPI: dict[str, object] = {"norm": "rms", "bias": False, "num_register_tokens": 8, "coordinates": "unit"}
+CAPI |= {"patch_bias": True, "positions": False, "norm_before": False, "norm_after": "plain"}
 FAMILIES: dict[str, tuple[str, dict[str, object]]] = {
     "vit": ("ViTModel", {}),
     "deit": ("DeiTModel", {}),
@@ -38,6 +40,12 @@ FAMILIES: dict[str, tuple[str, dict[str, object]]] = {
     "dinov2-registers": ("Dinov2WithRegistersModel", {"num_register_tokens": 3}),
     "dinov3": ("DINOv3ViTModel", {"num_register_tokens": 4}),
     "dinov3-gated": ("DINOv3ViTModel", {"num_register_tokens": 4, "use_gated_mlp": True}),
+    "radio": ("RadioModel", {"max_img_size": 112, "num_registers": 3}),
+    "tips": ("Tipsv2VisionModel", {}),
+    "tips-gated": ("Tipsv2VisionModel", {"use_swiglu_ffn": True}),
+    "capi": ("CapiModel", CAPI),
+    "pe": ("PerceptionEncoderModel", {"class_token": True}),
+    "pe-scaled": ("PerceptionEncoderModel", {"layer_scale": True, "norm_after": "none"}),
     "aimv2": ("Aimv2VisionModel", {}),
     "aimv2-native": ("Aimv2VisionModel", {"is_native": True}),
 }
@@ -90,7 +98,7 @@ def test_the_identities_of_a_block(family: str, tmp_path: Path, loader: Loader) 
     assert isinstance(parts, Sublayers)
     down = submodule(block, parts.projections.hidden)
     scale = getattr(block, parts.mlp_scale) if parts.mlp_scale else None
-    if "dinov" in family:
+    if family.startswith(("dinov", "radio", "tips", "pe-scaled")):
         scale = block.get_submodule("layer_scale2").lambda1
     projected = down(seen["mlp_hidden"])
     assert deviation(projected if scale is None else projected * scale, seen["mlp"]) < 1e-5

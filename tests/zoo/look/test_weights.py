@@ -18,7 +18,10 @@ from zoo.look.backbone import HookedBackbone
 from zoo.registry import find
 from zoo.spec import Layer
 
-WITHOUT_POSITIONS = {"mlcd", "beit", "beit-shared", "beit-unscaled", "data2vec", "aimv2-native"}
+WITHOUT_POSITIONS = {"capi", "mlcd", "beit", "beit-shared", "beit-unscaled", "data2vec", "aimv2-native"}
+NORMED = ("aimv2", "pe")
+"""Families that normalise patches, or patches and positions, before the first block."""
+
 WITHOUT_POSITIONS |= {"dinov3", "dinov3-gated"}
 BIASES = {"beit": 2, "beit-shared": 1, "data2vec": 1}
 """How many tables of relative positions a family of two blocks has."""
@@ -30,7 +33,7 @@ def patches_of(backbone: HookedBackbone, images: Tensor, filters: Tensor) -> Ten
     return nn.functional.conv2d(normalised(backbone.spec, images), filters, stride=side)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family != "radio"])
 def test_weights_of_transformers(family: str, tmp_path: Path, loader: Loader) -> None:
     backbone = build(family, tmp_path, loader)
     weights = backbone.weights()
@@ -46,7 +49,7 @@ def test_weights_of_transformers(family: str, tmp_path: Path, loader: Loader) ->
     embedded = patches_of(backbone, images, weights.filters) + constant[:, None, None]
     torch.testing.assert_close(embedded, seen[0], rtol=1e-4, atol=1e-4)
     assert (weights.positions is None) == (family in WITHOUT_POSITIONS)
-    if weights.positions is not None and "aimv2" not in family:  # AIMv2 normalises patches first
+    if weights.positions is not None and not family.startswith(NORMED):
         found = seen[0].permute(0, 2, 3, 1) + weights.positions
         torch.testing.assert_close(found.flatten(1, 2), seen[1][:, -16:], rtol=1e-4, atol=1e-4)
     if weights.positions is not None:
@@ -61,6 +64,20 @@ def test_weights_of_transformers(family: str, tmp_path: Path, loader: Loader) ->
     missing = {name for name in ("filters", "positions", "position_bias") if getattr(weights, name) is None}
     assert weights.reason.keys() == missing
     assert all(text.endswith(".") and backbone.spec.name in text for text in weights.reason.values())
+
+
+def test_weights_of_radio(tmp_path: Path, loader: Loader) -> None:
+    """Patches are multiplied by a matrix, whose rows are filters; its table is larger than the grid."""
+    backbone = build("radio", tmp_path, loader)
+    weights, embeddings = backbone.weights(), backbone._network.body.get_submodule("embeddings")
+    assert weights.filters is not None
+    assert weights.positions is not None
+    images = pixels(2, 112, 112)
+    seen: list[Tensor] = []
+    embeddings.register_forward_hook(lambda _, inputs, output: seen.extend((inputs[0], output)))
+    backbone.visit(images, lambda _: None, [Layer(0)])
+    found = nn.functional.conv2d(seen[0], weights.filters, stride=14).permute(0, 2, 3, 1) + weights.positions
+    torch.testing.assert_close(found.flatten(1, 2), seen[1][:, -64:], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(

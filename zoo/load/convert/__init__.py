@@ -1,7 +1,8 @@
 """State dicts under the names of the original code, as networks of transformers.
 
 The layout is recognised from the names. It may be timm's Vision Transformer (FS, DINO, MoCo-v3, MAE, iBOT,
-DeiT), DINOv2, BEiT, OpenAI's CLIP or torchvision's ResNet, on its own or inside a training checkpoint.
+DeiT), DINOv2 and Franca, CAPI, BEiT, OpenAI's CLIP, the Perception Encoder or torchvision's ResNet, on its
+own or inside a training checkpoint.
 """
 
 import re
@@ -11,8 +12,10 @@ from torch import Tensor
 
 from zoo.errors import InputError
 from zoo.load.convert.beit import convert_beit
+from zoo.load.convert.capi import convert_capi
 from zoo.load.convert.clip import convert_clip
 from zoo.load.convert.names import Converted, listed
+from zoo.load.convert.perception import convert_perception, is_perception_encoder
 from zoo.load.convert.resnet import convert_resnet
 from zoo.load.convert.unwrap import unwrap
 from zoo.load.convert.vit import convert_dinov2, convert_vit
@@ -22,6 +25,7 @@ __all__ = ["Converted", "convert", "has_names_of_transformers", "kind_of", "told
 
 _LAYOUTS: tuple[tuple[str, Callable[[Mapping[str, Tensor], BackboneSpec], Converted]], ...] = (
     ("layer1.0.conv1.weight", convert_resnet),
+    ("encoder.blocks.0.residual1.norm.weight", convert_capi),
     ("class_embedding", convert_clip),
     ("blocks.0.attn.q_bias", convert_beit),
     ("blocks.0.ls1.gamma", convert_dinov2),
@@ -46,6 +50,8 @@ def convert(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
     Raises:
         InputError: The layout is not known, or a tensor is missing, unknown or of another shape.
     """
+    if is_perception_encoder(tensors):
+        return convert_perception(tensors, spec)
     for mark, converter in _LAYOUTS:
         if mark in tensors:
             return converter(tensors, spec)
@@ -55,7 +61,8 @@ def convert(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
         )
     raise InputError(
         f"{spec.name}: the tensors of {spec.repository} have names of no known layout: {listed(tensors)}; "
-        "known are those of timm's Vision Transformer, BEiT, DINOv2, OpenAI's CLIP and torchvision's ResNet."
+        "known are those of timm's Vision Transformer, BEiT, DINOv2, Franca, CAPI, OpenAI's CLIP, the "
+        "Perception Encoder and torchvision's ResNet."
     )
 
 

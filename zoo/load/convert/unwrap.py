@@ -1,5 +1,6 @@
 """The backbone's tensors inside a checkpoint of any training."""
 
+import re
 from collections.abc import Mapping
 
 from torch import Tensor
@@ -7,7 +8,7 @@ from torch import Tensor
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec
 
-_WRAPPERS = ("teacher", "state_dict", "model")
+_WRAPPERS = ("teacher", "state_dict", "model", "weights")
 _QUERY = "module.base_encoder."
 _PARTS = (_QUERY, "module.", "backbone.", "visual.")
 """Prefixes of the backbone: MoCo-v3's query encoder, parallel training, DINO's, CLIP's vision tower."""
@@ -17,12 +18,16 @@ _DEEPEST = 8
 
 _MOMENTUM = "module.momentum_encoder."
 
+_CHUNKED = re.compile(r"^blocks\.\d+\.(?=\d+\.)")
+"""Blocks that a sharded training keeps in chunks, as DINOv2's and Franca's do; they keep their numbers."""
+
 
 def unwrap(content: Mapping[str, object], spec: BackboneSpec) -> dict[str, Tensor]:
     """Tensors of the backbone in a checkpoint, under the names of its own code.
 
-    Training checkpoints keep them under ``state_dict``, ``model`` or ``teacher``, and beside other networks:
-    of DINO and iBOT this is the teacher, of MoCo-v3 the query encoder, of CLIP the vision tower.
+    Training checkpoints keep them under ``state_dict``, ``model``, ``weights`` or ``teacher``, and beside
+    other networks: of DINO and iBOT this is the teacher, of MoCo-v3 the query encoder, of CLIP the vision
+    tower.
 
     Args:
         content: What the file holds.
@@ -45,7 +50,7 @@ def unwrap(content: Mapping[str, object], spec: BackboneSpec) -> dict[str, Tenso
         )
     for prefix in _PARTS:
         tensors = _part(tensors, prefix) or tensors
-    return tensors
+    return {_CHUNKED.sub("blocks.", name): tensor for name, tensor in tensors.items()}
 
 
 def _innermost(content: Mapping[str, object]) -> Mapping[str, object]:

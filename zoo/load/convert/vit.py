@@ -64,6 +64,7 @@ _GATED_RATIO = 4
 _DINOV2 = replace(
     _VIT,
     layout="DINOv2",
+    unused=(*_VIT.unused, r"^(dino|ibot|rasa)_head\."),  # Franca's RASA moves the last layer's tokens alone.
     block={**_DINOV2_BLOCK, **single(affine(MLP))},
     new_block="encoder.layer.{}.",
 )
@@ -95,7 +96,7 @@ def convert_vit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
 
 
 def convert_dinov2(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
-    """DINOv2, with or without registers, as ``Dinov2Model`` or ``Dinov2WithRegistersModel``.
+    """DINOv2 and Franca, with or without registers, as ``Dinov2Model`` or ``Dinov2WithRegistersModel``.
 
     Its positions are for images of 518 px, at which it is seldom evaluated: no entry is asked for that size.
     """

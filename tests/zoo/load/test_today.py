@@ -1,0 +1,246 @@
+"""Families of today: RADIO and TIPS against plain torch, the authors' configuration, files of other sizes."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from tests.zoo import today_hub
+from tests.zoo.conftest import Loader
+from tests.zoo.layouts import Tensors
+from tests.zoo.load.test_convert import expected, layers
+from tests.zoo.published import LAYOUTS, Published, publish
+from tests.zoo.reduced import Reduced, normalised, pixels
+from zoo.errors import InputError
+from zoo.load.backbone import load
+from zoo.load.facts import read_network
+from zoo.load.infer import infer
+from zoo.load.radio import _SIZES
+from zoo.load.rotary import edge
+from zoo.look.backbone import HookedBackbone
+from zoo.registry import find
+from zoo.spec import BackboneSpec, Stage
+
+ORIGINALS = {"c-radio-v4-h16": today_hub.radio, "c-radio-v3-h16": today_hub.radio}
+ORIGINALS |= {"tipsv2-b14": today_hub.tips, "tipsv2-g14": today_hub.tips}
+
+
+def compare(spec: BackboneSpec, tensors: Tensors, cells: tuple[int, int], loader: Loader) -> None:
+    """Every layer of images of that many patches, of an entry and of its original."""
+    images = pixels(2, cells[0] * spec.patch_size, cells[1] * spec.patch_size)
+    original = ORIGINALS[spec.name](tensors, normalised(spec, images), spec.heads or 0)
+    found = layers(loader(spec), images)
+    assert len(found) == len(original) == len(spec.layers)
+    for ours, theirs in zip(found, original, strict=True):
+        kept = torch.cat([theirs[:, :1], theirs[:, spec.prefix_tokens :]], dim=1)
+        torch.testing.assert_close(ours, kept, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ORIGINALS)
+@pytest.mark.parametrize("cells", [(4, 4), (6, 6), (3, 5), (7, 4)])
+def test_every_layer_is_that_of_the_original(
+    name: str, cells: tuple[int, int], small: Callable[[str], Reduced], loader: Loader
+) -> None:
+    """The files have the authors' names; TIPS is compared on squares, which its reference is written for."""
+    reduced = small(name)
+    tensors = load_file(reduced.folder / "model.safetensors")
+    assert any(key.startswith(("radio_model.model.blocks.", "vision_encoder.blocks.")) for key in tensors)
+    cells = (cells[0], cells[0]) if name.startswith("tips") else cells
+    compare(reduced.spec, tensors, cells, loader)
+
+
+def authors_config(**options: object) -> dict[str, Any]:
+    """What is read of a RADIO repository's ``config.json``, without its many options of the training."""
+    names = ("clip", "siglip2-g", "dino_v2", "sam")
+    args: dict[str, object] = {
+        "model": "vit_huge_patch16_224",
+        "cls_token_per_teacher": True,
+        "cpe_max_size": 2048,
+        "teachers": [{"name": name, "use_summary": name != "sam"} for name in names],
+    }
+    return {
+        "architectures": ["RADIOModel"],
+        "args": args | options,
+        "patch_size": 16,
+        "version": "c-radio_v3-h",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "prefix"),
+    [
+        ({"cpe_num_registers": 4}, 8),
+        ({"cpe_num_registers": None, "register_multiple": 10}, 10),
+        ({"register_multiple": 8}, 8),
+        ({"register_multiple": 4}, 8),
+        ({}, 4),
+        ({"cls_token_per_teacher": False}, 1),
+        ({"teachers": [{"name": "sam"}, {"name": "sam"}, {"name": "clip"}]}, 2),
+    ],
+)
+def test_prefix_tokens_of_the_authors_configuration(options: dict[str, object], prefix: int) -> None:
+    _, _, facts = read_network(authors_config(**options), Path("config.json"))
+    assert facts.prefix_tokens == prefix
+    assert (facts.stages, facts.heads, facts.mlp_width) == ((Stage(32, 1280, 16),), 16, 5120)
+    assert not facts.has_final
+
+
+def test_the_authors_configuration_is_that_of_the_entry() -> None:
+    (spec,) = find(["c-radio-v3-h16"])
+    _, config, facts = read_network(authors_config(cpe_num_registers=4), Path("config.json"))
+    assert (facts.prefix_tokens, facts.stages, facts.heads) == (spec.prefix_tokens, spec.stages, spec.heads)
+    assert config.max_img_size == 2048
+
+
+@pytest.mark.parametrize(
+    ("model", "inner"), [("vit_so400m_patch16_224", 4304), ("vit_so400m_v2_patch16_224", 4320)]
+)
+def test_sizes_that_no_entry_has(model: str, inner: int) -> None:
+    _, _, facts = read_network(authors_config(model=model), Path("config.json"))
+    assert (facts.stages, facts.mlp_width) == ((Stage(27, 1152, 16),), inner)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"model": name} for name in ("eradio", "dinov2_vitg14_reg", "vit_vast_patch16_224", None)),
+        {"cpe_max_size": None},
+    ],
+)
+def test_networks_of_radio_that_are_not_supported(options: dict[str, object]) -> None:
+    with pytest.raises(
+        InputError, match=r"describes a RADIO network .* is not supported; supported are Vision"
+    ):
+        read_network(authors_config(**options), Path("config.json"))
+
+
+@pytest.mark.parametrize("broken", [{"teachers": [{}]}, {"register_multiple": "many"}, {"teachers": None}])
+def test_authors_configurations_that_make_no_sense(broken: dict[str, object]) -> None:
+    with pytest.raises(InputError, match=r"config.json (describes no network|gives a number)"):
+        read_network(authors_config(**broken), Path("config.json"))
+
+
+def test_a_repository_of_radio_as_its_authors_publish_it(
+    small: Callable[[str], Reduced], loader: Loader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With their configuration, and with what their class stores beside the network."""
+    reduced = small("c-radio-v4-h16")
+    spec, folder = reduced.spec, reduced.folder
+    monkeypatch.setitem(_SIZES, "huge", (64, 3, 16, 256))
+    tensors = load_file(folder / "model.safetensors")
+    more = {"radio_model.adaptors.clip.head.weight": torch.ones(2, 2)}
+    more |= {"radio_model.feature_normalizer.mean": torch.ones(2)}
+    save_file(tensors | more, folder / "model.safetensors")
+    names = [{"name": name, "use_summary": name != "sam3"} for name in ("siglip2-g", "dino_v3_7b", "sam3")]
+    config = authors_config(teachers=names, register_multiple=10, cpe_max_size=2 * spec.input_size)
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "preprocessor_config.json").write_text(json.dumps({"do_normalize": False}))
+    compare(spec, tensors, (5, 3), loader)
+    inferred = infer(str(folder), None, None)
+    assert (inferred.family, inferred.mean, inferred.std) == ("RADIO", spec.mean, spec.std)
+    assert (inferred.prefix_tokens, inferred.has_cls, inferred.has_final) == (10, True, False)
+    with pytest.raises(InputError, match="prefix tokens: 10, not 8"):
+        loader(replace(spec, prefix_tokens=8))
+
+
+@pytest.mark.parametrize("name", ["franca-l14-laion600m", "franca-g14-laion600m"])
+def test_francas_file_of_another_size(name: str, tmp_path: Path, loader: Loader) -> None:
+    published = publish("franca", tmp_path)
+    larger = replace(find([name])[0], repository=published.spec.repository)
+    words = r"differs from the entry|cannot be split into the entry's"
+    with pytest.raises(InputError, match=words):
+        loader(larger)
+
+
+@pytest.mark.parametrize(
+    ("layout", "entry", "words"),
+    [
+        ("pe-core", "pe-core-l14", "blocks: 3, not 24; width: 96, not 1024; patch size: 16, not 14"),
+        ("pe-spatial", "pe-core-s16", "a final norm: False, not True"),
+        ("pe-core", "pe-spatial-s16", "cannot be split into|a final norm: True, not False"),
+        ("pe-scaled", "pe-spatial-l14", "prefix tokens: 0, not 1; a class token: False, not True"),
+        ("capi", "pe-core-l14", "its type is capi, not perception_encoder"),
+        ("pe-scaled", "capi-l14-in1k", "its type is perception_encoder, not capi"),
+        (
+            "clip",
+            "pe-core-b16",
+            "its type is clip_vision_model, not perception_encoder|only known of",
+        ),
+        ("pe-core", "clip-b16", "its type is perception_encoder, not clip_vision_model"),
+        ("dinov2-gated", "franca-b14-in21k", "cannot be split|differs from the entry"),
+    ],
+)
+def test_files_of_another_size_or_family(
+    layout: str, entry: str, words: str, tmp_path: Path, loader: Loader
+) -> None:
+    published = publish(layout, tmp_path)
+    with pytest.raises(InputError, match=words):
+        loader(replace(find([entry])[0], repository=published.spec.repository))
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "layout"),
+    [
+        ("franca", "blocks.1.mlp.w3.bias", "DINOv2"),
+        ("capi", "encoder.blocks.1.residual1.fn.rope.freqs", "CAPI"),
+        ("capi", "registers", "CAPI"),
+        ("pe-core", "positional_embedding", "the Perception Encoder"),
+        ("pe-scaled", "transformer.resblocks.2.ls_2.gamma", "the Perception Encoder"),
+    ],
+)
+def test_missing_and_unknown_tensors(
+    name: str, key: str, layout: str, tmp_path: Path, loader: Loader
+) -> None:
+    published = publish(name, tmp_path)
+    kept = dict(published.tensors)
+    tensor = kept.pop(key)
+    for held, words in (
+        (kept, f"lacks tensors of {layout}: {key}"),
+        ({**kept, key: tensor, "extra": tensor}, "extra"),
+    ):
+        torch.save(LAYOUTS[name].content(held), published.spec.repository)
+        with pytest.raises(InputError, match=words):
+            loader(published.spec)
+
+
+def test_a_misshapen_projection_is_refused(tmp_path: Path, loader: Loader) -> None:
+    published = publish("pe-core", tmp_path)
+    key = "transformer.resblocks.1.attn.in_proj_bias"
+    tensors = published.tensors | {key: published.tensors[key][:-3].clone()}
+    torch.save(LAYOUTS["pe-core"].content(tensors), published.spec.repository)
+    with pytest.raises(InputError, match="have misshapen tensors of a perception_encoder network"):
+        loader(published.spec)
+
+
+def test_registers_go_round_the_edge() -> None:
+    found = edge(8, torch.device("cpu"))
+    assert found.tolist() == [[0, 0], [0.5, 0], [1, 0], [1, 0.5], [1, 1], [0.5, 1], [0, 1], [0, 0.5]]
+
+
+@pytest.mark.parametrize("cells", [(1, 1), (1, 5), (4, 1)])
+@pytest.mark.parametrize("name", ["capi", "pe-core"])
+def test_grids_of_one_row_or_column(
+    name: str, cells: tuple[int, int], tmp_path: Path, loader: Loader
+) -> None:
+    published = publish(name, tmp_path)
+    patch = published.spec.patch_size
+    images = pixels(1, cells[0] * patch, cells[1] * patch)
+    for ours, theirs in zip(layers(loader(published.spec), images), expected(published, images), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_angles_are_exact_in_networks_of_half_precision(
+    dtype: torch.dtype, tmp_path: Path, cache: Path
+) -> None:
+    published: Published = publish("capi", tmp_path)
+    backbone = load(published.spec, device=torch.device("cpu"), dtype=dtype, cache_dir=cache)
+    assert isinstance(backbone, HookedBackbone)
+    found = backbone._network.blocks[0].get_submodule("rotary").get_buffer("frequencies")
+    assert torch.equal(found, published.tensors["encoder.blocks.0.residual1.fn.rope.freqs"])
+    assert backbone._network.blocks[0].get_parameter("mlp.fc1.weight").dtype == dtype

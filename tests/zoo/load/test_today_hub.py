@@ -1,0 +1,91 @@
+"""SAM's image encoder and V-JEPA 2 on images, from whole repositories: every layer against plain torch."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+from tests.zoo import today_hub
+from tests.zoo.conftest import Loader
+from tests.zoo.layouts import Tensors, fill
+from tests.zoo.load.test_convert import layers
+from tests.zoo.reduced import normalised, pixels, reduce
+from zoo.errors import InputError
+from zoo.load.infer import infer
+from zoo.registry import find
+
+
+def stored(model: transformers.PreTrainedModel, folder: Path, part: str) -> Tensors:
+    """Save a model with random tensors in a part of it; gives that part's."""
+    model.save_pretrained(folder)
+    tensors = load_file(folder / "model.safetensors")
+    drawn = fill({name: tuple(t.shape) for name, t in tensors.items() if name.startswith(part)})
+    save_file(tensors | drawn, folder / "model.safetensors", metadata={"format": "pt"})
+    return drawn
+
+
+@pytest.mark.parametrize("cells", [(4, 4), (16, 16), (17, 15), (3, 5)])
+def test_every_layer_of_sam(cells: tuple[int, int], tmp_path: Path, loader: Loader) -> None:
+    """A whole model's repository; windows of 14 cells, of which grids of 17 are no multiple."""
+    shape = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "mlp_dim": 64}
+    vision = shape | {"image_size": 256, "global_attn_indexes": [1]}
+    decoder = {"hidden_size": 256, "num_hidden_layers": 1, "num_attention_heads": 2, "mlp_dim": 8}
+    config = transformers.SamConfig(vision_config=vision, mask_decoder_config=decoder)
+    encoder = stored(transformers.SamModel(config), tmp_path, "vision_encoder.")
+    spec = infer(str(tmp_path), None, None)
+    assert (spec.family, spec.prefix_tokens, spec.has_cls, spec.has_final) == ("SAM", 0, False, False)
+    images = pixels(2, cells[0] * 16, cells[1] * 16)
+    backbone = loader(spec)
+    for ours, theirs in zip(
+        layers(backbone, images), today_hub.sam(encoder, normalised(spec, images), 4), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+    positions = backbone.weights().positions
+    assert positions is not None
+    assert torch.equal(positions, encoder["vision_encoder.pos_embed"][0])
+
+
+@pytest.mark.parametrize("cells", [(4, 4), (3, 5), (6, 2), (7, 7)])
+def test_every_layer_of_vjepa(cells: tuple[int, int], tmp_path: Path, loader: Loader) -> None:
+    """Also at sizes that are not the training's, which the class of transformers takes for the training's."""
+    shape = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "crop_size": 64}
+    predictor = {"pred_hidden_size": 24, "pred_num_attention_heads": 2, "pred_num_hidden_layers": 1}
+    model = transformers.VJEPA2Model(transformers.VJEPA2Config(**shape, **predictor))
+    tensors = stored(model, tmp_path, "encoder.")
+    spec = infer(str(tmp_path), None, None)
+    assert (spec.family, spec.prefix_tokens, spec.has_cls, spec.has_final) == ("V-JEPA", 0, False, True)
+    assert (spec.input_size, spec.mlp_width) == (64, 256)
+    images = pixels(2, cells[0] * 16, cells[1] * 16)
+    backbone = loader(spec)
+    original = today_hub.vjepa(tensors, normalised(spec, images), 4)
+    for ours, theirs in zip(layers(backbone, images), original, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+    filters = backbone.weights().filters
+    assert filters is not None
+    weight = tensors["encoder.embeddings.patch_embeddings.proj.weight"]
+    torch.testing.assert_close(filters, weight.sum(2))
+
+
+def test_vjepa_sees_an_image_as_a_clip_that_stands_still(tmp_path: Path, loader: Loader) -> None:
+    """At the training's size, its last layer is what its class gives for two frames that are the image."""
+    shape = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "crop_size": 64}
+    model = transformers.VJEPA2Model(transformers.VJEPA2Config(**shape)).eval()
+    stored(model, tmp_path, "encoder.")
+    model = transformers.VJEPA2Model.from_pretrained(tmp_path).eval()
+    spec = infer(str(tmp_path), None, None)
+    images = pixels(2, 64, 64)
+    clip = normalised(spec, images)[:, None].expand(-1, 2, -1, -1, -1)
+    with torch.no_grad():
+        expected = model.get_vision_features(clip)
+    torch.testing.assert_close(layers(loader(spec), images)[-1], expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "other"), [("sam-b16", "sam-l16"), ("vjepa2-l16", "vjepa2-h16")])
+def test_another_size(name: str, other: str, tmp_path: Path, loader: Loader) -> None:
+    reduced = reduce(find([name])[0], tmp_path)
+    words = "differs from the entry: .*width: .*, not 1[0-9]{3}"
+    with pytest.raises(InputError, match=words):
+        loader(replace(find([other])[0], repository=reduced.spec.repository, revision=None))

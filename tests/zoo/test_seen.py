@@ -1,0 +1,82 @@
+"""What trainings have seen of the datasets of tasks."""
+
+import pytest
+
+from tasks.datasets.catalogue import DATASETS as OFFICIAL
+from zoo.registry import all_specs, find
+from zoo.seen import DATASETS, NO, TEXTS, UNKNOWN, Seen, Training
+from zoo.spec import BackboneSpec
+
+MARKS = {
+    ("dino-b16", "imagenet"): "images",
+    ("dino-b16", "partimagenet"): "images",
+    ("dino-b16", "coco-val2017"): NO,
+    ("dino-resnet50", "imagenet"): "images",
+    ("fs-b16", "imagenet"): "images, labels",
+    ("fs-b16", "partimagenet"): "images",
+    ("swinv2-b", "imagenet"): "images, labels",
+    ("bit-50", "imagenet"): "images, labels",
+    ("beit-b16", "imagenet"): "images",
+    ("beit-b16", "coco-val2017"): UNKNOWN,
+    ("beit-b16-ft22k-ft1k", "imagenet"): "images, labels",
+    ("ijepa-h14-22k", "imagenet"): "images",
+    ("dinov2-b14", "imagenet"): "images",
+    ("dinov2-g14-reg", "ade20k-val"): "similar images",
+    ("dinov2-b14", "voc-2012-aug-val"): "similar images",
+    ("dinov2-b14", "spair-71k-test"): "similar images",
+    ("dinov2-b14", "davis-2017-val"): UNKNOWN,
+    ("dinov3-b16", "imagenet"): "images",
+    ("dinov3-b16", "ade20k-val"): UNKNOWN,
+    ("clip-b16", "imagenet"): f"{UNKNOWN}, {TEXTS}",
+    ("siglip2-b16", "coco-val2017"): f"{UNKNOWN}, {TEXTS}",
+    ("franca-b14-in21k", "imagenet"): "images",
+    ("franca-l14-laion600m", "imagenet"): UNKNOWN,
+    ("capi-l14-places205", "ade20k-val"): "images of its source",
+    ("capi-l14-places205", "imagenet"): NO,
+    ("capi-l14-lvd142m", "roxford5k"): "similar images",
+    ("c-radio-v3-h16", "imagenet"): f"by a teacher, {TEXTS}",
+    ("mini-fs", "imagenet"): NO,
+    ("random", "imagenet"): NO,
+    ("dino-b16", "mini-imagenet"): "",
+    ("clip-b16", "my photos"): "",
+}
+
+
+@pytest.mark.parametrize(("name", "dataset"), MARKS)
+def test_marks(name: str, dataset: str) -> None:
+    (spec,) = find([name])
+    assert spec.seen is not None
+    assert spec.seen.mark(dataset) == MARKS[name, dataset]
+
+
+def test_marks_are_about_the_official_datasets() -> None:
+    assert {entry.name for entry in OFFICIAL} == set(DATASETS)
+
+
+@pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: spec.name)
+def test_every_entry_says_what_it_has_seen(spec: BackboneSpec) -> None:
+    seen = spec.seen
+    assert seen is not None
+    assert {one.dataset for one in seen.seen} <= set(DATASETS)
+    assert len({one.dataset for one in seen.seen}) == len(seen.seen)
+    assert all(one.source and one.kinds for one in seen.seen)
+    learned_from_labels = "labels of ImageNet" in spec.supervision
+    assert ("labels" in seen.mark("imagenet")) == learned_from_labels
+    if "ImageNet" in spec.data:
+        assert seen.mark("imagenet").startswith("images")
+    if ("pairs" in spec.supervision and spec.family != "CLIP") or spec.family in ("SigLIP", "AIMv2"):
+        assert seen.texts or "mini" in spec.name
+
+
+def test_summaries() -> None:
+    assert Training().summary() == "no dataset of the tasks"
+    assert Training(listed=False, texts=True).summary() == (
+        "which datasets of the tasks is unknown; images came with texts"
+    )
+    found = Training(
+        (Seen("imagenet", ("images", "labels"), "A"), Seen("ade20k-val", ("similar images",), "B"))
+    )
+    assert found.summary() == (
+        "imagenet (images, labels); ade20k-val (similar images); no other dataset of the tasks"
+    )
+    assert found.sources == ("A", "B")

@@ -1,0 +1,247 @@
+"""A Vision Transformer with rotary positions in two dimensions, for families that transformers has not.
+
+CAPI and the Perception Encoder are networks of this one class. It has the shape of a class of transformers,
+so that loading, checks, taps and attention are those of all others; `zoo.load.convert` fills it.
+"""
+
+from math import isqrt
+from typing import Literal
+
+import torch
+from huggingface_hub.dataclasses import strict
+from torch import Tensor, nn
+from transformers import PreTrainedConfig, PreTrainedModel
+
+from zoo.load.rotary import Coordinates, Rotary, RotaryEmbedding, rotated
+
+
+@strict
+class RotaryViTConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
+    """What a rotary Vision Transformer is like.
+
+    Attributes:
+        hidden_size: Channels.
+        num_hidden_layers: Blocks.
+        num_attention_heads: Attention heads.
+        intermediate_size: Channels inside the MLP.
+        patch_size: Pixels a side of a patch.
+        image_size: Pixels a side of the images that the table of positions is for.
+        num_channels: Of an image.
+        norm: LayerNorm, or RMSNorm without biases.
+        layer_norm_eps: Epsilon of every norm.
+        bias: Whether linear maps and norms have biases.
+        patch_bias: Whether the patch embedding has one.
+        class_token: Whether there is a class token.
+        num_register_tokens: Registers after it.
+        positions: Whether embeddings of absolute positions are added to class and patch tokens.
+        norm_before: Whether a norm comes before the first block.
+        norm_after: Whether a norm comes after the last block, and whether it has weights.
+        layer_scale: Whether what each half of a block adds is scaled channel by channel.
+        coordinates: Of a patch: ``unit`` goes from 0 to 1, with registers along the edge; ``cells`` are rows
+            and columns, counted from 1 behind a class token at (0, 0), and from 0 where there is none.
+    """
+
+    model_type = "rotary_vit"
+
+    hidden_size: int = 1024
+    num_hidden_layers: int = 24
+    num_attention_heads: int = 16
+    intermediate_size: int = 4096
+    patch_size: int = 14
+    image_size: int = 224
+    num_channels: int = 3
+    norm: Literal["layer", "rms"] = "layer"
+    layer_norm_eps: float = 1e-5
+    bias: bool = True
+    patch_bias: bool = False
+    class_token: bool = False
+    num_register_tokens: int = 0
+    positions: bool = True
+    norm_before: bool = True
+    norm_after: Literal["none", "plain", "weights"] = "weights"
+    layer_scale: bool = False
+    coordinates: Literal["unit", "cells"] = "cells"
+
+
+@strict
+class CapiConfig(RotaryViTConfig):  # type: ignore[no-untyped-call]
+    """A rotary Vision Transformer of CAPI."""
+
+    model_type = "capi"
+
+
+@strict
+class PerceptionEncoderConfig(RotaryViTConfig):  # type: ignore[no-untyped-call]
+    """A rotary Vision Transformer of the Perception Encoder."""
+
+    model_type = "perception_encoder"
+
+
+def _norm(config: RotaryViTConfig, *, affine: bool = True) -> nn.Module:
+    if config.norm == "rms":
+        return nn.RMSNorm(config.hidden_size, config.layer_norm_eps, elementwise_affine=affine)
+    return nn.LayerNorm(config.hidden_size, config.layer_norm_eps, elementwise_affine=affine)
+
+
+class Embeddings(nn.Module):
+    """Class token, registers and patch tokens, in this order."""
+
+    def __init__(self, config: RotaryViTConfig) -> None:
+        super().__init__()
+        width, patch = config.hidden_size, config.patch_size
+        self.patch_size = patch
+        self.patch_embeddings = nn.Conv2d(config.num_channels, width, patch, patch, bias=config.patch_bias)
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, width)) if config.class_token else None
+        count = config.num_register_tokens
+        self.register_tokens = nn.Parameter(torch.zeros(1, count, width)) if count else None
+        rows = config.class_token + (config.image_size // patch) ** 2
+        self.position_embeddings = nn.Parameter(torch.zeros(1, rows, width)) if config.positions else None
+        self.norm = _norm(config) if config.norm_before else nn.Identity()
+
+    def interpolate_pos_encoding(self, tokens: Tensor, height: int, width: int) -> Tensor:
+        """Positions of class and patch tokens for images of that size in pixels, [1 tokens dim].
+
+        A grid of another size is resized bilinearly, without antialiasing: ``_sample_abs_posemb`` in the
+        Perception Encoder's ``pe.py``.
+        """
+        del tokens
+        table, cells = self.position_embeddings, (height // self.patch_size, width // self.patch_size)
+        assert table is not None
+        side = isqrt(table.shape[1])
+        if cells == (side, side):
+            return table
+        prefix = table.shape[1] - side**2
+        grid = table[:, prefix:].view(1, side, side, -1).permute(0, 3, 1, 2).float()
+        fitted = nn.functional.interpolate(grid, size=cells, mode="bilinear", align_corners=False)
+        rows = fitted.to(table.dtype).flatten(2).transpose(1, 2)
+        return torch.cat([table[:, :prefix], rows], dim=1)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Tokens [batch tokens dim] of normalised images [batch channels height width]."""
+        tokens = self.patch_embeddings(pixels).flatten(2).transpose(1, 2)
+        if self.cls_token is not None:
+            tokens = torch.cat([self.cls_token.expand(len(tokens), -1, -1), tokens], dim=1)
+        if self.position_embeddings is not None:
+            height, width = pixels.shape[-2:]
+            tokens = tokens + self.interpolate_pos_encoding(tokens, height, width)
+        if self.register_tokens is not None:
+            first = 0 if self.cls_token is None else 1
+            registers = self.register_tokens.expand(len(tokens), -1, -1)
+            tokens = torch.cat([tokens[:, :first], registers, tokens[:, first:]], dim=1)
+        normed: Tensor = self.norm(tokens)
+        return normed
+
+
+class Attention(nn.Module):
+    """Multi-head attention whose queries and keys are rotated."""
+
+    def __init__(self, config: RotaryViTConfig) -> None:
+        super().__init__()
+        self.config = config
+        width = config.hidden_size
+        self.q_proj = nn.Linear(width, width, bias=config.bias)
+        self.k_proj = nn.Linear(width, width, bias=config.bias)
+        self.v_proj = nn.Linear(width, width, bias=config.bias)
+        self.o_proj = nn.Linear(width, width, bias=config.bias)
+
+    def forward(self, tokens: Tensor, position_embeddings: Rotary) -> tuple[Tensor, Tensor | None]:
+        """What it adds to the stream, and its probabilities where the configuration asks for eager ones."""
+        query, key, value = (
+            project(tokens).unflatten(-1, (self.config.num_attention_heads, -1)).transpose(1, 2)
+            for project in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        query, key = rotated(query, position_embeddings), rotated(key, position_embeddings)
+        probabilities: Tensor | None = None
+        if self.config._attn_implementation == "eager":
+            probabilities = (query @ key.mT * query.shape[-1] ** -0.5).softmax(-1)
+            heads = probabilities @ value
+        else:
+            heads = nn.functional.scaled_dot_product_attention(query, key, value)
+        return self.o_proj(heads.transpose(1, 2).flatten(2)), probabilities
+
+
+class MLP(nn.Module):
+    """Two linear maps with the exact GELU between them."""
+
+    def __init__(self, config: RotaryViTConfig) -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(config.hidden_size, config.intermediate_size, bias=config.bias)
+        self.fc2 = nn.Linear(config.intermediate_size, config.hidden_size, bias=config.bias)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """What it adds to the stream, of the tokens' shape."""
+        out: Tensor = self.fc2(nn.functional.gelu(self.fc1(tokens)))
+        return out
+
+
+class LayerScale(nn.Module):
+    """A factor for every channel."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.lambda1 = nn.Parameter(torch.ones(width))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """The tokens, scaled."""
+        return tokens * self.lambda1
+
+
+class Block(nn.Module):
+    """A pre-norm block."""
+
+    def __init__(self, config: RotaryViTConfig) -> None:
+        super().__init__()
+        width = config.hidden_size
+        self.norm1 = _norm(config)
+        self.rotary = RotaryEmbedding(width // config.num_attention_heads)
+        self.attention = Attention(config)
+        self.layer_scale1 = LayerScale(width) if config.layer_scale else nn.Identity()
+        self.norm2 = _norm(config)
+        self.mlp = MLP(config)
+        self.layer_scale2 = LayerScale(width) if config.layer_scale else nn.Identity()
+
+    def forward(self, tokens: Tensor, coordinates: Tensor) -> Tensor:
+        """The stream after the block, [batch tokens dim], for coordinates [tokens 2]."""
+        added, _ = self.attention(self.norm1(tokens), position_embeddings=self.rotary(coordinates))
+        tokens = tokens + self.layer_scale1(added)
+        out: Tensor = tokens + self.layer_scale2(self.mlp(self.norm2(tokens)))
+        return out
+
+
+class RotaryViTModel(PreTrainedModel):  # type: ignore[no-untyped-call]
+    """The network; its forward gives the stream after the last block, [batch tokens dim]."""
+
+    config_class = RotaryViTConfig
+    config: RotaryViTConfig
+    main_input_name = "pixel_values"
+    _supports_sdpa = True
+
+    def __init__(self, config: RotaryViTConfig) -> None:
+        super().__init__(config)
+        self.embeddings = Embeddings(config)
+        self.coordinates = Coordinates(config.coordinates, config.class_token, config.num_register_tokens)
+        self.layers = nn.ModuleList(Block(config) for _ in range(config.num_hidden_layers))
+        after = config.norm_after
+        self.norm = nn.Identity() if after == "none" else _norm(config, affine=after == "weights")
+        self.post_init()  # type: ignore[no-untyped-call]
+
+    def forward(self, pixel_values: Tensor) -> Tensor:
+        """The stream of normalised images [batch channels height width], whole patches a side."""
+        tokens: Tensor = self.embeddings(pixel_values)
+        rows, columns = (side // self.config.patch_size for side in pixel_values.shape[-2:])
+        coordinates = self.coordinates(rows, columns, tokens.device)
+        for block in self.layers:
+            tokens = block(tokens, coordinates)
+        return tokens
+
+
+class CapiModel(RotaryViTModel):  # type: ignore[no-untyped-call]
+    """CAPI: RMSNorm, no biases, registers along the edge, no class token; Darcet et al., arXiv:2502.08769."""
+
+    config_class = CapiConfig
+
+
+class PerceptionEncoderModel(RotaryViTModel):  # type: ignore[no-untyped-call]
+    """The Perception Encoder: absolute and rotary positions; Bolya et al., arXiv:2504.13181."""
+
+    config_class = PerceptionEncoderConfig

@@ -1,0 +1,136 @@
+"""What trainings have seen of the datasets that tasks are on: images, labels, images like them.
+
+Nothing is filtered by it: a score of a backbone that has seen the dataset is shown, and the mark beside it.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["images", "labels", "by a teacher", "similar images", "images of its source"]
+"""``images`` and ``labels`` of the dataset's training split or of all of it; ``by a teacher``: a network that
+it was distilled from has seen such images; ``similar images`` were looked for, with the dataset's as queries;
+``images of its source``: of the collection that the dataset was drawn from, so that some may be the same."""
+
+UNKNOWN = "unknown"
+"""The mark where nobody can tell: images of the web, or of a collection that is not public."""
+
+TEXTS = "with texts"
+"""What is added to a mark where the training's images came with texts."""
+
+NO = "no"
+"""The mark where the training data are known, and the dataset is not among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a training has seen of one dataset.
+
+    Attributes:
+        dataset: The dataset, as the pages call it.
+        kinds: What of it.
+        source: Who says so.
+    """
+
+    dataset: str
+    kinds: tuple[Kind, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What a training has seen.
+
+    Attributes:
+        seen: Of the datasets that it is known to have seen.
+        listed: Whether all its images are of collections that are listed, so that it has seen nothing else.
+        texts: Whether images came with texts.
+    """
+
+    seen: tuple[Seen, ...] = ()
+    listed: bool = True
+    texts: bool = False
+
+    def mark(self, dataset: str) -> str:
+        """What it has seen of a dataset in a few words; "" where the dataset is none of `DATASETS`."""
+        if dataset not in DATASETS:
+            return ""
+        found = next((", ".join(one.kinds) for one in self.seen if one.dataset == dataset), "")
+        mark = found or (NO if self.listed else UNKNOWN)
+        return f"{mark}, {TEXTS}" if self.texts and mark != NO else mark
+
+    def summary(self) -> str:
+        """All that it has seen of the official datasets, in a sentence's part."""
+        by_kind: dict[str, list[str]] = {}
+        for one in self.seen:
+            by_kind.setdefault(", ".join(one.kinds), []).append(one.dataset)
+        parts = [f"{', '.join(names)} ({kind})" for kind, names in by_kind.items()]
+        rest = "no other dataset of the tasks" if parts else "no dataset of the tasks"
+        if not self.listed:
+            rest = "whether others is unknown" if parts else "which datasets of the tasks is unknown"
+        return "; ".join([*parts, rest]) + ("; images came with texts" if self.texts else "")
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Who says what it has seen, none twice."""
+        return tuple(dict.fromkeys(one.source for one in self.seen))
+
+
+DATASETS = (
+    *("imagenet", "roxford5k", "rparis6k", "davis-2017-val", "spair-71k-test", "voc-2012-val"),
+    *("voc-2012-aug-val", "ade20k-val", "coco-val2017", "partimagenet"),
+)
+"""Official datasets of tasks that marks are about."""
+
+_VOC = ("voc-2012-val", "voc-2012-aug-val")
+_PARTS = "He et al., PartImageNet, ECCV 2022: its images are ImageNet's"
+
+
+def _imagenet(*kinds: Kind, source: str) -> tuple[Seen, ...]:
+    """Marks of a training on ImageNet; of PartImageNet, whose images are ImageNet's, it has no labels."""
+    parts: tuple[Kind, ...] = tuple(kind for kind in kinds if kind != "labels")
+    return Seen("imagenet", kinds, source), Seen("partimagenet", parts, _PARTS)
+
+
+_1K = "its training split is ImageNet-1k's"
+_21K = "Deng et al., ImageNet, CVPR 2009: the whole of ImageNet, of which ImageNet-1k is a part"
+_LVD = "Oquab et al., DINOv2, arXiv:2304.07193, table 15"
+_SPAIR = "Min et al., SPair-71k, arXiv:1908.10543: its images are Pascal VOC's"
+_LVD_MARKS = (
+    *_imagenet("images", source=_LVD),
+    *(Seen(name, ("similar images",), _LVD) for name in (*_VOC, "ade20k-val", "roxford5k", "rparis6k")),
+    Seen("spair-71k-test", ("similar images",), _SPAIR),
+)
+
+NOTHING = Training()
+"""Of rendered images, or untrained."""
+
+IMAGENET_1K = Training(_imagenet("images", source=_1K))
+IMAGENET_1K_LABELS = Training(_imagenet("images", "labels", source=_1K))
+IMAGENET_21K = Training(_imagenet("images", source=_21K))
+IMAGENET_21K_LABELS = Training(_imagenet("images", "labels", source=_21K))
+LVD_142M = Training(_LVD_MARKS, listed=False)
+LVD_1689M = Training(
+    _imagenet("images", source="Siméoni et al., DINOv3, arXiv:2508.10104, section 3.1"), listed=False
+)
+VIDEOMIX = Training(
+    _imagenet("images", source="Assran et al., V-JEPA 2, arXiv:2506.09985: VideoMix22M has it"), listed=False
+)
+PLACES = Training(
+    (
+        Seen(
+            "ade20k-val",
+            ("images of its source",),
+            "Zhou et al., Scene Parsing through ADE20K Dataset, CVPR 2017: images of Places among others",
+        ),
+    )
+)
+WEB = Training(listed=False)
+"""Images of the web or of a collection that is not public, without texts."""
+
+WEB_TEXTS = Training(listed=False, texts=True)
+"""Images of the web or of a collection that is not public, with texts."""
+
+
+def taught_by_dino(source: str) -> Training:
+    """Of a network distilled on images that are not named; its teachers have seen ImageNet and texts."""
+    return Training(_imagenet("by a teacher", source=source), listed=False, texts=True)
