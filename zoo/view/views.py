@@ -9,7 +9,7 @@ Resizing is Pillow's bicubic, anti-aliased when it shrinks, where a view does no
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 import torch
 from PIL import Image
@@ -145,6 +145,7 @@ class _Resized(ABC):
     """All of the image at another size; nothing is cut off or padded."""
 
     __slots__ = ()
+    resampling: ClassVar[Image.Resampling] = Image.Resampling.BICUBIC
 
     @abstractmethod
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
@@ -159,7 +160,7 @@ class _Resized(ABC):
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
         """Pixels, uint8 [1 3 height width]."""
         image = crop_to_box(image, box)
-        return to_tensor(image.resize(self._resized(image.size), Image.Resampling.BICUBIC))[None]
+        return to_tensor(image.resize(self._resized(image.size), self.resampling))[None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +190,27 @@ class Stretch(_Resized):
     def scaled(self, input_size: int, multiple: int) -> "Stretch":
         """The side in proportion to the input size, rounded to the multiple."""
         return Stretch(nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
+
+    def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
+        del size
+        return self.side, self.side
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredSquare(_Resized):
+    """All of the image as a square, resized bilinearly; the side is lowered to a multiple, not rounded.
+
+    512 becomes 504 where patches have 14 pixels. Source: the public evaluation of Balazevic et al., Towards
+    In-Context Scene Understanding, NeurIPS 2023 (open-hummingbird-eval, commit 5e79da2).
+    """
+
+    side: int
+    resampling: ClassVar[Image.Resampling] = Image.Resampling.BILINEAR
+
+    def scaled(self, input_size: int, multiple: int) -> "LoweredSquare":
+        """The side in proportion to the input size, lowered to the multiple."""
+        side = self.side * input_size // REFERENCE_SIZE
+        return LoweredSquare(max(multiple, side - side % multiple))
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
         del size
