@@ -15,8 +15,10 @@ from tasks.analyses.localisation import LocalisationRule
 from tasks.analyses.locality import LocalityRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyRule
+from tasks.augmented import Augmentation
 from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule
+from tasks.hummingbird import HummingbirdRule
 from tasks.in_context import Vote
 from tasks.keypoints import KeypointRule, PairDraw
 from tasks.knn import KnnRule
@@ -28,7 +30,17 @@ from tasks.retrieval import RetrievalRule
 from tasks.segmentation import SegmentationRule
 from tasks.sources import Batches
 from zoo.errors import unknown
-from zoo.view.views import FitLongSide, Letterbox, ResizeCrop, Stretch, ThumbnailCrop, Tiles, View, WholeFrame
+from zoo.view.views import (
+    FitLongSide,
+    Letterbox,
+    LoweredSquare,
+    ResizeCrop,
+    Stretch,
+    ThumbnailCrop,
+    Tiles,
+    View,
+    WholeFrame,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +50,7 @@ class EvaluationProtocol:
     Attributes:
         name: Name on the command line and in records.
         title: What it is, in a line.
+        tasks: Names of the tasks that it speaks of; None for all.
         images: How images of a classification dataset are shown (k-NN, image clustering, CKA).
         batches: Batches of CKA.
         own_probe: Images that each class gives the probe subset (image clustering, CKA) where the dataset has
@@ -65,10 +78,12 @@ class EvaluationProtocol:
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
         parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
             together (`PartImageNetEntry`), instead of in sorted order and in turns.
+        further_masks: Whether VOC 2012 is segmented by its further training masks (trainaug).
     """
 
     name: str
     title: str
+    tasks: tuple[str, ...] | None
     images: View
     batches: Batches
     own_probe: int
@@ -94,6 +109,7 @@ class EvaluationProtocol:
     objects_left_out: int
     parts_as_objects: bool
     parts_by_partition: bool
+    further_masks: bool
 
 
 _TILES = Tiles(short=448, tile=224)
@@ -126,6 +142,7 @@ _LINEAR = SoftmaxRule(
 STANDARD = EvaluationProtocol(
     name="standard",
     title="the clean practice; the default",
+    tasks=None,
     images=_IMAGES,
     batches=Batches(size=256, seed=0),
     own_probe=100,
@@ -173,11 +190,13 @@ STANDARD = EvaluationProtocol(
     objects_left_out=0,
     parts_as_objects=False,
     parts_by_partition=False,
+    further_masks=False,
 )
 
 PAPER = EvaluationProtocol(
     name="paper",
     title="the released code of Teaching Matters (Walmer et al., CVPR 2023), quirks included",
+    tasks=None,
     images=_PAPER_IMAGES,
     batches=Batches(size=8, seed=None),
     own_probe=100,
@@ -225,9 +244,35 @@ PAPER = EvaluationProtocol(
     objects_left_out=1,
     parts_as_objects=True,
     parts_by_partition=True,
+    further_masks=False,
 )
 
-PROTOCOLS = (STANDARD, PAPER)
+HUMMINGBIRD = replace(
+    STANDARD,
+    name="hummingbird",
+    title="segmentation in context by its public evaluation (open-hummingbird-eval), 102,400 cells",
+    tasks=("segment",),
+    segmentation=HummingbirdRule(
+        view=LoweredSquare(side=512),
+        vote=Vote(k=30, other=1, temperature=0.02),
+        least=0.0,
+        seed=123,
+        memory=102_400,
+        augmentation=Augmentation(
+            epochs=2,
+            contrast=0.1,
+            hue=0.1,
+            probability=0.5,
+            area=(0.5, 2.0),
+            ratio=(3 / 4, 4 / 3),
+            tries=10,
+            seed=123,
+        ),
+    ),
+    further_masks=True,
+)
+
+PROTOCOLS = (STANDARD, PAPER, HUMMINGBIRD)
 
 
 def find_protocol(name: str) -> EvaluationProtocol:

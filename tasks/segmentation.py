@@ -167,13 +167,13 @@ class SegmentationProblem:
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Mean IoU and accuracies in percent; primary is the mean IoU over the classes that are shown."""
-        found = {name: self._overlaps(name, measurements) for name in ("", *self._variants)}
+        found = {name: self.overlaps(name, measurements) for name in ("", *self._variants)}
         outcome = outcome_of([scene.sample.key for scene in self.data.val], found, self.over)
         if outcome.scores and not any(np.any(one["varies"]) for one in measurements):
             return Outcome((), empty=ALIKE)
         return outcome
 
-    def _overlaps(self, name: str, measurements: Sequence[Measurements]) -> Overlaps:
+    def overlaps(self, name: str, measurements: Sequence[Measurements]) -> Overlaps:
         """Pixels of all images and classes: [images classes] each."""
         return Overlaps.joined([Overlaps.of(one) for one in self.tables(name, measurements)])
 

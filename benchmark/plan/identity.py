@@ -9,11 +9,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from tasks.augmented import AugmentedSample
 from tasks.base import Source, digest
 from tasks.datasets.base import (
     Classification,
     FileSample,
     Sample,
+    Scenes,
     Unlabelled,
     UnreadableImageError,
     Videos,
@@ -49,11 +51,16 @@ class Task(Protocol):
 
 
 def ground_truth(task: Task) -> object:
-    """What tells a task's ground truth from another: of videos the mask files, else what the task says."""
-    data = getattr(getattr(task, "problem", None), "data", None)
+    """What tells a task's ground truth from another: its mask files by names and sizes, else what it says."""
+    problem = getattr(task, "problem", None)
+    data = getattr(problem, "data", None)
     if isinstance(data, Videos):
         masks = (path for video in data.videos for path in video.masks)
         return digest([(path.name, path.stat().st_size) for path in masks])
+    if isinstance(data, Scenes):
+        masks = (scene.mask for part in (data.train, data.val) for scene in part)
+        sizes = [(path.name, path.stat().st_size) for path in masks]
+        return digest(getattr(problem, "rule", None), data.memory, data.offset, len(data.classes), sizes)
     return task.fingerprint
 
 
@@ -76,6 +83,8 @@ def _read(samples: Iterable[Sample]) -> list[str]:
 
 def _stated(sample: Sample) -> str:
     """A sample's name, size in bytes and box; of one that is no file, what it says of itself."""
+    if isinstance(sample, AugmentedSample):
+        return f"{_stated(sample.sample)}|{sample.key}|{sample.box}|{sample.colours}"
     if not isinstance(sample, FileSample):
         return sample.signature()
     return f"{sample.key}|{_size(sample)}|{sample.box}"

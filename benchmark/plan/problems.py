@@ -34,6 +34,7 @@ from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Coverage, Keypoints, Regions, Retrieval, Scenes, Videos
 from tasks.fewshot import FewShotProblem
+from tasks.hummingbird import HummingbirdProblem, HummingbirdRule
 from tasks.keypoints import KeypointProblem
 from tasks.knn import KnnProblem
 from tasks.linear import LinearProblem
@@ -98,7 +99,10 @@ def spair(entry: TaskEntry, data: Keypoints, rules: EvaluationProtocol) -> Measu
 def segment(entry: TaskEntry, data: Scenes, rules: EvaluationProtocol) -> RememberingTask:
     """Bind segmentation in context to images to learn from and images to label."""
     subject = Subject(entry, rules.name, data.name, "train, val", data.coverage)
-    return RememberingTask(subject, SegmentationProblem(data, rules.segmentation))
+    rule = rules.segmentation
+    if isinstance(rule, HummingbirdRule):
+        return RememberingTask(subject, HummingbirdProblem(data, rule))
+    return RememberingTask(subject, SegmentationProblem(data, rule))
 
 
 def cluster_image(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:
