@@ -14,8 +14,8 @@ import numpy as np
 
 from tasks.augmented import Augmentation, augmented
 from tasks.base import Measurements, Over, Source, digest
-from tasks.datasets.base import Scene, Scenes
-from tasks.datasets.scenes import read_classes
+from tasks.datasets.base import Scene
+from tasks.datasets.scenes import every_value, read_classes
 from tasks.in_context import Choice
 from tasks.metrics.arrays import VOID, Labels
 from tasks.metrics.cell_labels import evenly_spaced, resized_labels
@@ -42,11 +42,6 @@ class HummingbirdRule(SegmentationRule):
 
     memory: int
     augmentation: Augmentation
-
-
-def every_value(data: Scenes) -> Scenes:
-    """The dataset with every pixel value as a class: ADE20k's 0 ("other") is one."""
-    return replace(data, offset=0, classes=(*("other",) * data.offset, *data.classes))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from tasks.analyses.locality import LocalityRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyRule
 from tasks.augmented import Augmentation
+from tasks.capi import CapiRule
 from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule
 from tasks.hummingbird import HummingbirdRule
@@ -25,6 +26,7 @@ from tasks.knn import KnnRule
 from tasks.metrics.few_shot import FewShotRule
 from tasks.metrics.saliency import Threshold
 from tasks.metrics.softmax import SoftmaxRule
+from tasks.pixel_memory import Electorate
 from tasks.propagation import PropagationRule
 from tasks.retrieval import RetrievalRule
 from tasks.segmentation import SegmentationRule
@@ -97,7 +99,7 @@ class EvaluationProtocol:
     clusters: ClusterRule
     cka: CkaRule
     maps: MapRule
-    segmentation: SegmentationRule
+    segmentation: SegmentationRule | CapiRule
     saliency: SaliencyRule
     localisation: LocalisationRule
     fields: ReceptiveFieldRule
@@ -118,9 +120,11 @@ _PAPER_IMAGES = ResizeCrop(short=224, crop=224)
 _LOCALISATION = LocalisationRule(batch=256, cells=256)
 _FIELDS = ReceptiveFieldRule(images=32, channels=32, seed=0)
 _INSPECT = InspectRule(components=28)
-_SEGMENTATION = SegmentationRule(
+SEGMENTATION = SegmentationRule(
     view=Stretch(side=448), vote=Vote(k=30, other=1, temperature=0.02), least=0.5, seed=0
 )
+"""Of `standard`, and of exported features."""
+
 _COST = CostRule(warm_up=2, rounds=5, single_seconds=0.2, most_rounds=50, gain=1.03, images=250, seconds=20.0)
 _FEW_SHOT = FewShotRule(
     shots=(10, 1, 5, 25),
@@ -170,7 +174,7 @@ STANDARD = EvaluationProtocol(
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "mean", "patch"), min_max=False),
     maps=MapRule(normalised=False, samples=6),
-    segmentation=_SEGMENTATION,
+    segmentation=SEGMENTATION,
     saliency=SaliencyRule(
         view=_IMAGES,
         threshold=Threshold(mass=0.6, margin=1e-6, ties=True),
@@ -224,7 +228,7 @@ PAPER = EvaluationProtocol(
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
     maps=MapRule(normalised=True, samples=6),
-    segmentation=_SEGMENTATION,
+    segmentation=SEGMENTATION,
     saliency=SaliencyRule(
         view=_PAPER_IMAGES,
         threshold=Threshold(mass=0.6, margin=0.0, ties=False),
@@ -272,7 +276,20 @@ HUMMINGBIRD = replace(
     further_masks=True,
 )
 
-PROTOCOLS = (STANDARD, PAPER, HUMMINGBIRD)
+CAPI = replace(
+    STANDARD,
+    name="capi",
+    title="segmentation by a vote of pixels, as the k-NN evaluation of CAPI (Darcet et al., 2025)",
+    tasks=("segment",),
+    segmentation=CapiRule(
+        view=Stretch(side=224),
+        electorate=Electorate(ks=(1, 3, 10, 30), distances=("cosine", "L2")),
+        held_out=10,
+        seed=0,
+    ),
+)
+
+PROTOCOLS = (STANDARD, PAPER, HUMMINGBIRD, CAPI)
 
 
 def find_protocol(name: str) -> EvaluationProtocol:

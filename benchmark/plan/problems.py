@@ -30,6 +30,7 @@ from tasks.analyses.residual_cka import ResidualCka
 from tasks.analyses.residuals import Residuals
 from tasks.analyses.saliency import SaliencyProblem
 from tasks.analyses.token_probes import TokenProbes
+from tasks.capi import CapiProblem, CapiRule
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Coverage, Keypoints, Regions, Retrieval, Scenes, Videos
@@ -102,6 +103,8 @@ def segment(entry: TaskEntry, data: Scenes, rules: EvaluationProtocol) -> Rememb
     rule = rules.segmentation
     if isinstance(rule, HummingbirdRule):
         return RememberingTask(subject, HummingbirdProblem(data, rule))
+    if isinstance(rule, CapiRule):
+        return RememberingTask(subject, CapiProblem(data, rule))
     return RememberingTask(subject, SegmentationProblem(data, rule))
 
 

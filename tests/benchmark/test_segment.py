@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +13,20 @@ from benchmark.engines.base import Place
 from benchmark.jobs import pieces
 from benchmark.jobs.passes import Passed
 from benchmark.jobs.pieces import Pieces
+from benchmark.plan import datasets
 from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import STANDARD_SUITE
 from tasks import segmentation
 from tasks.datasets.davis_masks import read_mask, write_mask
+from tasks.datasets.voc import VOC_2012
+from tasks.hummingbird import HummingbirdRule
+from tasks.protocols import HUMMINGBIRD, EvaluationProtocol
 from tests import fakes
 from tests.benchmark.jobs.test_jobs import planned, prepared
 from tests.benchmark.runs import Tally, assert_same_records, run, shards
 
 BACKBONES = ("mini-fs", "mini-resnet")
+VOC = "voc-2012-val"
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +131,49 @@ def test_queries_wait_for_what_other_workers_remember(
         shown += [(job.source[0], number) for job in piece.jobs.passes for number in job.shards]
         desk.done(key, Passed(1))
     assert len(shown) == len(set(shown)) == sum(one.source.shards for one in plan.passes)
+
+
+@pytest.mark.parametrize("protocol", ["hummingbird", "capi"])
+def test_other_protocols(labelled: Path, tmp_path: Path, protocol: str) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(labelled, data)
+    fakes.write_fake_voc(data, train=5, val=3, augmented=True)
+    with Tally().watching() as tally:
+        found = run(tmp_path, ["mini-resnet"], "segment", data=data, protocol=protocol)
+    assert found.attrs["failures"] == []
+    voc, memory = ("voc-2012-aug-val", "memory-augmented") if protocol == "hummingbird" else (VOC, "memory")
+    times = 2 if protocol == "hummingbird" else 1  # an image is shown once an epoch
+    assert {source: count for (_, source), count in tally.rows.items()} == {
+        f"{voc}/{memory}": 5 * times,
+        f"{voc}/queries": 3,
+        f"ade20k-val/{memory}": 4 * times,
+        "ade20k-val/queries": 2,
+    }
+    assert set(found["protocol"]) == {protocol}
+    best = found[found["metric"] == "mIoU"]
+    assert best["value"].between(0, 100).all()
+    assert (best["ci_low"] <= best["ci_high"]).all()
+    with Tally().watching() as tally:
+        assert_same_records(run(tmp_path, ["mini-resnet"], "segment", data=data, protocol=protocol), found)
+    assert not tally.rows
+
+
+def test_an_image_twice_is_one_that_differs_by_its_draws(labelled: Path, tmp_path: Path) -> None:
+    def plan(protocol: EvaluationProtocol) -> dict[str, str]:
+        at = DataLocation(STANDARD_SUITE.catalogue, labelled, protocol=protocol)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(datasets, "VOC_2012_AUG", VOC_2012)  # the same masks, read again
+            tasks = planned(labelled, "segment", location=at).tasks.every
+        return {task.subject.dataset: task.data for task in tasks}
+
+    rule = HUMMINGBIRD.segmentation
+    assert isinstance(rule, HummingbirdRule)
+    other = replace(rule, augmentation=replace(rule.augmentation, seed=1))
+    first, again, drawn = (
+        plan(one) for one in (HUMMINGBIRD, HUMMINGBIRD, replace(HUMMINGBIRD, segmentation=other))
+    )
+    assert first == again
+    assert all(first[name] != drawn[name] for name in first)
 
 
 def test_limit_takes_the_first_images_of_each_split(labelled: Path, tmp_path: Path) -> None:

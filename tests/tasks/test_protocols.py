@@ -101,6 +101,8 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "objects_left_out": (0, 1),
     "parts_as_objects": (False, True),
     "parts_by_partition": (False, True),
+    "further_masks": (False, False),
+    "tasks": (None, None),
 }
 
 
@@ -111,7 +113,7 @@ def test_numbers_of_the_protocols(name: str) -> None:
 
 def test_every_number_is_checked_and_names_lead_to_protocols() -> None:
     assert {field.name for field in fields(EvaluationProtocol)} == {"name", "title", *NUMBERS}
-    assert [protocol.name for protocol in PROTOCOLS] == ["standard", "paper"]
+    assert [protocol.name for protocol in PROTOCOLS] == ["standard", "paper", "hummingbird", "capi"]
     assert [find_protocol(name) for name in ("standard", "paper")] == [STANDARD, PAPER]
     assert all(protocol.title for protocol in PROTOCOLS)
 
