@@ -193,6 +193,37 @@ def test_batches_and_other_layers_change_nothing(tmp_path: Path, labels: Callabl
         assert alone.scores == together[layer].scores
 
 
+def test_lengths_of_vectors_change_nothing(tmp_path: Path, labels: Callable[..., Masks]) -> None:
+    train, val = labels(9, 0), labels(10, 1)
+    problem = SegmentationProblem(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
+    generator = torch.Generator().manual_seed(0)
+    grids = [[torch.randn(4, 4, 6, generator=generator) for _ in cells] for cells in (train, val)]
+    # powers of two, by which products are scaled exactly
+    longer = [
+        [grid * 2.0 ** torch.randint(-3, 4, (4, 4, 1), generator=generator) for grid in one] for one in grids
+    ]
+    assert outcome(problem, *grids).scores == outcome(problem, *longer).scores
+
+
+def test_the_order_of_the_memory_changes_nothing_but_ties(
+    tmp_path: Path, labels: Callable[..., Masks]
+) -> None:
+    train, val = labels(9, 0), labels(10, 1)
+    generator = torch.Generator().manual_seed(0)
+    grids = [[torch.randn(4, 4, 6, generator=generator) for _ in cells] for cells in (train, val)]
+    order = [4, 2, 8, 0, 1, 7, 3, 5, 6]
+    found = [
+        outcome(SegmentationProblem(scenes(tmp_path / str(number), *masks), rule()), shown, grids[1])
+        for number, (masks, shown) in enumerate(
+            (
+                ((enlarged(train), enlarged(val)), grids[0]),
+                ((enlarged(train[order]), enlarged(val)), [grids[0][place] for place in order]),
+            )
+        )
+    ]
+    assert by_metric(found[0]) == pytest.approx(by_metric(found[1]), abs=1e-9)
+
+
 def test_the_memory_holds_a_share_of_every_image(tmp_path: Path, labels: Callable[..., Masks]) -> None:
     train, val = labels(9, 0), labels(2, 1)
     problem = SegmentationProblem(scenes(tmp_path, enlarged(train), enlarged(val), memory=30), rule())

@@ -149,6 +149,19 @@ class TestVote:
         rng = np.random.default_rng(4)
         assert most_similar(unit(rng, 3, 6), unit(rng, 4, 6), 30).place.shape == (3, 4)
 
+    def test_where_all_are_alike_the_first_rows_vote_and_one_class_wins(self):
+        cells = np.random.default_rng(0).integers(0, 4, 60)
+        cells[:3] = 2
+        memory, queries = torch.ones(60, 5) / 5**0.5, torch.ones(16, 5) / 5**0.5
+        voters = most_similar(queries, memory, 3)
+        assert (voters.place == torch.arange(3)).all()
+        voted = vote(voters, torch.eye(4)[torch.from_numpy(cells)], 0.02)
+        truth = np.random.default_rng(1).integers(0, 4, (16, 16)).astype(np.uint8)
+        found = Overlaps.of(confusion(truth, label_map(voted.view(4, 4, 4), (16, 16)), 4))
+        share = (truth == 2).mean()
+        assert found.mean_iou() == pytest.approx(share / 4)
+        assert found.accuracy() == pytest.approx(share)
+
 
 class TestMap:
     def test_bands_change_nothing(self):
