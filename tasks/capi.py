@@ -20,7 +20,8 @@ from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.arrays import VOID, Labels
 from tasks.metrics.cell_labels import evenly_spaced, resized_labels
 from tasks.metrics.overlaps import Overlaps
-from tasks.pixel_memory import Electorate, PixelMemories, PixelMemoryMeasurer, PixelQueryMeasurer, Pixels
+from tasks.pixel_measurers import PixelMemoryMeasurer, PixelQueryMeasurer
+from tasks.pixel_memory import Electorate, PixelMemories, Pixels
 from tasks.segmentation import MEMORY_FIRST, signatures, source_of
 from tasks.sources import ANY_SIZE
 from zoo.spec import Layer

@@ -11,14 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import FINITE, Measurements
-from tasks.checks import varies
-from tasks.datasets.base import Scene
-from tasks.in_context import Grid, Read, sparse
+from tasks.base import Measurements
+from tasks.in_context import Grid
 from tasks.metrics.arrays import VOID, Labels
 from tasks.metrics.cell_labels import cell_counts, cell_draws, chosen_cells
 from tasks.metrics.label_vote import most_similar
-from tasks.metrics.overlaps import confusion, mean_iou_of_labels
+from tasks.metrics.overlaps import mean_iou_of_labels
 from tasks.metrics.pixel_vote import (
     Distance,
     Scale,
@@ -45,6 +43,11 @@ class Electorate:
 
     ks: tuple[int, ...]
     distances: tuple[Distance, ...]
+
+    @property
+    def all(self) -> list[tuple[int, Distance]]:
+        """What is chosen among, in order."""
+        return [(k, distance) for k in self.ks for distance in self.distances]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,47 +80,6 @@ class Pixels:
         usable = shows if key in self.held_out else shows & judged_cells(labels, self.ignored)
         cells = chosen_cells(counts, usable, cell_draws(key, grid, self.seed), self.most)
         return torch.from_numpy(cells), torch.from_numpy(labels[cells])
-
-
-class PixelMemoryMeasurer:
-    """Keeps cells of a few images as they are, float32, the labels of their pixels, and what scales them."""
-
-    def __init__(self, read: Read, scenes: Sequence[Scene], pixels: Pixels) -> None:
-        self._read = read
-        self._scenes = scenes
-        self._pixels = pixels
-        self._chosen: dict[tuple[int, Grid], tuple[Tensor, Tensor]] = {}
-        self._kept: dict[Layer, list[dict[str, Tensor]]] = {}
-
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        """Remember cells of the images at those positions, and the mean and spread of all of their cells."""
-        for position, grid in zip(positions, grids, strict=True):
-            cells, labels = self._cells(position, (grid.shape[0], grid.shape[1]))
-            flat = grid.flatten(0, 1).float()
-            mean = flat.mean(0)
-            held_out = self._scenes[position].sample.key in self._pixels.held_out
-            kept = {
-                "rows": flat[cells.to(grid.device, non_blocking=True)],
-                "labels": labels,
-                "mean": mean[None],
-                "spread": (flat - mean).square().sum(0)[None],
-                "cells": torch.tensor([len(flat)]),
-                "kept": torch.tensor([len(cells)]),
-                "held out": torch.tensor([held_out]),
-            }
-            self._kept.setdefault(layer, []).append(kept)
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        """Their rows [cells dim] and labels [cells pixels]; of each image what `_Learnt` is made of."""
-        every = self._kept.pop(layer)
-        arrays = {name: torch.cat([one[name] for one in every]) for name in every[0]}
-        return {**arrays, FINITE: arrays["mean"].isfinite().all() & arrays["spread"].isfinite().all()}
-
-    def _cells(self, position: int, grid: Grid) -> tuple[Tensor, Tensor]:
-        if (position, grid) not in self._chosen:
-            scene = self._scenes[position]
-            self._chosen[position, grid] = self._pixels.of(self._read(scene), grid, scene.sample.key)
-        return self._chosen[position, grid]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +145,7 @@ class PixelMemories:
         """The vote that names held-out images best by the other ones, and the memory of both."""
         found = {name: np.concatenate([np.asarray(one[name]) for one in groups]) for name in groups[0]}
         apart = np.asarray(found["held out"], bool)
-        if apart.all() or not apart.any():
+        if apart.all():
             raise ValueError(TOO_FEW)
         scale = _scale(found, ~apart)
         held = torch.from_numpy(np.repeat(apart, found["kept"]))
@@ -192,7 +154,8 @@ class PixelMemories:
         if not len(learnt[0]):
             raise ValueError(NO_MEMORY)
         asked = rows[held].to(device), labels[held]
-        k, distance = self._chosen(learnt, asked)
+        # of a part of the memory, of which nothing is held out, nothing is said
+        k, distance = self._chosen(learnt, asked) if apart.any() else self._electorate.all[0]
         judged = torch.from_numpy(judged_cells(asked[1].numpy(), self._pixels.ignored))
         every = torch.cat([learnt[0], asked[0][judged.to(device)]])
         names = torch.cat([learnt[1], asked[1][judged].to(device)])
@@ -208,53 +171,7 @@ class PixelMemories:
             for k in choice.ks:
                 given = pixel_vote(voters.first(k), learnt[1]).cpu().numpy()
                 scores[k, distance] = mean_iou_of_labels(truth, given, self._pixels.ignored)
-        order = [(k, distance) for k in choice.ks for distance in choice.distances]
-        return max(order, key=lambda one: np.nan_to_num(scores[one], nan=-1.0))
-
-
-class PixelQueryMeasurer:
-    """Labels the pixels of a few images on the device, and counts them on the host when all were seen."""
-
-    def __init__(self, read: Read, scenes: Sequence[Scene], pixels: Pixels, memories: PixelMemories) -> None:
-        self._read = read
-        self._scenes = scenes
-        self._pixels = pixels
-        self._memories = memories
-        self._given: dict[Layer, dict[int, Tensor]] = {}
-        self._flags: dict[Layer, list[tuple[Tensor, Tensor]]] = {}
-
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        """Let the memory vote on the pixels of the images at those positions."""
-        memory = self._memories.of(layer, grids.device)
-        given = memory.vote(grids.flatten(0, 2).float())
-        if given.shape[1] != memory.labels.shape[1]:
-            raise ValueError("cells have another number of pixels than those that are remembered")
-        every = given.view(*grids.shape[:3], -1)
-        self._given.setdefault(layer, {}).update(zip(positions, every, strict=True))
-        self._flags.setdefault(layer, []).append((varies(grids), grids.isfinite().all()))
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        """Labels of the pixels of every image's cells, [height width pixels]."""
-        changing, finite = zip(*self._flags.pop(layer), strict=True)
-        given = {str(position): grid for position, grid in self._given.pop(layer).items()}
-        return {**given, "varies": torch.stack(changing).any()[None], FINITE: torch.stack(finite)}
-
-    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
-        """Sparse confusion matrices, as of `QueryMeasurer`; the last class is no class that is predicted."""
-        masks = [self._read(scene) for scene in self._scenes]
-        return {layer: self._settled(masks, arrays) for layer, arrays in finished.items()}
-
-    def _settled(self, masks: Sequence[Labels], arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        entries = [self._entries(place, mask, arrays[str(place)]) for place, mask in enumerate(masks)]
-        return {"pixels": torch.from_numpy(np.concatenate(entries)), "varies": arrays["varies"]}
-
-    def _entries(self, place: int, mask: Labels, given: Tensor) -> NDArray[np.int32]:
-        pixels = self._pixels
-        truth = pixel_labels(mask, (given.shape[0], given.shape[1])).ravel()
-        judged = np.where(np.isin(truth, sorted(pixels.ignored)), np.uint8(VOID), truth)
-        predicted = given.numpy().ravel()
-        known = np.where(predicted == VOID, np.uint8(pixels.classes), predicted)
-        return sparse(place, confusion(judged, known, pixels.classes + 1))
+        return max(choice.all, key=lambda one: np.nan_to_num(scores[one], nan=-1.0))
 
 
 def _scale(found: Mapping[str, NDArray[np.generic]], images: NDArray[np.bool_]) -> Scale:
