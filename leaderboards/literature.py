@@ -8,12 +8,26 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from leaderboards.citations import SOURCES
 from leaderboards.display import POOLINGS, task_display
 from tasks.registry import TASKS
 from zoo.errors import InputError
 from zoo.spec import Tap
 
-PublishedProtocol = Literal["standard", "paper", "none"]
+PublishedProtocol = Literal[
+    "standard",
+    "paper",
+    "probe3d",
+    "geoaware",
+    "sd-dino",
+    "insid3",
+    "dift",
+    "dino",
+    "dinov3",
+    "hummingbird",
+    "capi",
+    "none",
+]
 Rule = Literal["best", "layer", "last", "final", "draws"]
 Printed = Literal["percent", "fraction"]
 
@@ -21,43 +35,10 @@ INPUT_SIZE = 224
 """Side in pixels of the backbones' input in every source of ours; views scale with it."""
 
 SIZE = "input_size"
-"""Column that a file may have after the others."""
+"""Column of the input size, which few sources need."""
 
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where numbers were published.
-
-    Attributes:
-        key: Short name, that of its file.
-        citation: The publication.
-    """
-
-    key: str
-    citation: str
-
-
-SOURCES: tuple[Source, ...] = (
-    Source(
-        "teaching-matters",
-        "Walmer et al., Teaching Matters: Investigating the Role of Supervision in Vision Transformers, "
-        "CVPR 2023, arXiv:2212.03862",
-    ),
-    Source("dino-readme", "facebookresearch/dino, README"),
-    Source(
-        "dino",
-        "Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021, "
-        "arXiv:2104.14294",
-    ),
-    Source(
-        "vit",
-        "Dosovitskiy et al., An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale, "
-        "ICLR 2021, arXiv:2010.11929",
-    ),
-    Source("dinov2-readme", "facebookresearch/dinov2, README"),
-    Source("revisitop-readme", "filipradenovic/revisitop, README"),
-    Source("spair-others", "results on SPair-71k as third parties tell them"),
-)
+FURTHER = (SIZE, "transform", "claim")
+"""Columns that a file may have after the others, in this order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +66,11 @@ class Published:
         second_hand: Whether it was read from a third party's transcription.
         not_comparable: Why no run of ours can be compared with it; "" where one can.
         conditions: How it was measured, as far as the protocol does not say so, or differs.
-        input_size: Side in pixels of the backbone's input, as records tell it.
+        input_size: Side in pixels of the backbone's input, as records tell it: 224 where the protocol says
+            how large images are.
+        transform: What was done to the features before, as records tell it; "" for nothing.
+        claim: What is said to be measured, where other numbers of the same claim are published that it may
+            disagree with, whatever their protocols; "" for nothing that others measured.
     """
 
     source: str
@@ -107,6 +92,8 @@ class Published:
     not_comparable: str
     conditions: str
     input_size: int = INPUT_SIZE
+    transform: str = ""
+    claim: str = ""
 
     @property
     def comparable(self) -> bool:
@@ -119,8 +106,8 @@ class Published:
         return 0.5 * 10.0**-self.decimals
 
 
-COLUMNS = tuple(field.name for field in fields(Published) if field.name != SIZE)
-"""Columns of a file, in order; `SIZE` may follow."""
+COLUMNS = tuple(field.name for field in fields(Published) if field.name not in FURTHER)
+"""Columns of a file, in order; `FURTHER` may follow."""
 
 UNIQUE = ("table", "backbone", "task", "dataset", "protocol", "metric", "pooling", "rule", "conditions")
 """What no two numbers of a source have in common."""
@@ -155,7 +142,7 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
     """The numbers of one source.
 
     Args:
-        path: A CSV file with the columns `COLUMNS`, called after its source; ``input_size`` may follow them.
+        path: A CSV file with the columns `COLUMNS`, called after its source; `FURTHER` may follow them.
         own: Whether the source is the user's and need not be one of `SOURCES`.
 
     Raises:
@@ -167,7 +154,7 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
             rows = [(reader.line_num, row) for row in reader]
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"cannot read the published numbers in {path}: {error}") from error
-    if tuple(reader.fieldnames or ()) not in (COLUMNS, (*COLUMNS, SIZE)):
+    if not _known_columns(tuple(reader.fieldnames or ())):
         raise InputError(f"{path}, line 1: expected the columns {', '.join(COLUMNS)}")
     found: list[Published] = []
     lines: dict[tuple[object, ...], int] = {}
@@ -183,9 +170,15 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
     return tuple(found)
 
 
+def _known_columns(names: tuple[str, ...]) -> bool:
+    """Whether a file has the columns that it needs, and then none but some of the further ones, in order."""
+    further = names[len(COLUMNS) :]
+    return names == (*COLUMNS, *(name for name in FURTHER if name in further))
+
+
 def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Published:
     """One row, checked; its source is one of some."""
-    if any(not isinstance(text, str) for text in row.values()) or set(row) - {SIZE} != set(COLUMNS):
+    if any(not isinstance(text, str) for text in row.values()) or set(row) - {*FURTHER} != {*COLUMNS}:
         raise InputError(f"{where}: expected {len(COLUMNS)} cells")
     empty = [name for name in (*UNIQUE, "value") if not row[name].strip()]
     if empty:
@@ -210,7 +203,9 @@ def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Publ
         second_hand=_one_of(row, "second_hand", ("yes", "no"), where) == "yes",
         not_comparable=row["not_comparable"],
         conditions=row["conditions"],
-        input_size=_whole(row, SIZE, where) or INPUT_SIZE if SIZE in row else INPUT_SIZE,
+        input_size=(_whole(row, SIZE, where) if SIZE in row else None) or INPUT_SIZE,
+        transform=row.get("transform", ""),
+        claim=row.get("claim", ""),
     )
     _require_comparable(one, where)
     _require_layer(one, where)

@@ -1,7 +1,7 @@
 """Measured beside published: the records of runs and the tables of `leaderboards.literature`."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Literal, get_args
 
@@ -66,6 +66,7 @@ class Reproduced:
         task: Name of the task.
         dataset: Name of the dataset.
         protocol: Protocol of a comparable run.
+        transform: What was done to the features before they were scored; "" for nothing.
         metric: Name of the metric.
         pooling: Pooling of the features.
         tap: Tap of the features.
@@ -90,6 +91,7 @@ class Reproduced:
     task: str
     dataset: str
     protocol: str
+    transform: str
     metric: str
     pooling: str
     tap: str
@@ -110,7 +112,9 @@ class Reproduced:
 COLUMNS = tuple(field.name for field in fields(Reproduced))
 
 
-def reproduce(records: pd.DataFrame, published: Sequence[Published]) -> pd.DataFrame:
+def reproduce(
+    records: pd.DataFrame, published: Sequence[Published], registry: Collection[str] | None = None
+) -> pd.DataFrame:
     """Published numbers, each with what was measured and a verdict.
 
     - ``agrees``: the published number, half a unit of its last digit to both sides, meets the 95 % interval
@@ -121,18 +125,21 @@ def reproduce(records: pd.DataFrame, published: Sequence[Published]) -> pd.DataF
     - ``no score``: run, but its features could not be scored.
     - ``not run``, ``not comparable``: nothing was measured, or nothing could be.
 
-    Records of untrained backbones and of another input size than the source's never count.
+    Records of untrained backbones, and of another input size or transform than the source's, never count.
 
     Args:
         records: Columns of `Record`, in any order; may be empty.
         published: What to compare with.
+        registry: Names of the backbones that can be run by name: of others the reason says that they cannot.
+            None if that is not to be said.
 
     Returns:
         One row a published number in the order given, columns `COLUMNS`, percents with `DECIMALS` decimals;
         None and NaN where there is none.
     """
     runs = _by_run(records, published)
-    rows = [asdict(_compare(one, runs.get(_key(one)))) for one in published]
+    found = [_compare(one, runs.get(_key(one))) for one in published]
+    rows = [asdict(_without_entry(one, registry)) for one in found]
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     layers = {"published_layer": "Int64", "measured_layer": "Int64"}
     measured = dict.fromkeys(("measured", "ci_low", "ci_high", "difference"), "float64")
@@ -169,6 +176,10 @@ def _compare(one: Published, run: pd.DataFrame | None) -> Reproduced:
         return _row(one, "not comparable", one.not_comparable)
     if run is None:
         return _row(one, "not run", "there are no records of it")
+    run = run[_transforms(run) == one.transform]
+    if run.empty:
+        lacks = f"without its transform {one.transform}" if one.transform else "with a transform only"
+        return _row(one, "not run", f"run {lacks}")
     sized = run[run["input_size"] == one.input_size]
     if sized.empty:
         sizes = ", ".join(f"{size} px" for size in sorted(set(run["input_size"].tolist())))
@@ -176,6 +187,18 @@ def _compare(one: Published, run: pd.DataFrame | None) -> Reproduced:
     last = sized.loc[sized["date"] == sized["date"].max(), "data"].max()  # scores of other data are not mixed
     found = _measure(one, newest(sized[sized["data"] == last]))
     return _row(one, "not run", found) if isinstance(found, str) else _judged(one, found)
+
+
+def _without_entry(one: Reproduced, registry: Collection[str] | None) -> Reproduced:
+    """A row that also says that the registry has no such backbone, where nothing was measured."""
+    if registry is None or one.backbone in registry or one.verdict not in NOT_MEASURED:
+        return one
+    return replace(one, reason=f"{one.reason}; not in the registry")
+
+
+def _transforms(run: pd.DataFrame) -> "pd.Series[str]":
+    """What was done to the features of each record; nothing where records do not tell."""
+    return run["transform"] if "transform" in run else pd.Series("", index=run.index, dtype=object)
 
 
 def _measure(one: Published, run: pd.DataFrame) -> Measured | str:
@@ -271,6 +294,7 @@ def _row(one: Published, verdict: Verdict, reason: str) -> Reproduced:
         task=one.task,
         dataset=one.dataset,
         protocol=one.protocol,
+        transform=one.transform,
         metric=one.metric,
         pooling=one.pooling,
         tap=one.tap,

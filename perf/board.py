@@ -22,7 +22,6 @@ from benchmark.request import Request
 from perf.networks import random_vit, write_vit
 from perf.rounds import Rounds, Setting
 from perf.rows import Budget, Row
-from tasks.protocols import find_protocol
 from zoo.features import Backbone
 
 APART = {"davis", "cost"}
@@ -82,7 +81,7 @@ def _request(setting: Setting, folder: Path, data: Path | None) -> Request:
 def _with_tasks(request: Request) -> Request:
     """The same with those tasks named whose data is there."""
     suite = choose_suite(request)
-    location = find_data(request, suite, find_protocol(suite.protocol), Silent())
+    location = find_data(request, suite, Silent())
     there = {task.subject.entry.name for task in make_plan(PlanRecipe((), (), location)).tasks.every}
     return replace(request, tasks=sorted(there - APART))
 

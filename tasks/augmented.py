@@ -107,7 +107,7 @@ def _crop(random: np.random.Generator, size: tuple[int, int], rule: Augmentation
     """A random part of an image, in whole pixels: the rule of torchvision's random resized crop."""
     for _ in range(rule.tries):
         area = size[0] * size[1] * random.uniform(*rule.area)
-        ratio = exp(random.uniform(*map(log, rule.ratio)))
+        ratio = exp(random.uniform(log(rule.ratio[0]), log(rule.ratio[1])))
         width, height = round(sqrt(area * ratio)), round(sqrt(area / ratio))
         if 0 < width <= size[0] and 0 < height <= size[1]:
             left = int(random.integers(size[0] - width + 1))

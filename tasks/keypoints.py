@@ -3,7 +3,7 @@
 Source: Min et al., 2019 (data, PCK); the matching rule is the README's, ``spair``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,36 +16,16 @@ from tasks.checks import ALIKE
 from tasks.datasets.base import KeypointPair, Keypoints
 from tasks.examples.keypoints import KeypointExamples
 from tasks.feeds import GRIDS, GridFeed
+from tasks.keypoint_kinds import pair_kinds
+from tasks.keypoint_rule import KeypointRule
 from tasks.matching import CategoryMeasurer
 from zoo.view.views import View
 
+PULL = "pull"
+"""Mean share of a soft arg-max, in percent, that lies where similarities count as next to 0."""
 
-@dataclass(frozen=True, slots=True)
-class PairDraw:
-    """Pairs drawn with replacement, category by category in sorted order, from NumPy's legacy generator."""
-
-    per_category: int
-    seed: int
-
-
-@dataclass(frozen=True, slots=True)
-class KeypointRule:
-    """The numbers of keypoint correspondence: a match is right within alpha times the box's longer side.
-
-    Attributes:
-        alphas: Shares of that side.
-        view: How images are shown.
-        draw: Which pairs are taken; None for all.
-        whole_pixels: Whether points and matches are whole pixels, and similarities inner products with
-            upsampled tokens that are not scaled again, over the padding, too: `match_official`. Source points
-            are computed in single precision, which decides at the edge of a pixel; one that rounds to a pixel
-            outside the view is moved to the last one.
-    """
-
-    alphas: tuple[float, ...]
-    view: View
-    draw: PairDraw | None
-    whole_pixels: bool
+OVER: Mapping[str, Over] = {"category": "strata", "image": "clusters", "keypoint": "items"}
+"""What the mean is over, by `KeypointRule.average`."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +40,7 @@ class KeypointProblem:
         """Pairs of each category, categories in sorted order."""
         names = sorted({pair.category for pair in self.data.pairs})
         every = {name: tuple(p for p in self.data.pairs if p.category == name) for name in names}
-        return every if self.rule.draw is None else _drawn(every, self.rule.draw)
+        return every if self.rule.draw is None else self.rule.draw.taken(every)
 
     @cached_property
     def images(self) -> dict[str, tuple[int, ...]]:
@@ -85,13 +65,18 @@ class KeypointProblem:
         pairs, samples = self.data.pairs, self.data.samples
         points = [array for pair in pairs for array in (pair.source_points, pair.target_points)]
         images = [(samples[p.source].key, samples[p.target].key) for p in pairs]
-        facts = [(p.key, p.category, p.source_size, p.target_size, p.target_box) for p in pairs]
+        facts = [(p.key, p.category, p.source_size, p.target_size, p.target_box, p.facts) for p in pairs]
         return digest("spair", self.rule, images, facts, *points)
 
     @cached_property
     def examples(self) -> KeypointExamples:
         """Of which pairs the points are kept."""
         return KeypointExamples(self.data.samples, self.pairs)
+
+    @cached_property
+    def kinds(self) -> Mapping[str, NDArray[np.bool_]]:
+        """Kinds of points, and which points of all pairs are of each."""
+        return pair_kinds([pair for pairs in self.pairs.values() for pair in pairs])
 
     @property
     def feed(self) -> GridFeed:
@@ -101,10 +86,10 @@ class KeypointProblem:
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What matches the pairs of one category."""
         pairs, kept = self.pairs[group.key], self.examples.places[group.key]
-        return CategoryMeasurer(pairs, self.images[group.key], view, self.rule.whole_pixels, kept)
+        return CategoryMeasurer(pairs, self.images[group.key], view, self.rule, kept)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """PCK in percent; primary is the mean over categories of per-keypoint hits at the largest alpha."""
+        """PCK in percent, of all points and of kinds of pairs; and the mean pull of a soft arg-max."""
         categories = list(self.pairs)
         boxes = [np.asarray(m["error_box"], np.float64) for m in measurements]
         images = [np.asarray(m["error_image"], np.float64) for m in measurements]
@@ -119,10 +104,10 @@ class KeypointProblem:
         statistics: dict[str, Statistic] = {}
         for alpha in self.rule.alphas:
             metric = f"PCK@{alpha:g}"
-            hits = [100.0 * (errors < alpha).astype(np.float64) for errors in boxes]
+            hits = [self.hits(errors, alpha) for errors in boxes]
             pooled = np.concatenate(hits)
             per_image = np.add.reduceat(pooled, starts) / np.asarray(counts)
-            by_image_size = [100.0 * (errors < alpha).astype(np.float64) for errors in images]
+            by_image_size = [self.hits(errors, alpha) for errors in images]
             by_image = f"{metric} image size"
             values |= {metric: pooled, by_image: np.concatenate(by_image_size)}
             measured: list[tuple[str, str, Over, float, int, str]] = [
@@ -134,12 +119,41 @@ class KeypointProblem:
             for name, column, over, value, count, unit in measured:
                 scores.append(Score(name, value, count, unit))
                 statistics[name] = Statistic(column, over)
-        right = values[f"PCK@{max(self.rule.alphas):g}"] > 0
+        for score, of_kind in self._by_kind(values[f"PCK@{self.rule.alphas[0]:g}"]):
+            scores.append(score)
+            values[score.metric] = of_kind
+            statistics[score.metric] = Statistic(score.metric, OVER[self.rule.average])
+        if all("pull" in m for m in measurements):
+            values[PULL] = 100.0 * np.concatenate([np.asarray(m["pull"], np.float64) for m in measurements])
+            scores.append(Score(PULL, float(values[PULL].mean()), n, "keypoints"))
+            statistics[PULL] = Statistic(PULL)
+        right = values[f"PCK@{self.rule.alphas[0]:g}"] > 0
         found = [np.asarray(m["point"], np.float32) for m in measurements if "point" in m]
         # of distances alone, as others exported them, no points are known
         whole = len(found) == len(measurements)
         predicted = self.examples.predicted(np.concatenate(found), right) if whole else {}
         return Outcome(tuple(scores), self._items(values, statistics), predicted=predicted)
+
+    def hits(self, errors: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+        """100 where a distance, as a share of the length that counts, is a hit, else 0."""
+        right = errors <= alpha if self.rule.inclusive else errors < alpha
+        return 100.0 * right.astype(np.float64)
+
+    def _by_kind(self, hits: NDArray[np.float64]) -> Iterator[tuple[Score, NDArray[np.float64]]]:
+        """The score of each kind of points, averaged as the primary one; and hits, NaN of other points."""
+        ordered = [pair for pairs in self.pairs.values() for pair in pairs]
+        counts = [len(pair.source_points) for pair in ordered]
+        owners = {
+            "category": np.repeat([pair.category for pair in ordered], counts),
+            "image": np.repeat(np.arange(len(ordered)), counts),
+            "keypoint": np.arange(len(hits)),
+        }[self.rule.average]
+        for name, points in self.kinds.items():
+            _, owner = np.unique(owners[points], return_inverse=True)
+            means = np.bincount(owner, hits[points]) / np.bincount(owner)
+            metric = f"PCK@{self.rule.alphas[0]:g} {name}"
+            score = Score(metric, float(means.mean()), int(points.sum()), "keypoints")
+            yield score, np.where(points, hits, np.nan)
 
     def _items(self, values: Mapping[str, NDArray[np.float64]], statistics: Mapping[str, Statistic]) -> Items:
         """Keypoints, of which those of one pair were sampled together, within its category."""
@@ -154,18 +168,6 @@ class KeypointProblem:
             values=values,
             statistics=statistics,
         )
-
-
-def _drawn(
-    pairs: Mapping[str, tuple[KeypointPair, ...]], draw: PairDraw
-) -> dict[str, tuple[KeypointPair, ...]]:
-    """Pairs of each category, drawn from those in the order of their keys; a pair may come twice."""
-    legacy = np.random.RandomState(draw.seed)
-    chosen = {}
-    for name, every in pairs.items():
-        ordered = sorted(every, key=lambda pair: pair.key)
-        chosen[name] = tuple(ordered[index] for index in legacy.choice(len(ordered), draw.per_category))
-    return chosen
 
 
 def _numbered(names: Sequence[str]) -> list[str]:

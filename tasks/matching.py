@@ -6,6 +6,7 @@ tensor on the device.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -17,24 +18,18 @@ from torch.nn.functional import normalize
 from tasks.base import FINITE
 from tasks.checks import varies
 from tasks.datasets.base import KeypointPair
-from tasks.metrics.bilinear import (
-    Places,
-    official_places,
-    official_search,
-    point_places,
-    sampled,
-    searched_places,
-)
+from tasks.keypoint_places import Size, before_said, searched_area, source_places, stated, true_places
+from tasks.keypoint_rule import KeypointRule
+from tasks.metrics.bilinear import Places, sampled
 from tasks.metrics.correspondence import best_pixels, searchable
 from zoo.spec import Layer
-from zoo.view.geometry import Geometry
 from zoo.view.views import View
 
 Key = tuple[int, tuple[int, int]]
 """An image, by its index, and its width and height."""
 
-Size = tuple[int, int]
-"""Height and width of a grid of tokens."""
+Grids = Mapping[int, Tensor]
+"""Grids of tokens [height width dim] by the position of their images."""
 
 
 class CategoryMeasurer:
@@ -48,7 +43,7 @@ class CategoryMeasurer:
         pairs: tuple[KeypointPair, ...],
         images: tuple[int, ...],
         view: View,
-        whole_pixels: bool,
+        rule: KeypointRule,
         examples: tuple[int, ...],
     ) -> None:
         """Start a category.
@@ -57,78 +52,144 @@ class CategoryMeasurer:
             pairs: Its pairs.
             images: Indices of the images that they need, in the order in which they are shown.
             view: How they are shown.
-            whole_pixels: As of `tasks.keypoints.KeypointRule`.
+            rule: How they are matched.
             examples: Places of the examples among the pairs, rising.
         """
-        self._pairs = pairs
         self._examples = examples
-        self._whole_pixels = whole_pixels
-        self._position = {index: position for position, index in enumerate(images)}
-        self._view = view
+        self._matcher = Matcher(pairs, images, view, rule)
         self._grids: dict[Layer, dict[int, Tensor]] = {}
         self._varies: dict[Layer, list[Tensor]] = {}
         self._finite: dict[Layer, list[Tensor]] = {}
-        self._places: dict[tuple[str, Key, Size], Places] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        """Keep the tokens of some images, of length 1."""
+        """Keep the tokens of some images."""
         self._varies.setdefault(layer, []).append(varies(grids))
         self._finite.setdefault(layer, []).append(grids.isfinite().all())
         kept = self._grids.setdefault(layer, {})
-        for position, grid in zip(positions, normalize(grids.float(), dim=-1), strict=True):
+        for position, grid in zip(positions, grids.to(torch.float32, copy=True), strict=True):
             kept[position] = grid
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """Distances over two lengths, [points] each, and the examples' points in image pixels, [points 2]."""
-        found = self._found(self._grids.pop(layer, {}))
-        facts = self._facts.to(found.device, non_blocking=True)
-        truth, scale, offset, (box, image) = facts[:2].T, facts[2:4].T, facts[4:6].T, facts[6:]
-        error = torch.linalg.vector_norm(found - truth, dim=1) / scale[:, 0]
-        in_image = (found - offset) / scale
-        shown = [in_image[self._rows(place)] for place in self._examples]
+        matches = self._matcher.match(self._grids.pop(layer, {}))
+        shown = [matches.found[self._matcher.rows(place)] for place in self._examples]
         return {
-            "error_box": error / box,
-            "error_image": error / image,
+            "error_box": matches.error_box,
+            "error_image": matches.error_image,
             "varies": _together(self._varies.pop(layer, []), torch.any, torch.tensor([False])),
-            "point": torch.cat([in_image[:0], *shown]).round(decimals=2).float(),
+            "point": torch.cat([matches.found[:0], *shown]).round(decimals=2).float(),
+            **({} if matches.pull is None else {"pull": matches.pull}),
             FINITE: _together(self._finite.pop(layer, []), torch.all, torch.tensor([True])),
         }
 
-    def _found(self, grids: Mapping[int, Tensor]) -> Tensor:
-        """The best place of every point in the target's view, in the pairs' order: [points 2], float64."""
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Where the points of all pairs are found, in the pairs' order.
+
+    Attributes:
+        found: [points 2] in pixels of the target images, float64.
+        error_box: [points] distances to the true points, over the longer side of the target's box.
+        error_image: [points] the same over the longer side of the target image.
+        pull: [points] shares of a soft arg-max that lie where similarities count as next to 0; None where the
+            best place is taken.
+    """
+
+    found: Tensor
+    error_box: Tensor
+    error_image: Tensor
+    pull: Tensor | None
+
+
+class Matcher:
+    """Matches all pairs of a category by one rule, for grids of any layer."""
+
+    def __init__(
+        self, pairs: Sequence[KeypointPair], images: Sequence[int], view: View, rule: KeypointRule
+    ) -> None:
+        """Join pairs with their images.
+
+        Args:
+            pairs: The pairs.
+            images: Indices of the images that they need, in the order of their positions.
+            view: How these are shown.
+            rule: How they are matched.
+        """
+        self._pairs = pairs
+        self._rule = rule
+        self._position = {index: position for position, index in enumerate(images)}
+        self._view = view
+        self._places: dict[tuple[str, Key, Size], Places] = {}
+
+    def match(self, grids: Grids) -> Matches:
+        """Find all points.
+
+        Args:
+            grids: Of all images by position, as the layer has them.
+        """
+        places, pull = self._found(grids)
+        facts = self._facts.to(places.device, non_blocking=True)
+        truth, scale, offset, in_image = (facts[row : row + 2].T for row in (0, 2, 4, 6))
+        box, image = facts[8:]
+        if self._by_image:
+            found, error = places, torch.linalg.vector_norm(places - in_image, dim=1)
+        elif self._isotropic:
+            found = (places - offset) / scale
+            error = torch.linalg.vector_norm(places - truth, dim=1) / scale[:, 0]
+        else:
+            found = (places - offset) / scale
+            error = torch.linalg.vector_norm((places - truth) / scale, dim=1)
+        return Matches(found, error / box, error / image, pull)
+
+    def _found(self, grids: Grids) -> tuple[Tensor, Tensor | None]:
+        """The place of every point, and its pull: [points 2] and [points], in the pairs' order, float64.
+
+        Places are in pixels of the target's view; of the target image where its pixels are searched.
+        """
         if not len(self._facts.T):
-            return torch.zeros(0, 2, dtype=torch.float64)
-        unit = {position: normalize(grid, dim=-1) for position, grid in grids.items()}
-        shown = unit if self._whole_pixels else grids
+            none = torch.zeros(0, 2, dtype=torch.float64)
+            return none, None if self._rule.soft is None else none[:, 0]
+        once = {position: normalize(grid, dim=-1) for position, grid in grids.items()}
+        unit = {position: normalize(grid, dim=-1) for position, grid in once.items()}
+        shown = {"tokens": unit, "both": once, "samples": grids}[self._rule.unit]
         vectors = torch.cat([self._sampled(shown, key) for key in self._by_source])
-        if not self._whole_pixels:
+        if self._rule.unit != "tokens":
             vectors = normalize(vectors, dim=-1)
         by_target, by_pair = (
             order.to(vectors.device, non_blocking=True) for order in (self._from_sources, self._from_targets)
         )
-        counts = [
-            sum(len(self._pairs[place].source_points) for place in places)
-            for places in self._by_target.values()
-        ]
+        counts = [sum(self._counts(places)) for places in self._by_target.values()]
         parts = torch.split(vectors.index_select(0, by_target), counts)
-        found = [self._searched(unit, *each) for each in zip(self._by_target, parts, strict=True)]
-        pixels = torch.cat(found).index_select(0, by_pair).double()
-        return pixels if self._whole_pixels else pixels + 0.5
+        searched = grids if self._rule.unit == "samples" and self._rule.upsampled else unit
+        found = [self._searched(searched, *each) for each in zip(self._by_target, parts, strict=True)]
+        places = torch.cat([place for place, _ in found]).index_select(0, by_pair)
+        pulls = [pull for _, pull in found if pull is not None]
+        return places, torch.cat(pulls).index_select(0, by_pair).double() if pulls else None
 
-    def _sampled(self, grids: Mapping[int, Tensor], source: Key) -> Tensor:
+    def _sampled(self, grids: Grids, source: Key) -> Tensor:
         """Features of all points that are asked for of a source image, pair after pair: [points dim]."""
         grid = grids[self._position[source[0]]]
         return sampled(
             grid, self._placed("source", source, grid), self._products(self._by_source[source], grid)
         )
 
-    def _searched(self, grids: Mapping[int, Tensor], target: Key, vectors: Tensor) -> Tensor:
-        """Best pixels of a target image for the points of all pairs that share it: [points 2]."""
+    def _searched(self, grids: Grids, target: Key, vectors: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Places in a target image for the points of all pairs that share it, [points 2], and their pull."""
         tokens = grids[self._position[target[0]]]
-        area = self._placed("target", target, tokens)
-        prepared = searchable(tokens, area, scaled=not self._whole_pixels)
-        parts = self._products(self._by_target[target], tokens)
-        return best_pixels(torch.split(vectors, parts), prepared)
+        parts = torch.split(vectors, self._products(self._by_target[target], tokens))
+        if self._rule.upsampled:
+            area = self._placed("target", target, tokens)
+            prepared = searchable(tokens, area, scaled=self._rule.unit != "tokens")
+            return best_pixels(parts, prepared).double() + before_said(self._rule, 1.0), None
+        height, width, _ = tokens.shape
+        maps = torch.cat([some @ tokens.flatten(0, 1).T for some in parts]).view(-1, height, width)
+        best = maps.flatten(1).argmax(1)
+        soft = self._rule.soft
+        place = torch.stack([best % width, best // width], 1) if soft is None else soft.places(maps)
+        cell = stated(self._view, target[1]).size[0] / width
+        return place.double() * cell + before_said(self._rule, cell), None if soft is None else soft.pull(
+            maps
+        )
 
     def _products(self, places: Sequence[int], grid: Tensor) -> list[int]:
         """How many points go into each product of the pairs that share an image.
@@ -151,18 +212,22 @@ class CategoryMeasurer:
         return self._places[role, image, size]
 
     def _points_of(self, image: Key, size: Size) -> Places:
-        seen, side = self._view.geometry(image[1]), self._view.geometry(image[1]).size[0]
         points = np.concatenate([self._pairs[place].source_points for place in self._by_source[image]])
-        if self._whole_pixels:
-            pixels = torch.from_numpy(in_single_precision(points, seen))
-            return official_places(pixels.clamp(0, side - 1), size, side)
-        return point_places(torch.from_numpy(seen.to_view(points)), size, side / size[0])
+        return source_places(self._rule, points, stated(self._view, image[1]), size)
 
     def _area_of(self, image: Key, size: Size) -> Places:
-        seen = self._view.geometry(image[1])
-        if self._whole_pixels:
-            return official_search(seen.size[0], size)
-        return searched_places(seen.size[0], size, seen.content)
+        return searched_area(self._rule, image[1], stated(self._view, image[1]), size)
+
+    @cached_property
+    def _by_image(self) -> bool:
+        """Whether pixels of the images themselves are searched."""
+        return self._rule.upsampled and self._rule.search == "image pixels"
+
+    @cached_property
+    def _isotropic(self) -> bool:
+        """Whether every view shows both axes at one scale."""
+        scales = (stated(self._view, pair.target_size).scale for pair in self._pairs)
+        return all(across == down for across, down in scales)
 
     @cached_property
     def _by_source(self) -> dict[Key, list[int]]:
@@ -187,9 +252,9 @@ class CategoryMeasurer:
     def _order(self, groups: Mapping[Key, list[int]]) -> NDArray[np.int64]:
         """Places of the points in the order of the pairs, group by group."""
         rows = np.arange(self._starts[-1])
-        return np.concatenate([rows[self._rows(place)] for places in groups.values() for place in places])
+        return np.concatenate([rows[self.rows(place)] for places in groups.values() for place in places])
 
-    def _rows(self, place: int) -> slice:
+    def rows(self, place: int) -> slice:
         """Points of a pair among those of all pairs."""
         return slice(int(self._starts[place]), int(self._starts[place + 1]))
 
@@ -199,25 +264,21 @@ class CategoryMeasurer:
 
     @cached_property
     def _facts(self) -> Tensor:
-        """Of every point, float64 [8 points], in pixels.
+        """Of every point, float64 [10 points], in pixels.
 
-        The true place in the target's view (x, y); scale and offset of that view (x, y of each); the longer
-        side of the target's box and of the target image, in pixels of the image.
+        The true place in the target's view (x, y); scale and offset of that view (x, y of each); the true
+        place in the target image (x, y); the longer side of the target's box and of the target image, in
+        pixels of the image.
         """
-        facts = [np.zeros((8, 0))]
+        facts = [np.zeros((10, 0))]
         for pair in self._pairs:
-            seen, (left, top, right, bottom) = self._view.geometry(pair.target_size), pair.target_box
-            lengths = (max(right - left, bottom - top), max(pair.target_size))
-            alike = np.array([*seen.scale, *seen.offset, *lengths], np.float64)
-            truth = seen.to_view(pair.target_points).T
-            facts.append(np.concatenate([truth, np.tile(alike[:, None], truth.shape[1])]))
+            seen, (left, top, right, bottom) = stated(self._view, pair.target_size), pair.target_box
+            alike = np.array([*seen.scale, *seen.offset], np.float64)
+            lengths = np.array([max(right - left, bottom - top), max(pair.target_size)], np.float64)
+            in_view, in_image = true_places(self._rule, pair.target_points, seen)
+            repeated = [np.tile(one[:, None], len(in_view)) for one in (alike, lengths)]
+            facts.append(np.concatenate([in_view.T, repeated[0], in_image.T, repeated[1]]))
         return torch.from_numpy(np.concatenate(facts, axis=1))
-
-
-def in_single_precision(points: NDArray[np.float64], geometry: Geometry) -> NDArray[np.float32]:
-    """Points [n 2] of an image in its view, float32 after each step, as the published code has them."""
-    scale, offset = (np.asarray(numbers, np.float32) for numbers in (geometry.scale, geometry.offset))
-    return points.astype(np.float32) * scale + offset
 
 
 def _grouped(keys: Sequence[Key]) -> dict[Key, list[int]]:

@@ -77,7 +77,8 @@ class Pixels:
         valid = np.where(np.isin(mask, sorted(self.ignored)), np.uint8(VOID), mask)
         counts = cell_counts(valid, grid, self.classes).reshape(len(labels), -1)
         shows = counts[:, :-1].any(axis=1)
-        usable = shows if key in self.held_out else shows & judged_cells(labels, self.ignored)
+        judged = judged_cells(labels, self.ignored)
+        usable = np.asarray(shows if key in self.held_out else shows & judged)
         cells = chosen_cells(counts, usable, cell_draws(key, grid, self.seed), self.most)
         return torch.from_numpy(cells), torch.from_numpy(labels[cells])
 

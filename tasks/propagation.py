@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from tasks.base import (
     FINITE,
@@ -33,7 +34,7 @@ from tasks.examples.draw import small_mask
 from tasks.examples.propagation import PropagationExamples
 from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.arrays import VOID
-from tasks.metrics.propagation import Neighbourhood, Propagation, decode, seed_labels
+from tasks.metrics.propagation import Neighbourhood, Propagation, decode, decode_nearest, seed_labels
 from tasks.metrics.segmentation import score_frame
 from zoo.spec import Layer
 from zoo.view.views import View
@@ -53,6 +54,9 @@ class PropagationRule:
         circle: Whether it is a circle, by the distance of the tokens' centres, instead of a square.
         temperature: Divisor of the cosine in the affinity exp(cos / temperature).
         keep_vanished: Whether an object too small for the token grid keeps the token that it covers most.
+        every_channel: Whether there is a channel of each object of the first mask, though no token shows it.
+        nearest: Whether soft maps are enlarged by nearest neighbour instead of bilinearly, and every channel
+            is scaled, a constant one to 0.
         view: How frames are shown.
         decimals: Decimals that the scores, as fractions, are rounded to; None for full precision.
     """
@@ -63,6 +67,8 @@ class PropagationRule:
     circle: bool
     temperature: float
     keep_vanished: bool
+    every_channel: bool
+    nearest: bool
     view: View
     decimals: int | None
 
@@ -205,6 +211,8 @@ class _VideoMeasurer:
     def _start(self, grid: Tensor) -> Propagation:
         rule = self._rule
         labels = seed_labels(self._seed, (grid.shape[0], grid.shape[1]), keep_vanished=rule.keep_vanished)
+        if rule.every_channel:
+            labels = functional.pad(labels, (0, 1 + self._objects - labels.shape[-1]))
         return Propagation(
             grid,
             labels.to(device=grid.device, dtype=grid.dtype, non_blocking=True),
@@ -218,6 +226,9 @@ class _VideoMeasurer:
         return [self._score_layer(maps[position - 1], truth, position) for maps in soft]
 
     def _score_layer(self, soft: Tensor, truth: NDArray[np.uint8], position: int) -> FrameScores:
-        mask = decode(soft, self._video.size, self._view_width // soft.shape[1])
+        if self._rule.nearest:
+            mask = decode_nearest(soft, self._video.size)
+        else:
+            mask = decode(soft, self._video.size, self._view_width // soft.shape[1])
         j, f = score_frame(mask, truth, self._objects)
         return j, f, small_mask(mask) if position in self._examples else None

@@ -2,9 +2,11 @@
 
 ``standard`` is the clean practice. ``paper`` is what the released code of Walmer et al., Teaching Matters,
 CVPR 2023 (repository mwalmer-umd/vit_analysis, commit c8810df) does, quirks included, so that its tables can
-be reproduced; where that code depends on the order of a folder listing, the order here is alphabetical.
+be reproduced. The others are what the released code of other papers does in one task. What a protocol does
+not do as its source does is said in its ``unlike``, and on the pages.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tasks.analyses.attention_maps import MapRule
@@ -21,10 +23,11 @@ from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule
 from tasks.hummingbird import HummingbirdRule
 from tasks.in_context import Vote
-from tasks.keypoints import KeypointRule, PairDraw
+from tasks.keypoint_rule import KeypointRule, PairDraw, PairSample
 from tasks.knn import KnnRule
 from tasks.metrics.few_shot import FewShotRule
 from tasks.metrics.saliency import Threshold
+from tasks.metrics.soft_argmax import SoftArgmax
 from tasks.metrics.softmax import SoftmaxRule
 from tasks.pixel_memory import Electorate
 from tasks.propagation import PropagationRule
@@ -32,10 +35,12 @@ from tasks.retrieval import RetrievalRule
 from tasks.segmentation import SegmentationRule
 from tasks.sources import Batches
 from zoo.errors import unknown
+from zoo.view.released import CornerSquare, OfTokens, ScriptFrame
 from zoo.view.views import (
     FitLongSide,
     Letterbox,
     LoweredSquare,
+    RaisedFrame,
     ResizeCrop,
     Stretch,
     ThumbnailCrop,
@@ -53,6 +58,7 @@ class EvaluationProtocol:
         name: Name on the command line and in records.
         title: What it is, in a line.
         tasks: Names of the tasks that it speaks of; None for all.
+        unlike: What of its source it does not do, or cannot, in whole sentences.
         images: How images of a classification dataset are shown (k-NN, image clustering, CKA).
         batches: Batches of CKA.
         own_probe: Images that each class gives the probe subset (image clustering, CKA) where the dataset has
@@ -86,6 +92,7 @@ class EvaluationProtocol:
     name: str
     title: str
     tasks: tuple[str, ...] | None
+    unlike: tuple[str, ...]
     images: View
     batches: Batches
     own_probe: int
@@ -112,6 +119,10 @@ class EvaluationProtocol:
     parts_as_objects: bool
     parts_by_partition: bool
     further_masks: bool
+
+    def speaks_of(self, task: str) -> bool:
+        """Whether it says how the task of that name is run."""
+        return self.tasks is None or task in self.tasks
 
 
 _TILES = Tiles(short=448, tile=224)
@@ -147,6 +158,7 @@ STANDARD = EvaluationProtocol(
     name="standard",
     title="the clean practice; the default",
     tasks=None,
+    unlike=(),
     images=_IMAGES,
     batches=Batches(size=256, seed=0),
     own_probe=100,
@@ -162,14 +174,23 @@ STANDARD = EvaluationProtocol(
         circle=False,
         temperature=0.1,
         keep_vanished=True,
+        every_channel=False,
+        nearest=False,
         view=WholeFrame(short=480),
         decimals=None,
     ),
     keypoints=KeypointRule(
-        alphas=(0.1, 0.05, 0.01),
         view=Letterbox(side=224),
+        points="exact",
+        source="bilinear",
+        unit="both",
+        search="pixels",
+        soft=None,
+        said="centre",
+        alphas=(0.1, 0.05, 0.01),
+        inclusive=False,
         draw=None,
-        whole_pixels=False,
+        average="category",
     ),
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "mean", "patch"), min_max=False),
@@ -201,6 +222,9 @@ PAPER = EvaluationProtocol(
     name="paper",
     title="the released code of Teaching Matters (Walmer et al., CVPR 2023), quirks included",
     tasks=None,
+    unlike=(
+        "Where the released code depends on the order of a folder listing, the order here is alphabetical.",
+    ),
     images=_PAPER_IMAGES,
     batches=Batches(size=8, seed=None),
     own_probe=100,
@@ -216,14 +240,23 @@ PAPER = EvaluationProtocol(
         circle=False,
         temperature=0.1,
         keep_vanished=False,
+        every_channel=False,
+        nearest=False,
         view=_TILES,
         decimals=3,
     ),
     keypoints=KeypointRule(
-        alphas=(0.1, 0.05, 0.01),
         view=Letterbox(side=224, lanczos=True),
+        points="view pixel",
+        source="bilinear",
+        unit="tokens",
+        search="all pixels",
+        soft=None,
+        said="corner",
+        alphas=(0.1, 0.05, 0.01),
+        inclusive=False,
         draw=PairDraw(per_category=20, seed=42),
-        whole_pixels=True,
+        average="category",
     ),
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
@@ -251,13 +284,158 @@ PAPER = EvaluationProtocol(
     further_masks=False,
 )
 
+PROBE3D = replace(
+    STANDARD,
+    name="probe3d",
+    title="keypoints as the code of El Banani et al., CVPR 2024 (probe3d, commit a1f1464)",
+    tasks=("spair",),
+    unlike=(
+        "Its 200 pairs of a category depend on an unsorted listing of files; here the names are sorted, so "
+        "the pairs are others, and the interval says how much other pairs would change.",
+        "It draws other pairs for each level of viewpoint; here the levels are those of the same pairs.",
+        "What patches of 14 pixels need beyond 800 pixels is the mean colour of ImageNet in whole pixel "
+        "values, which normalisation does not turn into exactly 0.",
+    ),
+    keypoints=KeypointRule(
+        view=CornerSquare(side=800),
+        points="truncated",
+        source="corners",
+        unit="tokens",
+        search="tokens",
+        soft=None,
+        said="corner",
+        alphas=(0.1,),
+        inclusive=False,
+        draw=PairSample(most=200, seed=20),
+        average="category",
+    ),
+)
+
+GEOAWARE = replace(
+    STANDARD,
+    name="geoaware",
+    title="keypoints as the zero-shot code of Zhang et al., CVPR 2024 (GeoAware-SC, commit 99fd6b6)",
+    tasks=("spair",),
+    unlike=(
+        "It flips the source image where object masks say so (ADAPT_FLIP), which needs masks; here it is not "
+        "flipped.",
+        "Its geometry-aware numbers per point take wrong points of four categories; here the right ones "
+        "count.",
+    ),
+    keypoints=KeypointRule(
+        view=OfTokens(Letterbox(side=840, lanczos=True), tokens=60),
+        points="exact",
+        source="token below",
+        unit="tokens",
+        search="tokens",
+        soft=SoftArgmax(beta=0.02, window=5),
+        said="centre",
+        alphas=(0.1, 0.05, 0.01),
+        inclusive=False,
+        draw=None,
+        average="image",
+    ),
+)
+
+SD_DINO = replace(
+    GEOAWARE,
+    name="sd-dino",
+    title="keypoints as the code of Zhang et al., NeurIPS 2023, of DINO alone (sd-dino, commit b85df18)",
+    unlike=("It can draw 20 pairs of a category; here all are taken, as its paper says.",),
+    keypoints=replace(GEOAWARE.keypoints, soft=None, said="middle pixel", average="category"),
+)
+
+INSID3 = replace(
+    STANDARD,
+    name="insid3",
+    title="keypoints as the code of INSID3 (visinf/INSID3, commit f1c9622), features as they are",
+    tasks=("spair",),
+    unlike=("Its better numbers are of features without 20 components of position; here they have them.",),
+    keypoints=KeypointRule(
+        view=OfTokens(Stretch(side=768, bilinear=True), tokens=48),
+        points="exact",
+        source="nearest token",
+        unit="tokens",
+        search="tokens",
+        soft=SoftArgmax(beta=0.04, sigma=7.0),
+        said="corner",
+        alphas=(0.1, 0.05, 0.15, 0.2),
+        inclusive=True,
+        draw=None,
+        average="image",
+    ),
+)
+
+DIFT = replace(
+    STANDARD,
+    name="dift",
+    title="keypoints as the code of Tang et al., NeurIPS 2023 (dift, commit 9421eb2)",
+    tasks=("spair",),
+    unlike=("By which filter it resizes images was not looked up; here it is bicubic.",),
+    keypoints=KeypointRule(
+        view=OfTokens(Stretch(side=768), tokens=48),
+        points="image pixel",
+        source="bilinear",
+        unit="samples",
+        search="image pixels",
+        soft=None,
+        said="corner",
+        alphas=(0.1,),
+        inclusive=True,
+        draw=None,
+        average="image",
+    ),
+)
+
+DINO = replace(
+    STANDARD,
+    name="dino",
+    title="mask propagation at the sizes of DINO's script (Caron et al., ICCV 2021; commit 7c446df)",
+    tasks=("davis",),
+    unlike=(
+        "It divides the red channel by a deviation of 0.228; here normalisation is the backbone's own.",
+        "An object that covers all of a frame evenly has no range to scale: its script computes NaN, here it "
+        "counts as 1.",
+        "Patches that do not divide 64 have no size in its script: the nearest multiples are taken.",
+    ),
+    propagation=replace(STANDARD.propagation, keep_vanished=False, view=ScriptFrame(short=480, step=64)),
+)
+
+DINOV3 = replace(
+    STANDARD,
+    name="dinov3",
+    title="mask propagation as DINOv3's tracking notebook (facebookresearch/dinov3, commit 6876159)",
+    tasks=("davis",),
+    unlike=("The notebook holds no score; J and F are the official ones.",),
+    propagation=PropagationRule(
+        n_last_frames=7,
+        topk=5,
+        radius=12,
+        circle=True,
+        temperature=0.2,
+        keep_vanished=False,
+        every_channel=True,
+        nearest=True,
+        view=RaisedFrame(short=960),
+        decimals=None,
+    ),
+)
+
 HUMMINGBIRD = replace(
     STANDARD,
     name="hummingbird",
     title="segmentation in context by its public evaluation (open-hummingbird-eval), 102,400 cells",
     tasks=("segment",),
+    unlike=(
+        "Its search is approximate by default (512 leaves, of which 32 are searched); here it is exact.",
+        "It divides the blue channel by a deviation of 0.255; here normalisation is the backbone's own.",
+        "Workers draw its colours and crops, so that only their distribution can be had again; here they "
+        "follow from an image's name and the time that it is shown.",
+        "Between colours, crop and resize pixels are whole values here, and rows of the memory are half "
+        "precision.",
+    ),
     segmentation=HummingbirdRule(
-        view=LoweredSquare(side=512),
+        view=LoweredSquare(side=512, bilinear=True),
         vote=Vote(k=30, other=1, temperature=0.02),
         least=0.0,
         seed=123,
@@ -281,6 +459,13 @@ CAPI = replace(
     name="capi",
     title="segmentation by a vote of pixels, as the k-NN evaluation of CAPI (Darcet et al., 2025)",
     tasks=("segment",),
+    unlike=(
+        "It remembers every cell; here as many as the dataset's entry says (100,000), so that its published "
+        "numbers are others.",
+        "Which images it holds out follows from an unsorted listing; here names are sorted, and of those "
+        "images only what is remembered chooses the vote.",
+        "It computes in bfloat16; here in single precision.",
+    ),
     segmentation=CapiRule(
         view=Stretch(side=224),
         electorate=Electorate(ks=(1, 3, 10, 30), distances=("cosine", "L2")),
@@ -289,7 +474,19 @@ CAPI = replace(
     ),
 )
 
-PROTOCOLS = (STANDARD, PAPER, HUMMINGBIRD, CAPI)
+PROTOCOLS = (
+    STANDARD,
+    PAPER,
+    PROBE3D,
+    GEOAWARE,
+    SD_DINO,
+    INSID3,
+    DIFT,
+    DINO,
+    DINOV3,
+    HUMMINGBIRD,
+    CAPI,
+)
 
 
 def find_protocol(name: str) -> EvaluationProtocol:
@@ -298,3 +495,8 @@ def find_protocol(name: str) -> EvaluationProtocol:
         if protocol.name == name:
             return protocol
     raise unknown("protocol", name, [protocol.name for protocol in PROTOCOLS])
+
+
+def find_protocols(names: Sequence[str]) -> tuple[EvaluationProtocol, ...]:
+    """The protocols of those names in their order, each once; raises InputError for an unknown one."""
+    return tuple(find_protocol(name) for name in dict.fromkeys(names))

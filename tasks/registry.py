@@ -61,7 +61,7 @@ _RANKINGS = tuple(
 _KEYPOINTS = tuple(
     f"PCK@{alpha}{variant}"
     for variant in ("", " per image", " per keypoint", " image size")
-    for alpha in ("0.1", "0.05", "0.01")
+    for alpha in ("0.1", "0.05", "0.01", "0.15", "0.2")
 )
 _CLUSTERINGS = ("purity", "NMI", "ARI")
 _OVERLAPS = (
@@ -326,8 +326,8 @@ TASKS: tuple[TaskEntry, ...] = (
         title="criteria of layers that need no labels",
         data="ImageNet-50, or images without labels",
         metrics=(
-            *("effective-rank", "rankme", "cka-to-last", "neighbours-to-last"),
-            *("view-neighbours", "view-top1"),
+            *("effective-rank", "rankme", "spectrum-decay", "cka-to-last"),
+            *("neighbours-to-last", "view-neighbours", "view-top1"),
         ),
         asks="Which layers spread images over many directions, are like the last one, and see an image and "
         "its mirror image alike? None of it is an accuracy.",

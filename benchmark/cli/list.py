@@ -1,4 +1,4 @@
-"""The command `list`: backbones, tasks and suites. Imports no torch."""
+"""The command `list`: backbones, tasks, suites and protocols. Imports no torch but for protocols."""
 
 import json
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from benchmark.cli.listing import (
     facts,
     parse_count,
     parse_families,
+    protocols,
     select,
     suites,
     tasks,
@@ -34,6 +35,7 @@ class Listed(StrEnum):
     backbones = "backbones"
     tasks = "tasks"
     suites = "suites"
+    protocols = "protocols"
 
 
 def list_command(
@@ -61,7 +63,7 @@ def list_command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For machines; all that is known.")] = False,
 ) -> None:
-    """List backbones, tasks or suites, or all that is known of one backbone."""
+    """List backbones, tasks, suites or protocols, or all that is known of one backbone."""
     wanted = Filter(
         families=parse_families(family or ()),
         supervision=supervision,
@@ -81,7 +83,7 @@ def list_command(
         _print_table([brief(spec) for spec in found])
         _say_more(found)
     else:
-        rows = tasks() if what is Listed.tasks else suites()
+        rows = {Listed.tasks: tasks, Listed.suites: suites, Listed.protocols: protocols}[what]()
         _print_json(rows) if as_json else _print_table(rows)
 
 

@@ -245,6 +245,21 @@ def tasks() -> list[Row]:
     ]
 
 
+def protocols() -> list[Row]:
+    """Rows of the protocols; the keys are column titles."""
+    from tasks.protocols import PROTOCOLS  # Its rules bring torch along.
+
+    return [
+        {
+            "name": one.name,
+            "tasks": " ".join(one.tasks or ("all",)),
+            "what": one.title,
+            "unlike its source": " ".join(one.unlike),
+        }
+        for one in PROTOCOLS
+    ]
+
+
 def suites() -> list[Row]:
     """Rows of the suites; the keys are column titles."""
     from benchmark.plan.suites import SUITES  # Its datasets bring numpy along.

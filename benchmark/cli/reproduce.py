@@ -27,22 +27,31 @@ def reproduce_command(request: ReproduceRequest) -> None:
 
     Example: `python -m benchmark reproduce -b 'dino-*' --published my-paper.csv`
     """
+    from leaderboards.disputes import disputes
     from leaderboards.literature import all_published, read_published
     from leaderboards.pages.csv import inert
     from leaderboards.reproduce import counts, reproduce
+    from zoo.registry import all_specs
 
     own = [one for path in request.published for one in read_published(path, own=True)]
     chosen = choose((*all_published(), *own), request.backbones, request.tasks, request.source)
-    frame = reproduce(_records(request.output / "records"), chosen)
-    found = counts(frame)
+    known = {spec.name for spec in all_specs()}
+    frame = reproduce(_records(request.output / "records"), chosen, known)
+    found, disputed = counts(frame), disputes(chosen)
     summary = f"{len(frame)} published numbers: " + ", ".join(f"{n} {name}" for name, n in found.items() if n)
     if request.format == "csv":
         typer.echo(inert(frame).to_csv(index=False, lineterminator="\n"), nl=False)
     elif request.format == "json":
         rows = json.loads(frame.to_json(orient="records"))
-        typer.echo(json.dumps({"counts": found, "numbers": rows}, indent=2, ensure_ascii=False))
+        typer.echo(
+            json.dumps(
+                {"counts": found, "numbers": rows, "disagreements": disputed}, indent=2, ensure_ascii=False
+            )
+        )
     else:
         _show(frame, request.all)
+        for sentence in disputed:
+            typer.echo(f"{sentence}\n")
     typer.echo(summary, err=request.format != "table")
     raise typer.Exit(1 if found["off"] else 0)
 

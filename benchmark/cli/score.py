@@ -170,7 +170,8 @@ def spair_command(
         ),
     ] = None,
     protocol: Annotated[
-        ProtocolName, typer.Option(help="paper: 20 drawn pairs a category, matched at whole pixels.")
+        ProtocolName,
+        typer.Option(help="Whose pairs, matches and averages: see list protocols."),
     ] = ProtocolName.standard,
     split: Annotated[str, typer.Option(help="Folder of PairAnnotation.")] = "test",
     view_size: Annotated[

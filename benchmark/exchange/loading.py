@@ -51,6 +51,8 @@ def _view(request: LoadRequest) -> View:
     """How the task shows images by the protocol."""
     rules = find_protocol(request.protocol)
     (task,) = find_tasks((request.task,))[:1]
+    if not rules.speaks_of(task.name):
+        raise InputError(f"the protocol {rules.name} speaks of {', '.join(rules.tasks or ())} alone")
     if task.role not in _VIEWS:
         raise InputError(f"{task.name} shows no images; name a task that does, such as knn")
     return _VIEWS[task.role](rules)

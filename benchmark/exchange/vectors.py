@@ -27,7 +27,6 @@ from benchmark.request import Request
 from benchmark.request.parsers import USUAL_POOLINGS
 from benchmark.scores.exported.forms import FORMS, Arrays, Form
 from leaderboards.records.files import safe_name
-from tasks.protocols import find_protocol
 from zoo.atomic import whole_file
 from zoo.errors import InputError
 from zoo.load.identity import identify
@@ -79,10 +78,9 @@ def write_vectors(request: Request, report: Reporter) -> Written:
     """
     request = replace(request, floor=False)
     suite, device = choose_suite(request), find_device(request.device)
-    protocol = find_protocol(request.protocol or suite.protocol)
     require_writable(request.output, request.cache)
     backbones = find_backbones(request, suite, report)
-    plan = make_plan(PlanRecipe(backbones, request.tasks, find_data(request, suite, protocol, report)))
+    plan = make_plan(PlanRecipe(backbones, request.tasks, find_data(request, suite, report)))
     for line in plan.tasks.understood:
         report.say(line)
     tasks = _with_vectors(plan, named=bool(request.tasks))

@@ -13,7 +13,6 @@ from benchmark.plan.location import find_data
 from benchmark.plan.plan import Plan, PlanRecipe, make_plan
 from benchmark.plan.suites import choose_suite, images_suite
 from benchmark.request import Request
-from tasks.protocols import find_protocol
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,10 @@ def make_ready(request: Request, report: Reporter, *, writes: bool = True) -> Re
         InputError: The request is wrong.
     """
     suite, devices = choose_suite(request), find_devices(request)
-    protocol = find_protocol(request.protocol or suite.protocol)
     if writes:
         require_writable(request.output, request.cache)
     backbones = find_backbones(request, suite, report)
-    location = find_data(request, suite, protocol, report)
+    location = find_data(request, suite, report)
     plan = make_plan(PlanRecipe(backbones, request.tasks, location))
     for line in plan.tasks.understood:
         report.say(line)

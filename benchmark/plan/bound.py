@@ -1,7 +1,7 @@
 """Tasks joined with data: the eight kinds of them, and where each belongs in a run."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -78,6 +78,12 @@ class BoundTasks:
     absent: list[Unbound] = field(default_factory=list)
     broken: list[Unbound] = field(default_factory=list)
     understood: list[str] = field(default_factory=list)
+
+    def take(self, other: "BoundTasks") -> None:
+        """Add others, behind these; what is said twice of data is kept once."""
+        for one in fields(self):
+            own = getattr(self, one.name)
+            own.extend(each for each in getattr(other, one.name) if each not in own)
 
     @property
     def scored(self) -> "list[BoundTask]":

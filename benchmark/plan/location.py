@@ -1,13 +1,13 @@
 """Where the data of a run is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmark.engines.progress import Reporter
 from benchmark.plan.mini_data import mini_data
 from benchmark.plan.suites import Catalogue, Suite
 from benchmark.request import Request
-from tasks.protocols import STANDARD, EvaluationProtocol
+from tasks.protocols import STANDARD, EvaluationProtocol, find_protocols
 from zoo.errors import InputError
 
 
@@ -22,6 +22,7 @@ class DataLocation:
         labels: Table of the classes of the one folder of images (`tasks.datasets.folder`); None for none.
         limit: At most so many images a class, videos, pairs a category, images with regions, queries.
         protocol: Numbers of the tasks.
+        further: Other protocols that tasks are run by, too.
     """
 
     catalogue: Catalogue
@@ -30,17 +31,25 @@ class DataLocation:
     limit: int | None = None
     protocol: EvaluationProtocol = STANDARD
     labels: Path | None = None
+    further: tuple[EvaluationProtocol, ...] = ()
+
+    @property
+    def by_protocol(self) -> tuple["DataLocation", ...]:
+        """The same, once for each protocol."""
+        return tuple(replace(self, protocol=one, further=()) for one in (self.protocol, *self.further))
 
 
-def find_data(request: Request, suite: Suite, protocol: EvaluationProtocol, report: Reporter) -> DataLocation:
+def find_data(request: Request, suite: Suite, report: Reporter) -> DataLocation:
     """Where a request's data is; the mini suite's is rendered as far as it is not there, or damaged.
 
     Raises:
-        InputError: There is no such folder.
+        InputError: There is no such folder, or no such protocol.
     """
+    protocol, *further = find_protocols(request.protocol or (suite.protocol,))
     data = request.data
     if data is None and not request.images:
         data = mini_data(request.cache, request.workers, report)
     elif data is not None and not data.is_dir():
         raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
-    return DataLocation(suite.catalogue, data, request.images, request.limit, protocol, request.labels)
+    where = DataLocation(suite.catalogue, data, request.images, request.limit, protocol, request.labels)
+    return replace(where, further=tuple(further))

@@ -8,8 +8,10 @@ from benchmark.plan.bound import BoundTask, BoundTasks
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
 from tasks.base import Source
-from tasks.registry import WITHOUT_LABELS, find_tasks
+from tasks.protocols import EvaluationProtocol
+from tasks.registry import WITHOUT_LABELS, TaskEntry, find_tasks
 from tasks.sources import ANY_SIZE
+from zoo.errors import InputError
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import Tiles, View, WholeFrame
 
@@ -130,13 +132,35 @@ def make_plan(recipe: PlanRecipe) -> Plan:
     """Read the datasets and group the tasks by the sources that they look at.
 
     Raises:
-        InputError: There is no such task, or the data of one is not there, or none is.
+        InputError: There is no such task, no protocol speaks of one, a protocol speaks of none, or the data
+            of one is not there, or none is.
     """
     asked = find_tasks(recipe.tasks)
-    if not recipe.tasks:
-        asked = tuple(dict.fromkeys((*asked, *WITHOUT_LABELS)))
-    tasks = bind_tasks(recipe.location, asked, names=recipe.tasks)
+    for task in asked if recipe.tasks else ():
+        protocols = [at.protocol for at in recipe.location.by_protocol]
+        if not any(one.speaks_of(task.name) for one in protocols):
+            raise InputError(f"{' and '.join(map(_speech, protocols))}; --tasks names {task.name}, too")
+    tasks = BoundTasks()
+    for at in recipe.location.by_protocol:
+        tasks.take(_bound(at, asked, recipe.tasks))
     return Plan(recipe, tasks, fewest_passes(tasks.every))
+
+
+def _bound(at: DataLocation, asked: Sequence[TaskEntry], names: Sequence[str]) -> BoundTasks:
+    """The tasks that are run by the location's protocol; by one of single tasks these, if none is named."""
+    spoken = at.protocol.tasks
+    if not names:
+        asked = tuple(dict.fromkeys((*asked, *WITHOUT_LABELS))) if spoken is None else find_tasks(spoken)
+        return bind_tasks(at, asked, names=spoken or ())
+    there = [task for task in asked if at.protocol.speaks_of(task.name)]
+    if not there:
+        raise InputError(f"{_speech(at.protocol)}, which --tasks does not name")
+    return bind_tasks(at, there, names=[name for name in names if at.protocol.speaks_of(name)])
+
+
+def _speech(protocol: EvaluationProtocol) -> str:
+    """Which tasks a protocol speaks of, in words."""
+    return f"the protocol {protocol.name} is of {', '.join(protocol.tasks or ('all tasks',))}"
 
 
 def fewest_passes(tasks: Sequence[BoundTask]) -> tuple[Pass, ...]:

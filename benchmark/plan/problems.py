@@ -92,6 +92,8 @@ def spair(entry: TaskEntry, data: Keypoints, rules: EvaluationProtocol) -> Measu
     if coverage.partial and rules.keypoints.draw is not None:
         note = "pairs drawn from what is there, which are others than those drawn from all"
         coverage = replace(coverage, notes=(*coverage.notes, note))
+    primary = rules.keypoints.primary
+    entry = replace(entry, metrics=tuple(dict.fromkeys((primary, *entry.metrics))))
     subject = Subject(entry, rules.name, data.name, "test", coverage)
     problem = KeypointProblem(data, rules.keypoints)
     return MeasuredTask(subject, problem, examples=problem.examples)

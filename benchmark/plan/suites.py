@@ -17,6 +17,7 @@ from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K, RevisitedEntry
 from tasks.datasets.spair import SpairEntry
 from tasks.datasets.voc import VOC_2012, VocEntry
 from tasks.mini import counts as mini
+from tasks.mini.templates import TEMPLATES
 from zoo.errors import InputError, unknown
 
 LONGEST_SUITE = 120
@@ -95,7 +96,12 @@ MINI_SUITE = Suite(
             frames=mini.FRAMES,
             objects=mini.OBJECTS,
         ),
-        keypoints=SpairEntry(name="mini-spair", pairs=mini.PAIRS, categories=mini.CATEGORIES),
+        keypoints=SpairEntry(
+            name="mini-spair",
+            pairs=mini.PAIRS,
+            categories=mini.CATEGORIES,
+            groups=tuple((template.name, template.interchangeable) for template in TEMPLATES),
+        ),
         scenes=(
             VocEntry(
                 name="mini-voc",

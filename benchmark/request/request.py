@@ -158,10 +158,12 @@ class Request:
         "Keep small pictures of a few images and what was predicted of them, to show failures.",
         parsers.switch,
     )
-    protocol: Option[str | None, str | None] = Option(
-        None,
-        "standard, or paper: as the code of Teaching Matters.",
-        parsers.text,
+    protocol: Option[Texts, tuple[str, ...]] = Option(
+        (),
+        "Whose numbers and ways, several with commas: standard; paper, the code of Teaching Matters; or that "
+        "of one task, such as insid3 (`list protocols`).",
+        parsers.listed,
+        several=True,
         shown="the suite's",
     )
     weights: Option[Texts | Mapping[str, str | Path], Mapping[str, Path]] = Option(

@@ -6,8 +6,9 @@ from typing import Any
 import pandas as pd
 
 from leaderboards.display import fixed
+from leaderboards.disputes import disputes
 from leaderboards.literature import Published
-from leaderboards.pages.blocks import Block, Heading, Table
+from leaderboards.pages.blocks import Block, Bullets, Heading, Table
 from leaderboards.pages.notation import said
 from leaderboards.reproduce import NOT_MEASURED, reproduce
 
@@ -15,6 +16,7 @@ AGREES = (
     "A published number agrees where it meets the 95 % interval of the measured one. Layers are in brackets. "
     "How the published numbers were measured is told by their source."
 )
+DISPUTED = "Published numbers of the same that disagree with each other:"
 NONE = "None of the published numbers that were given is of a backbone, task and dataset of this page."
 
 
@@ -33,7 +35,14 @@ def published_blocks(records: pd.DataFrame, published: Sequence[Published]) -> l
     if frame.empty:
         return [heading, said(NONE)]
     table = Table(published_table(frame), left=3, caption="Published and measured numbers")
-    return [heading, said(AGREES), table]
+    return [heading, said(AGREES), table, *_disputes(frame, published)]
+
+
+def _disputes(frame: pd.DataFrame, published: Sequence[Published]) -> list[Block]:
+    """Which of the published numbers of the shown backbones disagree with each other; nothing where none."""
+    shown = set(zip(frame["backbone"], frame["task"], strict=True))
+    found = disputes([one for one in published if (one.backbone, one.task) in shown])
+    return [said(DISPUTED), Bullets(found)] if found else []
 
 
 def published_table(frame: pd.DataFrame) -> pd.DataFrame:
@@ -45,7 +54,9 @@ def published_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
     """One row as text; empty cells where nothing was measured."""
-    protocol = "" if row["protocol"] == "none" else f" ({row['protocol']})"
+    how = [part for part in (row["protocol"], row["transform"]) if part not in ("", "none")]
+    protocol = f" ({', '.join(how)})" if how else ""
+    unmeasured = row["verdict"] in NOT_MEASURED
     measured, interval = row["measured"] is not None, row["ci_low"] is not None
     return {
         "backbone": row["backbone"],
@@ -58,7 +69,7 @@ def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
         "95 % interval": f"{fixed(row['ci_low'], 2)} to {fixed(row['ci_high'], 2)}" if interval else "",
         "difference": f"{row['difference']:+.2f}" if measured else "",
         "verdict": row["verdict"],
-        "reason": row["reason"],
+        "reason": row["reason"] + (f"; how it was measured: {row['conditions']}" if unmeasured else ""),
     }
 
 

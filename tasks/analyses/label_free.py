@@ -1,10 +1,12 @@
 """Criteria by which layers can be told apart without labels. None of them is an accuracy.
 
-Sources: Roy and Vetterli, EUSIPCO 2007, and Garrido et al., ICML 2023 (effective rank); Kornblith et al.,
-ICML 2019, and Nguyen et al., ICLR 2021 (CKA); Huh et al., ICML 2024 (neighbours in common).
+Sources: Roy and Vetterli, EUSIPCO 2007, and Garrido et al., ICML 2023 (effective rank); Agrawal et al.,
+NeurIPS 2022 (decay of the spectrum); Kornblith et al., ICML 2019, and Nguyen et al., ICLR 2021 (CKA); Huh et
+al., ICML 2024 (neighbours in common).
 """
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
 from tasks.checks import unusable
 from tasks.cka import UNDEFINED, CkaProblem, CkaRule
-from tasks.metrics.effective_rank import effective_rank, rankme, singular_values
+from tasks.metrics.effective_rank import FEWEST, effective_rank, rankme, singular_values, spectrum_decay
 from tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator
 from tasks.metrics.views import other_neighbours, overlap, retrieved
 from tasks.sources import ProbeSources, mirrored
@@ -59,7 +61,7 @@ class LabelFree:
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule and of how the images are cut into batches."""
-        return digest("label-free", 1, self.rule, self._cka.fingerprint)
+        return digest("label-free", 2, self.rule, self._cka.fingerprint)
 
     def describe(
         self, vectors: Mapping[str, Vectors], last: Mapping[str, Vectors] | None, device: Device = None
@@ -67,7 +69,8 @@ class LabelFree:
         """What is said of one layer and pooling.
 
         ``effective-rank`` of the centred vectors and ``rankme`` of the vectors as they are, 1 to
-        min(images, dim); ``cka-to-last``, unbiased linear CKA with the last block in the batches of the task
+        min(images, dim); ``spectrum-decay``, by which power of the rank the eigenvalues of their covariance
+        fall; ``cka-to-last``, unbiased linear CKA with the last block in the batches of the task
         CKA; ``neighbours-to-last``, percent of the nearest neighbours of an image that it has there, too;
         ``view-neighbours``, the same of both views of one layer; ``view-top1``, percent of images whose
         mirrored view is more like (cosine) their own other view than like that of any other image.
@@ -81,7 +84,8 @@ class LabelFree:
         plain, other = (vectors[source.name][shown] for source in self.sources)
         if reason := unusable(plain) or unusable(other):
             return Outcome((), empty=reason)
-        found = _Said([*_ranks(plain, device)], {"view-top1": 100 * retrieved(plain, other, device)}, {})
+        found = _Said([], {"view-top1": 100 * retrieved(plain, other, device)}, {})
+        _add_spectrum(found, plain, device)
         end = None if last is None else last[self.where.probe.name][shown]
         if reason := "the last block is not kept" if end is None else unusable(end):
             found.missing.update({"cka-to-last": reason, "neighbours-to-last": reason})
@@ -141,9 +145,14 @@ class _Said:
     missing: dict[str, str]
 
 
-def _ranks(plain: Vectors, device: Device) -> Iterator[Score]:
-    """Effective rank of the centred vectors, and RankMe."""
+def _add_spectrum(found: _Said, plain: Vectors, device: Device) -> None:
+    """Effective rank and decay of the centred vectors, and RankMe."""
     exact = plain.astype(np.float64)
     centred = singular_values(exact - exact.mean(axis=0), device)
-    yield Score("effective-rank", effective_rank(centred), len(plain), "images")
-    yield Score("rankme", rankme(singular_values(exact, device)), len(plain), "images")
+    spectrum = {"effective-rank": effective_rank(centred), "rankme": rankme(singular_values(exact, device))}
+    decay = spectrum_decay(centred)
+    if math.isnan(decay):
+        found.missing["spectrum-decay"] = f"a decay needs {2 * FEWEST} directions in which the vectors differ"
+    else:
+        spectrum["spectrum-decay"] = decay
+    found.scores.extend(Score(name, value, len(plain), "images") for name, value in spectrum.items())

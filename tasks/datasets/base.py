@@ -205,6 +205,26 @@ class Videos:
 
 
 @dataclass(frozen=True, slots=True)
+class PairFacts:
+    """How hard a pair is, as its annotation says.
+
+    Attributes:
+        viewpoint: How far the viewpoints differ: 0 easy, 1 medium, 2 hard.
+        scale: How far the sizes of the objects differ: the same levels.
+        truncation: Which object is cut off: 0 none, 1 the source's, 2 the target's, 3 both.
+        occlusion: Which object is covered: the same levels.
+        mistakable: For each keypoint, whether the target image shows another one that stands for the same,
+            such as the other eye; None where it is not known which keypoints it shows.
+    """
+
+    viewpoint: int
+    scale: int
+    truncation: int
+    occlusion: int
+    mistakable: tuple[bool, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
 class KeypointPair:
     """Two images of one category with corresponding keypoints.
 
@@ -219,6 +239,7 @@ class KeypointPair:
         target_box: The same in the target image.
         source_points: Keypoints (x, y) visible in both images, float64 [points 2].
         target_points: The same points in the target image, in the same order.
+        facts: How hard it is; None where its annotation does not say so.
     """
 
     key: str
@@ -231,6 +252,7 @@ class KeypointPair:
     target_box: Box
     source_points: NDArray[np.float64]
     target_points: NDArray[np.float64]
+    facts: PairFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Count, Coverage, FileSample, KeypointPair, Keypoints, require_directory
+from tasks.datasets.base import (
+    Count,
+    Coverage,
+    FileSample,
+    KeypointPair,
+    Keypoints,
+    PairFacts,
+    require_directory,
+)
 from tasks.datasets.fields import (
     JsonObject,
+    as_object,
     describe,
     get_integer,
     get_list,
@@ -19,6 +28,7 @@ from tasks.datasets.fields import (
     read_json,
 )
 from tasks.datasets.files import file_names, require_inside, require_size
+from tasks.datasets.spair_groups import GROUPS, Group, geometry_aware
 from zoo.errors import InputError
 from zoo.view.geometry import Box
 
@@ -33,6 +43,7 @@ class SpairEntry:
         split: Folder of pair annotations.
         pairs: Official number of pairs.
         categories: Official number of categories.
+        groups: By category, ids of keypoints that stand for the same.
     """
 
     name: str = "spair-71k-test"
@@ -40,6 +51,7 @@ class SpairEntry:
     split: str = "test"
     pairs: int = 12_234
     categories: int = 18
+    groups: tuple[tuple[str, tuple[Group, ...]], ...] = tuple(GROUPS.items())
 
     @property
     def layout(self) -> str:
@@ -51,6 +63,9 @@ class SpairEntry:
 
 
 SPAIR_71K_TEST = SpairEntry()
+
+LEVELS = {"viewpoint_variation": 3, "scale_variation": 3, "truncation": 4, "occlusion": 4}
+"""Fields that say how hard a pair is, in the order of `PairFacts`, and how many levels each has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +84,8 @@ class _Pair:
     category: str
     source: _Side
     target: _Side
+    ids: tuple[int, ...] | None
+    levels: tuple[int, ...] | None
     where: str
 
 
@@ -93,6 +110,9 @@ def read_spair(data: Path, entry: SpairEntry = SPAIR_71K_TEST) -> Keypoints:
     pairs = sorted((_read_pair(folder / name) for name in names), key=lambda pair: (pair.category, pair.key))
     images = _check_images(pairs, root / "JPEGImages")
     index = {image: position for position, image in enumerate(images)}
+    shown = _ShownIds(root / "ImageAnnotation")
+    groups = dict(entry.groups)
+    hard = [_facts(pair, shown, groups.get(pair.category, ())) for pair in pairs]
     counts = (
         Count("pairs", len(pairs), entry.pairs),
         Count("categories", len({pair.category for pair in pairs}), entry.categories),
@@ -102,12 +122,12 @@ def read_spair(data: Path, entry: SpairEntry = SPAIR_71K_TEST) -> Keypoints:
     return Keypoints(
         name=entry.name,
         samples=tuple(FileSample(image, str(root / "JPEGImages" / image)) for image in images),
-        pairs=tuple(_keypoint_pair(pair, index) for pair in pairs),
+        pairs=tuple(_keypoint_pair(pair, index, facts) for pair, facts in zip(pairs, hard, strict=True)),
         coverage=Coverage(counts),
     )
 
 
-def _keypoint_pair(pair: _Pair, index: dict[str, int]) -> KeypointPair:
+def _keypoint_pair(pair: _Pair, index: dict[str, int], facts: PairFacts | None) -> KeypointPair:
     return KeypointPair(
         key=pair.key,
         category=pair.category,
@@ -119,7 +139,51 @@ def _keypoint_pair(pair: _Pair, index: dict[str, int]) -> KeypointPair:
         target_box=pair.target.box,
         source_points=pair.source.points,
         target_points=pair.target.points,
+        facts=facts,
     )
+
+
+class _ShownIds:
+    """Which keypoints each image shows, by the image annotations."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read none yet.
+
+        Args:
+            folder: Folder of ``<category>/<image>.json``, which need not be there.
+        """
+        self._folder = folder
+        self._read: dict[str, frozenset[int] | None] = {}
+
+    def of(self, image: str) -> frozenset[int] | None:
+        """Ids of an image's keypoints; None without its annotation. Raises InputError for a wrong one."""
+        if image not in self._read:
+            path = (self._folder / image).with_suffix(".json")
+            self._read[image] = self._ids(path) if path.is_file() else None
+        return self._read[image]
+
+    def _ids(self, path: Path) -> frozenset[int]:
+        points = as_object(read_json(path).get("kps"), f"kps of {path}")
+        return frozenset(_id(name, f"kps of {path}") for name, point in points.items() if point is not None)
+
+
+def _facts(pair: _Pair, shown: _ShownIds, groups: tuple[Group, ...]) -> PairFacts | None:
+    """How hard a pair is; None where its annotation lacks a field of it."""
+    if pair.levels is None:
+        return None
+    viewpoint, scale, truncation, occlusion = pair.levels
+    return PairFacts(viewpoint, scale, truncation, occlusion, _mistakable(pair, shown, groups))
+
+
+def _mistakable(pair: _Pair, shown: _ShownIds, groups: tuple[Group, ...]) -> tuple[bool, ...] | None:
+    """Which keypoints of a pair its target image shows another one for; None where that is not known."""
+    if not groups:
+        return (False,) * len(pair.source.points)
+    target = shown.of(pair.target.image)
+    if pair.ids is None or target is None:
+        return None
+    aware = geometry_aware(groups, pair.ids, target)
+    return tuple(one in aware for one in pair.ids)
 
 
 def _check_images(pairs: list[_Pair], root: Path) -> list[str]:
@@ -159,7 +223,36 @@ def _read_pair(path: Path) -> _Pair:
             f"expected as many source as target keypoints in {where}, "
             f"found {len(source.points)} and {len(target.points)}"
         )
-    return _Pair(f"{stem[1]}:{category}", category, source, target, where)
+    ids = _ids(fields, len(source.points), where)
+    return _Pair(f"{stem[1]}:{category}", category, source, target, ids, _levels(fields, where), where)
+
+
+def _ids(fields: JsonObject, points: int, where: str) -> tuple[int, ...] | None:
+    """Ids of a pair's keypoints; None where it has none. Raises InputError where they are not as many."""
+    if "kps_ids" not in fields:
+        return None
+    ids = tuple(_id(value, f"kps_ids of {where}") for value in get_list(fields, "kps_ids", where))
+    if len(ids) != points:
+        raise InputError(f"expected as many kps_ids as keypoints in {where}, found {len(ids)} and {points}")
+    return ids
+
+
+def _id(value: object, where: str) -> int:
+    """The id of a keypoint, which is written as text; raises InputError for anything else."""
+    if not str(value).isdecimal():
+        raise InputError(f"expected ids of keypoints as whole numbers in {where}, found {describe(value)}")
+    return int(str(value))
+
+
+def _levels(fields: JsonObject, where: str) -> tuple[int, ...] | None:
+    """Levels of a pair's `PairFacts`; None where one is missing. Raises InputError for an unknown level."""
+    if any(name not in fields for name in LEVELS):
+        return None
+    levels = tuple(get_integer(fields, name, where) for name in LEVELS)
+    for (name, known), level in zip(LEVELS.items(), levels, strict=True):
+        if level not in range(known):
+            raise InputError(f"expected {name} of 0 to {known - 1} in {where}, found {level}")
+    return levels
 
 
 def _read_side(fields: JsonObject, side: str, category: str, where: str) -> _Side:

@@ -4,7 +4,7 @@ Source: Zhang et al., Telling Left from Right, CVPR 2024 (GeoAware-SC, commit 99
 subset.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 Group = tuple[int, ...]
 
@@ -40,16 +40,16 @@ GROUPS: dict[str, tuple[Group, ...]] = {
 """By category, ids of keypoints that are interchangeable."""
 
 
-def geometry_aware(category: str, shared: Collection[int], target: Collection[int]) -> list[int]:
+def geometry_aware(groups: Sequence[Group], shared: Collection[int], target: Collection[int]) -> list[int]:
     """The points of a pair that can be mistaken for another one of the target image.
 
     Args:
-        category: Of the pair.
+        groups: Ids of the pair's category that are interchangeable.
         shared: Ids that both images show.
         target: Ids that the target image shows.
 
     Returns:
         Ids of those shared of whose group the target image shows at least two, rising.
     """
-    groups = [{*group} for group in GROUPS.get(category, ()) if len({*group} & {*target}) > 1]
-    return sorted(one for one in shared if any(one in group for group in groups))
+    several = [{*group} for group in groups if len({*group} & {*target}) > 1]
+    return sorted(one for one in shared if any(one in group for group in several))

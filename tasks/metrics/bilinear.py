@@ -93,6 +93,17 @@ def official_search(side: int, grid: tuple[int, int]) -> Places:
     return Places(_weights(every * grid[0], grid[0]), _weights(every * grid[1], grid[1]))
 
 
+def area_places(across: Tensor, down: Tensor, grid: tuple[int, int]) -> Places:
+    """Columns and rows that are searched, every row with every column.
+
+    Args:
+        across: [columns] in tokens from the left edge.
+        down: [rows] in tokens from the upper edge.
+        grid: Height and width in tokens.
+    """
+    return Places(_weights(down.double(), grid[0]), _weights(across.double(), grid[1]))
+
+
 def image_places(size: tuple[int, int], grid: tuple[int, int]) -> Places:
     """The pixels of an image that a grid is stretched over: all of them.
 
@@ -101,7 +112,7 @@ def image_places(size: tuple[int, int], grid: tuple[int, int]) -> Places:
         grid: Height and width in tokens.
     """
     across, down = ((torch.arange(length, dtype=torch.float64) + 0.5) / length for length in size)
-    return Places(_weights(down * grid[0], grid[0]), _weights(across * grid[1], grid[1]))
+    return area_places(across * grid[1], down * grid[0], grid)
 
 
 def aligned_places(points_xy: Tensor, grid: tuple[int, int], side: int) -> Places:

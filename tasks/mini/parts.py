@@ -92,6 +92,15 @@ class Template:
     tilt: float = 25.0
 
     @property
+    def interchangeable(self) -> tuple[tuple[int, ...], ...]:
+        """Places of landmarks that differ only in whether they are near or far, left or right."""
+        groups: dict[str, list[int]] = {}
+        for place, name in enumerate(self.landmarks):
+            words = [word for word in name.split() if word not in ("near", "far", "left", "right")]
+            groups.setdefault(" ".join(words), []).append(place)
+        return tuple(tuple(places) for places in groups.values() if len(places) > 1)
+
+    @property
     def landmarks(self) -> tuple[str, ...]:
         """Names of the landmarks, in part order."""
         return tuple(landmark.name for part in self.parts for landmark in part.landmarks)

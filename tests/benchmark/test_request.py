@@ -75,7 +75,7 @@ EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("poolings", ("mean, cls",), ("mean", "cls"), ("cls", "mean")),
     ("poolings", ("patchwise,mean",), ("patchwise", "mean"), ("mean", "patchwise")),
     ("limit", ("5",), 5, 5),
-    ("protocol", ("paper",), "paper", "paper"),
+    ("protocol", ("paper,insid3",), "paper,insid3", ("paper", "insid3")),
     ("weights", ("a=b", "c=d=e"), ["a=b", "c=d=e"], {"a": Path("b"), "c": Path("d=e")}),
     ("weights", ("a=b",), {"a": Path("b")}, {"a": Path("b")}),
     ("weights", ("a=b",), "a=b", {"a": Path("b")}),

@@ -3,12 +3,14 @@
 import csv
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from leaderboards.citations import SOURCES
 from leaderboards.literature import (
     COLUMNS,
-    SOURCES,
+    PublishedProtocol,
     all_published,
     published_folder,
     published_for,
@@ -18,6 +20,8 @@ from tasks.datasets.davis import DavisEntry
 from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from tasks.datasets.spair import SpairEntry
+from tasks.datasets.voc import VOC_2012_AUG
+from tasks.protocols import PROTOCOLS
 from zoo.errors import InputError
 from zoo.registry import all_specs
 
@@ -29,6 +33,16 @@ COUNTS = {
     "dinov2-readme": 8,
     "revisitop-readme": 6,
     "spair-others": 2,
+    "aim-readme": 8,
+    "capi-readme": 8,
+    "dino-threads": 1,
+    "dinov3-card": 24,
+    "franca-readme": 20,
+    "hummingbird-readme": 19,
+    "insid3-readme": 8,
+    "pe-readme": 5,
+    "radio-report": 28,
+    "tips-readme": 10,
 }
 
 ROWS = {
@@ -71,6 +85,27 @@ SUMS = {
 }
 """The same for its columns, with the dataset, the pooling and the decimals of the percents."""
 
+NEWER = {
+    ("aim-readme", "attentive-probe"): (652.7, 0),
+    ("capi-readme", "segment"): (126.2, 0),
+    ("capi-readme", "attentive-probe"): (329.5, 0),
+    ("dino-threads", "knn"): (75.1, 0),
+    ("dinov3-card", "retrieval"): (358.4, 0),
+    ("dinov3-card", "davis"): (464.3, 0),
+    ("dinov3-card", "spair"): (339.1, 0),
+    ("dinov3-card", "navi"): (362.2, 0),
+    ("franca-readme", "knn"): (411.4, 0),
+    ("franca-readme", "linear"): (420.9, 0),
+    ("franca-readme", "segment"): (371.1, 0),
+    ("franca-readme", "linear-segmentation"): (204.4, 0),
+    ("hummingbird-readme", "segment"): (1193.8, 6),
+    ("insid3-readme", "spair"): (411.2, 8),
+    ("pe-readme", "davis"): (293.5, 0),
+    ("radio-report", "zero-shot-classification"): (2034.226, 0),
+    ("tips-readme", "knn"): (816.2, 0),
+}
+"""Of the sources of 2025 and 2026 the sum of each task's numbers, and how many can be compared with a run."""
+
 NOT_ENTRIES = {"vit-b16-jft", "sup-s16", "sup-s8", "resnet101-gem"}
 """Backbones without weights to load."""
 
@@ -85,6 +120,41 @@ def of(source, table):
 
 def values(source, table, metric, backbone):
     return [one.value for one in of(source, table) if (one.metric, one.backbone) == (metric, backbone)]
+
+
+@pytest.mark.parametrize("subject", NEWER)
+def test_the_numbers_of_today_add_up(subject):
+    own = [one for one in all_published() if (one.source, one.task) == subject]
+    total, comparable = NEWER[subject]
+    assert sum(one.value for one in own) == pytest.approx(total)
+    assert sum(one.comparable for one in own) == comparable
+
+
+def test_the_numbers_of_today_are_131_and_each_of_their_tasks_is_listed():
+    newer = [one for one in all_published() if one.source in {source for source, _ in NEWER}]
+    assert len(newer) == 131
+    assert {(one.source, one.task) for one in newer} == set(NEWER)
+
+
+def test_segmentation_is_compared_where_the_memory_is_that_of_the_protocol():
+    own = [one for one in all_published() if one.source == "hummingbird-readme"]
+    assert [one.value for one in own if one.comparable] == [37.2, 44.9, 70.2, 69.1, 64.6, 62.3]
+    assert {one.protocol for one in own if "10^2" in one.conditions} == {"hummingbird"}
+    assert {one.dataset for one in own} == {VOC_2012_AUG.name}
+    assert [one.value for one in own if one.second_hand] == [55.9]
+
+
+def test_keypoints_without_the_position_are_compared_with_runs_of_that_transform():
+    own = [one for one in all_published() if one.source == "insid3-readme"]
+    assert {one.protocol for one in own} == {"insid3"}
+    assert [(one.value, one.transform) for one in own if one.metric == "PCK@0.1 per image"] == [
+        (46.8, ""),
+        (52.6, "debias:20"),
+    ]
+
+
+def test_every_protocol_may_be_named():
+    assert {protocol.name for protocol in PROTOCOLS} < set(get_args(PublishedProtocol))
 
 
 def test_every_source_has_its_numbers_and_every_file_its_source():
@@ -167,13 +237,15 @@ def test_the_numbers_of_others():
 
 
 def test_second_hand_numbers_are_marked():
-    assert {one.source for one in all_published() if one.second_hand} == {"dino", "spair-others"}
+    told = {one.source for one in all_published() if one.second_hand}
+    assert told == {"dino", "spair-others", "hummingbird-readme"}
     assert all(one.second_hand for one in all_published() if one.source == "dino")
 
 
 def test_names_are_those_of_records():
     known = {spec.name for spec in all_specs()} | ENTRIES_TO_COME
-    assert {one.backbone for one in all_published()} <= known | NOT_ENTRIES
+    older = [one for one in all_published() if one.source not in {source for source, _ in NEWER}]
+    assert {one.backbone for one in older} <= known | NOT_ENTRIES
     assert {one.backbone for one in all_published() if one.comparable} <= known
     assert {(one.task, one.dataset) for one in all_published() if one.comparable} == {
         ("knn", ImageNetEntry().name),
@@ -181,6 +253,7 @@ def test_names_are_those_of_records():
         ("retrieval", RPARIS6K.name),
         ("davis", DavisEntry().name),
         ("spair", SpairEntry().name),
+        ("segment", VOC_2012_AUG.name),
     }
 
 
@@ -245,7 +318,7 @@ def test_a_row_is_read_with_its_precision(tmp_path):
         ({"conditions": "", "table": ""}, "table, conditions may not be empty"),
         ({"task": "knm"}, "there is no task 'knm'"),
         ({"metric": "top-2"}, "knn has no metric 'top-2'; it has top-1, top-5"),
-        ({"protocol": "mine"}, "protocol must be one of standard, paper, none, not 'mine'"),
+        ({"protocol": "mine"}, "protocol must be one of standard, paper, probe3d, "),
         ({"protocol": "none"}, "found the protocol none and the reason ''"),
         ({"not_comparable": "other data"}, "found the protocol standard and the reason 'other data'"),
         ({"pooling": "max"}, "pooling must be one of cls, mean, patchwise, grid"),
@@ -292,6 +365,15 @@ def test_a_file_of_the_users_own_may_be_any_source_and_of_any_size(tmp_path):
         read_published(path)
     with pytest.raises(InputError, match="line 2: source must be one of yours, not 'mine'"):
         read_published(path.rename(tmp_path / "yours.csv"), own=True)
+
+
+def test_further_columns_come_in_their_order(tmp_path):
+    row = GOOD | {"transform": "debias:20", "claim": "ImageNet"}
+    (one,) = read_published(write(tmp_path, row, columns=(*COLUMNS, "transform", "claim")))
+    assert (one.input_size, one.transform, one.claim) == (224, "debias:20", "ImageNet")
+    for columns in (("claim", "transform"), ("claim", "claim"), ("note",)):
+        with pytest.raises(InputError, match="expected the columns source, table"):
+            read_published(write(tmp_path, row, columns=(*COLUMNS, *columns)))
 
 
 def test_lines_are_those_of_the_file_as_spreadsheets_write_it(tmp_path):

@@ -234,3 +234,22 @@ def test_json_has_null_where_there_is_nothing():
     assert rows[0]["ci_low"] is None
     assert rows[1]["measured"] is None
     assert rows[1]["published_layer"] == 3
+
+
+def test_transformed_features_are_another_measurement():
+    asked = replace(README, transform="debias:20")
+    both = [frame([final(value)]).assign(transform=how) for value, how in ((76.1, ""), (90.0, "debias:20"))]
+    found = reproduce(pd.concat(both, ignore_index=True), [README, asked])
+    assert found["measured"].tolist() == [76.1, 90.0]
+    assert found["transform"].tolist() == ["", "debias:20"]
+    plain, transformed = both
+    assert reproduce(plain, [asked])["reason"].tolist() == ["run without its transform debias:20"]
+    assert reproduce(transformed, [README])["reason"].tolist() == ["run with a transform only"]
+    assert one(asked, final(76.1))["verdict"] == "not run"
+
+
+def test_backbones_that_the_registry_lacks_are_named():
+    others = [replace(README, backbone="capi"), README, replace(README, backbone="mine")]
+    records = frame([final(76.1, 76.0, 76.2, backbone="mine")])
+    reasons = reproduce(records, others, {"dino-b16"})["reason"].tolist()
+    assert reasons == ["there are no records of it; not in the registry", "there are no records of it", ""]

@@ -197,7 +197,7 @@ def test_masks_get_the_crop_of_their_image(tmp_path: Path) -> None:
         replace(data, train=(whole,)), rule(augmentation=replace(FULL, contrast=0.0, hue=0.0))
     )
     assert len(problem.memory.scenes) == 2
-    view = LoweredSquare(120)
+    view = LoweredSquare(120, bilinear=True)
     for scene in problem.memory.scenes:
         assert isinstance(scene.sample, AugmentedSample)
         shown = view.render(scene.sample.open(), scene.sample.box)[0, 0].numpy() / 10

@@ -11,8 +11,9 @@ from torch import Tensor
 from torch.nn.functional import interpolate, normalize
 
 from tasks.datasets.base import Coverage, KeypointPair, Keypoints
-from tasks.keypoints import KeypointProblem, PairDraw
-from tasks.metrics.bilinear import Places, official_places
+from tasks.keypoint_rule import PairDraw
+from tasks.keypoints import KeypointProblem
+from tasks.metrics.bilinear import official_pixels
 from tasks.protocols import PAPER
 from tests.benchmark.doubles import MemorySample
 from tests.tasks.test_keypoints import SIDE, letterboxed, measured, pair, random_grids, random_problem
@@ -143,11 +144,11 @@ def test_source_points_are_computed_in_single_precision(
     """Its scale and offset written out for torch's float32, as the released code has them."""
     seen: list[Tensor] = []
 
-    def spy(points: Tensor, grid: tuple[int, int], side: int) -> Places:
+    def spy(points: Tensor) -> Tensor:
         seen.append(points)
-        return official_places(points, grid, side)
+        return official_pixels(points)
 
-    monkeypatch.setattr("tasks.matching.official_places", spy)
+    monkeypatch.setattr("tasks.keypoint_places.official_pixels", spy)
     every = np.stack([np.arange(max(size)) % size[0], np.arange(max(size)) % size[1]], axis=1)
     points = every.astype(np.float64)
     measured(one_pair(points, size), {Layer(0): random_grids(0)}, 2, PAPER.keypoints.view)

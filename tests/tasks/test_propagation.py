@@ -339,7 +339,9 @@ def test_every_video_is_a_group_in_order(davis: Videos) -> None:
     assert source.groups_per_shard == 1
     assert RULE.view == VIEW
     assert VIEW.scaled(64, 16).short == 144  # 480 * 64 / 224, to the nearest multiple of 16
-    assert STANDARD.propagation == PropagationRule(7, 5, 12, False, 0.1, True, WholeFrame(480), None)
+    assert STANDARD.propagation == PropagationRule(
+        7, 5, 12, False, 0.1, True, False, False, WholeFrame(480), None
+    )
 
 
 def test_fingerprint_follows_masks_and_numbers(davis: Videos) -> None:

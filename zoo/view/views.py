@@ -9,7 +9,7 @@ Resizing is Pillow's bicubic, anti-aliased when it shrinks, where a view does no
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import ClassVar, Protocol, Self
+from typing import Protocol, Self
 
 import torch
 from PIL import Image
@@ -145,11 +145,15 @@ class _Resized(ABC):
     """All of the image at another size; nothing is cut off or padded."""
 
     __slots__ = ()
-    resampling: ClassVar[Image.Resampling] = Image.Resampling.BICUBIC
 
     @abstractmethod
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
         """Width and height that an image of that width and height is shown at."""
+
+    @property
+    def _resampling(self) -> Image.Resampling:
+        """How pixels are computed."""
+        return Image.Resampling.BICUBIC
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
         """Coordinate map of crop and resize; the two scales may differ."""
@@ -160,7 +164,7 @@ class _Resized(ABC):
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
         """Pixels, uint8 [1 3 height width]."""
         image = crop_to_box(image, box)
-        return to_tensor(image.resize(self._resized(image.size), self.resampling))[None]
+        return to_tensor(image.resize(self._resized(image.size), self._resampling))[None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +187,23 @@ class FitLongSide(_Resized):
 
 @dataclass(frozen=True, slots=True)
 class Stretch(_Resized):
-    """All of the image as a square, whatever its proportions."""
+    """All of the image as a square, whatever its proportions.
+
+    Attributes:
+        side: Side of the square.
+        bilinear: Whether to resize by a triangle, anti-aliased when it shrinks, instead of bicubic.
+    """
 
     side: int
+    bilinear: bool = False
 
     def scaled(self, input_size: int, multiple: int) -> "Stretch":
         """The side in proportion to the input size, rounded to the multiple."""
-        return Stretch(nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
+        return replace(self, side=nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
+
+    @property
+    def _resampling(self) -> Image.Resampling:
+        return Image.Resampling.BILINEAR if self.bilinear else Image.Resampling.BICUBIC
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
         del size
@@ -197,24 +211,17 @@ class Stretch(_Resized):
 
 
 @dataclass(frozen=True, slots=True)
-class LoweredSquare(_Resized):
-    """All of the image as a square, resized bilinearly; the side is lowered to a multiple, not rounded.
+class LoweredSquare(Stretch):
+    """All of the image as a square whose side is lowered to a multiple: 504 of 512 for patches of 14 pixels.
 
-    512 becomes 504 where patches have 14 pixels. Source: the public evaluation of Balazevic et al., Towards
-    In-Context Scene Understanding, NeurIPS 2023 (open-hummingbird-eval, commit 5e79da2).
+    Source: the public evaluation of Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023
+    (open-hummingbird-eval, commit 5e79da2).
     """
-
-    side: int
-    resampling: ClassVar[Image.Resampling] = Image.Resampling.BILINEAR
 
     def scaled(self, input_size: int, multiple: int) -> "LoweredSquare":
         """The side in proportion to the input size, lowered to the multiple."""
         side = self.side * input_size // REFERENCE_SIZE
-        return LoweredSquare(max(multiple, side - side % multiple))
-
-    def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
-        del size
-        return self.side, self.side
+        return replace(self, side=max(multiple, side - side % multiple))
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,8 +296,9 @@ class RaisedFrame(_Resized):
     multiple: int = 1
 
     def scaled(self, input_size: int, multiple: int) -> "RaisedFrame":
-        """The shorter side in proportion to the input size, raised to the multiple."""
-        return RaisedFrame(round(self.short * input_size / REFERENCE_SIZE), multiple)
+        """The same shorter side, whatever the input size, raised to the multiple."""
+        del input_size
+        return RaisedFrame(self.short, multiple)
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
         short = _raised(self.short, self.multiple)

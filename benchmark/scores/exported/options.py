@@ -4,10 +4,15 @@ from enum import StrEnum
 
 
 class ProtocolName(StrEnum):
-    """Whose rules are followed: those of all pairs, or the draw and the match of the paper's code."""
+    """Whose rules of keypoints are followed (`tasks.protocols`)."""
 
     standard = "standard"
     paper = "paper"
+    probe3d = "probe3d"
+    geoaware = "geoaware"
+    sd_dino = "sd-dino"
+    insid3 = "insid3"
+    dift = "dift"
 
 
 class Estimator(StrEnum):

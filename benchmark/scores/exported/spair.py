@@ -16,6 +16,8 @@ from tasks.datasets.base import KeypointPair
 from tasks.datasets.fields import JsonObject, describe, numbers, read_json
 from tasks.datasets.files import some
 from tasks.datasets.spair import SpairEntry, read_spair
+from tasks.keypoint_places import stated, true_places
+from tasks.keypoint_rule import KeypointRule
 from tasks.keypoints import KeypointProblem
 from tasks.protocols import find_protocol
 from zoo.errors import InputError
@@ -78,7 +80,10 @@ def score_features(features: Path, dataset: Dataset, view_size: int | None = Non
             "SPair-71k have at most 500"
         )
     problem = dataset.problem
-    view = problem.rule.view if view_size is None else Letterbox(view_size)
+    view = problem.rule.view
+    if view_size is not None and not isinstance(view, Letterbox):
+        raise InputError(f"{dataset.protocol} shows images at its own size; leave out --view-size")
+    view = view if view_size is None else Letterbox(view_size)
     side = view.geometry((1, 1)).size[0]
     paths = _grid_paths(features, problem)
     groups = {group.key: group for group in problem.source.groups}
@@ -117,7 +122,11 @@ def score_predictions(predictions: Path, dataset: Dataset) -> ScoreReport:
     def find(category: str) -> CategoryErrors:
         pairs = dataset.problem.pairs[category]
         return _measured(
-            pairs, [_distances(_as_points(found[pair.key], pair, predictions), pair) for pair in pairs]
+            pairs,
+            [
+                _distances(_as_points(found[pair.key], pair, predictions), pair, dataset.problem.rule)
+                for pair in pairs
+            ],
         )
 
     return _report(dataset, find, {"predictions": str(predictions)})
@@ -184,9 +193,10 @@ def _require_one_width(category: str, grids: Sequence[Tensor]) -> None:
         raise InputError(f"expected grids of one width for all images of {category}, found {found}")
 
 
-def _distances(points: NDArray[np.float64], pair: KeypointPair) -> Errors:
-    """Distances of found points in image pixels: [keypoints]."""
-    return np.asarray(np.linalg.norm(points - pair.target_points, axis=1))
+def _distances(points: NDArray[np.float64], pair: KeypointPair, rule: KeypointRule) -> Errors:
+    """Distances of found points to where the rule takes the true ones to be, in image pixels: [keypoints]."""
+    _, truth = true_places(rule, pair.target_points, stated(rule.view, pair.target_size))
+    return np.asarray(np.linalg.norm(points - truth, axis=1))
 
 
 def _report(dataset: Dataset, find: Finder, parameters: dict[str, Json]) -> ScoreReport:
@@ -200,7 +210,7 @@ def _report(dataset: Dataset, find: Finder, parameters: dict[str, Json]) -> Scor
             "pairs": len(problem.pairs[name]),
             "keypoints": len(found["error_box"]),
             **{
-                f"PCK@{a:g}": 100.0 * float((np.asarray(found["error_box"], np.float64) < a).mean())
+                f"PCK@{a:g}": float(problem.hits(np.asarray(found["error_box"], np.float64), a).mean())
                 for a in alphas
             },
         }

@@ -10,7 +10,8 @@ POOLINGS = {"cls": "the class token", "mean": "the mean of the patch tokens"}
 NO_ACCURACY = """\
 No label was used, and **none of these criteria is an accuracy**: they may name a layer that is not the best
 for a task, and a network that has learned nothing may have a high rank. `effective-rank` and `rankme` are at
-most the number of images and of dimensions, so they compare only over the same images. `cka-to-last` and
+most the number of images and of dimensions, so they compare only over the same images. `spectrum-decay` is 0
+where all directions weigh alike, and the higher the fewer of them matter. `cka-to-last` and
 `neighbours-to-last` are 1 and 100 at the last block, with which they compare. `view-neighbours` and
 `view-top1` ask whether an image and its mirror image are alike, which a layer of colours alone answers
 well."""

@@ -15,6 +15,7 @@ from leaderboards.pages.inside.drawings import DRAWINGS
 from leaderboards.pages.inside.evidence import Evidence
 from leaderboards.pages.inside.numbers import inside_frame
 from leaderboards.pages.inside.tables import layers_table, pairs_table, ranges_table, whole_table
+from leaderboards.pages.inside.unlabelled import unlabelled_blocks
 from leaderboards.pages.notation import said
 from leaderboards.pages.page import gap_blocks
 from leaderboards.pages.provenance import partial_line, provenance_blocks, units_text
@@ -53,6 +54,7 @@ def inside_page(records: pd.DataFrame, suite: str, arrays: Path | None = None) -
         alone, pairs = there[there["other"] == ""], there[there["other"] != ""]
         blocks += _analysis_blocks(rows, Evidence(one, alone, pairs, arrays))
     blocks += probe_blocks(ranked, own)
+    blocks += unlabelled_blocks(every)
     name = inside_name(suite)
     blocks += provenance_blocks(own, Numbers(inside_frame(own, suite), name))
     blocks += gap_blocks(empty_analyses(own))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from leaderboards.disputes import disputes
 from leaderboards.literature import all_published
 from leaderboards.records.record import to_frame, write_frame
 from leaderboards.reproduce import COLUMNS
@@ -36,7 +37,8 @@ def results(folder: Path, *, off: bool) -> Path:
 def test_the_table_shows_what_was_run_and_counts_the_rest(capsys: Capture, tmp_path: Path) -> None:
     said = command(capsys, "reproduce", "-o", results(tmp_path, off=False))
     assert said.code == 0
-    table, summary = said.out.rstrip("\n").split("\n\n")
+    table, *disputed, summary = said.out.rstrip("\n").split("\n\n")
+    assert tuple(disputed) == disputes(all_published())
     head, _, paper, top5, small, base = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()
     ]
@@ -68,6 +70,8 @@ def test_all_shows_everything(capsys: Capture, tmp_path: Path) -> None:
     lines = [line for line in said.out.splitlines() if line.startswith("|")]
     assert len(lines) == ALL + 2
     assert any("(second hand)" in line and "not comparable" in line for line in lines)
+    assert any("; how it was measured: memory 1024 x 10^3; " in line for line in lines)
+    assert any("radio-v2.5-b" in line and "not in the registry" in line for line in lines)
     assert "nan" not in said.out.lower()
 
 
@@ -76,6 +80,7 @@ def test_without_records_nothing_was_run(capsys: Capture, tmp_path: Path) -> Non
     assert said.code == 0
     assert said.out.splitlines() == [
         "None of them was run. --all shows what they are.",
+        *(line for sentence in disputes(all_published()) for line in (sentence, "")),
         f"{ALL} published numbers: {ALL - NOT_COMPARABLE} not run, {NOT_COMPARABLE} not comparable",
     ]
 
@@ -106,6 +111,7 @@ def test_json_holds_every_number_and_the_counts(capsys: Capture, tmp_path: Path)
     assert found["counts"]["agrees"] == 1
     assert sum(found["counts"].values()) == len(found["numbers"]) == ALL
     assert tuple(found["numbers"][0]) == COLUMNS
+    assert tuple(found["disagreements"]) == disputes(all_published())
     absent = [row for row in found["numbers"] if row["measured"] is None]
     assert len(absent) == ALL - 3
     assert all(row["reason"] for row in absent)
@@ -133,7 +139,7 @@ def test_numbers_can_be_chosen(capsys: Capture, tmp_path: Path) -> None:
     ("options", "words"),
     [
         (("-b", "dnio-b16"), "no published number of the backbone 'dnio-b16'; did you mean 'dino-b16'?"),
-        (("-b", "zzz*"), "of the backbone 'zzz*'; there are some of beit-b16, "),
+        (("-b", "zzz*"), "of the backbone 'zzz*'; there are some of aim-1b, "),
         (("-t", "knm"), "of the task 'knm'; did you mean 'knn'?"),
         (("--source", "dinov2-reedme"), "did you mean 'dinov2-readme'?"),
         (("-b", "fs-b16", "--source", "dino"), "is of all that was named together"),

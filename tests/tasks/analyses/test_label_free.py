@@ -6,7 +6,7 @@ import torch
 
 from tasks.analyses.label_free import LabelFree, LabelFreeRule
 from tasks.base import Outcome
-from tasks.metrics.effective_rank import effective_rank, rankme
+from tasks.metrics.effective_rank import effective_rank, rankme, spectrum_decay
 from tasks.metrics.similarity import CkaAccumulator, centred_gram
 from tasks.registry import TASKS
 from tests.tasks.analyses.passes import probe
@@ -62,6 +62,7 @@ def test_ranks() -> None:
     found = values(described(vectors, vectors, vectors))
     centred = np.linalg.svd(exact - exact.mean(axis=0), compute_uv=False)
     assert found["effective-rank"] == pytest.approx(effective_rank(centred))
+    assert found["spectrum-decay"] == pytest.approx(spectrum_decay(centred))
     assert found["rankme"] == pytest.approx(rankme(np.linalg.svd(exact, compute_uv=False)))
     assert found["rankme"] < found["effective-rank"]  # the mean is one long direction
 
@@ -104,6 +105,9 @@ def test_what_cannot_be_said_says_why() -> None:
     assert without.missing == dict.fromkeys(
         ("cka-to-last", "neighbours-to-last"), "the last block is not kept"
     )
+    flat = drawn(dim=5)
+    reason = "a decay needs 6 directions in which the vectors differ"
+    assert described(flat, flat, flat).missing == {"spectrum-decay": reason}
     many = replace(TASK, rule=LabelFreeRule(IMAGES - 1))
     few = described(vectors, vectors, vectors, many)
     reason = f"{IMAGES - 1} neighbours need {IMAGES + 1} readable images; there are {IMAGES}"

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tasks.metrics.effective_rank import EPSILON, effective_rank, rankme, singular_values
+from tasks.metrics.effective_rank import EPSILON, effective_rank, rankme, singular_values, spectrum_decay
 
 
 def drawn(rows: int, columns: int, seed: int = 0) -> np.ndarray:
@@ -41,3 +41,22 @@ def test_neither_scale_nor_rotation_nor_order_matters() -> None:
 def test_zeros_have_no_rank() -> None:
     assert np.isnan(effective_rank(np.zeros(3)))
     assert np.isnan(rankme(np.zeros(3)))
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
+def test_the_decay_of_a_power_law_is_its_power(power: float) -> None:
+    eigenvalues = np.arange(1, 101.0) ** -power
+    assert spectrum_decay(7 * np.sqrt(eigenvalues)) == pytest.approx(power, abs=1e-9)
+
+
+def test_the_last_half_of_the_ranks_does_not_count_for_the_decay() -> None:
+    values = 1 / np.arange(1, 41.0)
+    other = np.concatenate([values[:20], values[20:] / 100])
+    assert spectrum_decay(other) == pytest.approx(spectrum_decay(values))
+
+
+def test_few_directions_have_no_decay() -> None:
+    values = np.array([5.0, 4.0, 3.0, 2.0, 1.0, 1e-9])
+    assert np.isnan(spectrum_decay(values))  # five, of which half are two
+    assert np.isnan(spectrum_decay(np.zeros(8)))
+    assert np.isnan(spectrum_decay(np.zeros(0)))

@@ -125,10 +125,10 @@ class TestAverages:
 
 class TestGroups:
     def test_two_of_a_group_must_be_seen_in_the_target(self) -> None:
-        assert geometry_aware("cat", [2, 3, 9], [2, 3, 9]) == [2, 3]
-        assert geometry_aware("cat", [2], [2, 3]) == [2]
-        assert geometry_aware("cat", [2, 3], [2]) == []
-        assert geometry_aware("no category", [2, 3], [2, 3]) == []
+        assert geometry_aware(GROUPS["cat"], [2, 3, 9], [2, 3, 9]) == [2, 3]
+        assert geometry_aware(GROUPS["cat"], [2], [2, 3]) == [2]
+        assert geometry_aware(GROUPS["cat"], [2, 3], [2]) == []
+        assert geometry_aware((), [2, 3], [2, 3]) == []
 
     def test_groups_are_disjoint(self) -> None:
         assert len(GROUPS) == 18

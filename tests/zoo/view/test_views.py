@@ -31,7 +31,7 @@ VIEWS: tuple[View, ...] = (
     FitLongSide(224, multiple=16),
     Letterbox(224),
     Letterbox(224, lanczos=True),
-    LoweredSquare(256),
+    LoweredSquare(256, bilinear=True),
     ThumbnailCrop(224, 224),
     WholeFrame(240, 16),
     Tiles(448, 224, multiple=16),

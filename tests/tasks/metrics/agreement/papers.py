@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tasks.datasets.spair_groups import geometry_aware
+from tasks.datasets.spair_groups import GROUPS, geometry_aware
 from tasks.metrics.bilinear import aligned_places, image_places, point_places, sampled
 from tasks.metrics.ceilings import Axis, least_errors, share_within
 from tasks.metrics.correspondence import best_pixels, searchable
@@ -180,7 +180,7 @@ class _Pair:
     @property
     def geometry_aware(self) -> list[int]:
         target = [int(one) for one in self.facts["target_keypoints"]]
-        return geometry_aware(self.facts["category"], self.shared, target)
+        return geometry_aware(GROUPS[self.facts["category"]], self.shared, target)
 
     def hits(self, alpha: float, strict: bool) -> NDArray[np.bool_]:
         most = alpha * self.length

@@ -1,0 +1,108 @@
+"""Where a rule of keypoint correspondence takes points to be, and where it looks for them."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tasks.keypoint_rule import KeypointRule
+from tasks.metrics.bilinear import (
+    Places,
+    aligned_places,
+    area_places,
+    official_pixels,
+    official_search,
+    point_places,
+    searched_places,
+)
+from zoo.view.geometry import Geometry
+from zoo.view.released import CornerSquare
+from zoo.view.views import View
+
+Size = tuple[int, int]
+"""Height and width of a grid of tokens."""
+
+Floats = NDArray[np.float64]
+
+
+def stated(view: View, size: tuple[int, int]) -> Geometry:
+    """Coordinate map that points go by: the view's, where its authors did not take another one."""
+    return view.stated(size) if isinstance(view, CornerSquare) else view.geometry(size)
+
+
+def source_places(rule: KeypointRule, points: Floats, seen: Geometry, size: Size) -> Places:
+    """Where the vectors of points are taken.
+
+    Args:
+        rule: Its ``points`` and ``source``.
+        points: [n 2] as annotated, in pixels of the image.
+        seen: How the image is shown.
+        size: Of the grid of tokens.
+    """
+    side = seen.size[0]
+    shown = torch.from_numpy(_shown(rule, points, seen))
+    if rule.source == "bilinear":
+        return point_places(shown, size, side / size[0])
+    if rule.source == "corners":
+        return aligned_places(shown, size, side)
+    cells = shown * size[1] / side
+    token = cells.floor() if rule.source == "token below" else cells.round()
+    most = torch.tensor([size[1] - 1, size[0] - 1], dtype=torch.float64)
+    return point_places(torch.minimum(token.clamp_min(0), most) + 0.5, size, 1.0)
+
+
+def searched_area(rule: KeypointRule, image: tuple[int, int], seen: Geometry, size: Size) -> Places:
+    """The pixels that are searched.
+
+    Args:
+        rule: Its ``search``.
+        image: Width and height of the image.
+        seen: How it is shown.
+        size: Of the grid of tokens.
+    """
+    if rule.search == "all pixels":
+        return official_search(seen.size[0], size)
+    if rule.search == "image pixels":
+        columns, rows = (torch.arange(length, dtype=torch.float64) + 0.5 for length in image)
+        cell = seen.size[0] / size[1], seen.size[1] / size[0]
+        across, down = (
+            (pixels * seen.scale[axis] + seen.offset[axis]) / cell[axis]
+            for axis, pixels in enumerate((columns, rows))
+        )
+        return area_places(across, down, size)
+    return searched_places(seen.size[0], size, seen.content)
+
+
+def true_places(rule: KeypointRule, points: Floats, seen: Geometry) -> tuple[Floats, Floats]:
+    """Where true points are taken to be, in the view and in the image: [n 2] each.
+
+    Args:
+        rule: Its ``points``.
+        points: [n 2] as annotated, in pixels of the image.
+        seen: How the image is shown.
+    """
+    if rule.points == "truncated":
+        in_view = np.trunc(seen.to_view(points))
+        return in_view, seen.to_image(in_view)
+    there = np.trunc(points) if rule.points == "image pixel" else points
+    return seen.to_view(there), there
+
+
+def before_said(rule: KeypointRule, cell: float) -> float:
+    """Pixels from the upper left corner of a cell of so many pixels to the place that is said."""
+    return {"centre": cell / 2, "corner": 0.0, "middle pixel": cell / 2 - 0.5}[rule.said]
+
+
+def in_single_precision(points: Floats, geometry: Geometry) -> NDArray[np.float32]:
+    """Points [n 2] of an image in its view, float32 after each step, as the published code has them."""
+    scale, offset = (np.asarray(numbers, np.float32) for numbers in (geometry.scale, geometry.offset))
+    return points.astype(np.float32) * scale + offset
+
+
+def _shown(rule: KeypointRule, points: Floats, seen: Geometry) -> Floats:
+    """Source points in the view, [n 2]."""
+    if rule.points == "view pixel":
+        pixels = torch.from_numpy(in_single_precision(points, seen)).clamp(0, seen.size[0] - 1)
+        return np.asarray(official_pixels(pixels).numpy().astype(np.float64) + 0.5)
+    if rule.points == "truncated":
+        return np.trunc(seen.to_view(points))
+    return seen.to_view(np.trunc(points) + 0.5 if rule.points == "image pixel" else points)

@@ -1,0 +1,115 @@
+"""The rule of keypoint correspondence: one field for each choice in which released evaluations differ."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from tasks.datasets.base import KeypointPair
+from tasks.metrics.soft_argmax import SoftArgmax
+from zoo.view.views import View
+
+Pairs = Mapping[str, tuple[KeypointPair, ...]]
+"""Pairs of each category."""
+
+
+class Draw(Protocol):
+    """Which pairs of a split are taken; a frozen dataclass, so that its repr identifies it."""
+
+    def taken(self, pairs: Pairs) -> dict[str, tuple[KeypointPair, ...]]:
+        """Those that are taken of each category, categories in the order in which they are given."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PairDraw:
+    """Pairs drawn with replacement, category by category in sorted order, from NumPy's legacy generator."""
+
+    per_category: int
+    seed: int
+
+    def taken(self, pairs: Pairs) -> dict[str, tuple[KeypointPair, ...]]:
+        """Pairs of each category, drawn from those in the order of their keys; a pair may come twice."""
+        legacy = np.random.RandomState(self.seed)
+        chosen = {}
+        for name, every in pairs.items():
+            ordered = sorted(every, key=lambda pair: pair.key)
+            chosen[name] = tuple(ordered[index] for index in legacy.choice(len(ordered), self.per_category))
+        return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class PairSample:
+    """At most so many pairs of each category, drawn without replacement from Python's generator.
+
+    Source: probe3d (El Banani et al., CVPR 2024; commit a1f1464), whose listing of files is not sorted: here
+    it is, so the pairs are others than those of its paper.
+    """
+
+    most: int
+    seed: int
+
+    def taken(self, pairs: Pairs) -> dict[str, tuple[KeypointPair, ...]]:
+        """Pairs of each category in the order in which they are drawn; no pair comes twice."""
+        generator = random.Random(self.seed)  # noqa: S311 - the generator of the released code
+        chosen = {}
+        for name, every in pairs.items():
+            ordered = sorted(every, key=lambda pair: pair.key)
+            chosen[name] = tuple(generator.sample(ordered, min(self.most, len(ordered))))
+        return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class KeypointRule:
+    """How points are found again, and when a match is right.
+
+    A place is a pixel or a token; tokens are cells of a grid that covers the view.
+
+    Attributes:
+        view: How images are shown.
+        points: What becomes of annotated points: ``exact`` as they are; ``view pixel`` the view's pixel whose
+            column is truncated and whose row is rounded half to even, after single precision, moved to the
+            last one if outside, while true points stay exact; ``truncated`` truncated to whole pixels of the
+            view, true ones, too; ``image pixel`` truncated to whole pixels of the image, true ones, too.
+        source: Where the vector of a point is taken: ``bilinear`` between the centres of tokens; ``corners``
+            between tokens of which the outermost lie on the corners of the view; ``token below`` that of the
+            token which the point lies in; ``nearest token`` that of the token whose corner is nearest (halves
+            to even).
+        unit: What has length 1: ``tokens``; ``both`` tokens, and vectors and upsampled tokens again;
+            ``samples`` only vectors and upsampled tokens.
+        search: What is searched: ``pixels`` of the view that show the image, by upsampled tokens; ``all
+            pixels`` of the view, the padding, too; ``image pixels``, of the image itself; ``tokens``.
+        soft: The expected token in place of the best place, whatever is searched; None for the best one.
+        said: Where in its cell a place is: in its ``centre``; in its ``corner``, upper left; or in the
+            ``middle pixel``, half a pixel before the centre.
+        alphas: Shares of the longer side of the target's box, the primary one first.
+        inclusive: Whether a distance of exactly that share is a hit.
+        draw: Which pairs are taken; None for all.
+        average: What the primary metric is the mean of: each ``category``'s share of points, each ``image``
+            pair's share of points, or all ``keypoints``.
+    """
+
+    view: View
+    points: Literal["exact", "view pixel", "truncated", "image pixel"]
+    source: Literal["bilinear", "corners", "token below", "nearest token"]
+    unit: Literal["tokens", "both", "samples"]
+    search: Literal["pixels", "all pixels", "image pixels", "tokens"]
+    soft: SoftArgmax | None
+    said: Literal["centre", "corner", "middle pixel"]
+    alphas: tuple[float, ...]
+    inclusive: bool
+    draw: Draw | None
+    average: Literal["category", "image", "keypoint"]
+
+    @property
+    def primary(self) -> str:
+        """Name of the primary metric."""
+        endings = {"category": "", "image": " per image", "keypoint": " per keypoint"}
+        return f"PCK@{self.alphas[0]:g}{endings[self.average]}"
+
+    @property
+    def upsampled(self) -> bool:
+        """Whether pixels are searched."""
+        return self.soft is None and self.search != "tokens"

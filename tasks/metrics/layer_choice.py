@@ -1,0 +1,96 @@
+"""How well a layer is chosen by something else than its score, for one backbone and over several.
+
+The question, without these numbers: Garrido et al., RankMe, ICML 2023, and Agrawal et al., alpha-ReQ, NeurIPS
+2022, who choose among trainings, not among layers.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import stdtrit
+from scipy.stats import spearmanr
+
+from tasks.metrics.arrays import Floats, Integers
+
+FEWEST = 3
+"""Layers that a rank correlation is of, and values that an interval is of, at least."""
+
+MOST_SIGNS = 16
+"""Differences up to which every pattern of signs is tried; of more, `DRAWS` are drawn."""
+
+DRAWS = 20_000
+
+
+def named_layers(criterion: Floats) -> Integers:
+    """Places at which a criterion is highest: several where equal, none where it tells no two layers apart.
+
+    Args:
+        criterion: A number a layer, [layers]; NaN where it says nothing.
+    """
+    there = criterion[~np.isnan(criterion)]
+    if not len(there) or np.ptp(there) == 0:
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(criterion == there.max())
+
+
+def regret(scores: Floats, places: Integers) -> float:
+    """Best score less that of the layers at some places, at least 0; of several layers their mean counts.
+
+    The mean is what is lost on average by whoever takes any one of them.
+
+    Args:
+        scores: A score a layer, [layers]; NaN where there is none.
+        places: At least one, with a score.
+    """
+    return float(np.nanmax(scores) - scores[places].mean())
+
+
+def rank_correlation(first: Floats, second: Floats) -> float:
+    """Spearman's rank correlation over the layers that have both numbers, in [-1, 1].
+
+    NaN where these are fewer than `FEWEST`, or one of the two does not vary.
+    """
+    both = ~np.isnan(first) & ~np.isnan(second)
+    x, y = first[both], second[both]
+    if len(x) < FEWEST or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return math.nan
+    return float(spearmanr(x, y).statistic)
+
+
+def mean_reach(values: Floats, level: float = 0.95) -> float:
+    """Half the width of Student's interval of a mean; NaN of fewer than `FEWEST` values.
+
+    Args:
+        values: [backbones], none NaN; one a backbone.
+        level: Nominal coverage, in (0, 1).
+    """
+    if len(values) < FEWEST:
+        return math.nan
+    return float(stdtrit(len(values) - 1, (1 + level) / 2) * values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def below_zero(differences: Floats, seed: int = 0) -> float:
+    """One-sided p-value that the mean of some differences is below 0, by turning their signs.
+
+    The share of all patterns of signs, or of `DRAWS` drawn ones and the present one, whose mean is as low as
+    the present one or lower. It holds where each difference would as likely have the other sign if there were
+    none; with n differences it is at least 2^-n.
+
+    Args:
+        differences: [backbones], none NaN; one a backbone.
+        seed: Of the patterns that are drawn.
+
+    Returns:
+        p in (0, 1]; NaN without any difference.
+    """
+    count = len(differences)
+    if not count:
+        return math.nan
+    if count <= MOST_SIGNS:
+        bits = np.arange(2**count)[:, None] >> np.arange(count) & 1
+    else:
+        bits = np.random.default_rng(seed).integers(0, 2, (DRAWS, count))
+        bits[0] = 0  # the present one
+    sums = (1 - 2 * bits) @ differences
+    rounding = 1e-12 * np.abs(differences).sum()
+    return float((sums <= differences.sum() + rounding).mean())

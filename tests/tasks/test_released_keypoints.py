@@ -1,0 +1,238 @@
+"""Keypoints by the protocols of single papers, as a run applies them, against their authors' functions."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from tasks.datasets.base import Coverage, KeypointPair, Keypoints, PairFacts
+from tasks.keypoint_rule import KeypointRule, PairSample
+from tasks.keypoints import KeypointProblem
+from tasks.matching import Matcher, Matches
+from tasks.metrics.debias import debiased, position_basis
+from tasks.metrics.soft_argmax import SoftArgmax
+from tasks.protocols import PROTOCOLS, find_protocol
+from tests.benchmark.doubles import MemorySample
+from tests.reference import inputs_corr
+from tests.tasks.metrics import golden
+from tests.tasks.test_keypoints import measured, pair, random_grids, random_problem
+from zoo.spec import Layer
+
+CASES = golden.cases("correspondence")
+PIXELS = 0.02
+PAPERS = ("probe3d", "geoaware", "sd-dino", "insid3", "dift")
+Floats = NDArray[np.float64]
+
+
+def rule_of(name: str) -> KeypointRule:
+    return find_protocol(name).keypoints
+
+
+def inputs(name: str) -> tuple[Mapping[str, Any], Mapping[str, Any], dict[str, Tensor]]:
+    case = CASES[name]
+    arrays = {key: torch.from_numpy(array) for key, array in inputs_corr.build(case).items()}
+    return case["params"], case["expected"], arrays
+
+
+def matched(
+    rule: KeypointRule, points: list[Floats], sizes: list[tuple[int, int]], grids: list[Tensor]
+) -> Matches:
+    """Matches of one pair of images of those sizes, whose target has a box of 1 x 1 pixels."""
+    values = {"source_size": sizes[0], "target_size": sizes[1], "target_box": (0.0, 0.0, 1.0, 1.0)}
+    one = pair(1, 0, 1, "cat", points, **values)
+    return Matcher([one], [0, 1], rule.view, rule).match(dict(enumerate(grids)))
+
+
+def turned(size_hw: list[int]) -> tuple[int, int]:
+    return size_hw[1], size_hw[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["insid3_plain", "insid3_position", "insid3_debiased", "insid3_weak_similarity"]
+)
+def test_insid3(name: str) -> None:
+    params, expected, data = inputs(name)
+    grids = [data["source"], data["target"]]
+    if params["debiased"]:
+        basis = position_basis(data["blank"].flatten(0, 1), params["components"])
+        grids = [debiased(normalize(grid, dim=-1), basis) for grid in grids]
+    points = np.array(params["source_keypoints"], np.float64)
+    sizes = [turned(params["source_size_hw"]), turned(params["target_size_hw"])]
+    found = matched(rule_of("insid3"), [points, points], sizes, grids).found
+    np.testing.assert_allclose(found.numpy(), expected["official_predicted_xy"], atol=PIXELS)
+
+
+@pytest.mark.parametrize("name", ["geoaware_match", "geoaware_weak_similarity"])
+def test_geoaware(name: str) -> None:
+    params, expected, data = inputs(name)
+    points = np.array(params["keypoints_in_view"], np.float64)
+    rule, grids = rule_of("geoaware"), [data["source"], data["target"]]
+    square = (params["side"], params["side"])
+    ways = {"official_window5": rule}
+    ways["official_soft"] = replace(rule, soft=SoftArgmax(0.02))
+    if "official_window7" in expected:
+        ways["official_window7"] = replace(rule, soft=SoftArgmax(0.02, window=7))
+        ways["official_nearest"] = replace(rule, soft=None)
+        ways["sd_dino_nearest"] = rule_of("sd-dino")
+    for key, way in ways.items():
+        found = matched(way, [points, points], [square, square], grids).found
+        np.testing.assert_allclose(found.numpy(), expected[key], atol=PIXELS, err_msg=key)
+
+
+@pytest.mark.parametrize("name", ["probe3d_patch16", "probe3d_patch14"])
+def test_probe3d(name: str) -> None:
+    params, expected, data = inputs(name)
+    both = expected["keypoint_index"]
+    points = [
+        np.array(params[f"{key}_keypoints"], np.float64)[both, :2] + 0.4  # which is truncated
+        for key in ("source", "target")
+    ]
+    side = params["side"]
+    rule, grids = rule_of("probe3d"), [data["source"], data["target"]]
+    patch = 14 if name.endswith("14") else 16
+    rule = replace(rule, view=rule.view.scaled(224, patch))
+    matches = matched(rule, points, [(side, side)] * 2, grids)
+    count = len(data["target"])
+    np.testing.assert_allclose(matches.found.numpy() * count / side, expected["official_token_xy"], atol=1e-9)
+    errors = matches.error_box.numpy() / (side * params["threshold_scale"])
+    np.testing.assert_allclose(errors, expected["official_error"], atol=1e-6)
+
+
+def test_dift() -> None:
+    params, expected, data = inputs("dift")
+    sizes = [tuple(params["source_size_wh"]), tuple(params["target_size_wh"])]
+    for one, predicted in zip(params["pairs"], expected["own_predicted_xy"], strict=True):
+        points = [np.array(one[key], np.float64) for key in ("src_kps", "trg_kps")]
+        matches = matched(rule_of("dift"), points, sizes, [data["source"], data["target"]])
+        np.testing.assert_array_equal(matches.found.numpy(), predicted)
+        truth = np.hypot(*(np.array(predicted) - points[1]).T)
+        np.testing.assert_array_equal(matches.error_box.numpy(), truth)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_numbers_are_the_tables(name: str) -> None:
+    """Rows of the table of released evaluations, as `docs/protocols.md` has it."""
+    expected = {
+        "probe3d": ("truncated", "corners", "tokens", "tokens", "corner", (0.1,), False, "category"),
+        "geoaware": ("exact", "token below", "tokens", "tokens", "centre", (0.1, 0.05, 0.01), False, "image"),
+        "sd-dino": (
+            *("exact", "token below", "tokens", "tokens", "middle pixel"),
+            *((0.1, 0.05, 0.01), False, "category"),
+        ),
+        "insid3": (
+            *("exact", "nearest token", "tokens", "tokens", "corner"),
+            *((0.1, 0.05, 0.15, 0.2), True, "image"),
+        ),
+        "dift": ("image pixel", "bilinear", "samples", "image pixels", "corner", (0.1,), True, "image"),
+    }
+    rule = rule_of(name)
+    found = (rule.points, rule.source, rule.unit, rule.search, rule.said)
+    assert (*found, rule.alphas, rule.inclusive, rule.average) == expected[name]
+    soft = {"geoaware": SoftArgmax(0.02, window=5), "insid3": SoftArgmax(0.04, sigma=7.0)}
+    assert rule.soft == soft.get(name)
+    assert rule.draw == (PairSample(200, 20) if name == "probe3d" else None)
+    sides = {"probe3d": (800, 812), "geoaware": (960, 840), "sd-dino": (960, 840), "insid3": (768, 672)}
+    views = [rule.view.scaled(224, patch).geometry((500, 375)).size for patch in (16, 14)]
+    assert views == [(side, side) for side in sides.get(name, (768, 672))]
+
+
+@pytest.mark.parametrize("name", ["standard", "paper", *PAPERS])
+def test_any_mix_of_choices_can_be_computed(name: str) -> None:
+    """Each choice of a paper, alone, in the place of the standard's: what `decompose` walks through."""
+    other = rule_of(name)
+    for field in ("points", "source", "unit", "search", "soft", "said", "inclusive", "average"):
+        rule = replace(rule_of("standard"), **{field: getattr(other, field)})
+        problem = replace(random_problem(3), rule=rule)
+        left = measured(problem, {Layer(0): random_grids(3)}, 3)[Layer(0)]
+        outcome = problem.score(left)
+        assert outcome.scores[0].metric == "PCK@0.1"
+        assert all(np.isfinite(score.value) for score in outcome.scores)
+
+
+def test_the_primary_metric_is_the_average_of_the_protocol() -> None:
+    primary = {one.name: one.keypoints.primary for one in PROTOCOLS if one.speaks_of("spair")}
+    assert primary["standard"] == primary["paper"] == primary["probe3d"] == primary["sd-dino"] == "PCK@0.1"
+    assert primary["geoaware"] == primary["insid3"] == primary["dift"] == "PCK@0.1 per image"
+
+
+def test_a_sample_takes_each_pair_once_and_all_where_there_are_few() -> None:
+    pairs = random_problem(1).pairs
+    taken = PairSample(most=3, seed=20).taken(pairs)
+    assert {name: len(chosen) for name, chosen in taken.items()} == {"cat": 3, "dog": 3}
+    assert all(len({one.key for one in chosen}) == 3 for chosen in taken.values())
+    assert taken == PairSample(most=3, seed=20).taken(pairs) != PairSample(most=3, seed=21).taken(pairs)
+    every = PairSample(most=200, seed=20).taken(pairs)
+    assert {name: {one.key for one in chosen} for name, chosen in every.items()} == {
+        name: {one.key for one in chosen} for name, chosen in pairs.items()
+    }
+
+
+def hard(viewpoint: int, mistakable: tuple[bool, ...] | None) -> PairFacts:
+    return PairFacts(viewpoint, 0, 3, 1, mistakable)
+
+
+def faced(facts: list[PairFacts | None]) -> KeypointProblem:
+    """Pairs of two points each, of which the first is always found and the second never."""
+    points = np.array([[1.0, 1.0], [40.0, 30.0]])
+    pairs = tuple(
+        replace(pair(number, 0, 1, ["cat", "dog"][number % 2], [points, points]), facts=one)
+        for number, one in enumerate(facts)
+    )
+    samples = tuple(MemorySample(f"image{index}", 0, (50, 40)) for index in range(2))
+    return KeypointProblem(Keypoints("double", samples, pairs, Coverage(())), rule_of("standard"))
+
+
+def scores_of(problem: KeypointProblem) -> dict[str, float]:
+    """Scores where the first point of each pair is right and the others are wrong."""
+    left = [
+        {
+            "error_box": np.tile([0.0, 1.0], len(pairs)),
+            "error_image": np.tile([0.0, 1.0], len(pairs)),
+            "varies": np.ones(1, bool),
+        }
+        for pairs in problem.pairs.values()
+    ]
+    return {score.metric: score.value for score in problem.score(left).scores}
+
+
+def test_kinds_of_pairs_are_scored_from_the_same_matches() -> None:
+    problem = faced([hard(0, (True, False)), hard(2, (True, False)), hard(0, (False, True))])
+    scores = scores_of(problem)
+    assert scores["PCK@0.1"] == scores["PCK@0.1 viewpoint easy"] == scores["PCK@0.1 scale easy"] == 50
+    assert scores["PCK@0.1 truncation both"] == scores["PCK@0.1 occlusion source"] == 50
+    assert scores["PCK@0.1 geometry-aware"] == pytest.approx((50 + 100) / 2)  # of cats and of dogs
+    assert "PCK@0.1 viewpoint medium" not in scores  # of which there is none
+    per_image = replace(problem, rule=replace(problem.rule, average="image"))
+    assert scores_of(per_image)["PCK@0.1 geometry-aware"] == pytest.approx(200 / 3)
+
+
+def test_no_kinds_where_annotations_do_not_say() -> None:
+    assert not any(" viewpoint" in name for name in scores_of(faced([hard(0, None), None])))
+    scores = scores_of(faced([hard(0, None), hard(1, (True, False))]))
+    assert "PCK@0.1 viewpoint medium" in scores
+    assert "PCK@0.1 geometry-aware" not in scores
+
+
+def test_pull_is_said_of_a_soft_arg_max_alone() -> None:
+    problem = random_problem(5)
+    for name, there in (("standard", False), ("insid3", True)):
+        rule = rule_of(name)
+        own = replace(problem, rule=replace(rule, view=problem.rule.view))
+        outcome = own.score(measured(own, {Layer(0): random_grids(5)}, 2)[Layer(0)])
+        pull = {score.metric: score.value for score in outcome.scores}.get("pull")
+        assert (pull is not None) == there
+        if pull is not None:
+            assert 0 <= pull <= 100
+
+
+def test_pairs_with_facts_are_told_apart() -> None:
+    """Kinds decide scores, so they are part of what the data are."""
+    one, other = faced([hard(0, None)]), faced([hard(1, None)])
+    assert one.fingerprint != other.fingerprint
+    assert isinstance(one.data.pairs[0], KeypointPair)

@@ -1,0 +1,138 @@
+"""Views of single evaluations as their authors released them, which other tasks do not use.
+
+They are stated in absolute sizes or in tokens, not in proportion to a backbone's input size: a published
+number belongs to one size.
+"""
+
+from dataclasses import dataclass, replace
+from math import ceil
+
+import torch
+from PIL import Image
+from torch import Tensor
+from torch.nn import functional
+
+from zoo.view.geometry import Box, Geometry
+from zoo.view.resize import crop_to_box, cropped_size, nearest_multiple, resize_geometry, to_tensor
+from zoo.view.views import Letterbox, Stretch
+
+IMAGENET_MEAN = (124, 116, 104)
+"""Mean colour of ImageNet in whole pixel values: what is 0 after most backbones' normalisation, nearly."""
+
+WHITE = (255, 255, 255)
+
+
+@dataclass(frozen=True, slots=True)
+class OfTokens:
+    """A square view of so many patch tokens a side, whatever their size and the backbone's input size.
+
+    Attributes:
+        view: The square, in the size of the paper's own patches.
+        tokens: Patch tokens a side.
+    """
+
+    view: Letterbox | Stretch
+    tokens: int
+
+    def scaled(self, input_size: int, multiple: int) -> "OfTokens":
+        """As many pixels as those tokens have."""
+        del input_size
+        return replace(self, view=replace(self.view, side=self.tokens * multiple))
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map of the square."""
+        return self.view.geometry(size, box)
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8 [1 3 side side]."""
+        return self.view.render(image, box)
+
+
+@dataclass(frozen=True, slots=True)
+class CornerSquare:
+    """The image in the upper left corner of a white square, at ``side``, then padded to the multiple.
+
+    That padding, which patches of 14 pixels need, lies around the square and is grey. Source: the
+    correspondence of probe3d (El Banani et al., CVPR 2024; commit a1f1464).
+    """
+
+    side: int
+    multiple: int = 1
+
+    def scaled(self, input_size: int, multiple: int) -> "CornerSquare":
+        """The same side, padded to a multiple."""
+        del input_size
+        return replace(self, multiple=multiple)
+
+    def stated(self, size: tuple[int, int]) -> Geometry:
+        """Coordinate map as the released code has it, which takes the padding around the square for none.
+
+        Args:
+            size: Width and height of the image.
+        """
+        scale, side = self.side / max(size), float(self.side)
+        content = (0.0, 0.0, min(side, size[0] * scale), min(side, size[1] * scale))
+        return Geometry((scale, scale), (0.0, 0.0), (self.side, self.side), content)
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map; ``content`` leaves both paddings out."""
+        cropped, (left, top) = cropped_size(size, box)
+        seen, before = self.stated(cropped), self._padding // 2
+        scale, whole = seen.scale[0], self.side + self._padding
+        offset = (before - left * scale, before - top * scale)
+        content = tuple(edge + before for edge in seen.content)
+        return Geometry(seen.scale, offset, (whole, whole), (content[0], content[1], content[2], content[3]))
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8 [1 3 side side], the side raised to the multiple."""
+        image = crop_to_box(image, box)
+        square = Image.new("RGB", (max(image.size),) * 2, WHITE)
+        square.paste(image)
+        whole = Image.new("RGB", (self.side + self._padding,) * 2, IMAGENET_MEAN)
+        resized = square.resize((self.side, self.side), Image.Resampling.BICUBIC)
+        whole.paste(resized, (self._padding // 2,) * 2)
+        return to_tensor(whole)[None]
+
+    @property
+    def _padding(self) -> int:
+        """Pixels that the square lacks of a multiple."""
+        return self.multiple * ceil(self.side / self.multiple) - self.side
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptFrame:
+    """Shorter side to ``short``, the longer one in proportion, down to a multiple of ``step``.
+
+    Resizing is bilinear without anti-aliasing, on pixel values, as OpenCV's default. Where the multiple that
+    a backbone needs does not divide both, the shorter side is the nearest multiple of it and the longer one
+    goes down to one. Source: the DAVIS script of DINO (facebookresearch/dino, commit 7c446df).
+    """
+
+    short: int
+    step: int
+    multiple: int = 1
+
+    def scaled(self, input_size: int, multiple: int) -> "ScriptFrame":
+        """The same sizes, in multiples."""
+        del input_size
+        return replace(self, multiple=multiple)
+
+    def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
+        short = nearest_multiple(self.short, self.multiple)
+        step = self.step if self.step % self.multiple == 0 else self.multiple
+        long = max(step, step * int(short * max(size) / min(size) / step))
+        return (long, short) if size[0] >= size[1] else (short, long)
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map of crop and resize; the two scales may differ."""
+        resized = self._resized(cropped_size(size, box)[0])
+        scale, offset = resize_geometry(size, box, resized)
+        return Geometry(scale, offset, resized, (0, 0, *resized))
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8 [1 3 height width]."""
+        image = crop_to_box(image, box)
+        width, height = self._resized(image.size)
+        pixels = to_tensor(image)[None].float()
+        shown = functional.interpolate(pixels, size=(height, width), mode="bilinear", align_corners=False)
+        return shown.round().clamp(0, 255).to(torch.uint8)
