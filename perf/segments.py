@@ -58,11 +58,12 @@ def segment_rows(setting: Setting) -> Iterator[Row]:
         f"{what}, over the products alone", rounds.ratio("segment", "products"), figures=rounds.figures()
     )
     yield Row("the same over the pass alone (ViT-S/16)", rounds.ratio("segment", "pass"))
-    yield from _memory_rows(setting, cells, rows)
 
 
-def _memory_rows(setting: Setting, cells: int, rows: int) -> Iterator[Row]:
-    extra = "memory of the same, over what is stated: rows, labels and the blocks of one search"
+def segment_memory_rows(setting: Setting) -> Iterator[Row]:
+    """Its peak memory, of fresh processes, beside what is stated and beside that of more images."""
+    cells, rows = (14, 2_000) if setting.quick else (28, 100_000)
+    extra = "memory of segment, over what is stated: rows, labels and the blocks of one search"
     images = "peak memory of the same over four images, over one"
     if not STATUS.is_file() or setting.device.type != "cpu":
         for what in (extra, images):
