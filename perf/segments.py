@@ -28,6 +28,8 @@ CLASSES = 21
 PHOTO = (500, 375)
 LAYERS = tuple(Layer(number) for number in range(1, 14))
 WIDTH = 384
+DRAWN = 4096
+"""Rows that are drawn at a time."""
 
 
 def segment_rows(setting: Setting) -> Iterator[Row]:
@@ -63,7 +65,7 @@ def segment_rows(setting: Setting) -> Iterator[Row]:
 def segment_memory_rows(setting: Setting) -> Iterator[Row]:
     """Its peak memory, of fresh processes, beside what is stated and beside that of more images."""
     cells, rows = (14, 2_000) if setting.quick else (28, 100_000)
-    extra = "memory of segment, over what is stated: rows, labels and the blocks of one search"
+    extra = "memory of segment, over what is stated: rows and labels, a layer that is read, one search"
     images = "peak memory of the same over four images, over one"
     if not STATUS.is_file() or setting.device.type != "cpu":
         for what in (extra, images):
@@ -77,8 +79,8 @@ def segment_memory_rows(setting: Setting) -> Iterator[Row]:
 
 
 def stated_bytes(rows: int, width: int) -> int:
-    """What all layers remember, float16, their labels, and what one search of a CPU holds beside them."""
-    remembered = len(LAYERS) * rows * (2 * width + 4 * CLASSES)
+    """What all layers remember, float16, and their labels; one layer more, as it is read; and one search."""
+    remembered = (len(LAYERS) + 1) * rows * (2 * width + 4 * CLASSES)
     return remembered + 4 * (min(rows, ROWS_CPU) * width + SIMILARITIES_CPU)
 
 
@@ -91,10 +93,12 @@ class Remembered(Mapping[Layer, Sequence[Measurements]]):
 
     def __getitem__(self, layer: Layer) -> list[Measurements]:
         random = np.random.default_rng(layer.index)
-        rows = random.standard_normal((self._rows, self._width), np.float32)
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        rows = np.empty((self._rows, self._width), np.float16)
+        for start in range(0, self._rows, DRAWN):  # what is drawn takes more memory than what is kept
+            part = random.standard_normal((len(rows[start : start + DRAWN]), self._width), np.float32)
+            rows[start : start + DRAWN] = part / np.linalg.norm(part, axis=1, keepdims=True)
         pixels = random.integers(0, 256, (self._rows, CLASSES), dtype=np.int32)
-        return [{"rows": rows.astype(np.float16), "pixels": pixels}]
+        return [{"rows": rows, "pixels": pixels}]
 
     def __iter__(self) -> Iterator[Layer]:
         return iter(LAYERS)
