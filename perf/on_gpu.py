@@ -61,7 +61,7 @@ def steps(output: Path, batch: int) -> dict[str, Step]:
         str(output / "pretrained"),
     )
     passes = ("pass", "pass-cka", "throughput", "attention", "memory")
-    products = ("gram", "cka", "davis", "spair", "knn")
+    products = ("gram", "cka", "davis", "spair", "segment", "knn")
     return {
         "tests": Step(((PYTHON, "-m", "pytest", "-q", "-m", "gpu"),), 300),
         "budgets": Step(((*perf, "--save", str(output / "results"), "--only", *passes, *products),), 540),

@@ -15,6 +15,7 @@ from perf.regions import region_rows
 from perf.report import report_rows
 from perf.rounds import Setting
 from perf.rows import Row
+from perf.segments import segment_memory_rows, segment_rows
 from perf.similarity import cka_rows, gram_matrix_rows
 from perf.throughput import throughput_rows
 from perf.videos import video_rows
@@ -44,6 +45,8 @@ TOPICS = (
     Topic("davis", video_rows),
     Topic("jf", region_rows),
     Topic("spair", keypoint_rows),
+    Topic("segment", segment_rows),
+    Topic("segment-memory", segment_memory_rows),
     Topic("knn", neighbour_rows),
     Topic("board", board_rows),
     Topic("engines", engine_rows),

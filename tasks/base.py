@@ -104,10 +104,14 @@ class Score:
         return self.metric if self.head < 0 else f"{self.metric} of head {self.head}"
 
 
-Over = Literal["items", "clusters", "strata", "partition", "classes", "pixels"]
+Over = Literal["items", "clusters", "strata", "partition", "classes", "seen classes", "all classes", "pixels"]
 """What a score is taken over: all items alike; clusters, each the mean of its items; strata, each the mean of
 its items; a partition of the items, of which it is no mean; classes of pixels, each the ratio of two sums
-over the items; or all pixels, as one such ratio."""
+over the items, be they those that the truth shows, those that it or the prediction shows, or all; or all
+pixels, as one such ratio."""
+
+OF_PIXELS: tuple[Over, ...] = ("classes", "seen classes", "all classes", "pixels")
+"""What ratios of sums of pixels are taken over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,7 @@ class Statistic:
         """Whether columns of those names are what it needs."""
         if self.over == "partition":
             return "label" in columns
-        if self.over in ("classes", "pixels"):
+        if self.over in OF_PIXELS:
             return any(name.startswith(f"{self.column.partition('/')[2]} ") for name in columns)
         return self.column in columns
 

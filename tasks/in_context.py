@@ -1,6 +1,6 @@
 """What cells of labelled images are remembered, and how they vote on the cells of others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -12,8 +12,7 @@ from torch.nn import functional
 
 from tasks.base import FINITE, Measurements
 from tasks.checks import varies
-from tasks.datasets.base import Scene, Scenes
-from tasks.datasets.scenes import read_classes
+from tasks.datasets.base import Scene
 from tasks.metrics.arrays import Integers, Labels
 from tasks.metrics.cell_labels import (
     cell_counts,
@@ -30,6 +29,9 @@ from zoo.spec import Layer
 NO_MEMORY = "no cell of the images to learn from has a class in half of its pixels"
 
 Grid = tuple[int, int]
+
+Read = Callable[[Scene], Labels]
+"""The class of each pixel of an image, uint8 [height width]; 255 for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +120,9 @@ class MemoryMeasurer:
     Which cells depends on the image and the grid alone, so that layers of one grid remember the same ones.
     """
 
-    def __init__(self, data: Scenes, scenes: Sequence[Scene], choice: Choice) -> None:
-        self._data = data
+    def __init__(self, read: Read, classes: int, scenes: Sequence[Scene], choice: Choice) -> None:
+        self._read = read
+        self._classes = classes
         self._scenes = scenes
         self._choice = choice
         self._chosen: dict[tuple[int, Grid], tuple[Tensor, Tensor]] = {}
@@ -144,7 +147,7 @@ class MemoryMeasurer:
         """Places of the cells of an image that are kept, and their pixels [cells classes]."""
         if (position, grid) not in self._chosen:
             scene = self._scenes[position]
-            counts = cell_counts(read_classes(self._data, scene), grid, len(self._data.classes))
+            counts = cell_counts(self._read(scene), grid, self._classes)
             cells, pixels = self._choice.of(counts, scene.sample.key)
             self._chosen[position, grid] = torch.from_numpy(cells), torch.from_numpy(pixels)
         return self._chosen[position, grid]
@@ -163,8 +166,11 @@ class _Voted:
 class QueryMeasurer:
     """Labels the cells of a few images on the device, and their pixels on the host when all were seen."""
 
-    def __init__(self, data: Scenes, scenes: Sequence[Scene], rule: Vote, memories: Memories) -> None:
-        self._data = data
+    def __init__(
+        self, read: Read, classes: int, scenes: Sequence[Scene], rule: Vote, memories: Memories
+    ) -> None:
+        self._read = read
+        self._classes = classes
         self._scenes = scenes
         self._rule = rule
         self._memories = memories
@@ -203,7 +209,7 @@ class QueryMeasurer:
         for number, layer in enumerate(layers):
             entries = {
                 f"pixels{ending}": torch.from_numpy(
-                    np.concatenate([_sparse(place, one[number][name]) for place, one in enumerate(images)])
+                    np.concatenate([sparse(place, one[number][name]) for place, one in enumerate(images)])
                 )
                 for name, ending in names.items()
             }
@@ -214,24 +220,24 @@ class QueryMeasurer:
         self, finished: Mapping[Layer, Mapping[str, Tensor]], place: int
     ) -> list[dict[str, Integers]]:
         """Confusion matrices of one image, for each layer."""
-        truth = read_classes(self._data, self._scenes[place])
+        truth = self._read(self._scenes[place])
         ceilings: dict[Grid, Integers] = {}
         found = []
         for arrays in finished.values():
             tables = {name: self._table(truth, arrays[f"{name} {place}"]) for name in ("k", "other")}
             height, width = arrays[f"k {place}"].shape[:2]
             if (height, width) not in ceilings:
-                own = shares(cell_counts(truth, (height, width), len(self._data.classes)))
+                own = shares(cell_counts(truth, (height, width), self._classes))
                 ceilings[height, width] = self._table(truth, torch.from_numpy(own).float())
             found.append({**tables, "ceiling": ceilings[height, width]})
         return found
 
     def _table(self, truth: Labels, vectors: Tensor) -> Integers:
         given = label_map(vectors, (truth.shape[1], truth.shape[0]))
-        return confusion(truth, given, len(self._data.classes))
+        return confusion(truth, given, self._classes)
 
 
-def _sparse(place: int, table: Integers) -> NDArray[np.int32]:
+def sparse(place: int, table: Integers) -> NDArray[np.int32]:
     """The entries of a confusion matrix that are not 0, after the place of their image: [entries 4]."""
     truth, given = np.nonzero(table)
     image = np.full(len(truth), place)

@@ -18,8 +18,11 @@ from tasks.analyses.locality import LocalityRule
 from tasks.analyses.position_audit import PositionRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyRule
+from tasks.augmented import Augmentation
+from tasks.capi import CapiRule
 from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule
+from tasks.hummingbird import HummingbirdRule
 from tasks.in_context import Vote
 from tasks.keypoint_rule import KeypointRule, PairDraw, PairSample
 from tasks.knn import KnnRule
@@ -27,6 +30,7 @@ from tasks.metrics.few_shot import FewShotRule
 from tasks.metrics.saliency import Threshold
 from tasks.metrics.soft_argmax import SoftArgmax
 from tasks.metrics.softmax import SoftmaxRule
+from tasks.pixel_memory import Electorate
 from tasks.propagation import PropagationRule
 from tasks.retrieval import RetrievalRule
 from tasks.segmentation import SegmentationRule
@@ -37,6 +41,7 @@ from zoo.view.released import CornerSquare, OfTokens, ScriptFrame
 from zoo.view.views import (
     FitLongSide,
     Letterbox,
+    LoweredSquare,
     RaisedFrame,
     ResizeCrop,
     Stretch,
@@ -85,6 +90,7 @@ class EvaluationProtocol:
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
         parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
             together (`PartImageNetEntry`), instead of in sorted order and in turns.
+        further_masks: Whether VOC 2012 is segmented by its further training masks (trainaug).
     """
 
     name: str
@@ -104,7 +110,7 @@ class EvaluationProtocol:
     clusters: ClusterRule
     cka: CkaRule
     maps: MapRule
-    segmentation: SegmentationRule
+    segmentation: SegmentationRule | CapiRule
     saliency: SaliencyRule
     localisation: LocalisationRule
     fields: ReceptiveFieldRule
@@ -118,6 +124,7 @@ class EvaluationProtocol:
     objects_left_out: int
     parts_as_objects: bool
     parts_by_partition: bool
+    further_masks: bool
 
     def speaks_of(self, task: str) -> bool:
         """Whether it says how the task of that name is run."""
@@ -130,9 +137,11 @@ _PAPER_IMAGES = ResizeCrop(short=224, crop=224)
 _LOCALISATION = LocalisationRule(batch=256, cells=256)
 _FIELDS = ReceptiveFieldRule(images=32, channels=32, seed=0)
 _INSPECT = InspectRule(components=28)
-_SEGMENTATION = SegmentationRule(
+SEGMENTATION = SegmentationRule(
     view=Stretch(side=448), vote=Vote(k=30, other=1, temperature=0.02), least=0.5, seed=0
 )
+"""Of `standard`, and of exported features."""
+
 _COST = CostRule(warm_up=2, rounds=5, single_seconds=0.2, most_rounds=50, gain=1.03, images=250, seconds=20.0)
 _POSITION = PositionRule(images=64, penalties=tuple(10.0**power for power in range(-3, 4)))
 _TRANSFORMS = TransformRule(shrinkage=0.1)
@@ -194,7 +203,7 @@ STANDARD = EvaluationProtocol(
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "mean", "patch"), min_max=False),
     maps=MapRule(normalised=False, samples=6),
-    segmentation=_SEGMENTATION,
+    segmentation=SEGMENTATION,
     saliency=SaliencyRule(
         view=_IMAGES,
         threshold=Threshold(mass=0.6, margin=1e-6, ties=True),
@@ -216,6 +225,7 @@ STANDARD = EvaluationProtocol(
     objects_left_out=0,
     parts_as_objects=False,
     parts_by_partition=False,
+    further_masks=False,
 )
 
 PAPER = EvaluationProtocol(
@@ -261,7 +271,7 @@ PAPER = EvaluationProtocol(
     clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
     cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
     maps=MapRule(normalised=True, samples=6),
-    segmentation=_SEGMENTATION,
+    segmentation=SEGMENTATION,
     saliency=SaliencyRule(
         view=_PAPER_IMAGES,
         threshold=Threshold(mass=0.6, margin=0.0, ties=False),
@@ -283,6 +293,7 @@ PAPER = EvaluationProtocol(
     objects_left_out=1,
     parts_as_objects=True,
     parts_by_partition=True,
+    further_masks=False,
 )
 
 PROBE3D = replace(
@@ -422,7 +433,72 @@ DINOV3 = replace(
     ),
 )
 
-PROTOCOLS = (STANDARD, PAPER, PROBE3D, GEOAWARE, SD_DINO, INSID3, DIFT, DINO, DINOV3)
+HUMMINGBIRD = replace(
+    STANDARD,
+    name="hummingbird",
+    title="segmentation in context by its public evaluation (open-hummingbird-eval), 102,400 cells",
+    tasks=("segment",),
+    unlike=(
+        "Its search is approximate by default (512 leaves, of which 32 are searched); here it is exact.",
+        "It divides the blue channel by a deviation of 0.255; here normalisation is the backbone's own.",
+        "Workers draw its colours and crops, so that only their distribution can be had again; here they "
+        "follow from an image's name and the time that it is shown.",
+        "Between colours, crop and resize pixels are whole values here, and rows of the memory are half "
+        "precision.",
+    ),
+    segmentation=HummingbirdRule(
+        view=LoweredSquare(side=512, bilinear=True),
+        vote=Vote(k=30, other=1, temperature=0.02),
+        least=0.0,
+        seed=123,
+        memory=102_400,
+        augmentation=Augmentation(
+            epochs=2,
+            contrast=0.1,
+            hue=0.1,
+            probability=0.5,
+            area=(0.5, 2.0),
+            ratio=(3 / 4, 4 / 3),
+            tries=10,
+            seed=123,
+        ),
+    ),
+    further_masks=True,
+)
+
+CAPI = replace(
+    STANDARD,
+    name="capi",
+    title="segmentation by a vote of pixels, as the k-NN evaluation of CAPI (Darcet et al., 2025)",
+    tasks=("segment",),
+    unlike=(
+        "It remembers every cell; here as many as the dataset's entry says (100,000), so that its published "
+        "numbers are others.",
+        "Which images it holds out follows from an unsorted listing; here names are sorted, and of those "
+        "images only what is remembered chooses the vote.",
+        "It computes in bfloat16; here in single precision.",
+    ),
+    segmentation=CapiRule(
+        view=Stretch(side=224),
+        electorate=Electorate(ks=(1, 3, 10, 30), distances=("cosine", "L2")),
+        held_out=10,
+        seed=0,
+    ),
+)
+
+PROTOCOLS = (
+    STANDARD,
+    PAPER,
+    PROBE3D,
+    GEOAWARE,
+    SD_DINO,
+    INSID3,
+    DIFT,
+    DINO,
+    DINOV3,
+    HUMMINGBIRD,
+    CAPI,
+)
 
 
 def find_protocol(name: str) -> EvaluationProtocol:

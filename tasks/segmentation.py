@@ -4,33 +4,24 @@ Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023; 
 ``segment``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import (
-    Group,
-    Items,
-    Measurements,
-    Measurer,
-    Outcome,
-    Score,
-    Source,
-    Statistic,
-    digest,
-)
+from tasks.base import Group, Measurements, Measurer, Outcome, Over, Source, digest
 from tasks.checks import ALIKE
+from tasks.class_overlaps import outcome_of, tables_of
 from tasks.datasets.base import Scene, Scenes
+from tasks.datasets.scenes import read_classes
 from tasks.datasets.storage import stamp
 from tasks.feeds import GRIDS, GridFeed
 from tasks.in_context import Choice, Memories, MemoryMeasurer, QueryMeasurer, Vote
-from tasks.metrics.cell_labels import (
-    evenly_spaced,
-)
+from tasks.metrics.arrays import Integers, Labels
+from tasks.metrics.cell_labels import evenly_spaced
 from tasks.metrics.overlaps import Overlaps
 from tasks.sources import chunks
 from zoo.spec import Layer
@@ -41,7 +32,7 @@ TOGETHER = 8
 
 GROUPS_PER_SHARD = 16
 
-NO_LABELS = "no pixel of the images that are labelled has a class"
+MEMORY_FIRST = "the training images must be measured first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +59,16 @@ class SegmentationMemory:
     data: Scenes
     rule: SegmentationRule
 
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return len(self.data.classes)
+
+    def read(self, view: View, scene: Scene) -> Labels:
+        """The class of each pixel of an image that cells are labelled by."""
+        del view  # a view that shows all of an image puts the same pixels under a cell
+        return read_classes(self.data, scene)
+
     @cached_property
     def scenes(self) -> tuple[Scene, ...]:
         """The training images; of more than there are cells to remember, evenly spaced ones."""
@@ -77,13 +78,13 @@ class SegmentationMemory:
     @cached_property
     def source(self) -> Source:
         """The training images, some a group."""
-        return _source(f"{self.data.name}/memory", self.scenes, self.rule.view)
+        return source_of(f"{self.data.name}/memory", self.scenes, self.rule.view)
 
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule, of the size of the memory and of the mask files' sizes and times."""
         facts = self.rule.seed, self.rule.least, self.data.memory, self.data.offset, len(self.data.classes)
-        return digest("segment-memory", *facts, _signatures(self.scenes))
+        return digest("segment-memory", *facts, signatures(self.scenes))
 
     @property
     def feed(self) -> GridFeed:
@@ -92,9 +93,8 @@ class SegmentationMemory:
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What remembers cells of a few images."""
-        del view  # a view that shows all of an image puts the same pixels under a cell
         scenes = [self._by_key[sample.key] for sample in group.samples]
-        return MemoryMeasurer(self.data, scenes, self.choice)
+        return MemoryMeasurer(partial(self.read, view), self.classes, scenes, self.choice)
 
     @property
     def choice(self) -> Choice:
@@ -120,6 +120,17 @@ class SegmentationProblem:
     data: Scenes
     rule: SegmentationRule
     memories: Memories | None = field(default=None, compare=False)
+    over: ClassVar[Over] = "classes"
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return len(self.data.classes)
+
+    def read(self, view: View, scene: Scene) -> Labels:
+        """The class of each pixel of an image that is judged; 255 for none."""
+        del view  # all layers and backbones are judged on the pixels of the image
+        return read_classes(self.data, scene)
 
     @cached_property
     def memory(self) -> SegmentationMemory:
@@ -128,19 +139,19 @@ class SegmentationProblem:
 
     def remembering(
         self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
-    ) -> "SegmentationProblem":
+    ) -> Self:
         """The same with what its memory left behind of each layer, and why of others nothing."""
         return replace(self, memories=Memories(measured, failures))
 
     @cached_property
     def source(self) -> Source:
         """The validation images, some a group."""
-        return _source(f"{self.data.name}/queries", self.data.val, self.rule.view)
+        return source_of(f"{self.data.name}/queries", self.data.val, self.rule.view)
 
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule, of the memory and of the mask files' sizes and times."""
-        return digest("segment", self.rule, self.memory.fingerprint, _signatures(self.data.val))
+        return digest("segment", self.rule, self.memory.fingerprint, signatures(self.data.val))
 
     @property
     def feed(self) -> GridFeed:
@@ -149,55 +160,32 @@ class SegmentationProblem:
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What labels a few images; raises ValueError before the memory is there."""
-        del view
         if self.memories is None:
-            raise ValueError("the training images must be measured first")
+            raise ValueError(MEMORY_FIRST)
         scenes = [self._by_key[sample.key] for sample in group.samples]
-        return QueryMeasurer(self.data, scenes, self.rule.vote, self.memories)
+        read = partial(self.read, view)
+        return QueryMeasurer(read, self.classes, scenes, self.rule.vote, self.memories)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Mean IoU and accuracies in percent; primary is the mean IoU over the classes that are shown."""
-        found = {name: self._overlaps(name, measurements) for name in ("", *self._variants)}
-        valid = np.asarray(found[""].truth.any(axis=1))
-        if not valid.any():
-            return Outcome((), empty=NO_LABELS)
-        if not any(np.any(one["varies"]) for one in measurements):
+        found = {name: self.overlaps(name, measurements) for name in ("", *self._variants)}
+        outcome = outcome_of([scene.sample.key for scene in self.data.val], found, self.over)
+        if outcome.scores and not any(np.any(one["varies"]) for one in measurements):
             return Outcome((), empty=ALIKE)
-        values: dict[str, NDArray[np.float64]] = {}
-        shown = np.flatnonzero(found[""].truth.any(axis=0))
-        for number in shown:
-            values[f"truth {number}"] = found[""].truth[valid, number].astype(np.float64)
-        for name, overlaps in found.items():
-            for number in shown:
-                values[f"inter{name} {number}"] = overlaps.intersection[valid, number].astype(np.float64)
-                values[f"union{name} {number}"] = overlaps.union[valid, number].astype(np.float64)
-        statistics = {
-            "mIoU": Statistic("inter/union", "classes"),
-            "pixel accuracy": Statistic("inter/truth", "pixels"),
-            "class accuracy": Statistic("inter/truth", "classes"),
-            **{f"mIoU{name}": Statistic(f"inter{name}/union{name}", "classes") for name in self._variants},
-        }
-        sums = {name: one.sum(valid) for name, one in found.items()}
-        percent = {
-            "mIoU": sums[""].mean_iou(),
-            "pixel accuracy": sums[""].accuracy(),
-            "class accuracy": sums[""].mean_accuracy(),
-            **{f"mIoU{name}": sums[name].mean_iou() for name in self._variants},
-        }
-        keys = tuple(scene.sample.key for scene, there in zip(self.data.val, valid, strict=True) if there)
-        items = Items("images", keys, keys, ("",) * len(keys), values, statistics)
-        scores = (Score(metric, 100.0 * value, len(keys), "images") for metric, value in percent.items())
-        return Outcome(tuple(scores), items)
+        return outcome
 
-    def _overlaps(self, name: str, measurements: Sequence[Measurements]) -> Overlaps:
+    def overlaps(self, name: str, measurements: Sequence[Measurements]) -> Overlaps:
         """Pixels of all images and classes: [images classes] each."""
-        classes, every = len(self.data.classes), []
-        for group, measured in zip(self.source.groups, measurements, strict=True):
-            tables = np.zeros((len(group.samples), classes, classes), np.int64)
-            image, truth, given, pixels = np.asarray(measured[f"pixels{name}"], np.int64).T
-            tables[image, truth, given] = pixels
-            every.append(Overlaps.of(tables))
-        return Overlaps.joined(every)
+        return Overlaps.joined([Overlaps.of(one) for one in self.tables(name, measurements)])
+
+    def tables(self, name: str, measurements: Sequence[Measurements]) -> Iterator[Integers]:
+        """Confusion matrices of the images of each group, [images classes classes], group by group.
+
+        Args:
+            name: Ending of the name of what was measured.
+            measurements: What the groups left behind.
+        """
+        return tables_of(self.source.groups, measurements, f"pixels{name}", self.classes)
 
     @property
     def _variants(self) -> tuple[str, ...]:
@@ -209,10 +197,12 @@ class SegmentationProblem:
         return {scene.sample.key: scene for scene in self.data.val}
 
 
-def _source(name: str, scenes: Sequence[Scene], view: View) -> Source:
+def source_of(name: str, scenes: Sequence[Scene], view: View) -> Source:
+    """Images of a dataset, some a group."""
     groups = chunks([scene.sample for scene in scenes], TOGETHER)
     return Source(name, groups, view, groups_per_shard=GROUPS_PER_SHARD)
 
 
-def _signatures(scenes: Sequence[Scene]) -> list[tuple[str, int, int | str]]:
+def signatures(scenes: Sequence[Scene]) -> list[tuple[str, int, int | str]]:
+    """Names, sizes and times of the mask files of images; of packed ones names, sizes and digests."""
     return [(scene.mask.name, *stamp(scene.mask)) for scene in scenes]

@@ -6,15 +6,18 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from tasks.base import Items, Over, Statistic
+from tasks.base import OF_PIXELS, Items, Over, Statistic
 from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.best_set import best_set
-from tasks.metrics.class_ratios import ClassRatios
+from tasks.metrics.class_ratios import Averaged, ClassRatios
 from tasks.metrics.resampling import Index, Partitions, Ratios, Trials, WeightedScores
 from tasks.metrics.uncertainty import Differences, choose_on_halves, differences, intervals
 
 HIT = 100.0
 """Value of a hit in the columns of items; a column of nothing else but 0 is one of hits and misses."""
+
+AVERAGED: dict[Over, Averaged] = {"seen classes": "seen", "all classes": "all"}
+"""Classes that are averaged, where these are not those that the truth shows."""
 
 SHARED = 0.95
 """Share of their items that two scores must have in common to be compared."""
@@ -192,7 +195,7 @@ def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
     stratum = np.zeros(len(names), np.int64)
     stratum[unit] = np.unique(np.asarray(first.strata, str), return_inverse=True)[1]
     (over,) = {statistic.over for statistic in statistics}
-    if over in ("classes", "pixels"):
+    if over in OF_PIXELS:
         return _classes(items, statistics, unit, stratum)
     if over == "partition":
         return _partitions(items, [statistic.column for statistic in statistics], unit, stratum)
@@ -230,7 +233,8 @@ def _partitions(
 def _classes(
     items: Sequence[Items], statistics: Sequence[Statistic], unit: Integers, stratum: Integers
 ) -> ClassRatios:
-    numbers = [name.removeprefix("truth ") for name in items[0].values if name.startswith("truth ")]
+    names = dict.fromkeys(name for one in items for name in one.values if name.startswith("truth "))
+    numbers = [name.removeprefix("truth ") for name in names]
     together = statistics[0].over == "pixels"
 
     def sums(one: Items, what: str) -> Floats:
@@ -245,12 +249,13 @@ def _classes(
     part, whole = (
         np.stack([sums(one, pair[place]) for pair in pairs for one in items]) for place in range(2)
     )
-    return ClassRatios(part, whole, sums(items[0], "truth"), stratum)
+    averaged = AVERAGED.get(statistics[0].over, "shown")
+    return ClassRatios(part, whole, sums(items[0], "truth"), stratum, averaged)
 
 
 def _scale(items: Sequence[Items], metric: str) -> float:
     """Scores are percent; so are the columns of items, while indices and ratios of sums are fractions."""
-    return 100.0 if items[0].statistics[metric].over in ("partition", "classes", "pixels") else 1.0
+    return 100.0 if items[0].statistics[metric].over in ("partition", *OF_PIXELS) else 1.0
 
 
 def _names(items: Items) -> tuple[tuple[str, ...], ...]:

@@ -237,7 +237,7 @@ def segment_command(
     """Mean IoU of a vote of labelled cells, or of predicted masks."""
     from benchmark.scores.exported.segment import Judged, score_features, score_predictions
     from tasks.datasets.voc import VOC_2012
-    from tasks.protocols import STANDARD
+    from tasks.protocols import SEGMENTATION
 
     path, given = one_of({"--features": features, "--predictions": predictions})
     judged = Judged(classes, tuple(ignore or (255,)))
@@ -246,7 +246,7 @@ def segment_command(
             raise InputError("--predictions needs --ground-truth, a folder of masks of the same names")
         show(score_predictions(ground_truth, path, judged), as_json)
         return
-    rule = STANDARD.segmentation
+    rule = SEGMENTATION
     if temperature is not None and not temperature > 0:
         raise InputError(f"expected a positive --temperature, found {temperature}")
     votes = replace(

@@ -191,10 +191,16 @@ def _notes(
         for task in plan.tasks.comparisons
         if task.key in keys and not isinstance(task.problem, CkaProblem)
     }
-    remembering = {name for one in todo for job in one.passes for name in job.memories}
+    steps_of = {(step.backbone, step.what, step.source) for step in steps}
+    passes = [(one.setup.spec.name, job) for one in todo for job in one.passes]
+    comparing = [(backbone, name, job.source[0]) for backbone, job in passes for name in job.memories]
+    remembering = {name for _, name, _ in comparing}
+    uncounted = {
+        name for one, name, source in comparing if (one, f"measuring {name}", source) not in steps_of
+    }
     if missing := sorted((scored - known - remembering) | compared):
         yield f"Scores of {', '.join(missing)} are not counted: they take little beside their passes."
-    for name in sorted(remembering):
+    for name in sorted(uncounted):
         yield f"Not counted, though it may take longest: comparing images with what {name} remembers."
     if asked:
         yield f"Not counted: {', '.join(sorted(asked))}."

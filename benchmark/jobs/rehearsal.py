@@ -7,7 +7,6 @@ listener takes for each of its units: images, or pairs of keypoints.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from time import perf_counter, time
 from typing import Any
 
@@ -17,21 +16,21 @@ from torch import Tensor
 
 from benchmark.engines.progress import Reporter
 from benchmark.extraction.collectors import Collector
-from benchmark.extraction.loading import Batch
 from benchmark.extraction.one_pass import Pace, run_pass
 from benchmark.extraction.screen import Listener
-from benchmark.extraction.shards import Shards
+from benchmark.jobs.clocked import Clocked, Nowhere
 from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.job import VECTORS, BackboneJobs, Job
 from benchmark.jobs.passes import Loaded, collectors_of, images_left
 from benchmark.jobs.scoring_times import Vectors, scoring_steps
+from benchmark.jobs.stand_in import comparing, stand_in, stored_or
 from benchmark.jobs.steps import Step
+from benchmark.plan.bound import RememberingTask
 from benchmark.plan.plan import Pass, Plan, PlanRecipe, make_plan, view_for
 from tasks.base import Group, MeasuredProblem, Source
 from tasks.cka import CkaProblem
 from tasks.sources import ANY_SIZE
-from zoo.features import Backbone, Shown
-from zoo.spec import Layer
+from zoo.features import Backbone
 
 FEW = 4
 """Limit of the data of which measured tasks see some: images, videos, pairs a category."""
@@ -70,7 +69,7 @@ def rehearse(plan: Plan, jobs: BackboneJobs, report: Reporter) -> Rehearsed:
     name, loaded = setup.spec.name, Loaded(setup)
     steps: list[Step] = []
     failures: list[Failure] = []
-    drawn: Vectors = {}
+    before = _Before({}, {})
     single = 0.0
     with report.bar(f"{name}  warm-up", len(jobs.passes) + 1, "steps") as advance:
         try:
@@ -81,9 +80,9 @@ def rehearse(plan: Plan, jobs: BackboneJobs, report: Reporter) -> Rehearsed:
                 single = _single(backbone)
             for job in jobs.passes:
                 if left := images_left(plan, job):
-                    steps += _pass_steps(plan, job, loaded.backbone(), single, left, drawn)
+                    steps += _pass_steps(plan, job, loaded.backbone(), single, left, before)
                 advance(1)
-            steps += scoring_steps(plan, few(plan.recipe), jobs, drawn)
+            steps += scoring_steps(plan, few(plan.recipe), jobs, before.drawn)
         except Exception as error:
             failures.append(failure(error, name))
         advance(1)
@@ -100,23 +99,24 @@ def few(recipe: PlanRecipe) -> Plan:
 
 
 def _pass_steps(
-    plan: Plan, job: Job, backbone: Backbone, single: float, left: int, drawn: Vectors
+    plan: Plan, job: Job, backbone: Backbone, single: float, left: int, before: "_Before"
 ) -> list[Step]:
     """Rehearse a pass; its forwards, and what each listener takes, of the images that are left."""
     setup, whole = job.setup, plan.pass_over(job.source)
     small = next((one for one in few(plan.recipe).passes if one.key[0] == whole.key[0]), whole)
-    one = small if len(job.listeners) > (VECTORS in job.listeners) else whole
+    remembering = [task for task in whole.measured if isinstance(task, RememberingTask)]
+    # how much is remembered of an image depends on how many there are
+    one = small if len(job.listeners) > (VECTORS in job.listeners) and not remembering else whole
     view = view_for(setup.spec, one.source.view)
     width, height = view.geometry(ANY_SIZE).size
     share = max(1.0, width * height / setup.spec.input_size**2)
     count = int(np.clip(SECONDS / (single * share), LEAST, 2 * setup.request.batch_size))
     part = replace(one, source=_trimmed(one, count))
     begin = perf_counter()
-    rehearsal = _show(part, job, backbone)
+    rehearsal = _show(part, job, backbone, before)
     if perf_counter() - begin < SECONDS:
-        rehearsal = _show(part, job, backbone)  # the first one warmed up
-    if VECTORS in rehearsal.kept:
-        drawn.setdefault("", rehearsal.kept[VECTORS])
+        rehearsal = _show(part, job, backbone, before)  # the first one warmed up
+    before.keep(rehearsal.kept, remembering)
     name, share_left = setup.spec.name, left / max(1, len(whole.source.samples))
     ratio = left / max(1, rehearsal.images)
     steps = [Step(name, "pass", whole.source.name, left, rehearsal.forwards * ratio)]
@@ -151,8 +151,10 @@ def _batch(problem: MeasuredProblem[Any] | None, images: int) -> int:
 
 
 def _trimmed(one: Pass, count: int) -> Source:
-    """The first images of a source, in one shard; groups stay whole where pairs of images are measured."""
-    whole = any(hasattr(task.measured_problem, "pairs") for task in one.measured)
+    """The first images of a source, in one shard; groups stay whole where images are measured together."""
+    whole = any(
+        hasattr(task.measured_problem, "pairs") or isinstance(task, RememberingTask) for task in one.measured
+    )
     groups: list[Group] = []
     for group in one.source.groups:
         room = count - sum(len(kept.samples) for kept in groups)
@@ -181,86 +183,60 @@ class _Shown:
     kept: Mapping[str, Mapping[str, Tensor]]
 
 
-def _show(part: Pass, job: Job, backbone: Backbone) -> _Shown:
+def _show(part: Pass, job: Job, backbone: Backbone, before: "_Before") -> _Shown:
     """Show a part of a pass to what listens to it."""
     setup, listeners = job.setup, []
-    for name, collector in collectors_of(part, setup, {}).items():
+    collectors = {name: (one, 1.0) for name, one in collectors_of(part, setup, {}).items()}
+    for name, (collector, growth) in (collectors | before.comparing(part, job)).items():
         if name in job.listeners and not backbone.refusal(collector.layers):
-            clocked = _Clocked(collector, backbone.device)
-            listeners.append((clocked, Listener(name, clocked, _Nowhere(), {0})))
+            clocked = Clocked(collector, backbone.device, growth)
+            listeners.append((clocked, Listener(name, clocked, Nowhere(), {0})))
     pace = Pace(min(setup.request.batch_size, len(part.source.samples)), setup.request.workers)
     view, every = view_for(setup.spec, part.source.view), [listener for _, listener in listeners]
     begin = perf_counter()
     shown = run_pass(part.source, view, every, backbone, pace)
     whole = perf_counter() - begin
-    seconds = {listener.name: clocked.seconds for clocked, listener in listeners}
-    stores = {one.name: one.store for one in every if isinstance(one.store, _Nowhere)}
+    stores = {one.name: one.store for one in every if isinstance(one.store, Nowhere)}
     return _Shown(
         shown.images,
-        max(0.0, whole - sum(seconds.values())),
-        seconds,
+        max(0.0, whole - sum(clocked.seconds for clocked, _ in listeners)),
+        {listener.name: clocked.expected for clocked, listener in listeners},
         {name: store.size for name, store in stores.items()},
         {name: store.kept for name, store in stores.items()},
     )
 
 
-class _Clocked:
-    """A collector, and how long it takes."""
+@dataclass(frozen=True)
+class _Before:
+    """What earlier rehearsed passes of a backbone left behind.
 
-    def __init__(self, collector: Collector, device: torch.device) -> None:
-        self._collector, self._device = collector, device
-        self.seconds = 0.0
+    Attributes:
+        drawn: Vectors.
+        remembered: By key of a task, the shard of images that it remembers.
+    """
 
-    @property
-    def layers(self) -> frozenset[Layer]:
-        """Layers that it wants to see."""
-        return self._collector.layers
+    drawn: Vectors
+    remembered: dict[str, Mapping[str, Tensor]]
 
-    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:
-        """Before a batch is shown."""
-        begin = self._now()
-        self._collector.prepare(backbone, pixels)
-        self.seconds += self._now() - begin
+    def keep(self, kept: Mapping[str, Mapping[str, Tensor]], remembering: Sequence[RememberingTask]) -> None:
+        """Keep the first vectors, and what a task remembers before it is compared with."""
+        if VECTORS in kept:
+            self.drawn.setdefault("", kept[VECTORS])
+        for task in remembering:
+            if task.listener in kept:
+                self.remembered.setdefault(task.key, kept[task.listener])
 
-    def see(self, batch: Batch, shown: Shown) -> None:
-        """One layer of one batch."""
-        begin = self._now()
-        self._collector.see(batch, shown)
-        self.seconds += self._now() - begin
-
-    def again(self) -> frozenset[Layer]:
-        """Layers that it was shown and has not used yet."""
-        return self._collector.again()
-
-    def finish(self, groups: range) -> dict[str, Tensor]:
-        """Arrays of the shard."""
-        begin = self._now()
-        arrays = self._collector.finish(groups)
-        self.seconds += self._now() - begin
-        return arrays
-
-    def _now(self) -> float:
-        if self._device.type == "cuda":  # only here: a run never waits for a layer
-            torch.cuda.synchronize(self._device)
-        return perf_counter()
-
-
-class _Nowhere(Shards):
-    """A shard that is kept in memory."""
-
-    def __init__(self) -> None:
-        super().__init__(Path(), 1, {})
-        self.kept: Mapping[str, Tensor] = {}
-
-    @property
-    def size(self) -> int:
-        """Bytes of it."""
-        return sum(array.nbytes for array in self.kept.values())
-
-    def write(self, index: int, arrays: Mapping[str, Tensor]) -> None:
-        """Keep it."""
-        del index
-        self.kept = dict(arrays)
+    def comparing(self, part: Pass, job: Job) -> dict[str, tuple[Collector, float]]:
+        """What compares images of a pass with a part of what is remembered, and the growth to all of it."""
+        found: dict[str, tuple[Collector, float]] = {}
+        for task in part.measured:
+            name = task.listener
+            if name in job.memories and isinstance(task, RememberingTask):
+                kept = stored_or(job, task, self.remembered.get(task.key))
+                memory = None if kept is None else stand_in(task, job.setup, kept)
+                if memory is not None:
+                    found[name] = comparing(task, part, job.setup, memory), memory.growth
+        return found
 
 
 def _single(backbone: Backbone) -> float:

@@ -40,7 +40,7 @@ from tasks.datasets.own import read_own
 from tasks.datasets.partimagenet import read_partimagenet
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.datasets.spair import read_spair
-from tasks.datasets.voc import VocEntry, read_voc
+from tasks.datasets.voc import VOC_2012, VOC_2012_AUG, VocEntry, read_voc
 from tasks.registry import INSIDE, Role, TaskEntry
 from tasks.sources import (
     ClusteredRegions,
@@ -133,7 +133,8 @@ def keypoints(at: DataLocation, folder: Path) -> Keypoints:
 
 
 def scenes(at: DataLocation, folder: Path, entry: SceneEntry) -> Scenes:
-    """Read one of the datasets with the class of every pixel."""
+    """Read one of the datasets with the class of every pixel; of VOC with the masks of the protocol."""
+    entry = VOC_2012_AUG if entry == VOC_2012 and at.protocol.further_masks else entry
     data = read_ade20k(folder, entry) if isinstance(entry, AdeEntry) else read_voc(folder, entry)
     return limit_scenes(data, at.limit) if at.limit else data
 

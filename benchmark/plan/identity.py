@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from tasks.augmented import AugmentedSample
 from tasks.base import Source, digest
 from tasks.datasets.base import (
     Classification,
@@ -85,6 +86,8 @@ def _read(samples: Iterable[Sample]) -> list[str]:
 
 def _stated(sample: Sample) -> str:
     """A sample's name, size in bytes and box; of one that is no file, what it says of itself."""
+    if isinstance(sample, AugmentedSample):
+        return f"{_stated(sample.sample)}|{sample.key}|{sample.box}|{sample.colours}"
     if not isinstance(sample, FileSample):
         return sample.signature()
     return f"{sample.key}|{_size(sample)}|{sample.box}"

@@ -31,10 +31,12 @@ from tasks.analyses.residual_cka import ResidualCka
 from tasks.analyses.residuals import Residuals
 from tasks.analyses.saliency import SaliencyProblem
 from tasks.analyses.token_probes import TokenProbes
+from tasks.capi import CapiProblem, CapiRule
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Coverage, Keypoints, Regions, Retrieval, Scenes, Videos
 from tasks.fewshot import FewShotProblem
+from tasks.hummingbird import HummingbirdProblem, HummingbirdRule
 from tasks.keypoints import KeypointProblem
 from tasks.knn import KnnProblem
 from tasks.linear import LinearProblem
@@ -101,7 +103,12 @@ def spair(entry: TaskEntry, data: Keypoints, rules: EvaluationProtocol) -> Measu
 def segment(entry: TaskEntry, data: Scenes, rules: EvaluationProtocol) -> RememberingTask:
     """Bind segmentation in context to images to learn from and images to label."""
     subject = Subject(entry, rules.name, data.name, "train, val", data.coverage)
-    return RememberingTask(subject, SegmentationProblem(data, rules.segmentation))
+    rule = rules.segmentation
+    if isinstance(rule, HummingbirdRule):
+        return RememberingTask(subject, HummingbirdProblem(data, rule))
+    if isinstance(rule, CapiRule):
+        return RememberingTask(subject, CapiProblem(data, rule))
+    return RememberingTask(subject, SegmentationProblem(data, rule))
 
 
 def cluster_image(entry: TaskEntry, data: ProbedClasses, rules: EvaluationProtocol) -> VectorTask:

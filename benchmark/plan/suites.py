@@ -108,6 +108,7 @@ MINI_SUITE = Suite(
                 train_images=mini.SCENES_TRAIN,
                 val_images=mini.SCENES_VAL,
                 memory=mini.MEMORY,
+                most=mini.MEMORY,
             ),
         ),
         objects=CocoEntry(name="mini-coco", images=mini.COCO_IMAGES, first=mini.COCO_IMAGES),

@@ -36,6 +36,8 @@ RESAMPLES: dict[Over, int] = {
     "strata": 10_000,
     "partition": 1_000,
     "classes": 1_000,
+    "seen classes": 1_000,
+    "all classes": 1_000,
     "pixels": 1_000,
 }
 """Resamples of a statistic over such things."""

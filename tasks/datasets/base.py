@@ -324,6 +324,7 @@ class Scenes:
         offset: Pixel value of class 0; lower values are no class, as 255 is.
         memory: How many cells of the training images are remembered at most.
         coverage: How complete it is.
+        most: The same by protocols with a number of their own; None for theirs.
     """
 
     name: str
@@ -333,6 +334,7 @@ class Scenes:
     offset: int
     memory: int
     coverage: Coverage
+    most: int | None = None
 
 
 def require_directory(path: Path, what: str) -> None:

@@ -1,7 +1,7 @@
 """Images with the class of every pixel: what the layouts of VOC 2012 and ADE20k have in common."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +85,11 @@ def read_classes(data: Scenes, scene: Scene) -> Labels:
             f"{scene.mask}, found {largest + data.offset}"
         )
     return classes
+
+
+def every_value(data: Scenes) -> Scenes:
+    """The dataset with every pixel value as a class: ADE20k's 0 ("other") is one."""
+    return replace(data, offset=0, classes=(*("other",) * data.offset, *data.classes))
 
 
 def _one_size(image: Path, mask: Path) -> tuple[int, int]:

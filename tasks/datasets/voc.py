@@ -30,6 +30,7 @@ class VocEntry:
         val_images: Official number of validation images.
         memory: Cells of training images that `standard` remembers at most.
         folder: Its folder under the data folder.
+        most: Cells that protocols with a number of their own remember at most; None for theirs.
     """
 
     name: str = "voc-2012-val"
@@ -39,6 +40,7 @@ class VocEntry:
     val_images: int = 1449
     memory: int = 100_000
     folder: str = "VOCdevkit/VOC2012"
+    most: int | None = None
 
     @property
     def layout(self) -> str:
@@ -77,7 +79,8 @@ def read_voc(data: Path, entry: VocEntry = VOC_2012) -> Scenes:
     memory = _scenes(root, entry.train_masks, train, f"{entry.train} of {entry.name}")
     queries = _scenes(root, "SegmentationClass", val, f"val of {entry.name}")
     coverage = coverage_of(memory, queries, entry.train_images, entry.val_images)
-    return Scenes(entry.name, memory.scenes, queries.scenes, VOC_CLASSES, 0, entry.memory, coverage)
+    scenes = memory.scenes, queries.scenes
+    return Scenes(entry.name, *scenes, VOC_CLASSES, 0, entry.memory, coverage, entry.most)
 
 
 def _scenes(root: Path, masks: str, ids: list[str], where: str) -> FoundScenes:

@@ -5,11 +5,11 @@ Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023, 
 """
 
 from collections.abc import Sequence
-from hashlib import blake2b
 
 import numpy as np
 
 from tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
+from tasks.metrics.draws import generator_of
 
 
 def cell_counts(mask: Labels, grid: tuple[int, int], classes: int) -> Integers:
@@ -87,9 +87,7 @@ def cell_draws(key: str, grid: tuple[int, int], seed: int) -> Floats:
         grid: Height and width in cells.
         seed: Of the draw.
     """
-    state = blake2b(repr((key, *grid, seed)).encode(), digest_size=16).digest()
-    generator = np.random.Generator(np.random.PCG64(int.from_bytes(state, "little")))
-    return generator.random(grid[0] * grid[1])
+    return generator_of(key, *grid, seed).random(grid[0] * grid[1])
 
 
 def evenly_spaced(count: int, most: int) -> Sequence[int]:
@@ -97,6 +95,22 @@ def evenly_spaced(count: int, most: int) -> Sequence[int]:
     if count <= most:
         return range(count)
     return [(2 * place + 1) * count // (2 * most) for place in range(most)]
+
+
+def resized_labels(mask: Labels, size: tuple[int, int], *, centres: bool) -> Labels:
+    """Labels at another size, of the nearest pixel each: [height width].
+
+    Args:
+        mask: [image height, image width] labels.
+        size: Width and height.
+        centres: Whether a pixel takes the label under its centre (floor((i + 1/2) in / out)); else that under
+            its first corner (floor(i in / out)), as interpolation by "nearest" of PyTorch does.
+    """
+    rows, columns = (
+        ((2 * np.arange(length) + 1) * given if centres else 2 * np.arange(length) * given) // (2 * length)
+        for length, given in zip(size[::-1], mask.shape, strict=True)
+    )
+    return np.asarray(mask[rows[:, None], columns])
 
 
 def _cells(length: int, cells: int) -> Integers:

@@ -3,28 +3,33 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
-from tasks.metrics.arrays import Floats, Integers
+from tasks.metrics.arrays import Floats, Integers, Mask
 from tasks.metrics.draws import draws
 from tasks.metrics.resampling import as_weights, check_ids, check_resamples
 
 RESAMPLES = 1_000
+
+Averaged = Literal["shown", "seen", "all"]
+"""Classes that are averaged: those that the truth shows, those of which there is anything of the whole (they
+are shown or predicted), or all. One that is not shown counts 0."""
 
 
 @dataclass(frozen=True)
 class ClassRatios:
     """Several scores (layers): means over classes of sum(part) / sum(whole), on the same images.
 
-    The classes are those that the weighted images show. A class that is shown and has nothing of the whole
-    counts 0.
+    A class that is shown and has nothing of the whole counts 0.
 
     Attributes:
         part: [scores images classes] float64 >= 0, such as pixels of the intersection.
         whole: The same shape, such as pixels of the union.
         shown: [images classes] float64 >= 0, pixels that are of the class.
         stratum: [images] int64 from 0.
+        averaged: Which classes are averaged, of the weighted images.
 
     Raises:
         ValueError: Shapes do not fit, or a value is negative, NaN or infinite.
@@ -34,6 +39,7 @@ class ClassRatios:
     whole: Floats
     shown: Floats
     stratum: Integers
+    averaged: Averaged
 
     def __post_init__(self) -> None:
         if self.part.ndim != 3 or self.part.shape != self.whole.shape:
@@ -65,13 +71,18 @@ class ClassRatios:
         """
         weights = as_weights(weights, len(self.stratum))
         there = weights @ self.shown > 0
-        count = there.sum(axis=1)
         found = np.full((len(weights), self.scores), np.nan)
         for score, (part, whole) in enumerate(zip(self.part, self.whole, strict=True)):
             sums = weights @ whole
             share = np.divide(weights @ part, sums, out=np.zeros_like(sums), where=there & (sums > 0))
-            np.divide(share.sum(axis=1), count, out=found[:, score], where=count > 0)
+            count = self._counted(there, sums > 0)
+            np.divide(share.sum(axis=1), count, out=found[:, score], where=there.any(axis=1))
         return found
+
+    def _counted(self, there: Mask, seen: Mask) -> Integers:
+        """How many classes are averaged: [R]."""
+        classes = {"shown": there, "seen": there | seen, "all": np.ones_like(there)}[self.averaged]
+        return np.asarray(classes.sum(axis=1), np.int64)
 
     def resample(self, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
         """Scores of images drawn with replacement within their strata, as many as each has: [R scores]."""

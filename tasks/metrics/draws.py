@@ -1,6 +1,7 @@
-"""Random draws of units: bootstrap weights and halves. They depend on the seed and the strata only."""
+"""Random draws of units: bootstrap weights and halves, by seed and strata only; and generators by name."""
 
 from collections.abc import Iterator
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,12 @@ from tasks.metrics.arrays import Floats, Integers
 
 WEIGHTS = 2_000_000  # numbers in one block of weights, 16 MB
 BLOCK = 130_000  # units drawn at once, 1 MB, so that counting them stays in the cache
+
+
+def generator_of(*facts: object) -> np.random.Generator:
+    """A generator whose numbers follow from some facts alone, such as an image's name and a seed."""
+    state = blake2b(repr(facts).encode(), digest_size=16).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(state, "little")))
 
 
 def draws(stratum: Integers, resamples: int, seed: int) -> Iterator[tuple[int, Floats]]:

@@ -87,14 +87,22 @@ class Overlaps:
 
 
 def renamed(table: Integers) -> Integers:
-    """A confusion matrix [classes classes] with predicted classes renamed so that the sum of IoU is largest.
+    """A confusion matrix [classes classes] with predicted classes renamed by ``names_of_predictions``."""
+    return np.asarray(table[:, names_of_predictions(table)])
+
+
+def names_of_predictions(table: Integers) -> Integers:
+    """For each class the predicted class that is renamed to it, so that the sum of IoU is largest: [classes].
 
     One name each (Hungarian matching), as for clusters. It never lowers a score, and hides swapped classes.
+
+    Args:
+        table: A confusion matrix [classes classes].
     """
     truth, given = table.sum(1)[:, None], table.sum(0)
     iou = table / np.maximum(truth + given - table, 1)
     row, column = linear_sum_assignment(iou, maximize=True)
-    return np.asarray(table[:, column[np.argsort(row)]])
+    return np.asarray(column[np.argsort(row)], np.int64)
 
 
 def mean_iou_of_labels(truth: Labels, predicted: Labels, ignored: frozenset[int]) -> float:

@@ -93,12 +93,22 @@ def nearest_cells(queries: Tensor, memory: Tensor, k: int, distance: Distance) -
         k: How many.
         distance: By the angle, or by the straight line.
     """
+    return most_similar(compared(queries, distance), remembered(memory, distance), k)
+
+
+def compared(queries: Tensor, distance: Distance) -> Tensor:
+    """Queries [queries ...] whose inner products with rows of ``remembered`` order these by a distance."""
     if distance == "cosine":
-        return most_similar(functional.normalize(queries, dim=-1), functional.normalize(memory, dim=-1), k)
+        return functional.normalize(queries, dim=-1)
+    return torch.cat([queries, queries.new_ones((len(queries), 1))], 1)
+
+
+def remembered(memory: Tensor, distance: Distance) -> Tensor:
+    """Rows [rows ...] of a memory [rows dim], to be multiplied with ``compared`` queries."""
+    if distance == "cosine":
+        return functional.normalize(memory, dim=-1)
     # of |q - r|^2 what differs between rows is 2 q r - |r|^2
-    lengths = memory.square().sum(-1, keepdim=True) / -2
-    ones = queries.new_ones((len(queries), 1))
-    return most_similar(torch.cat([queries, ones], 1), torch.cat([memory, lengths], 1), k)
+    return torch.cat([memory, memory.square().sum(-1, keepdim=True) / -2], 1)
 
 
 def pixel_vote(voters: Voters, labels: Tensor) -> Tensor:

@@ -2,25 +2,35 @@
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import benchmark
 from benchmark.engines.base import Place
-from benchmark.jobs import pieces
+from benchmark.extraction.collectors import FAILURE
+from benchmark.jobs import pieces, rehearsal
 from benchmark.jobs.passes import Passed
 from benchmark.jobs.pieces import Pieces
+from benchmark.jobs.stand_in import stand_in
+from benchmark.plan import datasets
+from benchmark.plan.bound import RememberingTask
 from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import STANDARD_SUITE
 from tasks import segmentation
 from tasks.datasets.davis_masks import read_mask, write_mask
+from tasks.datasets.voc import VOC_2012
+from tasks.hummingbird import HummingbirdRule
+from tasks.protocols import HUMMINGBIRD, EvaluationProtocol
 from tests import fakes
 from tests.benchmark.jobs.test_jobs import planned, prepared
-from tests.benchmark.runs import Tally, assert_same_records, run, shards
+from tests.benchmark.runs import QUICK, Tally, assert_same_records, run, shards
 
 BACKBONES = ("mini-fs", "mini-resnet")
+VOC = "voc-2012-val"
 
 
 @pytest.fixture(scope="module")
@@ -127,19 +137,109 @@ def test_queries_wait_for_what_other_workers_remember(
     assert len(shown) == len(set(shown)) == sum(one.source.shards for one in plan.passes)
 
 
+@pytest.mark.parametrize("protocol", ["hummingbird", "capi"])
+def test_other_protocols(labelled: Path, tmp_path: Path, protocol: str) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(labelled, data)
+    fakes.write_fake_voc(data, train=5, val=3, augmented=True)
+    with Tally().watching() as tally:
+        found = run(tmp_path, ["mini-resnet"], "segment", data=data, protocol=protocol)
+    assert found.attrs["failures"] == []
+    voc, memory = ("voc-2012-aug-val", "memory-augmented") if protocol == "hummingbird" else (VOC, "memory")
+    times = 2 if protocol == "hummingbird" else 1  # an image is shown once an epoch
+    assert {source: count for (_, source), count in tally.rows.items()} == {
+        f"{voc}/{memory}": 5 * times,
+        f"{voc}/queries": 3,
+        f"ade20k-val/{memory}": 4 * times,
+        "ade20k-val/queries": 2,
+    }
+    assert set(found["protocol"]) == {protocol}
+    best = found[found["metric"] == "mIoU"]
+    assert best["value"].between(0, 100).all()
+    assert (best["ci_low"] <= best["ci_high"]).all()
+    with Tally().watching() as tally:
+        assert_same_records(run(tmp_path, ["mini-resnet"], "segment", data=data, protocol=protocol), found)
+    assert not tally.rows
+
+
+def test_an_image_twice_is_one_that_differs_by_its_draws(labelled: Path, tmp_path: Path) -> None:
+    def plan(protocol: EvaluationProtocol) -> dict[str, str]:
+        at = DataLocation(STANDARD_SUITE.catalogue, labelled, protocol=protocol)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(datasets, "VOC_2012_AUG", VOC_2012)  # the same masks, read again
+            tasks = planned(labelled, "segment", location=at).tasks.every
+        return {task.subject.dataset: task.data for task in tasks}
+
+    rule = HUMMINGBIRD.segmentation
+    assert isinstance(rule, HummingbirdRule)
+    other = replace(rule, augmentation=replace(rule.augmentation, seed=1))
+    first, again, drawn = (
+        plan(one) for one in (HUMMINGBIRD, HUMMINGBIRD, replace(HUMMINGBIRD, segmentation=other))
+    )
+    assert first == again
+    assert all(first[name] != drawn[name] for name in first)
+
+
 def test_limit_takes_the_first_images_of_each_split(labelled: Path, tmp_path: Path) -> None:
     found = run(tmp_path, ["mini-resnet"], "segment", data=labelled, limit=2)
     assert found["coverage"].str.contains("limited to 2 images of each split").all()
     assert set(found["n"].dropna()) <= {1, 2}
 
 
-def test_the_plan_says_that_comparing_with_the_memory_is_not_counted(labelled: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", ["standard", "capi"])
+def test_the_plan_counts_comparing_with_a_part_of_the_memory(
+    labelled: Path, tmp_path: Path, protocol: str
+) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(labelled, data)
+    shutil.rmtree(data / "ADEChallengeData2016")
+
+    def plan() -> list[tuple[str, str, int]]:
+        place = {"data": data, "output": tmp_path / "out", "cache": tmp_path / "cache"}
+        settings = {"protocol": protocol, "floor": False, "layers": QUICK}
+        found = benchmark.forecast(["mini-resnet"], "segment", **place, **settings)
+        wrong = "Not counted", "fail", "take little"
+        assert not any(word in note for note in found.notes for word in wrong)
+        steps = found.frame[found.frame["source"] != ""]
+        assert (steps["seconds"] > 0).all()
+        return [*steps[["what", "source", "images"]].itertuples(index=False, name=None)]
+
+    queries = [("pass", f"{VOC}/queries", 3), ("measuring segment", f"{VOC}/queries", 0)]
+    assert plan() == [
+        ("pass", f"{VOC}/memory", 5),
+        ("measuring segment", f"{VOC}/memory", 0),
+        *queries,
+    ]
+    run(tmp_path, ["mini-resnet"], "segment", data=data, protocol=protocol)
+    for path in shards(tmp_path / "cache"):
+        if "queries" in path.parent.name:
+            path.unlink()
+    shutil.rmtree(tmp_path / "out")
+    assert plan() == queries  # compared with what is stored of the memory
+
+
+def test_the_plan_says_what_cannot_be_counted(
+    labelled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rehearsal, "stand_in", lambda *_: None)
     found = benchmark.forecast(
         ["mini-resnet"], "segment", data=labelled, limit=1, floor=False, output=tmp_path, cache=tmp_path
     )
-    assert (
-        "Not counted, though it may take longest: comparing images with what segment remembers."
-        in found.notes
-    )
-    assert not any(note.startswith("Would fail") for note in found.notes)
-    assert not any("take little" in note for note in found.notes)
+    note = "Not counted, though it may take longest: comparing images with what segment remembers."
+    assert note in found.notes
+    assert not any(one.startswith("Would fail") for one in found.notes)
+
+
+def test_a_part_of_the_memory_stands_for_all_of_it(labelled: Path, tmp_path: Path) -> None:
+    plan = planned(labelled, "segment", location=DataLocation(STANDARD_SUITE.catalogue, labelled))
+    setup = prepared(plan, tmp_path).backbones[0].setup
+    task = next(task for task in plan.tasks.measured if isinstance(task, RememberingTask))
+    groups = task.problem.memory.source.groups
+    layers = [str(layer) for layer in task.problem.feed.layers(setup.layers, setup.spec)]
+    kept = {f"0/{layer}/rows": torch.full((2, 3), number) for number, layer in enumerate(layers)}
+    found = stand_in(task, setup, kept)
+    assert found is not None
+    assert found.growth == len(groups) == 3
+    assert [one[0]["rows"][0, 0] for one in found.measured.values()] == [*range(len(layers))]
+    assert stand_in(task, setup, {f"0/{layer}/{FAILURE}": torch.zeros(1) for layer in layers}) is None
+    assert stand_in(task, setup, {}) is None

@@ -115,6 +115,7 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "objects_left_out": (0, 1),
     "parts_as_objects": (False, True),
     "parts_by_partition": (False, True),
+    "further_masks": (False, False),
 }
 
 

@@ -10,13 +10,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import FINITE, MeasuredProblem, Outcome, Settling
+from tasks.base import FINITE, MeasuredProblem, Outcome, RememberingProblem, Settling
 from tasks.checks import ALIKE
+from tasks.class_overlaps import NO_LABELS
 from tasks.datasets.base import Coverage, FileSample, Scene, Scenes
 from tasks.datasets.davis_masks import write_mask
 from tasks.in_context import NO_MEMORY, Vote
-from tasks.protocols import STANDARD
-from tasks.segmentation import NO_LABELS, SegmentationProblem, SegmentationRule
+from tasks.protocols import SEGMENTATION
+from tasks.segmentation import SegmentationProblem, SegmentationRule
 from tasks.uncertainty import confidence_set, intervals_of, measure
 from tests.tasks.metrics.agreement import in_context as agreement
 from zoo.spec import Layer
@@ -26,6 +27,7 @@ LAYER = Layer(1)
 CLASSES = 5
 Masks = NDArray[np.uint8]
 Grids = Sequence[Tensor]
+Problem = RememberingProblem[Tensor]
 
 
 def scenes(folder: Path, train: Masks, val: Masks, memory: int = 100_000, classes: int = CLASSES) -> Scenes:
@@ -46,13 +48,13 @@ def scenes(folder: Path, train: Masks, val: Masks, memory: int = 100_000, classe
 
 
 def measured(
-    problem: MeasuredProblem[Tensor], grids: Mapping[Layer, Grids], batch: int
+    problem: MeasuredProblem[Tensor], grids: Mapping[Layer, Grids], batch: int, side: int = 8
 ) -> dict[Layer, list[dict[str, NDArray[Any]]]]:
     """What the groups of a source leave behind of each layer; only ``FINITE`` where that does not hold."""
     left: dict[Layer, list[dict[str, NDArray[Any]]]] = {layer: [] for layer in grids}
     first = 0
     for group in problem.source.groups:
-        measurer = problem.measure(group, Stretch(8))
+        measurer = problem.measure(group, Stretch(side))
         count = len(group.samples)
         for start in range(0, count, batch):
             positions = range(count)[start : start + batch]
@@ -72,19 +74,23 @@ def measured(
 
 
 def outcomes(
-    problem: SegmentationProblem, train: Mapping[Layer, Grids], val: Mapping[Layer, Grids], batch: int = 3
+    problem: Problem,
+    train: Mapping[Layer, Grids],
+    val: Mapping[Layer, Grids],
+    batch: int = 3,
+    side: int = 8,
 ) -> dict[Layer, Outcome]:
-    """Scores of layers from the grids of all images."""
-    memory = measured(problem.memory, train, batch)
+    """Scores of layers from the grids of all images, whose view has so many pixels a side."""
+    memory = measured(problem.memory, train, batch, side)
     broken = {layer for layer, groups in memory.items() if any(FINITE in one for one in groups)}
     good = {layer: groups for layer, groups in memory.items() if layer not in broken}
     ready = problem.remembering(good, dict.fromkeys(broken, "features are not finite"))
-    return {layer: problem.score(groups) for layer, groups in measured(ready, val, batch).items()}
+    return {layer: problem.score(groups) for layer, groups in measured(ready, val, batch, side).items()}
 
 
-def outcome(problem: SegmentationProblem, train: Grids, val: Grids, batch: int = 3) -> Outcome:
+def outcome(problem: Problem, train: Grids, val: Grids, batch: int = 3, side: int = 8) -> Outcome:
     """Scores of one layer."""
-    return outcomes(problem, {LAYER: train}, {LAYER: val}, batch)[LAYER]
+    return outcomes(problem, {LAYER: train}, {LAYER: val}, batch, side)[LAYER]
 
 
 def by_metric(found: Outcome) -> dict[str, float]:
@@ -187,6 +193,37 @@ def test_batches_and_other_layers_change_nothing(tmp_path: Path, labels: Callabl
         assert alone.scores == together[layer].scores
 
 
+def test_lengths_of_vectors_change_nothing(tmp_path: Path, labels: Callable[..., Masks]) -> None:
+    train, val = labels(9, 0), labels(10, 1)
+    problem = SegmentationProblem(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
+    generator = torch.Generator().manual_seed(0)
+    grids = [[torch.randn(4, 4, 6, generator=generator) for _ in cells] for cells in (train, val)]
+    # powers of two, by which products are scaled exactly
+    longer = [
+        [grid * 2.0 ** torch.randint(-3, 4, (4, 4, 1), generator=generator) for grid in one] for one in grids
+    ]
+    assert outcome(problem, *grids).scores == outcome(problem, *longer).scores
+
+
+def test_the_order_of_the_memory_changes_nothing_but_ties(
+    tmp_path: Path, labels: Callable[..., Masks]
+) -> None:
+    train, val = labels(9, 0), labels(10, 1)
+    generator = torch.Generator().manual_seed(0)
+    grids = [[torch.randn(4, 4, 6, generator=generator) for _ in cells] for cells in (train, val)]
+    order = [4, 2, 8, 0, 1, 7, 3, 5, 6]
+    found = [
+        outcome(SegmentationProblem(scenes(tmp_path / str(number), *masks), rule()), shown, grids[1])
+        for number, (masks, shown) in enumerate(
+            (
+                ((enlarged(train), enlarged(val)), grids[0]),
+                ((enlarged(train[order]), enlarged(val)), [grids[0][place] for place in order]),
+            )
+        )
+    ]
+    assert by_metric(found[0]) == pytest.approx(by_metric(found[1]), abs=1e-9)
+
+
 def test_the_memory_holds_a_share_of_every_image(tmp_path: Path, labels: Callable[..., Masks]) -> None:
     train, val = labels(9, 0), labels(2, 1)
     problem = SegmentationProblem(scenes(tmp_path, enlarged(train), enlarged(val), memory=30), rule())
@@ -275,7 +312,7 @@ def test_fingerprints_tell_what_is_remembered(tmp_path: Path, labels: Callable[.
     train, val = labels(9, 0), labels(10, 1)
     made = [
         SegmentationProblem(scenes(tmp_path, enlarged(train), enlarged(val), memory), each)
-        for memory, each in ((100, rule()), (50, rule()), (100, rule(k=4)), (100, STANDARD.segmentation))
+        for memory, each in ((100, rule()), (50, rule()), (100, rule(k=4)), (100, SEGMENTATION))
     ]
     assert len({one.fingerprint for one in made}) == 4
     assert len({one.memory.fingerprint for one in made}) == 2  # how cells vote is no part of the memory

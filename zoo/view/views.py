@@ -211,6 +211,20 @@ class Stretch(_Resized):
 
 
 @dataclass(frozen=True, slots=True)
+class LoweredSquare(Stretch):
+    """All of the image as a square whose side is lowered to a multiple: 504 of 512 for patches of 14 pixels.
+
+    Source: the public evaluation of Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023
+    (open-hummingbird-eval, commit 5e79da2).
+    """
+
+    def scaled(self, input_size: int, multiple: int) -> "LoweredSquare":
+        """The side in proportion to the input size, lowered to the multiple."""
+        side = self.side * input_size // REFERENCE_SIZE
+        return replace(self, side=max(multiple, side - side % multiple))
+
+
+@dataclass(frozen=True, slots=True)
 class Letterbox:
     """Longer side to ``side``, centred on a black square; scale is the same on both axes.
 

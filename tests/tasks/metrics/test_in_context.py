@@ -149,6 +149,19 @@ class TestVote:
         rng = np.random.default_rng(4)
         assert most_similar(unit(rng, 3, 6), unit(rng, 4, 6), 30).place.shape == (3, 4)
 
+    def test_where_all_are_alike_the_first_rows_vote_and_one_class_wins(self):
+        cells = np.random.default_rng(0).integers(0, 4, 60)
+        cells[:3] = 2
+        memory, queries = torch.ones(60, 5) / 5**0.5, torch.ones(16, 5) / 5**0.5
+        voters = most_similar(queries, memory, 3)
+        assert (voters.place == torch.arange(3)).all()
+        voted = vote(voters, torch.eye(4)[torch.from_numpy(cells)], 0.02)
+        truth = np.random.default_rng(1).integers(0, 4, (16, 16)).astype(np.uint8)
+        found = Overlaps.of(confusion(truth, label_map(voted.view(4, 4, 4), (16, 16)), 4))
+        share = (truth == 2).mean()
+        assert found.mean_iou() == pytest.approx(share / 4)
+        assert found.accuracy() == pytest.approx(share)
+
 
 class TestMap:
     def test_bands_change_nothing(self):
@@ -204,12 +217,13 @@ class TestOverlaps:
 
 
 class TestClassRatios:
-    def measured(self, seed=0, images=9, classes=4, scores=3):
+    def measured(self, seed=0, images=9, classes=4, scores=3, averaged="shown"):
         rng = np.random.default_rng(seed)
         shown = rng.integers(0, 5, (images, classes)) * rng.integers(0, 2, (images, classes))
         part = rng.integers(0, 5, (scores, images, classes)) * (shown > 0)
         whole = part + rng.integers(0, 3, part.shape)
-        return ClassRatios(*(one.astype(float) for one in (part, whole, shown)), np.zeros(images, np.int64))
+        sums = (one.astype(float) for one in (part, whole, shown))
+        return ClassRatios(*sums, np.zeros(images, np.int64), averaged)
 
     def test_equal_repeated_images(self):
         measured = self.measured()
@@ -227,6 +241,19 @@ class TestClassRatios:
                 ratio = [p / w if w else 0 for p, w in zip(part, whole, strict=True)]
                 assert values[score] == pytest.approx(np.mean(ratio))
 
+    def test_classes_that_are_not_shown_count_0_where_they_are_averaged(self):
+        shown = np.array([[4.0, 0, 0], [0, 2, 0]])
+        part = np.array([[[2.0, 0, 0], [0, 1, 0]]])
+        whole = np.array([[[4.0, 0, 1], [0, 2, 0]]])
+        weights = np.array([[1.0, 1], [0, 1], [0, 0]])
+        for averaged, expected in (
+            ("shown", [0.5, 0.5, np.nan]),
+            ("seen", [1 / 3, 0.5, np.nan]),
+            ("all", [1 / 3, 0.5 / 3, np.nan]),
+        ):
+            found = ClassRatios(part, whole, shown, np.zeros(2, np.int64), averaged).evaluate(weights)
+            assert found[:, 0] == pytest.approx(expected, nan_ok=True)
+
     @pytest.mark.parametrize("name", [name for name in agreement.CASES if "capi" not in name])
     def test_statistic_of_weighted_images(self, name):
         expected = agreement.CASES[name]["expected"]
@@ -234,7 +261,7 @@ class TestClassRatios:
             part, whole, shown = (
                 np.asarray(own[f"image_{key}"], float) for key in ("intersection", "union", "ground_truth")
             )
-            measured = ClassRatios(part[None], whole[None], shown, np.zeros(len(shown), np.int64))
+            measured = ClassRatios(part[None], whole[None], shown, np.zeros(len(shown), np.int64), "shown")
             assert 100 * measured.evaluate()[0, 0] == pytest.approx(own["mIoU"], abs=1e-9)
             weights = (np.arange(len(shown)) % 3).astype(float)[None]
             found = 100 * measured.evaluate(weights)[0, 0]
@@ -248,6 +275,7 @@ class TestClassRatios:
             np.stack([measured.whole[0]] * 2),
             measured.shown,
             measured.stratum,
+            "shown",
         )
         score, found = both.evaluate()[0], intervals(both)
         assert (found.low < score).all()
@@ -258,11 +286,11 @@ class TestClassRatios:
     def test_bad_input(self):
         one = np.ones((1, 2, 3))
         with pytest.raises(ValueError, match="parts and wholes"):
-            ClassRatios(one, one[:, :1], one[0], np.zeros(2, np.int64))
+            ClassRatios(one, one[:, :1], one[0], np.zeros(2, np.int64), "shown")
         with pytest.raises(ValueError, match="what is shown"):
-            ClassRatios(one, one, one[0, :1], np.zeros(2, np.int64))
+            ClassRatios(one, one, one[0, :1], np.zeros(2, np.int64), "shown")
         with pytest.raises(ValueError, match="finite"):
-            ClassRatios(one, -one, one[0], np.zeros(2, np.int64))
+            ClassRatios(one, -one, one[0], np.zeros(2, np.int64), "shown")
 
 
 class TestPixels:

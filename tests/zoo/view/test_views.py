@@ -13,6 +13,7 @@ from torch import Tensor
 from zoo.view.views import (
     FitLongSide,
     Letterbox,
+    LoweredSquare,
     Mirrored,
     ResizeCrop,
     ThumbnailCrop,
@@ -30,6 +31,7 @@ VIEWS: tuple[View, ...] = (
     FitLongSide(224, multiple=16),
     Letterbox(224),
     Letterbox(224, lanczos=True),
+    LoweredSquare(256, bilinear=True),
     ThumbnailCrop(224, 224),
     WholeFrame(240, 16),
     Tiles(448, 224, multiple=16),

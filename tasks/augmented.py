@@ -1,0 +1,125 @@
+"""Images that are shown several times, each time with colours and a crop of its own, drawn by name and time.
+
+Source: the memory of Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023, as its public
+evaluation makes it (open-hummingbird-eval, commit 5e79da2).
+"""
+
+from dataclasses import dataclass
+from math import exp, log, sqrt
+
+import numpy as np
+from PIL import Image, ImageEnhance
+
+from tasks.datasets.base import Sample
+from tasks.metrics.draws import generator_of
+from zoo.view.geometry import Box
+
+HUES = 256
+"""Values of a hue in 8 bits, a full turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Augmentation:
+    """How images are changed, the numbers of one protocol.
+
+    Attributes:
+        epochs: How often each image is shown.
+        contrast: Most by which factors of brightness, contrast and saturation differ from 1.
+        hue: Most by which the hue is turned, a share of a full turn.
+        probability: With which each of the four happens.
+        area: Smallest and largest area of a crop, a share of the image's; one above 1 never fits.
+        ratio: Smallest and largest width of a crop over its height.
+        tries: How many crops are drawn until one fits; else it is the central one of a ratio in that range.
+        seed: Of all draws.
+    """
+
+    epochs: int
+    contrast: float
+    hue: float
+    probability: float
+    area: tuple[float, float]
+    ratio: tuple[float, float]
+    tries: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Colours:
+    """How colours are changed, in this order: three factors, and a turn of the hue in 256ths."""
+
+    brightness: float = 1.0
+    contrast: float = 1.0
+    saturation: float = 1.0
+    hue: int = 0
+
+    def of(self, image: Image.Image) -> Image.Image:
+        """An RGB image with these colours."""
+        for enhance, factor in (
+            (ImageEnhance.Brightness, self.brightness),
+            (ImageEnhance.Contrast, self.contrast),
+            (ImageEnhance.Color, self.saturation),
+        ):
+            image = image if factor == 1.0 else enhance(image).enhance(factor)
+        return _turned(image, self.hue) if self.hue else image
+
+
+@dataclass(frozen=True, slots=True)
+class AugmentedSample:
+    """An image in other colours, of which a part is shown."""
+
+    sample: Sample
+    key: str
+    box: Box
+    colours: Colours
+
+    def open(self) -> Image.Image:
+        """The decoded RGB image in its colours; raises UnreadableImageError."""
+        return self.colours.of(self.sample.open())
+
+    def signature(self) -> str:
+        """The image's own, and what is done to it."""
+        return f"{self.sample.signature()}|{self.box}|{self.colours}"
+
+
+def augmented(sample: Sample, size: tuple[int, int], epoch: int, rule: Augmentation) -> AugmentedSample:
+    """An image as it is shown one time; what is drawn depends on its name, the time and the seed alone.
+
+    Args:
+        sample: The image.
+        size: Its width and height.
+        epoch: The time, from 0.
+        rule: The numbers.
+    """
+    random = generator_of("augmented", sample.key, epoch, rule.seed)
+    colours = _colours(random, rule)
+    return AugmentedSample(sample, f"{sample.key}#{epoch + 1}", _crop(random, size, rule), colours)
+
+
+def _colours(random: np.random.Generator, rule: Augmentation) -> Colours:
+    happens = random.random(4) < rule.probability
+    factors = 1 + rule.contrast * random.uniform(-1, 1, 3)
+    turn = rule.hue * random.uniform(-1, 1)
+    first, second, third = map(float, np.where(happens[:3], factors, 1.0))
+    return Colours(first, second, third, int(turn * HUES) if happens[3] else 0)
+
+
+def _crop(random: np.random.Generator, size: tuple[int, int], rule: Augmentation) -> Box:
+    """A random part of an image, in whole pixels: the rule of torchvision's random resized crop."""
+    for _ in range(rule.tries):
+        area = size[0] * size[1] * random.uniform(*rule.area)
+        ratio = exp(random.uniform(log(rule.ratio[0]), log(rule.ratio[1])))
+        width, height = round(sqrt(area * ratio)), round(sqrt(area / ratio))
+        if 0 < width <= size[0] and 0 < height <= size[1]:
+            left = int(random.integers(size[0] - width + 1))
+            top = int(random.integers(size[1] - height + 1))
+            return left, top, left + width, top + height
+    width = min(size[0], round(size[1] * rule.ratio[1]))
+    height = min(size[1], round(size[0] / rule.ratio[0]))
+    left, top = (size[0] - width) // 2, (size[1] - height) // 2
+    return left, top, left + width, top + height
+
+
+def _turned(image: Image.Image, hue: int) -> Image.Image:
+    first, *others = image.convert("HSV").split()
+    turned = Image.fromarray(np.asarray(first) + np.uint8(hue % HUES))
+    return Image.merge("HSV", (turned, *others)).convert("RGB")

@@ -1,0 +1,173 @@
+"""Segmentation by a vote of pixels: each cell remembers the label of each of its pixels.
+
+Source: the k-NN segmentation of CAPI (Darcet et al., 2025; facebookresearch/capi, commit 98b4fa1). With as
+many cells as there are it is that evaluation but for which images are held out; with fewer, another number.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+
+import numpy as np
+from torch import Tensor
+
+from tasks.base import Group, Measurements, Measurer, Outcome, Source, digest
+from tasks.checks import ALIKE
+from tasks.class_overlaps import outcome_of, tables_of
+from tasks.datasets.base import Scene, Scenes
+from tasks.datasets.scenes import every_value, read_classes
+from tasks.feeds import GRIDS, GridFeed
+from tasks.metrics.arrays import VOID, Labels
+from tasks.metrics.cell_labels import evenly_spaced, resized_labels
+from tasks.metrics.overlaps import Overlaps
+from tasks.pixel_measurers import PixelMemoryMeasurer, PixelQueryMeasurer
+from tasks.pixel_memory import Electorate, PixelMemories, Pixels
+from tasks.segmentation import MEMORY_FIRST, signatures, source_of
+from tasks.sources import ANY_SIZE
+from zoo.spec import Layer
+from zoo.view.views import View
+
+
+@dataclass(frozen=True, slots=True)
+class CapiRule:
+    """The numbers of the vote of pixels.
+
+    Attributes:
+        view: How images are shown, whole.
+        electorate: What is chosen among, for each layer, on held-out training images.
+        held_out: One of so many training images is held out; at least one.
+        seed: Of the draws of these images, and of the cells that are remembered.
+    """
+
+    view: View
+    electorate: Electorate
+    held_out: int
+    seed: int
+
+
+def read_shown(data: Scenes, view: View, scene: Scene) -> Labels:
+    """The pixel value at each pixel that a view shows of an image, that under its centre; 255 for none."""
+    return resized_labels(read_classes(data, scene), view.geometry(ANY_SIZE).size, centres=True)
+
+
+def ignored(data: Scenes) -> frozenset[int]:
+    """Pixel values that are not judged."""
+    return frozenset((*range(data.offset), VOID))
+
+
+@dataclass(frozen=True)
+class CapiMemory:
+    """What is remembered of the training images: some cells of each, with the labels of their pixels."""
+
+    data: Scenes
+    rule: CapiRule
+
+    @cached_property
+    def scenes(self) -> tuple[Scene, ...]:
+        """The training images; of more than there are cells to remember, evenly spaced ones."""
+        train = self.data.train
+        return tuple(train[place] for place in evenly_spaced(len(train), self.data.memory))
+
+    @cached_property
+    def pixels(self) -> Pixels:
+        """Which cells are remembered, and on which images the vote is chosen."""
+        keys = [scene.sample.key for scene in self.scenes]
+        order = np.random.Generator(np.random.PCG64(self.rule.seed)).permutation(len(keys))
+        held_out = order[: max(1, len(keys) // self.rule.held_out)]
+        return Pixels(
+            len(every_value(self.data).classes),
+            ignored(self.data),
+            frozenset(keys[place] for place in held_out),
+            max(1, self.data.memory // len(keys)),
+            self.rule.seed,
+        )
+
+    @cached_property
+    def source(self) -> Source:
+        """The training images, some a group."""
+        return source_of(f"{self.data.name}/memory", self.scenes, self.rule.view)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of the rule, of the size of the memory and of the mask files' sizes and times."""
+        pixels, held_out = self.pixels, sorted(self.pixels.held_out)
+        facts = pixels.classes, sorted(pixels.ignored), held_out, pixels.most, pixels.seed
+        return digest("capi-memory", *facts, signatures(self.scenes))
+
+    @property
+    def feed(self) -> GridFeed:
+        """Measurers are fed grids."""
+        return GRIDS
+
+    def measure(self, group: Group, view: View) -> Measurer[Tensor]:
+        """What remembers cells of a few images."""
+        scenes = [self._by_key[sample.key] for sample in group.samples]
+        return PixelMemoryMeasurer(partial(read_shown, every_value(self.data), view), scenes, self.pixels)
+
+    @cached_property
+    def _by_key(self) -> dict[str, Scene]:
+        return {scene.sample.key: scene for scene in self.scenes}
+
+
+@dataclass(frozen=True)
+class CapiProblem:
+    """Labels of the pixels of validation images as they are shown, by a memory of training images.
+
+    Attributes:
+        data: The dataset.
+        rule: The numbers.
+        memories: What is remembered; None until the training images were measured.
+    """
+
+    data: Scenes
+    rule: CapiRule
+    memories: PixelMemories | None = field(default=None, compare=False)
+
+    @cached_property
+    def memory(self) -> CapiMemory:
+        """What must be measured before."""
+        return CapiMemory(self.data, self.rule)
+
+    def remembering(
+        self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
+    ) -> "CapiProblem":
+        """The same with what its memory left behind of each layer, and why of others nothing."""
+        memories = PixelMemories(measured, failures, self.memory.pixels, self.rule.electorate)
+        return replace(self, memories=memories)
+
+    @cached_property
+    def source(self) -> Source:
+        """The validation images, some a group."""
+        return source_of(f"{self.data.name}/queries", self.data.val, self.rule.view)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of the rule, of the memory and of the mask files' sizes and times."""
+        return digest("capi", self.rule, self.memory.fingerprint, signatures(self.data.val))
+
+    @property
+    def feed(self) -> GridFeed:
+        """Measurers are fed grids."""
+        return GRIDS
+
+    def measure(self, group: Group, view: View) -> Measurer[Tensor]:
+        """What labels a few images; raises ValueError before the memory is there."""
+        if self.memories is None:
+            raise ValueError(MEMORY_FIRST)
+        scenes = [self._by_key[sample.key] for sample in group.samples]
+        read = partial(read_shown, every_value(self.data), view)
+        return PixelQueryMeasurer(read, scenes, self.memory.pixels, self.memories)
+
+    def score(self, measurements: Sequence[Measurements]) -> Outcome:
+        """Mean IoU, over what truth or prediction shows, and accuracies in percent."""
+        classes = self.memory.pixels.classes + 1  # a pixel can be predicted to be none
+        tables = tables_of(self.source.groups, measurements, "pixels", classes)
+        found = {"": Overlaps.joined([Overlaps.of(one) for one in tables])}
+        outcome = outcome_of([scene.sample.key for scene in self.data.val], found, "seen classes")
+        if outcome.scores and not any(np.any(one["varies"]) for one in measurements):
+            return Outcome((), empty=ALIKE)
+        return outcome
+
+    @cached_property
+    def _by_key(self) -> dict[str, Scene]:
+        return {scene.sample.key: scene for scene in self.data.val}

@@ -1,0 +1,131 @@
+"""Segmentation in context by the rules of its public evaluation: shown twice, void as background, renamed.
+
+Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023; open-hummingbird-eval, commit
+5e79da2. What is not followed: its search is approximate by default, and it divides the blue channel by 0.255
+where backbones were trained with 0.225; here every backbone is shown its own normalisation.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from tasks.augmented import Augmentation, augmented
+from tasks.base import Measurements, Over, Source, digest
+from tasks.datasets.base import Scene
+from tasks.datasets.scenes import every_value, read_classes
+from tasks.in_context import Choice
+from tasks.metrics.arrays import VOID, Labels
+from tasks.metrics.cell_labels import evenly_spaced, resized_labels
+from tasks.metrics.overlaps import Overlaps, names_of_predictions
+from tasks.segmentation import (
+    SegmentationMemory,
+    SegmentationProblem,
+    SegmentationRule,
+    signatures,
+    source_of,
+)
+from tasks.sources import ANY_SIZE
+from zoo.view.views import View
+
+
+@dataclass(frozen=True, slots=True)
+class HummingbirdRule(SegmentationRule):
+    """The numbers of the public evaluation.
+
+    Attributes:
+        memory: Cells that are remembered at most, of all images and epochs.
+        augmentation: How training images are changed before they are shown.
+    """
+
+    memory: int
+    augmentation: Augmentation
+
+
+@dataclass(frozen=True)
+class HummingbirdMemory(SegmentationMemory):
+    """What is remembered of training images that are shown several times, in other colours and parts."""
+
+    rule: HummingbirdRule
+
+    @property
+    def classes(self) -> int:
+        """How many pixel values are classes."""
+        return len(every_value(self.data).classes)
+
+    def read(self, view: View, scene: Scene) -> Labels:
+        """The class of each pixel of what is shown of an image; pixels without one are background."""
+        left, top, right, bottom = map(round, scene.sample.box or (0, 0, *scene.size))
+        values = read_classes(every_value(self.data), scene)[top:bottom, left:right]
+        shown = resized_labels(values, view.geometry(ANY_SIZE).size, centres=False)
+        return np.where(shown == VOID, np.uint8(0), shown)
+
+    @property
+    def most(self) -> int:
+        """How many cells of all images are remembered at most."""
+        return self.rule.memory if self.data.most is None else min(self.rule.memory, self.data.most)
+
+    @cached_property
+    def scenes(self) -> tuple[Scene, ...]:
+        """The training images, epoch by epoch; of more than there are cells, evenly spaced ones."""
+        train, rule = self.data.train, self.rule.augmentation
+        most = max(1, self.most // rule.epochs)
+        chosen = [train[place] for place in evenly_spaced(len(train), most)]
+        return tuple(
+            replace(scene, sample=augmented(scene.sample, scene.size, epoch, rule))
+            for epoch in range(rule.epochs)
+            for scene in chosen
+        )
+
+    @cached_property
+    def source(self) -> Source:
+        """The training images as they are shown, some a group."""
+        return source_of(f"{self.data.name}/memory-augmented", self.scenes, self.rule.view)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of the rule, of the size of the memory and of the mask files' sizes and times."""
+        rule = self.rule
+        facts = rule.seed, rule.least, self.most, rule.augmentation, self.classes
+        return digest("hummingbird-memory", *facts, signatures(self.scenes))
+
+    @property
+    def choice(self) -> Choice:
+        """Which cells of an image are remembered."""
+        most = max(1, self.most // len(self.scenes))
+        return Choice(most, self.rule.least, self.rule.seed)
+
+
+@dataclass(frozen=True)
+class HummingbirdProblem(SegmentationProblem):
+    """Labels of the pixels of validation images as they are shown, of which predicted classes are renamed."""
+
+    rule: HummingbirdRule
+    over: ClassVar[Over] = "all classes"
+
+    @property
+    def classes(self) -> int:
+        """How many pixel values are classes."""
+        return len(every_value(self.data).classes)
+
+    def read(self, view: View, scene: Scene) -> Labels:
+        """The class of each pixel that is shown of an image; 255 where it is not judged."""
+        values = read_classes(every_value(self.data), scene)
+        shown = resized_labels(values, view.geometry(ANY_SIZE).size, centres=False)
+        return np.where(shown < self.data.offset, np.uint8(VOID), shown)
+
+    @cached_property
+    def memory(self) -> HummingbirdMemory:
+        """What must be measured before."""
+        return HummingbirdMemory(self.data, self.rule)
+
+    def overlaps(self, name: str, measurements: Sequence[Measurements]) -> Overlaps:
+        """Pixels of all images and classes, renamed as fits all images best: [images classes] each."""
+        total = np.zeros((self.classes, self.classes), np.int64)
+        for tables in self.tables(name, measurements):
+            total += tables.sum(0)
+        names = names_of_predictions(total)
+        renamed = (tables[..., names] for tables in self.tables(name, measurements))
+        return Overlaps.joined([Overlaps.of(tables) for tables in renamed])

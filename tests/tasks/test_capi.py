@@ -1,0 +1,217 @@
+"""Segmentation by a vote of pixels, fed batch by batch, on features that are planted."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tasks.base import FINITE, Outcome
+from tasks.capi import CapiProblem, CapiRule
+from tasks.checks import ALIKE
+from tasks.class_overlaps import NO_LABELS
+from tasks.datasets.base import Scenes
+from tasks.pixel_memory import NO_MEMORY, TOO_FEW, Electorate
+from tasks.protocols import CAPI
+from tasks.uncertainty import intervals_of, measure
+from tests.tasks.metrics.agreement import in_context as agreement
+from tests.tasks.test_segmentation import LAYER, by_metric, enlarged, measured, outcome, scenes
+from zoo.spec import Layer
+from zoo.view.views import Stretch
+
+SIDE = 24
+Masks = NDArray[np.uint8]
+RULE = CAPI.segmentation
+assert isinstance(RULE, CapiRule)
+VOTE = RULE.electorate
+
+
+def drawn(images: int, seed: int, classes: int = 5) -> Masks:
+    cells = np.random.default_rng(seed).integers(0, classes, (images, 4, 4)).astype(np.uint8)
+    cells[0].reshape(-1)[:classes] = np.arange(classes)
+    return cells
+
+
+def one_hot(cells: Masks) -> list[Tensor]:
+    return [torch.from_numpy(np.eye(5, dtype=np.float32)[image]) for image in cells]
+
+
+def rule(electorate: Electorate = VOTE, seed: int = 0) -> CapiRule:
+    return CapiRule(Stretch(8), electorate, held_out=10, seed=seed)
+
+
+def problem_of(data: Scenes, electorate: Electorate = VOTE, seed: int = 0) -> CapiProblem:
+    return CapiProblem(data, rule(electorate, seed))
+
+
+def holding_out(data: Scenes, image: int) -> int:
+    """A seed by which that training image is the one that is held out."""
+    wanted = {data.train[image].sample.key}
+    return next(seed for seed in range(500) if problem_of(data, seed=seed).memory.pixels.held_out == wanted)
+
+
+@pytest.mark.parametrize("name", ["capi_voc_like", "capi_ade_like"])
+def test_golden_cases(tmp_path: Path, name: str) -> None:
+    case, arrays = agreement.CASES[name], agreement.build(name)
+    params, official = case["params"], case["expected"]["official_capi"]
+    data = scenes(tmp_path, arrays["train_masks"], arrays["val_masks"], classes=case["recipe"]["classes"])
+    if 0 in params["ignore"]:
+        data = replace(data, offset=1, classes=data.classes[1:])
+    (held_out,) = params["held_out_images"]
+    seed, side = holding_out(data, held_out), arrays["train_masks"].shape[1]
+    train, val = ([torch.from_numpy(one) for one in arrays[f"{part}_features"]] for part in ("train", "val"))
+    problem = problem_of(data, seed=seed)
+    ready = problem.remembering(measured(problem.memory, {LAYER: train}, 3, side), {})
+    assert ready.memories is not None
+    chosen = ready.memories.of(LAYER, torch.device("cpu"))
+    assert [str(one) for one in (chosen.k, chosen.distance)] == [str(one) for one in official["chosen"]]
+    assert len(chosen.rows) == official["memory_rows"]
+    for choice, expected in official["test"].items():
+        k, distance = choice.removeprefix("k=").split(",")
+        fixed = problem_of(data, Electorate((int(k),), (distance,)), seed)  # type: ignore[arg-type]
+        found = outcome(fixed, train, val, side=side)
+        assert by_metric(found)["mIoU"] == pytest.approx(expected["mIoU"], abs=1e-9)
+    assert found.items is not None
+    assert 100 * measure([found.items], "mIoU").evaluate()[0, 0] == pytest.approx(by_metric(found)["mIoU"])
+    ((low, high),) = intervals_of([found.items])["mIoU"]
+    assert low <= by_metric(found)["mIoU"] <= high
+
+
+def test_features_that_are_the_class_give_100(tmp_path: Path) -> None:
+    train, val = drawn(9, 0), drawn(10, 1)
+    data = scenes(tmp_path, enlarged(train), enlarged(val))
+    assert by_metric(outcome(problem_of(data), one_hot(train), one_hot(val), side=SIDE)) == {
+        "mIoU": 100.0,
+        "pixel accuracy": 100.0,
+        "class accuracy": 100.0,
+    }
+
+
+def test_a_layer_chooses_for_itself_whatever_the_batch(tmp_path: Path) -> None:
+    train, val = drawn(12, 0), drawn(5, 1)
+    data = scenes(tmp_path, enlarged(train), enlarged(val), memory=60)
+    generator = torch.Generator().manual_seed(0)
+    grids = [
+        {
+            Layer(number): [
+                one + number * torch.randn(one.shape, generator=generator) for one in one_hot(cells)
+            ]
+            for number in (0, 1)
+        }
+        for cells in (train, val)
+    ]
+    problem = problem_of(data)
+    found = []
+    for batch in (1, 5):
+        memory = measured(problem.memory, grids[0], batch, SIDE)
+        assert sum(len(one["rows"]) for one in memory[Layer(0)]) == 60
+        ready = problem.remembering(memory, {})
+        assert ready.memories is not None
+        votes = [ready.memories.of(layer, torch.device("cpu")) for layer in grids[0]]
+        assert (votes[0].k, votes[1].k > 1) == (1, True)
+        left = measured(ready, grids[1], batch, SIDE)
+        found.append([ready.score(left[layer]).scores for layer in grids[1]])
+    assert found[0] == found[1]
+
+
+def test_scale_is_of_all_cells_of_the_images_that_are_not_held_out(tmp_path: Path) -> None:
+    train = drawn(11, 0)
+    data = scenes(tmp_path, enlarged(train), enlarged(train), memory=22)
+    generator = torch.Generator().manual_seed(0)
+    grids = [1000 + torch.randn(4, 4, 3, generator=generator) for _ in train]
+    problem = problem_of(data)
+    ready = problem.remembering(measured(problem.memory, {LAYER: grids}, 3, SIDE), {})
+    assert ready.memories is not None
+    scale = ready.memories.of(LAYER, torch.device("cpu")).scale
+    keys = [scene.sample.key for scene in data.train]
+    apart = [key in problem.memory.pixels.held_out for key in keys]
+    assert sum(apart) == 1
+    cells = np.concatenate([grid.reshape(-1, 3) for grid, out in zip(grids, apart, strict=True) if not out])
+    assert scale.mean == pytest.approx(cells.astype(np.float64).mean(0), abs=1e-3)
+    assert scale.deviation == pytest.approx(cells.astype(np.float64).std(0), rel=1e-4)
+
+
+def test_a_predicted_label_that_is_not_judged_costs_a_class(tmp_path: Path) -> None:
+    # of every cell that is remembered one corner is void, and so it is predicted
+    cells = drawn(6, 0)
+    train = enlarged(cells)
+    train[:, ::6, ::6] = 255
+    found = by_metric(
+        outcome(
+            problem_of(scenes(tmp_path, train, enlarged(cells))), one_hot(cells), one_hot(cells), side=SIDE
+        )
+    )
+    assert found["pixel accuracy"] == pytest.approx(100 * 35 / 36)
+    assert found["mIoU"] == pytest.approx(100 * 35 / 36 * 5 / 6)
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Callable[..., tuple[CapiProblem, Sequence[Tensor], Sequence[Tensor]]]:
+    """A problem on masks that are changed first, and features that are the classes."""
+
+    def made(change: Callable[[Masks, Masks], None], images: int = 6):  # type: ignore[no-untyped-def]
+        train, val = drawn(images, 0), drawn(4, 1)
+        masks = enlarged(train), enlarged(val)
+        change(*masks)
+        return problem_of(scenes(tmp_path, *masks)), one_hot(train), one_hot(val)
+
+    return made
+
+
+def scored(found: tuple[CapiProblem, Sequence[Tensor], Sequence[Tensor]]) -> Outcome:
+    return outcome(*found, side=SIDE)
+
+
+def test_what_cannot_be_scored(
+    planted: Callable[..., tuple[CapiProblem, list[Tensor], list[Tensor]]],
+) -> None:
+    def nothing(train: Masks, val: Masks) -> None:
+        del train, val
+
+    def unjudged(train: Masks, val: Masks) -> None:
+        val[:] = 255
+
+    def forgotten(train: Masks, val: Masks) -> None:
+        train[:] = 255
+
+    def one_of_each(train: Masks, val: Masks) -> None:
+        train[0], val[0] = 255, 255
+
+    assert by_metric(scored(planted(one_of_each)))["mIoU"] > 99
+    assert scored(planted(unjudged)).empty == NO_LABELS
+    with pytest.raises(ValueError, match=NO_MEMORY):
+        scored(planted(forgotten))
+    with pytest.raises(ValueError, match=TOO_FEW):
+        scored(planted(nothing, images=1))
+    problem, train, val = planted(nothing, images=2)
+    assert by_metric(outcome(problem, train, val, side=SIDE))["mIoU"] > 50  # 32 cells at most, fewer vote
+    with pytest.raises(ValueError, match="training images must be measured first"):
+        problem.measure(problem.source.groups[0], Stretch(SIDE))
+    constant = [torch.ones(4, 4, 3)] * 4
+    assert outcome(problem, constant, constant, side=SIDE).empty == ALIKE
+    nan = [grid * torch.nan for grid in train]
+    assert all(FINITE in one for one in measured(problem.memory, {LAYER: nan}, 2, SIDE)[LAYER])
+    with pytest.raises(ValueError, match="whole pixels a cell"):
+        outcome(problem, train, val, side=22)
+
+
+def test_the_numbers_of_the_protocol_and_what_fingerprints_tell(tmp_path: Path) -> None:
+    assert RULE.view.scaled(224, 14) == RULE.view.scaled(224, 16) == Stretch(224)
+    masks = enlarged(drawn(20, 0))
+    data = scenes(tmp_path, masks, masks, memory=100)
+    memory = problem_of(data).memory
+    assert (len(memory.pixels.held_out), memory.pixels.most, memory.pixels.ignored) == (2, 5, {255})
+    other = replace(data, offset=1, classes=data.classes[1:])
+    assert problem_of(other).memory.pixels.ignored == {0, 255}
+    made = [
+        problem_of(data),
+        problem_of(data, Electorate((1,), ("L2",))),
+        problem_of(other),
+        problem_of(data, seed=1),
+    ]
+    assert len({one.fingerprint for one in made}) == 4
+    assert len({one.memory.fingerprint for one in made}) == 3  # the choice is made when the memory is there
