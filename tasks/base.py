@@ -229,6 +229,11 @@ class Findings:
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
 
 
+def ceiling_metric(metric: str) -> str:
+    """Name of the metric that says how high another one can be on the layer's grid."""
+    return f"{metric} ceiling"
+
+
 def digest(*parts: object) -> str:
     """Hexadecimal digest of arrays (bytes, dtype, shape) and of the repr of anything else."""
     state = hashlib.blake2b(digest_size=16)

@@ -12,8 +12,10 @@ from tasks.metrics.bilinear import (
     official_pixels,
     official_search,
     point_places,
+    searched_pixels,
     searched_places,
 )
+from tasks.metrics.ceilings import Axis
 from zoo.view.geometry import Geometry
 from zoo.view.released import CornerSquare
 from zoo.view.views import View
@@ -90,6 +92,32 @@ def true_places(rule: KeypointRule, points: Floats, seen: Geometry) -> tuple[Flo
 def before_said(rule: KeypointRule, cell: float) -> float:
     """Pixels from the upper left corner of a cell of so many pixels to the place that is said."""
     return {"centre": cell / 2, "corner": 0.0, "middle pixel": cell / 2 - 0.5}[rule.said]
+
+
+def sayable(rule: KeypointRule, image: tuple[int, int], seen: Geometry, size: Size) -> tuple[Axis, Axis]:
+    """The places that a rule can say of an image: columns and rows, in pixels of the image.
+
+    Args:
+        rule: Its ``search``, ``soft`` and ``said``.
+        image: Width and height of the image.
+        seen: How it is shown.
+        size: Of the grid of tokens.
+    """
+    axes = []
+    for axis in (0, 1):
+        start, stop, cell = 0, size[1 - axis], seen.size[axis] / size[1 - axis]
+        scale, offset = seen.scale[axis], seen.offset[axis]
+        if rule.upsampled and rule.search == "image pixels":
+            start, stop, cell, scale, offset = 0, image[axis], 1.0, 1.0, 0.0
+        elif rule.upsampled:
+            content = (0.0, float(seen.size[axis]))
+            if rule.search == "pixels":
+                content = seen.content[axis], seen.content[axis + 2]
+            pixels = searched_pixels(*content, seen.size[axis])
+            start, stop, cell = pixels.start, pixels.stop, 1.0
+        first = start * cell + before_said(rule, cell)
+        axes.append(Axis((first - offset) / scale, cell / scale, stop - start, rule.soft is not None))
+    return axes[0], axes[1]
 
 
 def in_single_precision(points: Floats, geometry: Geometry) -> NDArray[np.float32]:

@@ -3,7 +3,7 @@
 Source: Min et al., 2019 (data, PCK); the matching rule is the README's, ``spair``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import Group, Items, Measurements, Measurer, Outcome, Over, Score, Source, Statistic, digest
+from tasks.base import (
+    Group,
+    Items,
+    Measurements,
+    Measurer,
+    Outcome,
+    Over,
+    Score,
+    Source,
+    Statistic,
+    ceiling_metric,
+    digest,
+)
 from tasks.checks import ALIKE
 from tasks.datasets.base import KeypointPair, Keypoints
 from tasks.examples.keypoints import KeypointExamples
@@ -120,10 +132,17 @@ class KeypointProblem:
             for name, column, over, value, count, unit in measured:
                 scores.append(Score(name, value, count, unit))
                 statistics[name] = Statistic(column, over)
-        for score, of_kind in self._by_kind(values[f"PCK@{self.rule.alphas[0]:g}"]):
-            scores.append(score)
-            values[score.metric] = of_kind
-            statistics[score.metric] = Statistic(score.metric, OVER[self.rule.average])
+        primary = values[f"PCK@{self.rule.alphas[0]:g}"]
+        metric = f"PCK@{self.rule.alphas[0]:g}"
+        parts = {f"{metric} {name}": (primary, points) for name, points in self.kinds.items()}
+        if all("least_box" in m for m in measurements):
+            least = np.concatenate([np.asarray(m["least_box"], np.float64) for m in measurements])
+            every = np.ones(n, bool)
+            parts[ceiling_metric(self.rule.primary)] = self.hits(least, self.rule.alphas[0]), every
+        for name, (hits_of, points) in parts.items():
+            scores.append(Score(name, self._average(hits_of, points), int(points.sum()), "keypoints"))
+            values[name] = np.where(points, hits_of, np.nan)
+            statistics[name] = Statistic(name, OVER[self.rule.average])
         if all("pull" in m for m in measurements):
             values[PULL] = 100.0 * np.concatenate([np.asarray(m["pull"], np.float64) for m in measurements])
             scores.append(Score(PULL, float(values[PULL].mean()), n, "keypoints"))
@@ -140,8 +159,8 @@ class KeypointProblem:
         right = errors <= alpha if self.rule.inclusive else errors < alpha
         return 100.0 * right.astype(np.float64)
 
-    def _by_kind(self, hits: NDArray[np.float64]) -> Iterator[tuple[Score, NDArray[np.float64]]]:
-        """The score of each kind of points, averaged as the primary one; and hits, NaN of other points."""
+    def _average(self, hits: NDArray[np.float64], points: NDArray[np.bool_]) -> float:
+        """Mean of some points' hits, averaged as the primary metric."""
         ordered = [pair for pairs in self.pairs.values() for pair in pairs]
         counts = [len(pair.source_points) for pair in ordered]
         owners = {
@@ -149,12 +168,8 @@ class KeypointProblem:
             "image": np.repeat(np.arange(len(ordered)), counts),
             "keypoint": np.arange(len(hits)),
         }[self.rule.average]
-        for name, points in self.kinds.items():
-            _, owner = np.unique(owners[points], return_inverse=True)
-            means = np.bincount(owner, hits[points]) / np.bincount(owner)
-            metric = f"PCK@{self.rule.alphas[0]:g} {name}"
-            score = Score(metric, float(means.mean()), int(points.sum()), "keypoints")
-            yield score, np.where(points, hits, np.nan)
+        _, owner = np.unique(owners[points], return_inverse=True)
+        return float((np.bincount(owner, hits[points]) / np.bincount(owner)).mean())
 
     def _items(self, values: Mapping[str, NDArray[np.float64]], statistics: Mapping[str, Statistic]) -> Items:
         """Keypoints, of which those of one pair were sampled together, within its category."""

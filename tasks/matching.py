@@ -18,9 +18,18 @@ from torch.nn.functional import normalize
 from tasks.base import FINITE
 from tasks.checks import varies
 from tasks.datasets.base import KeypointPair
-from tasks.keypoint_places import Size, before_said, searched_area, source_places, stated, true_places
+from tasks.keypoint_places import (
+    Size,
+    before_said,
+    sayable,
+    searched_area,
+    source_places,
+    stated,
+    true_places,
+)
 from tasks.keypoint_rule import KeypointRule
 from tasks.metrics.bilinear import Places, sampled
+from tasks.metrics.ceilings import least_errors
 from tasks.metrics.correspondence import best_pixels, searchable
 from zoo.spec import Layer
 from zoo.view.views import View
@@ -93,6 +102,7 @@ class CategoryMeasurer:
             "error_box": matches.error_box,
             "error_image": matches.error_image,
             "varies": _together(self._varies.pop(layer, []), torch.any, torch.tensor([False])),
+            "least_box": matches.least_box,
             "point": torch.cat([matches.found[:0], *shown]).round(decimals=2).float(),
             **({} if matches.pull is None else {"pull": matches.pull}),
             FINITE: _together(self._finite.pop(layer, []), torch.all, torch.tensor([True])),
@@ -107,6 +117,8 @@ class Matches:
         found: [points 2] in pixels of the target images, float64.
         error_box: [points] distances to the true points, over the longer side of the target's box.
         error_image: [points] the same over the longer side of the target image.
+        least_box: [points] distances from the true points to the nearest places that can be said, over the
+            longer side of the target's box.
         pull: [points] shares of a soft arg-max that lie where similarities count as next to 0; None where the
             best place is taken.
     """
@@ -114,6 +126,7 @@ class Matches:
     found: Tensor
     error_box: Tensor
     error_image: Tensor
+    least_box: Tensor
     pull: Tensor | None
 
 
@@ -136,6 +149,7 @@ class Matcher:
         self._position = {index: position for position, index in enumerate(images)}
         self._view = view
         self._places: dict[tuple[str, Key, Size], Places] = {}
+        self._nearest: dict[tuple[Key, Size, str], NDArray[np.float64]] = {}
 
     def match(self, grids: Grids) -> Matches:
         """Find all points.
@@ -155,7 +169,22 @@ class Matcher:
         else:
             found = (places - offset) / scale
             error = torch.linalg.vector_norm((places - truth) / scale, dim=1)
-        return Matches(found, error / box, error / image, pull)
+        sizes = {position: (grid.shape[0], grid.shape[1]) for position, grid in grids.items()}
+        least = self._least(sizes).to(places.device, non_blocking=True)
+        return Matches(found, error / box, error / image, least / box, pull)
+
+    def _least(self, sizes: Mapping[int, Size]) -> Tensor:
+        """Smallest distance in image pixels that can be reached for each point on grids of those sizes."""
+        found = [np.zeros(0)]
+        for pair in self._pairs:
+            seen, image = stated(self._view, pair.target_size), pair.target_size
+            size = sizes[self._position[pair.target]]
+            key = ((pair.target, image), size, pair.key)
+            if key not in self._nearest:
+                _, truth = true_places(self._rule, pair.target_points, seen)
+                self._nearest[key] = least_errors(truth, *sayable(self._rule, image, seen, size))
+            found.append(self._nearest[key])
+        return torch.from_numpy(np.concatenate(found))
 
     def _found(self, grids: Grids) -> tuple[Tensor, Tensor | None]:
         """The place of every point, and its pull: [points 2] and [points], in the pairs' order, float64.

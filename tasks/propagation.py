@@ -25,6 +25,7 @@ from tasks.base import (
     Score,
     Source,
     Statistic,
+    ceiling_metric,
     digest,
 )
 from tasks.checks import ALIKE, varies
@@ -39,6 +40,12 @@ from tasks.metrics.propagation import Neighbourhood, Propagation, decode, decode
 from tasks.metrics.segmentation import score_frame
 from zoo.spec import Layer
 from zoo.view.views import View
+
+CEILINGS = {name: ceiling_metric(name) for name in ("J", "F")}
+"""Arrays of what a frame's true masks get where they are seeded and decoded as predicted ones are."""
+
+Both = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""J and F of every object in one frame."""
 
 FrameScores = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8] | None]
 """J and F of every object in one frame and, of an example, the mask that was predicted, small."""
@@ -118,7 +125,8 @@ class PropagationProblem:
         """J&F, J and F in percent, unweighted means over objects; the first and last frame do not count."""
         keys: list[str] = []
         videos: list[str] = []
-        objects: dict[str, list[float]] = {"J": [], "F": []}
+        names = [name for name in (*CEILINGS, *CEILINGS.values()) if all(name in m for m in measurements)]
+        objects: dict[str, list[float]] = {name: [] for name in names}
         for video, measured in zip(self.data.videos, measurements, strict=True):
             if not measured["J"].size:  # fewer than three frames: none counts
                 continue
@@ -132,6 +140,9 @@ class PropagationProblem:
         if not any(np.any(measured["varies"]) for measured in measurements):
             return Outcome((), empty=ALIKE)
         values = {metric: np.asarray(means) for metric, means in objects.items()}
+        if CEILINGS["J"] in values:
+            j, f = (values.pop(name) for name in CEILINGS.values())
+            values[ceiling_metric("J&F")] = (j + f) / 2
         values = {"J&F": (values["J"] + values["F"]) / 2, **values}
         scores = tuple(
             Score(metric, self._rounded(float(v.mean())), len(v), "objects") for metric, v in values.items()
@@ -195,14 +206,19 @@ class _VideoMeasurer:
             frames = list(pool.map(score, self._scored))
         kept = {}
         for number, layer in enumerate(layers):
-            of_layer = [scores[number] for scores in frames]
-            table = np.array([(j, f) for j, f, _ in of_layer], dtype=np.float64)
-            j, f = table.reshape(len(of_layer), 2, self._objects).transpose(1, 2, 0).copy()
-            arrays = {"J": torch.from_numpy(j), "F": torch.from_numpy(f)}
+            of_layer = [scores[number] for scores, _ in frames]
+            grid = finished[layer]["soft"].shape[1:3]
+            arrays = self._tables(("J", "F"), [(j, f) for j, f, _ in of_layer])
+            arrays |= self._tables(tuple(CEILINGS.values()), [ideal[grid] for _, ideal in frames])
             arrays["varies"] = finished[layer]["varies"]
             masks = [torch.from_numpy(mask) for *_, mask in of_layer if mask is not None]
             kept[layer] = arrays | ({"mask": torch.stack(masks)} if masks else {})
         return kept
+
+    def _tables(self, names: Sequence[str], frames: Sequence[Both]) -> dict[str, Tensor]:
+        """J and F of all frames by name: [objects frames] each."""
+        table = np.array(frames, dtype=np.float64).reshape(len(frames), 2, self._objects)
+        return dict(zip(names, torch.from_numpy(table.transpose(1, 2, 0).copy()), strict=True))
 
     @property
     def _last(self) -> int:
@@ -210,26 +226,45 @@ class _VideoMeasurer:
         return max(0, len(self._video.frames) - 2)
 
     def _start(self, grid: Tensor) -> Propagation:
-        rule = self._rule
-        labels = seed_labels(self._seed, (grid.shape[0], grid.shape[1]), keep_vanished=rule.keep_vanished)
-        if rule.every_channel:
-            labels = functional.pad(labels, (0, 1 + self._objects - labels.shape[-1]))
+        labels = self._labels(self._seed, (grid.shape[0], grid.shape[1]))
         return Propagation(
             grid,
             labels.to(device=grid.device, dtype=grid.dtype, non_blocking=True),
-            rule.heard,
+            self._rule.heard,
         )
 
-    def _score(self, soft: Sequence[Tensor], position: int) -> list[FrameScores]:
-        """Scores of one frame for each layer, of which soft maps of all scored frames are given."""
+    def _labels(self, mask: NDArray[np.uint8], grid: tuple[int, int]) -> Tensor:
+        """What a grid knows of a mask: [height width channels]."""
+        labels = seed_labels(mask, grid, keep_vanished=self._rule.keep_vanished)
+        if self._rule.every_channel:
+            labels = functional.pad(labels, (0, 1 + self._objects - labels.shape[-1]))
+        return labels
+
+    def _decoded(self, soft: Tensor) -> NDArray[np.uint8]:
+        """The mask at the frame's size that a soft map stands for."""
+        if self._rule.nearest:
+            return decode_nearest(soft, self._video.size)
+        return decode(soft, self._video.size, self._view_width // soft.shape[1])
+
+    def _score(
+        self, soft: Sequence[Tensor], position: int
+    ) -> tuple[list[FrameScores], dict[tuple[int, ...], Both]]:
+        """Scores of one frame for each layer, of which soft maps of all scored frames are given.
+
+        Beside them what the true masks get on each size of grid.
+        """
         mask = read_mask(self._video.masks[position])
         truth = np.where(mask == VOID, np.uint8(0), mask)
-        return [self._score_layer(maps[position - 1], truth, position) for maps in soft]
+        scores = [self._score_layer(maps[position - 1], truth, position) for maps in soft]
+        grids = dict.fromkeys(tuple(maps.shape[1:3]) for maps in soft)
+        return scores, {grid: self._ideal(truth, grid) for grid in grids}
+
+    def _ideal(self, truth: NDArray[np.uint8], grid: tuple[int, ...]) -> Both:
+        """J and F of a frame's true masks, once seeded on a grid and decoded from it."""
+        labels = self._labels(truth, (grid[0], grid[1]))
+        return score_frame(self._decoded(labels), truth, self._objects)
 
     def _score_layer(self, soft: Tensor, truth: NDArray[np.uint8], position: int) -> FrameScores:
-        if self._rule.nearest:
-            mask = decode_nearest(soft, self._video.size)
-        else:
-            mask = decode(soft, self._video.size, self._view_width // soft.shape[1])
+        mask = self._decoded(soft)
         j, f = score_frame(mask, truth, self._objects)
         return j, f, small_mask(mask) if position in self._examples else None

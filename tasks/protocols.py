@@ -362,7 +362,7 @@ INSID3 = replace(
     name="insid3",
     title="keypoints as the code of INSID3 (visinf/INSID3, commit f1c9622), features as they are",
     tasks=("spair",),
-    unlike=("Its better numbers are of features without 20 components of position; here they have them.",),
+    unlike=("Its better numbers are of features without position: add --transform debias:20 for those.",),
     keypoints=KeypointRule(
         view=OfTokens(Stretch(side=768, bilinear=True), tokens=48),
         points="exact",

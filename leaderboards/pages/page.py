@@ -9,6 +9,7 @@ from leaderboards.choices.selection import columns_of, is_analysis, newest, scor
 from leaderboards.choices.ties import Compared, known_folder, known_ties
 from leaderboards.display import inside_name, page_name
 from leaderboards.literature import Published
+from leaderboards.pages.allowed import allowed_blocks
 from leaderboards.pages.best import best_blocks
 from leaderboards.pages.blocks import Block, Bullets, Heading, Numbers, Page
 from leaderboards.pages.layers import layer_blocks
@@ -43,7 +44,8 @@ def leaderboard_page(
     if columns:
         scores = score_rows(own)
         ties = known_ties(scores, compared)
-        blocks += [*best_blocks(scores, columns, ties), *seen_blocks(own), *layer_blocks(scores, columns)]
+        blocks += [*best_blocks(scores, columns, ties), *seen_blocks(own)]
+        blocks += [*allowed_blocks(scores, columns), *layer_blocks(scores, columns)]
     blocks += transform_blocks(everything[~inside], known_folder(compared))
     blocks += [*published_blocks(own, published), *similarity_blocks(own), *twin_blocks(own)]
     if inside.any():

@@ -78,7 +78,7 @@ def searched_places(side: int, grid: tuple[int, int], content: Box | None = None
         ValueError: A content box without a pixel.
     """
     left, top, right, bottom = content or (0.0, 0.0, float(side), float(side))
-    columns, rows = _searched(left, right, side), _searched(top, bottom, side)
+    columns, rows = searched_pixels(left, right, side), searched_pixels(top, bottom, side)
     if not len(columns) or not len(rows):
         raise ValueError(f"the content box {content} holds no pixel of a view of {side}")
     height, width = grid
@@ -148,8 +148,8 @@ def official_pixels(points_xy: Tensor) -> Tensor:
     return torch.stack([points_xy[:, 0].trunc(), points_xy[:, 1].round()], dim=-1)
 
 
-def _searched(low: float, high: float, side: int) -> range:
-    """Pixels along one axis with their centre in [low, high)."""
+def searched_pixels(low: float, high: float, side: int) -> range:
+    """Pixels along one axis of a view of so many pixels with their centre in [low, high)."""
     start, stop = max(0, math.ceil(low - 0.5)), min(side, math.ceil(high - 0.5))
     return range(start, max(start, stop))
 

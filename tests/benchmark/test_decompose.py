@@ -1,5 +1,6 @@
 """The steps between two protocols, from the command to the page: both ends are what plain runs say."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +26,9 @@ def request(place: Path, data: Path) -> Request:
     )
 
 
-def scores(place: Path, data: Path, task: str, protocols: str) -> pd.DataFrame:
+def scores(place: Path, data: Path, task: str, protocols: str, limit: int | None = None) -> pd.DataFrame:
     """Primary scores of plain runs."""
-    found = run(place, ["mini-resnet"], task, data=data, protocol=protocols, layers=LAYERS)
+    found = run(place, ["mini-resnet"], task, data=data, protocol=protocols, layers=LAYERS, limit=limit)
     found = found[found["primary"].astype(bool) & (found["task"] == task)]
     return found.set_index(["protocol", "layer"])["value"]
 
@@ -82,8 +83,9 @@ def test_its_page_says_choices_and_what_a_protocol_is_not(keypoints: tuple[Decom
 
 
 def test_propagation_is_decomposed_too(data: Path, tmp_path: Path, no_pages: None) -> None:
-    found = decompose(request(tmp_path, data), "davis", ("standard", "dino"), Silent())
-    plain = scores(tmp_path, data, "davis", "standard,dino")
+    small = replace(request(tmp_path, data), limit=1)
+    found = decompose(small, "davis", ("standard", "dino"), Silent())
+    plain = scores(tmp_path, data, "davis", "standard,dino", limit=1)
     best = [one for one in found.changes if one.chosen == "best"]
     assert best[0].before == pytest.approx(plain["standard"].max(), abs=1e-9)
     assert best[-1].after == pytest.approx(plain["dino"].max(), abs=1e-9)

@@ -352,3 +352,23 @@ def test_fingerprint_follows_masks_and_numbers(davis: Videos) -> None:
     mask[8:20, 8:20] = 2
     write_mask(davis.videos[0].masks[3], mask)
     assert PropagationProblem(davis, RULE).fingerprint != before
+
+
+def test_the_ceiling_is_what_true_masks_get_on_the_grid(davis: Videos) -> None:
+    task = PropagationProblem(davis, SHORT)
+    measurements = []
+    expected: list[NDArray[np.float64]] = []
+    for number, video in enumerate(davis.videos):
+        left = measured(task, number, {Layer(1): random_grids(video, 3)}, 3)[Layer(1)]
+        measurements.append(left)
+        width = VIEW_32.geometry(video.size).size[0]
+        grid, masks = grid_size(video), labels_of(video)
+        seeds = (seed_labels(mask, grid, keep_vanished=True) for mask in masks)
+        whole = [decode(seed, video.size, width // grid[1]) for seed in seeds]
+        j, f = score_video(whole, masks)
+        expected.append((j + f) / 2)
+    outcome = task.score(measurements)
+    scores = {score.metric: score.value for score in outcome.scores}
+    assert [*scores] == ["J&F", "J", "F", "J&F ceiling"]
+    assert scores["J&F ceiling"] == pytest.approx(100 * np.concatenate(expected).mean())
+    assert scores["J&F"] < scores["J&F ceiling"] < 100

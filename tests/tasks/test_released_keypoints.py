@@ -236,3 +236,54 @@ def test_pairs_with_facts_are_told_apart() -> None:
     one, other = faced([hard(0, None)]), faced([hard(1, None)])
     assert one.fingerprint != other.fingerprint
     assert isinstance(one.data.pairs[0], KeypointPair)
+
+
+CEILINGS = {
+    "standard_pixels": ("standard", {}, 14),
+    "standard_tokens": ("standard", {"search": "tokens"}, 14),
+    "insid3_hull": ("insid3", {}, 48),
+    "insid3_tokens": ("insid3", {"soft": None}, 48),
+    "probe3d": ("probe3d", {}, 50),
+    "geoaware_hull": ("geoaware", {}, 60),
+    "geoaware_tokens": ("geoaware", {"soft": None}, 60),
+    "sd_dino": ("sd-dino", {}, 60),
+}
+
+
+@pytest.mark.parametrize("name", CEILINGS)
+def test_ceilings(name: str) -> None:
+    protocol, changed, cells = CEILINGS[name]
+    rule = replace(rule_of(protocol), **changed)
+    view = replace(rule.view, multiple=16) if protocol == "probe3d" else rule.view
+    golden_ceilings = CASES["pck_ceilings"]
+    expected = golden_ceilings["expected"]["own"][name]
+    errors = []
+    for facts in CASES["averaging"]["params"]["pairs"]:
+        shared = sorted({*facts["source_keypoints"]} & {*facts["target_keypoints"]}, key=int)
+        size, box = tuple(facts["target_size_wh"]), tuple(map(float, facts["target_box"]))
+        truth = np.array([facts["target_keypoints"][key] for key in shared], np.float64)
+        one = pair(1, 0, 0, "cat", [truth, truth], source_size=size, target_size=size, target_box=box)
+        grid = torch.randn(cells, cells, 3, generator=torch.Generator().manual_seed(1))
+        matches = Matcher([one], [0], view, rule).match({0: grid})
+        assert (matches.least_box <= matches.error_box + 1e-9).all()
+        errors.append(matches.least_box.numpy())
+    assert max(map(np.max, errors)) == pytest.approx(expected["largest_error_over_box"], abs=1e-6)
+    for alpha, (low, high) in zip(
+        golden_ceilings["params"]["alphas"], expected["points_range_under_ties"], strict=True
+    ):
+        count = sum(int((one <= alpha if rule.inclusive else one < alpha).sum()) for one in errors)
+        assert low <= count <= high
+
+
+@pytest.mark.parametrize(("length", "hit"), [(113, 0), (114, 100)])
+def test_the_corner_of_an_image_is_half_a_token_away(length: int, hit: float) -> None:
+    """The distance to the nearest token's centre is 11.31 pixels."""
+    rule = replace(rule_of("standard"), search="tokens")
+    corner = np.zeros((1, 2))
+    sizes = {"source_size": (224, 224), "target_size": (224, 224)}
+    one = pair(1, 0, 1, "cat", [corner, corner], **sizes, target_box=(0.0, 0.0, float(length), 10.0))
+    samples = tuple(MemorySample(f"image{index}", 0, (224, 224)) for index in range(2))
+    problem = KeypointProblem(Keypoints("double", samples, (one,), Coverage(())), rule)
+    grids = torch.randn(2, 14, 14, 3, generator=torch.Generator().manual_seed(0))
+    outcome = problem.score(measured(problem, {Layer(0): grids}, 2, rule.view)[Layer(0)])
+    assert {score.metric: score.value for score in outcome.scores}["PCK@0.1 ceiling"] == hit
