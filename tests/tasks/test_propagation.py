@@ -262,7 +262,7 @@ def test_perfect_features_follow_the_objects(davis: Videos) -> None:
             grids = torch.stack(tokens) + scale * noise
             left.append(measured(PropagationProblem(davis, RULE), number, {Layer(0): grids}, 4)[Layer(0)])
         scores.append(PropagationProblem(davis, RULE).score(left).scores)
-    (perfect, perfect_j, perfect_f), (noisy, *_) = scores
+    (perfect, perfect_j, perfect_f, *_), (noisy, *_) = scores
     assert perfect_j.value > 70
     assert perfect_f.value > 60
     assert perfect.n == 4
