@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from leaderboards.choices.best import best_layers
-from leaderboards.choices.selection import Column, score_rows
+from leaderboards.choices.beside import at_best
+from leaderboards.choices.selection import Column
 from tasks.base import ceiling_metric
 
 
@@ -26,14 +26,14 @@ def allowed(records: pd.DataFrame, column: Column) -> tuple[Allowed, ...]:
         records: Scores of one suite.
         column: Task, dataset, protocol and metric.
     """
-    best = column.rows(best_layers(records))
-    best = best[best["metric"] == column.metric]
-    rows = column.rows(score_rows(records))
-    rows = rows[(rows["metric"] == ceiling_metric(column.metric)) & (rows["tap"] == "block")]
-    places = zip(rows["backbone"], rows["layer"], rows["pooling"], strict=True)
-    ceilings = {key: float(value) for key, value in zip(places, rows["value"], strict=True)}
-    return tuple(
-        Allowed(str(one.backbone), int(one.layer), float(one.value), ceilings[key])  # type: ignore[arg-type]
-        for one in best.itertuples(index=False)
-        if (key := (one.backbone, one.layer, one.pooling)) in ceilings and ceilings[key] > 0
-    )
+    rows = at_best(records, column)
+    values = {
+        (str(one.backbone), str(one.metric)): float(one.value)  # type: ignore[arg-type]
+        for one in rows.itertuples(index=False)
+    }
+    found = []
+    for name, layer in dict(zip(rows["backbone"], rows["layer"], strict=True)).items():
+        ceiling = values.get((name, ceiling_metric(column.metric)), 0.0)
+        if ceiling > 0:
+            found.append(Allowed(name, int(layer), values[name, column.metric], ceiling))
+    return tuple(found)

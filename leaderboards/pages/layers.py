@@ -15,6 +15,7 @@ from leaderboards.choices.selection import (
 from leaderboards.display import fixed, pooling_name, pooling_rank
 from leaderboards.pages.blocks import Block, Heading, Table
 from leaderboards.pages.honest import SHOWN_SHARE, choice_table
+from leaderboards.pages.kinds import kind_blocks
 from leaderboards.pages.notation import said
 from leaderboards.pages.pictures import Figure
 from leaderboards.pages.provenance import partial_line, units_text
@@ -71,7 +72,7 @@ def _column_blocks(
             said("All metrics, each at its own best layer:"),
             Table(metrics, caption=f"{title}: all metrics"),
         ]
-    return blocks
+    return [*blocks, *kind_blocks(rows, column)]
 
 
 def _figures(records: pd.DataFrame, column: Column) -> list[Block]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from leaderboards.choices.beside import is_beside
 from leaderboards.choices.best import best_layers
 from leaderboards.choices.floor import draws_of, floor_scores
 from leaderboards.choices.poolings import better_poolings
@@ -127,7 +128,7 @@ def metrics_table(records: pd.DataFrame, column: Column) -> pd.DataFrame:
         Rows and cells as in `main_table`, without the family; empty where there is only one metric.
     """
     rows = pooled(score_rows(records), column)
-    metrics = {str(metric) for metric in rows["metric"]} - {""}
+    metrics = {str(metric) for metric in rows["metric"] if metric and not is_beside(str(metric))}
     if len(metrics) < 2:
         return pd.DataFrame()
     backbones = [backbone for backbone in backbones_of(records) if backbone.name in set(rows["backbone"])]

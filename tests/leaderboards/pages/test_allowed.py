@@ -1,0 +1,46 @@
+"""Scores beside what the grids of their layers allow."""
+
+import pandas as pd
+
+from leaderboards.choices.allowed import Allowed, allowed
+from leaderboards.choices.selection import columns_of
+from tests.leaderboards.builder import NAN, floor, frame, layers
+from tests.leaderboards.shown import render_page
+
+DAVIS = {"task": "davis", "dataset": "mini-davis", "pooling": "grid", "metric": "J&F"}
+CEILING = {**DAVIS, "metric": "J&F ceiling", "primary": False}
+OTHER = {"backbone": "mini-clip", "family": "CLIP"}
+HEADING = "## What the grid allows"
+
+
+def records() -> pd.DataFrame:
+    """Layer 2 is best; layer 3 has a finer grid; of another backbone no ceiling is known."""
+    return frame(
+        layers([30.0, 45.0, 40.0], **DAVIS),
+        layers([90.0, 90.0, 95.0], **CEILING),
+        layers([50.0, 20.0, 20.0], **DAVIS, **OTHER),
+        layers([60.0, 50.0, 40.0]),
+        floor([5.0, 6.0], **DAVIS),
+        floor([90.0, 90.0], **CEILING),
+    )
+
+
+def test_the_ceiling_is_that_of_the_best_layer() -> None:
+    (knn, davis) = columns_of(records())
+    assert allowed(records(), davis) == (Allowed("mini-dino", 2, 45.0, 90.0),)
+    assert allowed(records(), knn) == ()
+
+
+def test_the_page_says_how_much_of_it_the_score_is() -> None:
+    text = render_page(records(), "mini")
+    section = text[text.index(HEADING) :].split("\n## ")[0]
+    assert "45.0 of 90.0: 50 %" in section
+    assert "mini-clip" not in section
+    assert "top-1" not in section
+
+
+def test_no_section_where_no_ceiling_is_known_or_it_is_nothing() -> None:
+    assert HEADING not in render_page(frame(layers([30.0, 45.0], **DAVIS)), "mini")
+    for value in (0.0, NAN):
+        ceilings = layers([value] * 2, **CEILING)
+        assert HEADING not in render_page(frame(layers([30.0, 45.0], **DAVIS), ceilings), "mini")
