@@ -6,9 +6,10 @@ import pandas as pd
 
 from leaderboards.choices.selection import backbones_of
 from leaderboards.display import counted, task_rank
-from leaderboards.pages.blocks import Block, Heading, Numbers, Table, Text
+from leaderboards.pages.blocks import Block, Bullets, Heading, Numbers, Table, Text
 from leaderboards.pages.csv import csv_text, file_digest
 from leaderboards.pages.notation import said
+from tasks.protocols import PROTOCOLS
 
 
 def provenance_blocks(records: pd.DataFrame, numbers: Numbers) -> list[Block]:
@@ -23,8 +24,16 @@ def provenance_blocks(records: pd.DataFrame, numbers: Numbers) -> list[Block]:
         ),
         numbers,
         Table(datasets_table(records), left=6, caption="What was read of each dataset"),
+        *unlike_blocks(records),
         Table(backbones_table(records), left=6, caption="Which weights were run"),
     ]
+
+
+def unlike_blocks(records: pd.DataFrame) -> list[Block]:
+    """What the protocols of some records do not do as their sources do; nothing where there is nothing."""
+    present = set(records["protocol"].astype(str))
+    notes = tuple(f"{one.name}: {note}" for one in PROTOCOLS if one.name in present for note in one.unlike)
+    return [said("Where a protocol is not what its source does:"), Bullets(notes)] if notes else []
 
 
 def datasets_table(records: pd.DataFrame) -> pd.DataFrame:
