@@ -10,7 +10,7 @@ from perf.rounds import Setting, take_turns
 from perf.rows import Budget, Row
 from tasks.base import Measurer
 from tasks.datasets.base import Coverage, KeypointPair, Keypoints
-from tasks.keypoints import KeypointProblem
+from tasks.keypoints.problem import KeypointProblem
 from tasks.protocols import STANDARD
 from zoo.spec import Layer
 

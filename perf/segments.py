@@ -19,9 +19,9 @@ from perf.rounds import Setting, take_turns
 from perf.rows import Budget, Row
 from tasks.base import Measurements
 from tasks.datasets.base import FileSample, Scene
-from tasks.in_context import Memories, QueryMeasurer
 from tasks.metrics.label_vote import ROWS_CPU, SIMILARITIES_CPU
 from tasks.protocols import SEGMENTATION
+from tasks.segmentation.in_context import Memories, QueryMeasurer
 from zoo.spec import Layer
 
 CLASSES = 21

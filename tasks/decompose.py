@@ -33,9 +33,9 @@ from tasks.base import (
 )
 from tasks.datasets.base import Keypoints, Videos
 from tasks.feeds import GRIDS, GridFeed
-from tasks.keypoint_rule import KeypointRule
-from tasks.keypoints import PULL, KeypointProblem
-from tasks.matching import CategoryMeasurer, KeptGrids, Matcher
+from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
+from tasks.keypoints.problem import PULL, KeypointProblem
+from tasks.keypoints.rule import KeypointRule
 from tasks.propagation import PropagationProblem, PropagationRule
 from zoo.spec import Layer
 from zoo.view.views import View

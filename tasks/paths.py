@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tasks.keypoint_rule import KeypointRule, PairDraw, PairSample
+from tasks.keypoints.rule import KeypointRule, PairDraw, PairSample
 from tasks.metrics.soft_argmax import SoftArgmax
 from tasks.propagation import PropagationRule
 from zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame

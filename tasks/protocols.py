@@ -18,22 +18,22 @@ from tasks.analyses.locality import LocalityRule
 from tasks.analyses.position_audit import PositionRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyRule
-from tasks.augmented import Augmentation
-from tasks.capi import CapiRule
 from tasks.cka import CkaRule
 from tasks.clustering import ClusterRule
-from tasks.hummingbird import HummingbirdRule
-from tasks.in_context import Vote
-from tasks.keypoint_rule import KeypointRule, PairDraw, PairSample
+from tasks.keypoints.rule import KeypointRule, PairDraw, PairSample
 from tasks.knn import KnnRule
 from tasks.metrics.few_shot import FewShotRule
 from tasks.metrics.saliency import Threshold
 from tasks.metrics.soft_argmax import SoftArgmax
 from tasks.metrics.softmax import SoftmaxRule
-from tasks.pixel_memory import Electorate
 from tasks.propagation import PropagationRule
 from tasks.retrieval import RetrievalRule
-from tasks.segmentation import SegmentationRule
+from tasks.segmentation.augmented import Augmentation
+from tasks.segmentation.capi import CapiRule
+from tasks.segmentation.hummingbird import HummingbirdRule
+from tasks.segmentation.in_context import Vote
+from tasks.segmentation.pixel_memory import Electorate
+from tasks.segmentation.problem import SegmentationRule
 from tasks.sources import Batches
 from tasks.transformed import TransformRule
 from zoo.errors import unknown

@@ -6,7 +6,7 @@ from typing import Any
 from benchmark.plan.bound import AnalysisTask, Subject
 from tasks.datasets.base import Keypoints, Videos
 from tasks.decompose import KeypointSteps, PropagationSteps
-from tasks.keypoint_rule import KeypointRule
+from tasks.keypoints.rule import KeypointRule
 from tasks.paths import Rule, Steps, steps_between
 from tasks.propagation import PropagationRule
 from tasks.protocols import EvaluationProtocol

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from tasks.augmented import AugmentedSample
 from tasks.base import Source, digest
 from tasks.datasets.base import (
     Classification,
@@ -21,6 +20,7 @@ from tasks.datasets.base import (
     Videos,
 )
 from tasks.datasets.storage import stamp
+from tasks.segmentation.augmented import AugmentedSample
 from tasks.transformed import TransformedProblem
 
 DIGITS = 8

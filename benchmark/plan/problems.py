@@ -31,20 +31,20 @@ from tasks.analyses.residual_cka import ResidualCka
 from tasks.analyses.residuals import Residuals
 from tasks.analyses.saliency import SaliencyProblem
 from tasks.analyses.token_probes import TokenProbes
-from tasks.capi import CapiProblem, CapiRule
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Coverage, Keypoints, Regions, Retrieval, Scenes, Videos
 from tasks.fewshot import FewShotProblem
-from tasks.hummingbird import HummingbirdProblem, HummingbirdRule
-from tasks.keypoints import KeypointProblem
+from tasks.keypoints.problem import KeypointProblem
 from tasks.knn import KnnProblem
 from tasks.linear import LinearProblem
 from tasks.propagation import PropagationProblem
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry
 from tasks.retrieval import RetrievalProblem
-from tasks.segmentation import SegmentationProblem
+from tasks.segmentation.capi import CapiProblem, CapiRule
+from tasks.segmentation.hummingbird import HummingbirdProblem, HummingbirdRule
+from tasks.segmentation.problem import SegmentationProblem
 from tasks.sources import ClusteredRegions, ProbedClasses, ProbedImages
 
 Bind = Callable[[TaskEntry, Any, EvaluationProtocol], BoundTask]

@@ -5,8 +5,8 @@ import pandas as pd
 from leaderboards.choices.best import best_layers
 from leaderboards.choices.selection import Column, score_rows
 from tasks.base import ceiling_metric
-from tasks.keypoint_kinds import KINDS, MISTAKABLE
-from tasks.keypoints import PULL
+from tasks.keypoints.kinds import KINDS, MISTAKABLE
+from tasks.keypoints.problem import PULL
 
 NAMES = (*(f"{field} {level}" for field, levels in KINDS.items() for level in levels), MISTAKABLE)
 """Kinds of keypoints, in the order of tables."""

@@ -23,8 +23,8 @@ from benchmark.plan.suites import STANDARD_SUITE
 from tasks import segmentation
 from tasks.datasets.davis_masks import read_mask, write_mask
 from tasks.datasets.voc import VOC_2012
-from tasks.hummingbird import HummingbirdRule
 from tasks.protocols import HUMMINGBIRD, EvaluationProtocol
+from tasks.segmentation.hummingbird import HummingbirdRule
 from tests import fakes
 from tests.benchmark.jobs.test_jobs import planned, prepared
 from tests.benchmark.runs import QUICK, Tally, assert_same_records, run, shards

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from tasks.keypoint_rule import KeypointRule
+from tasks.keypoints.rule import KeypointRule
 from tasks.paths import KEYPOINTS, KIND, PROPAGATION, SIZE, Rule, Steps, steps_between
 from tasks.propagation import PropagationRule
 from tasks.protocols import PROTOCOLS, find_protocol

@@ -35,9 +35,8 @@ from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import RevisitedEntry, read_revisited
 from tasks.datasets.spair import SpairEntry
 from tasks.fewshot import FewShotProblem
-from tasks.in_context import Vote
-from tasks.keypoint_rule import KeypointRule, PairDraw
-from tasks.keypoints import KeypointProblem
+from tasks.keypoints.problem import KeypointProblem
+from tasks.keypoints.rule import KeypointRule, PairDraw
 from tasks.knn import KnnProblem, KnnRule
 from tasks.linear import LinearProblem
 from tasks.metrics.clustering import kmeans, kmeans_starts
@@ -50,7 +49,8 @@ from tasks.propagation import PropagationProblem, PropagationRule
 from tasks.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
 from tasks.registry import find_tasks
 from tasks.retrieval import RetrievalProblem, RetrievalRule
-from tasks.segmentation import SegmentationRule
+from tasks.segmentation.in_context import Vote
+from tasks.segmentation.problem import SegmentationRule
 from tasks.sources import Batches
 from tasks.transformed import TransformRule
 from tests import fakes

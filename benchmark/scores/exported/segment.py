@@ -15,13 +15,13 @@ from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.checks import ALIKE, unusable
 from tasks.datasets.davis_masks import read_mask
 from tasks.datasets.files import file_names, some
-from tasks.in_context import Choice, Vote, label_vectors
 from tasks.metrics.arrays import VOID, Integers, Labels
 from tasks.metrics.cell_labels import cell_counts
 from tasks.metrics.label_map import label_map
 from tasks.metrics.label_vote import most_similar, vote
 from tasks.metrics.overlaps import Overlaps, confusion, renamed
-from tasks.segmentation import SegmentationRule
+from tasks.segmentation.in_context import Choice, Vote, label_vectors
+from tasks.segmentation.problem import SegmentationRule
 from zoo.errors import InputError
 
 ARRAYS = ("train", "train_masks", "test", "test_masks")

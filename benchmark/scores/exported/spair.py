@@ -16,9 +16,9 @@ from tasks.datasets.base import KeypointPair
 from tasks.datasets.fields import JsonObject, describe, numbers
 from tasks.datasets.files import read_json, some
 from tasks.datasets.spair import SpairEntry, read_spair
-from tasks.keypoint_places import stated, true_places
-from tasks.keypoint_rule import KeypointRule
-from tasks.keypoints import KeypointProblem
+from tasks.keypoints.places import stated, true_places
+from tasks.keypoints.problem import KeypointProblem
+from tasks.keypoints.rule import KeypointRule
 from tasks.protocols import find_protocol
 from zoo.errors import InputError
 from zoo.spec import Layer

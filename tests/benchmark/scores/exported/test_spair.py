@@ -8,7 +8,7 @@ from PIL import Image
 from torch.nn import functional
 
 from tasks.datasets.spair import read_spair
-from tasks.keypoints import KeypointProblem
+from tasks.keypoints.problem import KeypointProblem
 from tasks.protocols import PAPER, STANDARD
 from tests import fakes
 from tests.tasks.metrics import golden

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import Measurements
-from tasks.in_context import Grid
 from tasks.metrics.arrays import VOID, Labels
 from tasks.metrics.cell_labels import cell_counts, cell_draws, chosen_cells
 from tasks.metrics.label_vote import most_similar
@@ -26,6 +25,7 @@ from tasks.metrics.pixel_vote import (
     pixel_vote,
     remembered,
 )
+from tasks.segmentation.in_context import Grid
 from zoo.spec import Layer
 
 NO_MEMORY = "no cell of the images to learn from shows mostly a class"

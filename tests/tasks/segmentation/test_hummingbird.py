@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from tasks.augmented import Augmentation, AugmentedSample, Colours, augmented
 from tasks.base import FINITE
 from tasks.checks import ALIKE
-from tasks.class_overlaps import NO_LABELS
 from tasks.datasets.base import FileSample, Scene, Scenes
-from tasks.hummingbird import HummingbirdProblem, HummingbirdRule
-from tasks.in_context import Vote
 from tasks.metrics.cell_labels import resized_labels
 from tasks.protocols import HUMMINGBIRD
-from tasks.segmentation import SegmentationProblem
+from tasks.segmentation.augmented import Augmentation, AugmentedSample, Colours, augmented
+from tasks.segmentation.class_overlaps import NO_LABELS
+from tasks.segmentation.hummingbird import HummingbirdProblem, HummingbirdRule
+from tasks.segmentation.in_context import Vote
+from tasks.segmentation.problem import SegmentationProblem
 from tasks.uncertainty import intervals_of, measure
 from tests.tasks.metrics.agreement import in_context as agreement
-from tests.tasks.test_segmentation import LAYER, by_metric, enlarged, measured, outcome, scenes
-from tests.tasks.test_segmentation import rule as standard
+from tests.tasks.segmentation.test_problem import LAYER, by_metric, enlarged, measured, outcome, scenes
+from tests.tasks.segmentation.test_problem import rule as standard
 from zoo.view.views import LoweredSquare, Stretch
 
 SIDE = 24

@@ -12,15 +12,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from tasks.augmented import Augmentation, augmented
 from tasks.base import Measurements, Over, Source, digest
 from tasks.datasets.base import Scene
 from tasks.datasets.scenes import every_value, read_classes
-from tasks.in_context import Choice
 from tasks.metrics.arrays import VOID, Labels
 from tasks.metrics.cell_labels import evenly_spaced, resized_labels
 from tasks.metrics.overlaps import Overlaps, names_of_predictions
-from tasks.segmentation import (
+from tasks.segmentation.augmented import Augmentation, augmented
+from tasks.segmentation.in_context import Choice
+from tasks.segmentation.problem import (
     SegmentationMemory,
     SegmentationProblem,
     SegmentationRule,

@@ -12,16 +12,16 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from tasks.datasets.base import Coverage, KeypointPair, Keypoints, PairFacts
-from tasks.keypoint_rule import KeypointRule, PairSample
-from tasks.keypoints import KeypointProblem
-from tasks.matching import Matcher, Matches
+from tasks.keypoints.matching import Matcher, Matches
+from tasks.keypoints.problem import KeypointProblem
+from tasks.keypoints.rule import KeypointRule, PairSample
 from tasks.metrics.debias import debiased, position_basis
 from tasks.metrics.soft_argmax import SoftArgmax
 from tasks.protocols import PROTOCOLS, find_protocol
 from tests.benchmark.doubles import MemorySample
 from tests.reference import inputs_corr
+from tests.tasks.keypoints.test_problem import measured, pair, random_grids, random_problem
 from tests.tasks.metrics import golden
-from tests.tasks.test_keypoints import measured, pair, random_grids, random_problem
 from zoo.spec import Layer
 
 CASES = golden.cases("correspondence")

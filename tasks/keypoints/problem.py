@@ -28,9 +28,9 @@ from tasks.checks import ALIKE
 from tasks.datasets.base import KeypointPair, Keypoints
 from tasks.examples.keypoints import KeypointExamples
 from tasks.feeds import GRIDS, GridFeed
-from tasks.keypoint_kinds import pair_kinds
-from tasks.keypoint_rule import KeypointRule
-from tasks.matching import CategoryMeasurer, KeptGrids, Matcher
+from tasks.keypoints.kinds import pair_kinds
+from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
+from tasks.keypoints.rule import KeypointRule
 from zoo.view.views import View
 
 PULL = "pull"

@@ -10,11 +10,11 @@ from torch import Tensor
 from tasks.base import FINITE
 from tasks.checks import varies
 from tasks.datasets.base import Scene
-from tasks.in_context import Grid, Read, sparse
 from tasks.metrics.arrays import VOID, Labels
 from tasks.metrics.overlaps import confusion
 from tasks.metrics.pixel_vote import pixel_labels
-from tasks.pixel_memory import PixelMemories, Pixels
+from tasks.segmentation.in_context import Grid, Read, sparse
+from tasks.segmentation.pixel_memory import PixelMemories, Pixels
 from zoo.spec import Layer
 
 

@@ -13,16 +13,16 @@ from torch import Tensor
 
 from tasks.base import Group, Measurements, Measurer, Outcome, Source, digest
 from tasks.checks import ALIKE
-from tasks.class_overlaps import outcome_of, tables_of
 from tasks.datasets.base import Scene, Scenes
 from tasks.datasets.scenes import every_value, read_classes
 from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.arrays import VOID, Labels
 from tasks.metrics.cell_labels import evenly_spaced, resized_labels
 from tasks.metrics.overlaps import Overlaps
-from tasks.pixel_measurers import PixelMemoryMeasurer, PixelQueryMeasurer
-from tasks.pixel_memory import Electorate, PixelMemories, Pixels
-from tasks.segmentation import MEMORY_FIRST, signatures, source_of
+from tasks.segmentation.class_overlaps import outcome_of, tables_of
+from tasks.segmentation.pixel_measurers import PixelMemoryMeasurer, PixelQueryMeasurer
+from tasks.segmentation.pixel_memory import Electorate, PixelMemories, Pixels
+from tasks.segmentation.problem import MEMORY_FIRST, signatures, source_of
 from tasks.sources import ANY_SIZE
 from zoo.spec import Layer
 from zoo.view.views import View

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.keypoint_rule import KeypointRule
+from tasks.keypoints.rule import KeypointRule
 from tasks.metrics.bilinear import (
     Places,
     aligned_places,

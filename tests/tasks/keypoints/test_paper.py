@@ -11,12 +11,12 @@ from torch import Tensor
 from torch.nn.functional import interpolate, normalize
 
 from tasks.datasets.base import Coverage, KeypointPair, Keypoints
-from tasks.keypoint_rule import PairDraw
-from tasks.keypoints import KeypointProblem
+from tasks.keypoints.problem import KeypointProblem
+from tasks.keypoints.rule import PairDraw
 from tasks.metrics.bilinear import official_pixels
 from tasks.protocols import PAPER
 from tests.benchmark.doubles import MemorySample
-from tests.tasks.test_keypoints import SIDE, letterboxed, measured, pair, random_grids, random_problem
+from tests.tasks.keypoints.test_problem import SIDE, letterboxed, measured, pair, random_grids, random_problem
 from zoo.spec import Layer
 
 Floats = NDArray[np.float64]
@@ -148,7 +148,7 @@ def test_source_points_are_computed_in_single_precision(
         seen.append(points)
         return official_pixels(points)
 
-    monkeypatch.setattr("tasks.keypoint_places.official_pixels", spy)
+    monkeypatch.setattr("tasks.keypoints.places.official_pixels", spy)
     every = np.stack([np.arange(max(size)) % size[0], np.arange(max(size)) % size[1]], axis=1)
     points = every.astype(np.float64)
     measured(one_pair(points, size), {Layer(0): random_grids(0)}, 2, PAPER.keypoints.view)

@@ -18,7 +18,7 @@ from torch.nn.functional import normalize
 from tasks.base import FINITE
 from tasks.checks import varies
 from tasks.datasets.base import KeypointPair
-from tasks.keypoint_places import (
+from tasks.keypoints.places import (
     Size,
     before_said,
     sayable,
@@ -27,7 +27,7 @@ from tasks.keypoint_places import (
     stated,
     true_places,
 )
-from tasks.keypoint_rule import KeypointRule
+from tasks.keypoints.rule import KeypointRule
 from tasks.metrics.bilinear import Places, sampled
 from tasks.metrics.ceilings import least_errors
 from tasks.metrics.correspondence import best_pixels, searchable

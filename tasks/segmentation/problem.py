@@ -14,15 +14,15 @@ from torch import Tensor
 
 from tasks.base import Group, Measurements, Measurer, Outcome, Over, Source, digest
 from tasks.checks import ALIKE
-from tasks.class_overlaps import outcome_of, tables_of
 from tasks.datasets.base import Scene, Scenes
 from tasks.datasets.scenes import read_classes
 from tasks.datasets.storage import stamp
 from tasks.feeds import GRIDS, GridFeed
-from tasks.in_context import Choice, Memories, MemoryMeasurer, QueryMeasurer, Vote
 from tasks.metrics.arrays import Integers, Labels
 from tasks.metrics.cell_labels import evenly_spaced
 from tasks.metrics.overlaps import Overlaps
+from tasks.segmentation.class_overlaps import outcome_of, tables_of
+from tasks.segmentation.in_context import Choice, Memories, MemoryMeasurer, QueryMeasurer, Vote
 from tasks.sources import chunks
 from zoo.spec import Layer
 from zoo.view.views import View

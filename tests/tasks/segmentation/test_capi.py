@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import FINITE, Outcome
-from tasks.capi import CapiProblem, CapiRule
 from tasks.checks import ALIKE
-from tasks.class_overlaps import NO_LABELS
 from tasks.datasets.base import Scenes
-from tasks.pixel_memory import NO_MEMORY, TOO_FEW, Electorate
 from tasks.protocols import CAPI
+from tasks.segmentation.capi import CapiProblem, CapiRule
+from tasks.segmentation.class_overlaps import NO_LABELS
+from tasks.segmentation.pixel_memory import NO_MEMORY, TOO_FEW, Electorate
 from tasks.uncertainty import intervals_of, measure
 from tests.tasks.metrics.agreement import in_context as agreement
-from tests.tasks.test_segmentation import LAYER, by_metric, enlarged, measured, outcome, scenes
+from tests.tasks.segmentation.test_problem import LAYER, by_metric, enlarged, measured, outcome, scenes
 from zoo.spec import Layer
 from zoo.view.views import Stretch
 

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from tasks.base import FINITE, MeasuredProblem, Outcome, RememberingProblem, Settling
 from tasks.checks import ALIKE
-from tasks.class_overlaps import NO_LABELS
 from tasks.datasets.base import Coverage, FileSample, Scene, Scenes
 from tasks.datasets.davis_masks import write_mask
-from tasks.in_context import NO_MEMORY, Vote
 from tasks.protocols import SEGMENTATION
-from tasks.segmentation import SegmentationProblem, SegmentationRule
+from tasks.segmentation.class_overlaps import NO_LABELS
+from tasks.segmentation.in_context import NO_MEMORY, Vote
+from tasks.segmentation.problem import SegmentationProblem, SegmentationRule
 from tasks.uncertainty import confidence_set, intervals_of, measure
 from tests.tasks.metrics.agreement import in_context as agreement
 from zoo.spec import Layer

@@ -14,7 +14,7 @@ from torch.nn.functional import grid_sample, interpolate, normalize
 from tasks.base import FINITE, Statistic
 from tasks.datasets.base import Coverage, KeypointPair, Keypoints
 from tasks.datasets.spair import SpairEntry, read_spair
-from tasks.keypoints import KeypointProblem
+from tasks.keypoints.problem import KeypointProblem
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_spair
