@@ -161,7 +161,8 @@ class RegionClusterProblem:
     def source(self) -> Source:
         """The images with regions, each a group."""
         groups = tuple(Group(image.sample.key, (image.sample,)) for image in self.data.images)
-        return Source(self.data.name, groups, self.rule.view, groups_per_shard=IMAGES_PER_SHARD)
+        name = f"{self.data.name}{self.data.edition}"
+        return Source(name, groups, self.rule.view, groups_per_shard=IMAGES_PER_SHARD)
 
     @cached_property
     def images(self) -> dict[str, RegionImage]:

@@ -8,7 +8,7 @@ from benchmark.engines.progress import Terminal
 from benchmark.request.request import DecomposeCommand
 
 
-@command_of(DecomposeCommand, without=("tasks", "protocol", "floor", "examples", "poolings"))
+@command_of(DecomposeCommand, without=("tasks", "protocol", "floor", "examples", "poolings", "transform"))
 def decompose_command(given: DecomposeCommand) -> None:
     """Take the difference between two protocols apart, choice by choice, on the same features.
 

@@ -59,7 +59,12 @@ def decompose(request: Request, task: str, names: Sequence[str], report: Reporte
     first, second = (find_protocol(name) for name in names)
     steps = task_steps(task, first, second)
     own = replace(
-        request, tasks=(reference(task),), output=request.output / FOLDER, floor=False, examples=False
+        request,
+        tasks=(reference(task),),
+        output=request.output / FOLDER,
+        floor=False,
+        examples=False,
+        transform=(),
     )
     protocols = steps_protocols(steps, first, second)
     summary = carry_out(own, report, protocols)

@@ -88,6 +88,11 @@ class BoundTasks:
             own = getattr(self, one.name)
             own.extend(each for each in getattr(other, one.name) if each not in own)
 
+    def without_repeats(self) -> None:
+        """Keep what looks at no image once: it is the same by every protocol."""
+        self.inspections = list({one.subject.entry.name: one for one in reversed(self.inspections)}.values())
+        self.costs = list({one.subject.entry.name: one for one in reversed(self.costs)}.values())
+
     @property
     def scored(self) -> "list[BoundTask]":
         """Tasks that give scores of one backbone, in the order of the registry as far as they are in it."""

@@ -141,8 +141,9 @@ def scenes(at: DataLocation, folder: Path, entry: SceneEntry) -> Scenes:
 
 def objects(at: DataLocation, folder: Path) -> ClusteredRegions:
     """Read COCO: images with annotated objects, without those that the protocol leaves out."""
-    entry = at.catalogue.objects
-    data = read_coco(folder, replace(entry, first=entry.first - at.protocol.objects_left_out))
+    entry, left_out = at.catalogue.objects, at.protocol.objects_left_out
+    data = read_coco(folder, replace(entry, first=entry.first - left_out))
+    data = replace(data, edition=f"-but-{left_out}" if left_out else "")
     return ClusteredRegions(_limited(at, data), at.catalogue.object_clusters)
 
 
@@ -150,8 +151,10 @@ def parts(at: DataLocation, folder: Path) -> ClusteredRegions:
     """Read PartImageNet: images with annotated parts, in the order of the protocol."""
     catalogue = at.catalogue
     k = catalogue.object_clusters if at.protocol.parts_as_objects else catalogue.part_clusters
-    entry = replace(catalogue.parts, by_partition=at.protocol.parts_by_partition)
-    return ClusteredRegions(_limited(at, read_partimagenet(folder, entry)), k)
+    by_partition = at.protocol.parts_by_partition
+    data = read_partimagenet(folder, replace(catalogue.parts, by_partition=by_partition))
+    data = replace(data, edition="-by-partition" if by_partition else "")
+    return ClusteredRegions(_limited(at, data), k)
 
 
 def masked_objects(at: DataLocation, folder: Path) -> Regions:

@@ -146,6 +146,7 @@ def make_plan(recipe: PlanRecipe) -> Plan:
     tasks = BoundTasks()
     for at in recipe.location.by_protocol:
         tasks.take(_bound(at, asked, recipe.tasks))
+    tasks.without_repeats()
     rules = {at.protocol.name: at.protocol.transforms for at in recipe.location.by_protocol}
     add_transformed(tasks, recipe.transforms, rules)
     return Plan(recipe, tasks, fewest_passes(tasks.every))

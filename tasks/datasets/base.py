@@ -295,12 +295,22 @@ class RegionImage:
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """Images with object or part masks; ``categories`` maps category ids to names."""
+    """Images with object or part masks.
+
+    Attributes:
+        name: Name of the dataset.
+        images: The images.
+        categories: Names by the ids of categories.
+        coverage: How complete they are.
+        edition: What tells them from others of the dataset that are shown alike: the images that a protocol
+            takes, or their order; "" for the usual ones.
+    """
 
     name: str
     images: tuple[RegionImage, ...]
     categories: dict[int, str] = field(hash=False)
     coverage: Coverage
+    edition: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from benchmark.scores.records import Context, Kept, Scored, is_current, to_recor
 from leaderboards.records.files import safe_name
 from tasks.base import Items, LayerOutcome, Outcome, Score, Statistic
 from tasks.clustering import RegionClusterProblem
-from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
+from tasks.protocols import PAPER, STANDARD, EvaluationProtocol, find_protocol
+from zoo.errors import InputError
 from zoo.registry import find
 from zoo.spec import Layer
 
@@ -24,8 +25,9 @@ def plan(
     backbones: tuple[str, ...] = ("mini-fs",),
     limit: int | None = None,
     protocol: EvaluationProtocol = STANDARD,
+    further: tuple[EvaluationProtocol, ...] = (),
 ) -> Plan:
-    location = DataLocation(STANDARD_SUITE.catalogue, data, (), limit, protocol)
+    location = DataLocation(STANDARD_SUITE.catalogue, data, (), limit, protocol, further=further)
     return make_plan(PlanRecipe(find(backbones), tasks, location))
 
 
@@ -118,3 +120,44 @@ def test_names_of_files_and_damaged_ones(tmp_path: Path) -> None:
     (tmp_path / "damaged.parquet").write_bytes(b"PAR1")
     assert not is_current(Kept(tmp_path / "damaged.parquet", "print"))
     assert not is_current(Kept(tmp_path / "absent.parquet", "print"))
+
+
+def test_several_protocols_in_one_plan(data: Path) -> None:
+    """What their tasks look at differs by view, or by which images of a dataset there are."""
+    both = plan(data, further=(PAPER,))
+    apart = [plan(data), plan(data, protocol=PAPER)]
+    keys = {task.key for task in both.tasks.every}
+    by_protocol = [{task.key for task in one.tasks.every} for one in apart]
+    alone = {task.key for task in apart[1].tasks.costs + apart[1].tasks.inspections}
+    assert keys == by_protocol[0] | by_protocol[1] - alone
+    assert len(both.passes) == sum(len(one.passes) for one in apart)
+    names = [one.source.name for one in both.passes if one.source.name.startswith(("coco", "partimagenet"))]
+    assert len(set(names)) == len(names) == 4
+
+
+def test_a_protocol_of_one_task_adds_that_task_alone(data: Path) -> None:
+    insid3, geoaware, sd_dino = (find_protocol(name) for name in ("insid3", "geoaware", "sd-dino"))
+    found = plan(data, "knn", "spair", further=(insid3, geoaware, sd_dino))
+    protocols = [task.subject.protocol for task in found.tasks.every if task.subject.entry.name == "spair"]
+    assert protocols == ["standard", "insid3", "geoaware", "sd-dino"]
+    assert [task.subject.protocol for task in found.tasks.vector] == ["standard"]
+    assert sum(len(one.measured) for one in found.passes) == 4
+    assert len([one for one in found.passes if one.measured]) == 3  # two of them show images alike
+
+
+@pytest.mark.parametrize(
+    ("tasks", "said"),
+    [
+        (("knn",), "the protocol insid3 is of spair; --tasks names knn, too"),
+        (("spair", "davis"), "the protocol insid3 is of spair; --tasks names davis, too"),
+    ],
+)
+def test_a_task_that_no_protocol_speaks_of(data: Path, tasks: tuple[str, ...], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        plan(data, *tasks, protocol=find_protocol("insid3"))
+
+
+def test_without_named_tasks_a_protocol_brings_its_own(data: Path) -> None:
+    found = plan(data, protocol=find_protocol("insid3"))
+    assert [task.key for task in found.tasks.every] == ["spair.spair-71k-test.insid3"]
+    assert found.tasks.measured[0].subject.entry.metric == "PCK@0.1 per image"
