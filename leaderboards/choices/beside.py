@@ -1,5 +1,6 @@
 """Metrics that stand beside a task's own: of kinds of its items, ceilings, and what a rule does."""
 
+import numpy as np
 import pandas as pd
 
 from leaderboards.choices.best import best_layers
@@ -37,4 +38,4 @@ def at_best(records: pd.DataFrame, column: Column) -> pd.DataFrame:
     rows = rows[(rows["tap"] == "block") & (rows["metric"] != "")]
     places = set(zip(best["backbone"], best["layer"], best["pooling"], strict=True))
     found = zip(rows["backbone"], rows["layer"], rows["pooling"], strict=True)
-    return rows[[place in places for place in found]]
+    return rows[np.array([place in places for place in found], dtype=bool)]

@@ -41,6 +41,8 @@ def test_the_page_says_how_much_of_it_the_score_is() -> None:
 
 def test_no_section_where_no_ceiling_is_known_or_it_is_nothing() -> None:
     assert HEADING not in render_page(frame(layers([30.0, 45.0], **DAVIS)), "mini")
+    failed = layers([NAN, NAN], **DAVIS)  # of which no layer is best
+    assert HEADING not in render_page(frame(failed), "mini")
     for value in (0.0, NAN):
         ceilings = layers([value] * 2, **CEILING)
         assert HEADING not in render_page(frame(layers([30.0, 45.0], **DAVIS), ceilings), "mini")
