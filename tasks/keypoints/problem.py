@@ -31,6 +31,7 @@ from tasks.feeds import GRIDS, GridFeed
 from tasks.keypoints.kinds import pair_kinds
 from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
 from tasks.keypoints.rule import KeypointRule
+from tasks.metrics.pck_averages import pck_averages
 from zoo.view.views import View
 
 PULL = "pull"
@@ -162,14 +163,10 @@ class KeypointProblem:
     def _average(self, hits: NDArray[np.float64], points: NDArray[np.bool_]) -> float:
         """Mean of some points' hits, averaged as the primary metric."""
         ordered = [pair for pairs in self.pairs.values() for pair in pairs]
-        counts = [len(pair.source_points) for pair in ordered]
-        owners = {
-            "category": np.repeat([pair.category for pair in ordered], counts),
-            "image": np.repeat(np.arange(len(ordered)), counts),
-            "keypoint": np.arange(len(hits)),
-        }[self.rule.average]
-        _, owner = np.unique(owners[points], return_inverse=True)
-        return float((np.bincount(owner, hits[points]) / np.bincount(owner)).mean())
+        owner = np.repeat(np.arange(len(ordered)), [len(pair.source_points) for pair in ordered])
+        found = pck_averages(hits[points], owner[points], [pair.category for pair in ordered])
+        means = {"category": found.point_category, "image": found.image_all, "keypoint": found.point_all}
+        return means[self.rule.average]
 
     def _items(self, values: Mapping[str, NDArray[np.float64]], statistics: Mapping[str, Statistic]) -> Items:
         """Keypoints, of which those of one pair were sampled together, within its category."""

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.metrics.arrays import Integers
+
 
 @dataclass(frozen=True, slots=True)
 class PckAverages:
-    """Shares of hits, fractions; NaN where there is no point.
+    """Shares of hits, in their unit; NaN where there is no point.
 
     Attributes:
         image_all: Mean over all pairs of the share of each; pairs without a point are left out.
@@ -26,32 +28,35 @@ class PckAverages:
     point_by_pairs: float
 
 
-def pck_averages(hits: Sequence[NDArray[np.bool_]], categories: Sequence[str]) -> PckAverages:
-    """Averages of the hits of pairs.
+def pck_averages(
+    hits: NDArray[np.floating] | NDArray[np.bool_], pair: Integers, categories: Sequence[str]
+) -> PckAverages:
+    """Averages of the hits of points.
 
     Args:
-        hits: Of each pair, whether each of its points was hit.
-        categories: Category of each pair.
+        hits: [points] whether each point was hit, or what a hit is worth; averages are in its unit.
+        pair: [points] number of the pair of images that each point is of.
+        categories: Category of each pair, also of those without a point.
 
     Raises:
-        ValueError: There are not as many categories as pairs.
+        ValueError: There is not one pair a point, or no category of a pair.
     """
-    if len(hits) != len(categories):
-        raise ValueError(f"expected one category a pair, found {len(categories)} for {len(hits)} pairs")
-    there = [(one, name) for one, name in zip(hits, categories, strict=True) if len(one)]
-    by_name = {name: [one for one, own in there if own == name] for name in sorted({n for _, n in there})}
-    images = {name: [float(one.mean()) for one in own] for name, own in by_name.items()}
-    points = {name: float(np.concatenate(own).mean()) for name, own in by_name.items()}
-    pairs = [len(own) for own in by_name.values()]
-    every = np.concatenate([one for one, _ in there]) if there else np.zeros(0)
+    if hits.shape != pair.shape or (len(pair) and not 0 <= pair.min() <= pair.max() < len(categories)):
+        raise ValueError(
+            f"expected a pair a point and a category a pair, found {len(pair)} for {len(hits)} points"
+        )
+    if not len(hits):
+        return PckAverages(*[float("nan")] * 5)
+    counts, sums = np.bincount(pair), np.bincount(pair, hits)
+    there = np.flatnonzero(counts)
+    share, points, right = sums[there] / counts[there], counts[there], sums[there]
+    of = np.unique(np.asarray(categories, str)[there], return_inverse=True)[1]
+    pairs = np.bincount(of)
+    by_category = np.bincount(of, right) / np.bincount(of, points)
     return PckAverages(
-        _mean([share for own in images.values() for share in own]),
-        _mean([_mean(own) for own in images.values()]),
-        _mean(every.tolist()),
-        _mean([*points.values()]),
-        float(np.average([*points.values()], weights=pairs)) if there else float("nan"),
+        image_all=float(share.mean()),
+        image_category=float((np.bincount(of, share) / pairs).mean()),
+        point_all=float(right.sum() / points.sum()),
+        point_category=float(by_category.mean()),
+        point_by_pairs=float(np.average(by_category, weights=pairs)),
     )
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values)) if values else float("nan")

@@ -124,15 +124,19 @@ class TestCeilings:
 
 class TestAverages:
     def test_pairs_without_a_point_are_left_out(self) -> None:
-        hits = [np.array([True, False]), np.zeros(0, bool), np.array([True])]
-        found = pck_averages(hits, ["a", "a", "b"])
+        found = pck_averages(np.array([True, False, True]), np.array([0, 0, 2]), ["a", "a", "b"])
         assert found == PckAverages(0.75, 0.75, 2 / 3, 0.75, 0.75)
 
     def test_nothing_to_average(self) -> None:
-        found = pck_averages([np.zeros(0, bool)], ["a"])
-        assert all(np.isnan(value) for value in astuple(found))
-        with pytest.raises(ValueError, match="one category a pair"):
-            pck_averages([], ["a"])
+        none = np.zeros(0, np.int64)
+        assert all(np.isnan(value) for value in astuple(pck_averages(none.astype(bool), none, ["a"])))
+
+    @pytest.mark.parametrize(("pair", "categories"), [([0], ["a"]), ([0, 1], ["a"]), ([0, -1], ["a"])])
+    def test_every_point_has_a_pair_and_every_pair_a_category(
+        self, pair: list[int], categories: list[str]
+    ) -> None:
+        with pytest.raises(ValueError, match="a category a pair"):
+            pck_averages(np.ones(2, bool), np.array(pair), categories)
 
 
 class TestGroups:

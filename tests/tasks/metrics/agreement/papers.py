@@ -1,6 +1,6 @@
 """Matching of keypoints as other papers do it, against their authors' functions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -16,7 +16,7 @@ from tasks.metrics.bilinear import aligned_places, image_places, point_places, s
 from tasks.metrics.ceilings import Axis, least_errors, share_within
 from tasks.metrics.correspondence import best_pixels, searchable
 from tasks.metrics.debias import debiased, position_basis
-from tasks.metrics.pck_averages import pck_averages
+from tasks.metrics.pck_averages import PckAverages, pck_averages
 from tasks.metrics.soft_argmax import SoftArgmax
 from tests.reference import inputs_corr
 from tests.tasks.metrics import golden
@@ -144,10 +144,16 @@ def _dift(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[Findi
     yield exact("predicted points", OWN, [*chain(*predicted)], [*chain(*expected["own_predicted_xy"])])
     for name in ("All", *dict.fromkeys(categories)):
         own = [one for one, category in zip(hits, categories, strict=True) if name in ("All", category)]
-        averages = pck_averages(own, [name] * len(own))
+        averages = _averaged(own, [name] * len(own))
         for how, value in (("image", averages.image_all), ("point", averages.point_all)):
             official = expected["official_percent_two_decimals"][f"{name} per {how} PCK@0.1"]
             yield close(f"PCK per {how}", OFFICIAL, 100 * value, official, 0.00501)
+
+
+def _averaged(hits: Sequence[NDArray[np.bool_]], categories: Sequence[str]) -> PckAverages:
+    """Averages of the hits of each pair."""
+    pair = np.repeat(np.arange(len(hits)), [len(one) for one in hits])
+    return pck_averages(np.concatenate(hits), pair, categories)
 
 
 @dataclass(frozen=True)
@@ -200,11 +206,11 @@ def _averages(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[F
     )
     for place, alpha in enumerate(geo["alphas"]):
         hits = [pair.hits(alpha, strict=True) for pair in pairs]
-        found = pck_averages(hits, categories)
+        found = _averaged(hits, categories)
         yield close("mean of images", OFFICIAL, found.image_all, geo["official_per_image"][place], 1e-6)
         yield close("mean of points", OFFICIAL, found.point_all, geo["official_per_point"][place], 1e-6)
         some = [one[np.isin(pair.shared, own)] for one, pair, own in zip(hits, pairs, ids, strict=True)]
-        aware = pck_averages(some, categories)
+        aware = _averaged(some, categories)
         official = geo["official_geo_per_image"][place]
         yield close("geometry-aware, mean of images", OFFICIAL, aware.image_all, official, 1e-6)
         yield close("geometry-aware, mean of points", OWN, aware.point_all, geo["geo_per_point"][place], 1e-6)
@@ -213,13 +219,13 @@ def _averages(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[F
         official = dino["categories_weighted_by_pairs"][place]
         yield close("categories weighted by pairs", OFFICIAL, found.point_by_pairs, official, 1e-6)
     for place, alpha in enumerate(insid["alphas"]):
-        found = pck_averages([pair.hits(alpha, strict=False) for pair in pairs], categories)
+        found = _averaged([pair.hits(alpha, strict=False) for pair in pairs], categories)
         for name in ("image_all", "image_category", "point_all", "point_category"):
             official = insid[f"official_{name}"][place]
             yield close("four averages", OFFICIAL, getattr(found, name), official, 1e-6)
     for level, expected in case["expected"]["own_by_viewpoint_strict_0.1"].items():
         own = [pair for pair in pairs if pair.facts["viewpoint_variation"] == int(level)]
-        found = pck_averages([pair.hits(0.1, strict=True) for pair in own], [""] * len(own))
+        found = _averaged([pair.hits(0.1, strict=True) for pair in own], [""] * len(own))
         values = [expected["per_point"], expected["per_image"]]
         yield close("by viewpoint", OWN, [found.point_all, found.image_all], values, 1e-9)
 
@@ -235,7 +241,7 @@ def _ceilings(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[F
             count = int(sum(one.sum() for one in hits))
             yield exact("points that can be hit", OWN, low <= count <= high, True)
             if low == high:
-                image = pck_averages(hits, [""] * len(hits)).image_all
+                image = _averaged(hits, [""] * len(hits)).image_all
                 yield close("ceiling, mean of images", OWN, image, expected["per_image"][place], 1e-6)
 
 
