@@ -12,9 +12,9 @@ from tasks.propagation import PropagationProblem
 from tasks.protocols import STANDARD
 from tasks.uncertainty import intervals_of, measure
 from tests.tasks import test_clustering as clusters
-from tests.tasks import test_keypoints as keypoints
 from tests.tasks import test_knn as neighbours
 from tests.tasks import test_retrieval as retrieval
+from tests.tasks.keypoints import test_problem as keypoints
 from zoo.spec import Layer
 
 

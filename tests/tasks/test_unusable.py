@@ -24,10 +24,10 @@ from tasks.propagation import PropagationProblem
 from tasks.protocols import STANDARD
 from tests.fakes import write_fake_davis
 from tests.tasks import test_clustering as clusters
-from tests.tasks import test_keypoints as keypoints
 from tests.tasks import test_knn as neighbours
 from tests.tasks import test_propagation as videos
 from tests.tasks import test_retrieval as retrieval
+from tests.tasks.keypoints import test_problem as keypoints
 from tests.tasks.standard import HEARD, KMEANS, TEMPERATURE
 from tests.tasks.test_sources import classification, labels, sources
 from zoo.spec import Layer

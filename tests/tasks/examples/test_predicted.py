@@ -11,7 +11,8 @@ from tasks.datasets.davis_masks import read_mask
 from tasks.examples import clustering, keypoints, knn, propagation, retrieval
 from tasks.examples.draw import small_mask
 from tests.fakes import write_fake_davis
-from tests.tasks import test_clustering, test_keypoints, test_knn, test_propagation, test_retrieval
+from tests.tasks import test_clustering, test_knn, test_propagation, test_retrieval
+from tests.tasks.keypoints import test_problem as matched
 from zoo.spec import Layer
 
 
@@ -63,9 +64,9 @@ def test_retrieval_keeps_no_query_without_a_positive() -> None:
 
 
 def test_keypoints_keep_where_the_points_went() -> None:
-    task = test_keypoints.random_problem(3)
-    grids = test_keypoints.random_grids(4)
-    left = test_keypoints.measured(task, {Layer(1): grids.clone()}, batch=2)[Layer(1)]
+    task = matched.random_problem(3)
+    grids = matched.random_grids(4)
+    left = matched.measured(task, {Layer(1): grids.clone()}, batch=2)[Layer(1)]
     outcome, facts = task.score(left), task.examples.facts()
     assert outcome.items is not None
     points, errors = outcome.predicted["point"], np.concatenate([one["error_image"] for one in left])
@@ -81,18 +82,18 @@ def test_keypoints_keep_where_the_points_went() -> None:
 
 
 def test_of_many_pairs_a_few_are_kept_and_the_scores_stay() -> None:
-    task = test_keypoints.random_problem(5)
+    task = matched.random_problem(5)
     many = replace(
         task.data, pairs=tuple(replace(p, key=f"{p.key} {n}") for n in range(9) for p in task.data.pairs)
     )
     large = type(task)(many, task.rule)
-    grids = test_keypoints.random_grids(6)
-    left = test_keypoints.measured(large, {Layer(1): grids.clone()}, batch=6)[Layer(1)]
+    grids = matched.random_grids(6)
+    left = matched.measured(large, {Layer(1): grids.clone()}, batch=6)[Layer(1)]
     outcome, facts = large.score(left), large.examples.facts()
     assert len(facts["pair"]) == keypoints.PAIRS
     assert set(facts["category"].tolist()) == {"cat", "dog"}
     assert outcome.predicted["point"].shape == (len(facts["of_pair"]), 2)
-    alone = test_keypoints.measured(task, {Layer(1): grids.clone()}, batch=6)[Layer(1)]
+    alone = matched.measured(task, {Layer(1): grids.clone()}, batch=6)[Layer(1)]
     assert outcome.scores[0].value == task.score(alone).scores[0].value
 
 
