@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.queues import Queue
+from queue import Empty
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -22,6 +23,9 @@ from benchmark.engines.progress import Reporter
 from benchmark.engines.relay import Listening, Message, Relayed
 
 _CONTEXT = multiprocessing.get_context("spawn")
+
+LISTEN = 0.05
+"""Seconds after which a listener looks whether all is over, if nothing is said."""
 
 
 class ProcessEngine(Engine):
@@ -46,10 +50,12 @@ class ProcessEngine(Engine):
 
     def carry_out(self, function: Function[Job, Result], desk: Desk[Job, Result], report: Reporter) -> None:
         """Do all that is on the desk; what the processes report is passed on to ``report``."""
-        queue: Queue[Message | None] = _CONTEXT.Queue()
-        relay = threading.Thread(target=_relay, args=(queue, report), daemon=True)
+        # this process only reads: a writer's thread of its own would let go of the queue's semaphores at some
+        # time, and where the script ends at that moment, that looks like a leak of them
+        queue: Queue[Message] = _CONTEXT.Queue()
+        over = threading.Event()
+        relay = threading.Thread(target=_relay, args=(queue, over, report), daemon=True)
         relay.start()
-        queue.cancel_join_thread()  # a process that was killed while it wrote leaves the queue locked
         start = _Start(queue, self._threads, pickle.dumps(function))
         try:
             with _without_main():
@@ -57,7 +63,7 @@ class ProcessEngine(Engine):
                 workers: list[_Process[Job, Result]] = [_Process(place, start) for place in places]
             dispatch(workers, desk)
         finally:
-            queue.put(None)
+            over.set()
             relay.join(timeout=5)
 
 
@@ -82,7 +88,7 @@ class _Start:
         function: What does its jobs, pickled.
     """
 
-    queue: "Queue[Message | None]"
+    queue: "Queue[Message]"
     threads: int | None
     function: bytes
 
@@ -151,8 +157,12 @@ def _do(job: object) -> Any:  # noqa: ANN401  # what the function gives
     return _Own.function(job, _Own.report)
 
 
-def _relay(queue: "Queue[Message | None]", report: Reporter) -> None:
-    """Do in this process what the others report, until None comes."""
+def _relay(queue: "Queue[Message]", over: threading.Event, report: Reporter) -> None:
+    """Do in this process what the others report, until it is over and nothing more comes."""
     here = Listening(report)
-    while (message := queue.get()) is not None:
-        here.hear(message)
+    while True:
+        try:
+            here.hear(queue.get(timeout=LISTEN))
+        except Empty:
+            if over.is_set():
+                return
