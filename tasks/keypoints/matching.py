@@ -149,7 +149,7 @@ class Matcher:
         self._position = {index: position for position, index in enumerate(images)}
         self._view = view
         self._places: dict[tuple[str, Key, Size], Places] = {}
-        self._nearest: dict[tuple[Key, Size, str], NDArray[np.float64]] = {}
+        self._nearest: dict[tuple[Size, ...], Tensor] = {}
 
     def match(self, grids: Grids) -> Matches:
         """Find all points.
@@ -170,21 +170,24 @@ class Matcher:
             found = (places - offset) / scale
             error = torch.linalg.vector_norm((places - truth) / scale, dim=1)
         sizes = {position: (grid.shape[0], grid.shape[1]) for position, grid in grids.items()}
-        least = self._least(sizes).to(places.device, non_blocking=True)
+        targets = tuple(sizes[self._position[pair.target]] for pair in self._pairs)
+        least = self._least(targets).to(places.device, non_blocking=True)
         return Matches(found, error / box, error / image, least / box, pull)
 
-    def _least(self, sizes: Mapping[int, Size]) -> Tensor:
-        """Smallest distance in image pixels that can be reached for each point on grids of those sizes."""
-        found = [np.zeros(0)]
-        for pair in self._pairs:
-            seen, image = stated(self._view, pair.target_size), pair.target_size
-            size = sizes[self._position[pair.target]]
-            key = ((pair.target, image), size, pair.key)
-            if key not in self._nearest:
+    def _least(self, targets: tuple[Size, ...]) -> Tensor:
+        """Smallest distance in image pixels that can be reached for each point, [points] float64.
+
+        Args:
+            targets: Size of the target's grid of each pair.
+        """
+        if targets not in self._nearest:
+            found = [np.zeros(0)]
+            for pair, size in zip(self._pairs, targets, strict=True):
+                seen = stated(self._view, pair.target_size)
                 _, truth = true_places(self._rule, pair.target_points, seen)
-                self._nearest[key] = least_errors(truth, *sayable(self._rule, image, seen, size))
-            found.append(self._nearest[key])
-        return torch.from_numpy(np.concatenate(found))
+                found.append(least_errors(truth, *sayable(self._rule, pair.target_size, seen, size)))
+            self._nearest[targets] = torch.from_numpy(np.concatenate(found))
+        return self._nearest[targets]
 
     def _found(self, grids: Grids) -> tuple[Tensor, Tensor | None]:
         """The place of every point, and its pull: [points 2] and [points], in the pairs' order, float64.

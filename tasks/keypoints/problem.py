@@ -160,11 +160,17 @@ class KeypointProblem:
         right = errors <= alpha if self.rule.inclusive else errors < alpha
         return 100.0 * right.astype(np.float64)
 
+    @cached_property
+    def _owners(self) -> tuple[NDArray[np.int64], list[str]]:
+        """Number of the pair of each point, and the category of each pair."""
+        ordered = [pair for pairs in self.pairs.values() for pair in pairs]
+        counts = [len(pair.source_points) for pair in ordered]
+        return np.repeat(np.arange(len(ordered)), counts), [pair.category for pair in ordered]
+
     def _average(self, hits: NDArray[np.float64], points: NDArray[np.bool_]) -> float:
         """Mean of some points' hits, averaged as the primary metric."""
-        ordered = [pair for pairs in self.pairs.values() for pair in pairs]
-        owner = np.repeat(np.arange(len(ordered)), [len(pair.source_points) for pair in ordered])
-        found = pck_averages(hits[points], owner[points], [pair.category for pair in ordered])
+        owner, categories = self._owners
+        found = pck_averages(hits[points], owner[points], categories)
         means = {"category": found.point_category, "image": found.image_all, "keypoint": found.point_all}
         return means[self.rule.average]
 
