@@ -20,6 +20,7 @@ from tasks.datasets.base import (
     Videos,
 )
 from tasks.datasets.storage import stamp
+from tasks.keypoints.problem import KeypointProblem
 from tasks.segmentation.augmented import AugmentedSample
 from tasks.transformed import TransformedProblem
 
@@ -63,6 +64,8 @@ def ground_truth(task: Task) -> object:
         masks = [scene.mask for scene in (*data.train, *data.val)]
         facts = data.classes, data.offset, data.memory
         return digest([(path.name, stamp(path)[0]) for path in masks], *facts)
+    if isinstance(problem, KeypointProblem):
+        return problem.ground_truth
     # a transform changes what is scored, not what is true
     return problem.plain.fingerprint if isinstance(problem, TransformedProblem) else task.fingerprint
 

@@ -101,6 +101,7 @@ MINI_SUITE = Suite(
             pairs=mini.PAIRS,
             categories=mini.CATEGORIES,
             groups=tuple((template.name, template.interchangeable) for template in TEMPLATES),
+            levels=(),
         ),
         scenes=(
             VocEntry(

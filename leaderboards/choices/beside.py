@@ -6,10 +6,14 @@ import pandas as pd
 from leaderboards.choices.best import best_layers
 from leaderboards.choices.selection import Column, score_rows
 from tasks.base import ceiling_metric
-from tasks.keypoints.kinds import KINDS, MISTAKABLE
+from tasks.keypoints.kinds import AZIMUTH, KINDS, MISTAKABLE
 from tasks.keypoints.problem import PULL
 
-NAMES = (*(f"{field} {level}" for field, levels in KINDS.items() for level in levels), MISTAKABLE)
+TURNS, LEVELS = (
+    tuple(f"{field} {level}" for field, levels in kinds.items() for level in levels)
+    for kinds in (AZIMUTH, KINDS)
+)
+NAMES = (*LEVELS, *TURNS, MISTAKABLE)
 """Kinds of keypoints, in the order of tables."""
 
 CEILING = ceiling_metric("")

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from leaderboards.choices.beside import NAMES, at_best, kind_of
+from leaderboards.choices.beside import NAMES, TURNS, at_best, kind_of
 from leaderboards.choices.selection import Column, backbones_of
 from leaderboards.pages.blocks import Block, Table
 from leaderboards.pages.notation import said
@@ -10,6 +10,8 @@ from leaderboards.pages.notation import said
 NOTE = """\
 By kind, at the best layer of all: how far the viewpoints and the sizes of the two objects differ; which
 object is cut off or covered; and points whose target image shows another one that stands for the same."""
+
+AZIMUTHS = "`azimuth` is how many eighths of a turn lie between the two viewpoints."
 
 
 def kind_blocks(records: pd.DataFrame, column: Column) -> list[Block]:
@@ -30,4 +32,5 @@ def kind_blocks(records: pd.DataFrame, column: Column) -> list[Block]:
     body = [
         {"kind": name} | {one.label: values.get((one.name, name), "") for one in backbones} for name in names
     ]
-    return [said(NOTE), Table(pd.DataFrame(body), left=1, caption=f"{column.heading} by kind")]
+    note = f"{NOTE}\n{AZIMUTHS}" if {*names} & {*TURNS} else NOTE
+    return [said(note), Table(pd.DataFrame(body), left=1, caption=f"{column.heading} by kind")]

@@ -99,6 +99,24 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelCounts:
+    """How many of something are of each level in a dataset on disk, and in the official one."""
+
+    what: str
+    found: tuple[int, ...]
+    expected: tuple[int, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether of each level as many are there as the official dataset has."""
+        return self.found == self.expected
+
+    def __str__(self) -> str:
+        found, expected = ("/".join(f"{number:,}" for number in each) for each in (self.found, self.expected))
+        return f"{self.what} {found} of {expected}"
+
+
+@dataclass(frozen=True, slots=True)
 class Coverage:
     """What is there of a dataset, beside what should be.
 
@@ -108,7 +126,7 @@ class Coverage:
         remarks: How it was understood, such as a split that was made of it; that makes nothing partial.
     """
 
-    counts: tuple[Count, ...]
+    counts: tuple[Count | LevelCounts, ...]
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -241,6 +259,7 @@ class KeypointPair:
         source_points: Keypoints (x, y) visible in both images, float64 [points 2].
         target_points: The same points in the target image, in the same order.
         facts: How hard it is; None where its annotation does not say so.
+        turn: Eighths of a turn between the viewpoints of the two images, 0 to 4; None if not known.
     """
 
     key: str
@@ -254,6 +273,7 @@ class KeypointPair:
     source_points: NDArray[np.float64]
     target_points: NDArray[np.float64]
     facts: PairFacts | None = None
+    turn: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

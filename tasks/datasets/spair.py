@@ -13,12 +13,10 @@ from tasks.datasets.base import (
     FileSample,
     KeypointPair,
     Keypoints,
-    PairFacts,
     require_directory,
 )
 from tasks.datasets.fields import (
     JsonObject,
-    as_object,
     describe,
     get_integer,
     get_list,
@@ -27,7 +25,18 @@ from tasks.datasets.fields import (
     numbers,
 )
 from tasks.datasets.files import file_names, read_json, require_inside, require_size
-from tasks.datasets.spair_groups import GROUPS, Group, geometry_aware
+from tasks.datasets.spair_facts import (
+    OFFICIAL_LEVELS,
+    ImageNotes,
+    Levels,
+    keypoint_id,
+    level_counts,
+    levels_of,
+    mistakable,
+    pair_facts,
+    turn,
+)
+from tasks.datasets.spair_groups import GROUPS, Group
 from tasks.datasets.storage import is_file
 from zoo.errors import InputError
 from zoo.view.geometry import Box
@@ -44,6 +53,8 @@ class SpairEntry:
         pairs: Official number of pairs.
         categories: Official number of categories.
         groups: By category, ids of keypoints that stand for the same.
+        levels: By field that says how hard a pair is, official numbers of pairs of each level, as a third
+            party tells them; none where they are not known.
     """
 
     name: str = "spair-71k-test"
@@ -52,6 +63,7 @@ class SpairEntry:
     pairs: int = 12_234
     categories: int = 18
     groups: tuple[tuple[str, tuple[Group, ...]], ...] = tuple(GROUPS.items())
+    levels: tuple[tuple[str, Levels], ...] = tuple(OFFICIAL_LEVELS.items())
 
     @property
     def layout(self) -> str:
@@ -64,8 +76,8 @@ class SpairEntry:
 
 SPAIR_71K_TEST = SpairEntry()
 
-LEVELS = {"viewpoint_variation": 3, "scale_variation": 3, "truncation": 4, "occlusion": 4}
-"""Fields that say how hard a pair is, in the order of `PairFacts`, and how many levels each has."""
+TOLD = "the official numbers of pairs by level are those that a third party's script tells"
+"""What is said wherever those numbers are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +97,7 @@ class _Pair:
     source: _Side
     target: _Side
     ids: tuple[int, ...] | None
-    levels: tuple[int, ...] | None
+    levels: Levels | None
     where: str
 
 
@@ -110,9 +122,8 @@ def read_spair(data: Path, entry: SpairEntry = SPAIR_71K_TEST) -> Keypoints:
     pairs = sorted((_read_pair(folder / name) for name in names), key=lambda pair: (pair.category, pair.key))
     images = _check_images(pairs, root / "JPEGImages")
     index = {image: position for position, image in enumerate(images)}
-    shown = _ShownIds(root / "ImageAnnotation")
-    groups = dict(entry.groups)
-    hard = [_facts(pair, shown, groups.get(pair.category, ())) for pair in pairs]
+    notes, groups = ImageNotes(root / "ImageAnnotation"), dict(entry.groups)
+    levels = level_counts([pair.levels for pair in pairs], entry.levels)
     counts = (
         Count("pairs", len(pairs), entry.pairs),
         Count("categories", len({pair.category for pair in pairs}), entry.categories),
@@ -122,12 +133,16 @@ def read_spair(data: Path, entry: SpairEntry = SPAIR_71K_TEST) -> Keypoints:
     return Keypoints(
         name=entry.name,
         samples=tuple(FileSample(image, str(root / "JPEGImages" / image)) for image in images),
-        pairs=tuple(_keypoint_pair(pair, index, facts) for pair, facts in zip(pairs, hard, strict=True)),
-        coverage=Coverage(counts),
+        pairs=tuple(_keypoint_pair(pair, index, notes, groups.get(pair.category, ())) for pair in pairs),
+        coverage=Coverage((*counts, *levels), remarks=(TOLD,) if levels else ()),
     )
 
 
-def _keypoint_pair(pair: _Pair, index: dict[str, int], facts: PairFacts | None) -> KeypointPair:
+def _keypoint_pair(
+    pair: _Pair, index: dict[str, int], notes: ImageNotes, groups: tuple[Group, ...]
+) -> KeypointPair:
+    target = notes.shown(pair.target.image) if groups and pair.ids is not None else None
+    hard = mistakable(pair.ids, len(pair.source.points), groups, target)
     return KeypointPair(
         key=pair.key,
         category=pair.category,
@@ -139,51 +154,9 @@ def _keypoint_pair(pair: _Pair, index: dict[str, int], facts: PairFacts | None) 
         target_box=pair.target.box,
         source_points=pair.source.points,
         target_points=pair.target.points,
-        facts=facts,
+        facts=pair_facts(pair.levels, hard),
+        turn=turn(notes.direction(pair.source.image), notes.direction(pair.target.image)),
     )
-
-
-class _ShownIds:
-    """Which keypoints each image shows, by the image annotations."""
-
-    def __init__(self, folder: Path) -> None:
-        """Read none yet.
-
-        Args:
-            folder: Folder of ``<category>/<image>.json``, which need not be there.
-        """
-        self._folder = folder
-        self._read: dict[str, frozenset[int] | None] = {}
-
-    def of(self, image: str) -> frozenset[int] | None:
-        """Ids of an image's keypoints; None without its annotation. Raises InputError for a wrong one."""
-        if image not in self._read:
-            path = (self._folder / image).with_suffix(".json")
-            self._read[image] = self._ids(path) if is_file(path) else None
-        return self._read[image]
-
-    def _ids(self, path: Path) -> frozenset[int]:
-        points = as_object(read_json(path).get("kps"), f"kps of {path}")
-        return frozenset(_id(name, f"kps of {path}") for name, point in points.items() if point is not None)
-
-
-def _facts(pair: _Pair, shown: _ShownIds, groups: tuple[Group, ...]) -> PairFacts | None:
-    """How hard a pair is; None where its annotation lacks a field of it."""
-    if pair.levels is None:
-        return None
-    viewpoint, scale, truncation, occlusion = pair.levels
-    return PairFacts(viewpoint, scale, truncation, occlusion, _mistakable(pair, shown, groups))
-
-
-def _mistakable(pair: _Pair, shown: _ShownIds, groups: tuple[Group, ...]) -> tuple[bool, ...] | None:
-    """Which keypoints of a pair its target image shows another one for; None where that is not known."""
-    if not groups:
-        return (False,) * len(pair.source.points)
-    target = shown.of(pair.target.image)
-    if pair.ids is None or target is None:
-        return None
-    aware = geometry_aware(groups, pair.ids, target)
-    return tuple(one in aware for one in pair.ids)
 
 
 def _check_images(pairs: list[_Pair], root: Path) -> list[str]:
@@ -224,35 +197,17 @@ def _read_pair(path: Path) -> _Pair:
             f"found {len(source.points)} and {len(target.points)}"
         )
     ids = _ids(fields, len(source.points), where)
-    return _Pair(f"{stem[1]}:{category}", category, source, target, ids, _levels(fields, where), where)
+    return _Pair(f"{stem[1]}:{category}", category, source, target, ids, levels_of(fields, where), where)
 
 
 def _ids(fields: JsonObject, points: int, where: str) -> tuple[int, ...] | None:
     """Ids of a pair's keypoints; None where it has none. Raises InputError where they are not as many."""
     if "kps_ids" not in fields:
         return None
-    ids = tuple(_id(value, f"kps_ids of {where}") for value in get_list(fields, "kps_ids", where))
+    ids = tuple(keypoint_id(value, f"kps_ids of {where}") for value in get_list(fields, "kps_ids", where))
     if len(ids) != points:
         raise InputError(f"expected as many kps_ids as keypoints in {where}, found {len(ids)} and {points}")
     return ids
-
-
-def _id(value: object, where: str) -> int:
-    """The id of a keypoint, which is written as text; raises InputError for anything else."""
-    if not str(value).isdecimal():
-        raise InputError(f"expected ids of keypoints as whole numbers in {where}, found {describe(value)}")
-    return int(str(value))
-
-
-def _levels(fields: JsonObject, where: str) -> tuple[int, ...] | None:
-    """Levels of a pair's `PairFacts`; None where one is missing. Raises InputError for an unknown level."""
-    if any(name not in fields for name in LEVELS):
-        return None
-    levels = tuple(get_integer(fields, name, where) for name in LEVELS)
-    for (name, known), level in zip(LEVELS.items(), levels, strict=True):
-        if level not in range(known):
-            raise InputError(f"expected {name} of 0 to {known - 1} in {where}, found {level}")
-    return levels
 
 
 def _read_side(fields: JsonObject, side: str, category: str, where: str) -> _Side:

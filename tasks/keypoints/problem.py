@@ -74,7 +74,13 @@ class KeypointProblem:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule of matching and of the annotations of all pairs."""
+        """Digest of the rule of matching and of the annotations of all pairs, with viewpoints if known."""
+        turns = [pair.turn for pair in self.data.pairs]
+        return self.ground_truth if None in turns else digest("spair", self.ground_truth, turns)
+
+    @cached_property
+    def ground_truth(self) -> str:
+        """The same without viewpoints, which group points and move no score: data keep their identity."""
         pairs, samples = self.data.pairs, self.data.samples
         points = [array for pair in pairs for array in (pair.source_points, pair.target_points)]
         images = [(samples[p.source].key, samples[p.target].key) for p in pairs]

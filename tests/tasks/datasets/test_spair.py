@@ -1,11 +1,14 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tasks.datasets.spair import SpairEntry, read_spair
+from tasks.datasets.catalogue import State, inspect
+from tasks.datasets.spair import SPAIR_71K_TEST, SpairEntry, read_spair
+from tasks.datasets.spair_facts import turn
 from tests.fakes import write_fake_spair
 from tests.tasks.datasets.helpers import copy_shuffled, keys
 from zoo.errors import InputError
@@ -54,6 +57,88 @@ def test_separators_and_order_do_not_matter(tmp_path: Path, separator: str) -> N
 def test_fewer_pairs_are_partial(tmp_path: Path) -> None:
     write_fake_spair(tmp_path)
     assert "4 of 12,234 pairs, 2 of 18 categories" in str(read_spair(tmp_path).coverage)
+
+
+LEVELS = {"viewpoint_variation": 2, "scale_variation": 0, "truncation": 3, "occlusion": 1}
+
+
+def write_leveled(root: Path, **first: int) -> Path:
+    """Four pairs of the same levels, but for those of the first."""
+    folder = write_fake_spair(root)
+    for path in (folder / "PairAnnotation/test").iterdir():
+        path.write_text(json.dumps({**json.loads(path.read_text()), **LEVELS}))
+    change(folder, **first)
+    return folder
+
+
+RIGHT = (
+    ("viewpoint_variation", (1, 0, 3)),
+    ("scale_variation", (4, 0, 0)),
+    ("truncation", (0, 0, 0, 4)),
+    ("occlusion", (0, 4, 0, 0)),
+)
+"""Where the first pair is of the easy viewpoint."""
+
+
+def test_pairs_of_each_level_are_compared_with_the_official_numbers(tmp_path: Path) -> None:
+    write_leveled(tmp_path, viewpoint_variation=0)
+    found = read_spair(tmp_path, replace(MINI, levels=RIGHT)).coverage
+    assert not found.partial
+    assert "pairs by viewpoint_variation 1/0/3 of 1/0/3, " in str(found)
+    assert str(found).endswith("are those that a third party's script tells")
+
+
+@pytest.mark.parametrize("field", range(4))
+def test_a_wrong_number_of_pairs_of_a_level_is_partial(tmp_path: Path, field: int) -> None:
+    """Planted: one pair less of the first level and one more of the last, the sum as it should be."""
+    write_leveled(tmp_path, viewpoint_variation=0)
+    name, numbers = RIGHT[field]
+    planted = (name, (numbers[0] - 1, *numbers[1:-1], numbers[-1] + 1))
+    levels = (*RIGHT[:field], planted, *RIGHT[field + 1 :])
+    found = inspect(tmp_path, replace(MINI, levels=levels))
+    assert found.state is State.PARTIAL
+    text = "/".join(map(str, numbers))
+    assert f"pairs by {name} {text} of {'/'.join(map(str, planted[1]))}" in found.text
+
+
+def test_the_official_numbers_of_levels() -> None:
+    levels = dict(SPAIR_71K_TEST.levels)
+    assert [sum(numbers) for numbers in levels.values()] == [12_234] * 4
+    assert levels["viewpoint_variation"] == (6654, 4474, 1106)
+    assert levels["scale_variation"] == (6458, 3794, 1982)
+    assert levels["truncation"] == (7050, 2166, 2166, 852)
+    assert levels["occlusion"] == (8166, 1806, 1806, 456)
+
+
+def test_pairs_without_levels_are_not_compared(tmp_path: Path) -> None:
+    write_fake_spair(tmp_path)
+    assert "pairs by" not in str(read_spair(tmp_path).coverage)
+    folder = write_leveled(tmp_path / "one")
+    change(folder, remove="occlusion")  # of which none is known then
+    assert "pairs by occlusion 0/3/0/0 of 8,166/1,806/1,806/456" in str(read_spair(tmp_path / "one").coverage)
+
+
+def write_directions(folder: Path, *directions: object) -> None:
+    """Annotations of the cats' images, with their ``azimuth_id``."""
+    for path, one in zip(sorted((folder / "JPEGImages/cat").iterdir()), directions, strict=True):
+        note = folder / "ImageAnnotation/cat" / f"{path.stem}.json"
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(json.dumps({"kps": {"0": [1, 1]}, "azimuth_id": one}))
+
+
+def test_turns_between_viewpoints_go_the_shorter_way_round(tmp_path: Path) -> None:
+    folder = write_fake_spair(tmp_path)
+    write_directions(folder, 1, 6, 2)
+    assert [pair.turn for pair in read_spair(tmp_path, MINI).pairs] == [3, 4, None, None]
+    assert [turn(0, other) for other in range(8)] == [0, 1, 2, 3, 4, 3, 2, 1]
+    assert turn(7, 0) == turn(0, 7) == 1
+
+
+@pytest.mark.parametrize("direction", [None, 8, -1, "2", True, 2.0])
+def test_a_viewpoint_that_is_none_of_eight_is_not_known(tmp_path: Path, direction: object) -> None:
+    folder = write_fake_spair(tmp_path)
+    write_directions(folder, 1, 1, direction)
+    assert [pair.turn for pair in read_spair(tmp_path, MINI).pairs][:2] == [0, None]
 
 
 def test_missing_image_names_pair_and_image(tmp_path: Path) -> None:

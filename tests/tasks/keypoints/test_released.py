@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from tasks.base import Outcome
 from tasks.datasets.base import Coverage, KeypointPair, Keypoints, PairFacts
 from tasks.keypoints.matching import Matcher, Matches
 from tasks.keypoints.problem import KeypointProblem
@@ -190,6 +191,11 @@ def faced(facts: list[PairFacts | None]) -> KeypointProblem:
 
 def scores_of(problem: KeypointProblem) -> dict[str, float]:
     """Scores where the first point of each pair is right and the others are wrong."""
+    return {score.metric: score.value for score in outcome_of(problem).scores}
+
+
+def outcome_of(problem: KeypointProblem) -> Outcome:
+    """The outcome of that."""
     left = [
         {
             "error_box": np.tile([0.0, 1.0], len(pairs)),
@@ -198,7 +204,7 @@ def scores_of(problem: KeypointProblem) -> dict[str, float]:
         }
         for pairs in problem.pairs.values()
     ]
-    return {score.metric: score.value for score in problem.score(left).scores}
+    return problem.score(left)
 
 
 def test_kinds_of_pairs_are_scored_from_the_same_matches() -> None:
@@ -217,6 +223,28 @@ def test_no_kinds_where_annotations_do_not_say() -> None:
     scores = scores_of(faced([hard(0, None), hard(1, (True, False))]))
     assert "PCK@0.1 viewpoint medium" in scores
     assert "PCK@0.1 geometry-aware" not in scores
+
+
+def apart(turns: list[int | None], facts: PairFacts | None = None) -> KeypointProblem:
+    """The same pairs with eighths of a turn between their viewpoints."""
+    problem = faced([facts] * len(turns))
+    pairs = tuple(replace(one, turn=eighths) for one, eighths in zip(problem.data.pairs, turns, strict=True))
+    return replace(problem, data=replace(problem.data, pairs=pairs))
+
+
+def test_turns_between_viewpoints_are_kinds_of_pairs() -> None:
+    plain, scores = scores_of(apart([None] * 3)), scores_of(apart([0, 4, 0]))
+    assert scores["PCK@0.1 azimuth 0"] == scores["PCK@0.1 azimuth 4"] == 50
+    assert scores == plain | {name: scores[name] for name in ("PCK@0.1 azimuth 0", "PCK@0.1 azimuth 4")}
+    counts = {one.metric: one.n for one in outcome_of(apart([0, 4, 0])).scores}
+    assert (counts["PCK@0.1 azimuth 0"], counts["PCK@0.1 azimuth 4"]) == (4, 2)
+    assert not any(" azimuth" in name for name in scores_of(apart([0, None, 0])))
+
+
+def test_viewpoints_are_scored_again_and_leave_data_what_they_are() -> None:
+    one, other = apart([None] * 2), apart([0, 1])
+    assert one.fingerprint == one.ground_truth == other.ground_truth != other.fingerprint
+    assert apart([0, 2]).fingerprint != other.fingerprint
 
 
 def test_pull_is_said_of_a_soft_arg_max_alone() -> None:

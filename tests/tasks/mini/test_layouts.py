@@ -104,7 +104,9 @@ def test_the_palette_is_that_of_davis() -> None:
 
 
 def test_spair(mini_root: Path) -> None:
-    data = read_spair(mini_root, SpairEntry(name="mini", pairs=counts.PAIRS, categories=counts.CATEGORIES))
+    data = read_spair(
+        mini_root, SpairEntry("mini", pairs=counts.PAIRS, categories=counts.CATEGORIES, levels=())
+    )
     assert not data.coverage.partial
     assert len(data.samples) == counts.SPAIR_IMAGES
     assert min(len(pair.source_points) for pair in data.pairs) >= counts.LEAST_POINTS

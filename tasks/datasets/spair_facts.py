@@ -1,0 +1,147 @@
+"""What annotations of SPair-71k say beside points: levels of pairs, viewpoints, ids of keypoints."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tasks.datasets.base import LevelCounts, PairFacts
+from tasks.datasets.fields import JsonObject, as_object, describe, get_integer
+from tasks.datasets.files import read_json
+from tasks.datasets.spair_groups import Group, geometry_aware
+from tasks.datasets.storage import is_file
+from zoo.errors import InputError
+
+Levels = tuple[int, ...]
+
+LEVELS = {"viewpoint_variation": 3, "scale_variation": 3, "truncation": 4, "occlusion": 4}
+"""Fields that say how hard a pair is, in the order of `PairFacts`, and how many levels each has."""
+
+OFFICIAL_LEVELS: Mapping[str, Levels] = {
+    "viewpoint_variation": (6_654, 4_474, 1_106),
+    "scale_variation": (6_458, 3_794, 1_982),
+    "truncation": (7_050, 2_166, 2_166, 852),
+    "occlusion": (8_166, 1_806, 1_806, 456),
+}
+"""Pairs of each level in the test split, as a third party's script tells."""
+
+DIRECTIONS = 8
+"""Viewpoints around an object (``azimuth_id``), an eighth of a turn apart."""
+
+
+def levels_of(fields: JsonObject, where: str) -> Levels | None:
+    """Levels of a pair in the order of `LEVELS`; None where a field is missing.
+
+    Raises:
+        InputError: A level that there is not.
+    """
+    if any(name not in fields for name in LEVELS):
+        return None
+    levels = tuple(get_integer(fields, name, where) for name in LEVELS)
+    for (name, known), level in zip(LEVELS.items(), levels, strict=True):
+        if level not in range(known):
+            raise InputError(f"expected {name} of 0 to {known - 1} in {where}, found {level}")
+    return levels
+
+
+def level_counts(
+    pairs: Sequence[Levels | None], official: Sequence[tuple[str, Levels]]
+) -> tuple[LevelCounts, ...]:
+    """How many pairs are of each level, beside the official numbers; none where no pair tells its levels.
+
+    Args:
+        pairs: Levels of each pair.
+        official: By field, pairs of each level.
+    """
+    known = [levels for levels in pairs if levels is not None]
+    if not known:
+        return ()
+    order = list(LEVELS)
+    columns = {name: [levels[order.index(name)] for levels in known] for name, _ in official}
+    return tuple(
+        LevelCounts(f"pairs by {name}", tuple(map(columns[name].count, range(len(expected)))), expected)
+        for name, expected in official
+    )
+
+
+class ImageNotes:
+    """What the annotations of single images say, each of which is read once; they need not be there."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read none yet.
+
+        Args:
+            folder: Folder of ``<category>/<image>.json``.
+        """
+        self._folder = folder
+        self._read: dict[str, JsonObject | None] = {}
+
+    def shown(self, image: str) -> frozenset[int] | None:
+        """Ids of the keypoints that an image shows; None without its annotation.
+
+        Raises:
+            InputError: Its annotation is none of keypoints.
+        """
+        fields, where = self._of(image), f"kps of {self._path(image)}"
+        if fields is None:
+            return None
+        points = as_object(fields.get("kps"), where)
+        return frozenset(keypoint_id(name, where) for name, point in points.items() if point is not None)
+
+    def direction(self, image: str) -> int | None:
+        """From which of the `DIRECTIONS` an image shows its object; None where that is not said.
+
+        Any other value is taken as not said: what else it may hold is documented nowhere.
+        """
+        value = (self._of(image) or {}).get("azimuth_id")
+        known = isinstance(value, int) and not isinstance(value, bool) and value in range(DIRECTIONS)
+        return int(str(value)) if known else None
+
+    def _of(self, image: str) -> JsonObject | None:
+        if image not in self._read:
+            path = self._path(image)
+            self._read[image] = read_json(path) if is_file(path) else None
+        return self._read[image]
+
+    def _path(self, image: str) -> Path:
+        return (self._folder / image).with_suffix(".json")
+
+
+def pair_facts(levels: Levels | None, mistakable: tuple[bool, ...] | None) -> PairFacts | None:
+    """How hard a pair is; None where its annotation lacks a level of it."""
+    if levels is None:
+        return None
+    viewpoint, scale, truncation, occlusion = levels
+    return PairFacts(viewpoint, scale, truncation, occlusion, mistakable)
+
+
+def mistakable(
+    ids: tuple[int, ...] | None, points: int, groups: tuple[Group, ...], target: frozenset[int] | None
+) -> tuple[bool, ...] | None:
+    """Which keypoints of a pair its target image shows another one for; None where that is not known.
+
+    Args:
+        ids: Ids of the pair's keypoints, if it tells them.
+        points: How many there are.
+        groups: Ids that stand for the same.
+        target: Ids that the target image shows, if known.
+    """
+    if not groups:
+        return (False,) * points
+    if ids is None or target is None:
+        return None
+    aware = geometry_aware(groups, ids, target)
+    return tuple(one in aware for one in ids)
+
+
+def turn(first: int | None, second: int | None) -> int | None:
+    """Eighths of a turn between two directions, 0 to 4; None where one of them is not known."""
+    if first is None or second is None:
+        return None
+    apart = abs(first - second)
+    return min(apart, DIRECTIONS - apart)
+
+
+def keypoint_id(value: object, where: str) -> int:
+    """The id of a keypoint, which is written as text; raises InputError for anything else."""
+    if not str(value).isdecimal():
+        raise InputError(f"expected ids of keypoints as whole numbers in {where}, found {describe(value)}")
+    return int(str(value))
