@@ -29,6 +29,7 @@ from tasks.base import (
     Settling,
     Source,
     Statistic,
+    ceiling_metric,
     digest,
 )
 from tasks.datasets.base import Keypoints, Videos
@@ -41,6 +42,9 @@ from zoo.spec import Layer
 from zoo.view.views import View
 
 Kept = TypeVar("Kept")
+
+CEILING = "ceiling"
+"""What is said beside a rule's score of how high it can be."""
 
 
 def step_metric(number: int) -> str:
@@ -73,7 +77,7 @@ class Steps(ABC):
     @property
     def fingerprint(self) -> str:
         """Digest of the rules, their numbers and the ground truth."""
-        return digest("steps", [(number, one.fingerprint) for number, one in self.problems.items()])
+        return digest("steps", 2, [(number, one.fingerprint) for number, one in self.problems.items()])
 
     @property
     def feed(self) -> GridFeed:
@@ -103,8 +107,12 @@ class Steps(ABC):
         for number, one in found.items():
             by_name = {score.metric: score for score in one.scores}
             scores.append(replace(by_name[self.metrics[number]], metric=step_metric(number)))
-            if PULL in by_name:
-                scores.append(replace(by_name[PULL], metric=f"{step_metric(number)} {PULL}"))
+            beside = {PULL: PULL, ceiling_metric(self.metrics[number]): CEILING}
+            scores += [
+                replace(by_name[name], metric=f"{step_metric(number)} {kept}")
+                for name, kept in beside.items()
+                if name in by_name
+            ]
         return Outcome(tuple(scores), self._items({number: one.items for number, one in found.items()}))
 
     def _items(self, found: Mapping[int, Items | None]) -> Items | None:

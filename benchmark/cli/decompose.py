@@ -17,10 +17,16 @@ def decompose_command(given: DecomposeCommand) -> None:
     report = Terminal()
     with ended_by_signals(report, "interrupted; what is finished is kept, run again to go on"):
         from benchmark.exchange.decomposing import decompose
+        from benchmark.plan.decomposed import Given
         from leaderboards.pages.decomposition import changes_table
         from leaderboards.pages.markdown import table
+        from tasks.protocols import find_protocol
 
-        found = decompose(given.request, given.task, (given.start, given.to), report)
+        ends = (
+            Given(find_protocol(given.start), given.from_tap, given.from_transform),
+            Given(find_protocol(given.to), given.to_tap, given.to_transform),
+        )
+        found = decompose(given.request, given.task, ends, report)
     for backbone in dict.fromkeys(one.backbone for one in found.changes):
         own = [one for one in found.changes if one.backbone == backbone and one.chosen == "best"]
         typer.echo(f"\n{backbone}\n\n{table(changes_table(own, found.steps), left=4)}")

@@ -1,20 +1,18 @@
 """From two protocols to the page that takes their difference apart: steps, a run of all rules, tables."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmark.api import carry_out
 from benchmark.engines.progress import Reporter
 from benchmark.jobs.failures import Failure
-from benchmark.plan.decomposed import reference, steps_protocols, task_steps
+from benchmark.plan.decomposed import Given, reference, steps_protocols, task_steps
 from benchmark.request import Request
 from leaderboards.choices.decomposition import Change, changes
 from leaderboards.pages.blocks import Page
 from leaderboards.pages.build import write_page
-from leaderboards.pages.decomposition import decomposition_page
+from leaderboards.pages.decomposition import Side, decomposition_page
 from tasks.paths import Steps
-from tasks.protocols import find_protocol
 from zoo.errors import InputError
 
 FOLDER = "decompose"
@@ -40,7 +38,7 @@ class Decomposed:
     failures: tuple[Failure, ...]
 
 
-def decompose(request: Request, task: str, names: Sequence[str], report: Reporter) -> Decomposed:
+def decompose(request: Request, task: str, ends: tuple[Given, Given], report: Reporter) -> Decomposed:
     """Score a task by all rules between two protocols, and say what each choice changes.
 
     Every image is shown once for each view among them. Records and items lie below ``OUTPUT/decompose``, the
@@ -49,15 +47,16 @@ def decompose(request: Request, task: str, names: Sequence[str], report: Reporte
     Args:
         request: Backbones, data and the ways of a run.
         task: ``spair`` or ``davis``.
-        names: The two protocols.
+        ends: The two protocols, and which features each is given.
         report: Hears how far it is.
 
     Raises:
         InputError: The protocols cannot be compared in that task, something else about the request is wrong,
             or no backbone has scores by all rules.
     """
-    first, second = (find_protocol(name) for name in names)
+    first, second = ends
     steps = task_steps(task, first, second)
+    final = any(stop.tap == "final" for stop in steps.stops) and request.layers != "all"
     own = replace(
         request,
         tasks=(reference(task),),
@@ -65,6 +64,7 @@ def decompose(request: Request, task: str, names: Sequence[str], report: Reporte
         floor=False,
         examples=False,
         transform=(),
+        layers=f"{request.layers},final" if final else request.layers,
     )
     protocols = steps_protocols(steps, first, second)
     summary = carry_out(own, report, protocols)
@@ -76,6 +76,7 @@ def decompose(request: Request, task: str, names: Sequence[str], report: Reporte
     if not found:
         reasons = "; ".join(map(str, summary.done.failures)) or "see the reasons in its records"
         raise InputError(f"no backbone has scores by all rules from {first.name} to {second.name}: {reasons}")
-    page = decomposition_page(task, summary.suite, (first, second), steps, found)
+    start, end = (Side(one.name, one.protocol.unlike) for one in ends)
+    page = decomposition_page(task, summary.suite, (start, end), steps, found)
     files = write_page(page, request.output / "tables")
     return Decomposed(page, tuple(files), steps, found, summary.done.failures)

@@ -7,10 +7,11 @@ from benchmark.plan.bound import AnalysisTask, Subject
 from tasks.datasets.base import Keypoints, Videos
 from tasks.decompose import KeypointSteps, PropagationSteps
 from tasks.keypoints.rule import KeypointRule
-from tasks.paths import Rule, Steps, steps_between
+from tasks.paths import End, Read, Rule, Steps, steps_between
 from tasks.propagation import PropagationRule
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry
+from tasks.transforms import parse_transform
 from zoo.errors import InputError
 
 RULES = {"spair": "keypoints", "davis": "propagation"}
@@ -19,50 +20,85 @@ RULES = {"spair": "keypoints", "davis": "propagation"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepsProtocol(EvaluationProtocol):
-    """Some rules between two protocols, all of one view.
+    """Some rules between two protocols, all of one view and of features that are transformed alike.
 
     Attributes:
         rules: The rules and their numbers.
+        transform: What is done to features first; "" for nothing.
     """
 
     rules: tuple[tuple[int, Rule], ...]
+    transform: str
 
 
-def task_steps(task: str, first: EvaluationProtocol, second: EvaluationProtocol) -> Steps:
-    """The steps between two protocols of a task.
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Which features a protocol is given in a task.
+
+    Attributes:
+        protocol: The protocol.
+        tap: What is read of a backbone.
+        transform: What is done to features first; "" for nothing.
+    """
+
+    protocol: EvaluationProtocol
+    tap: Read = "block"
+    transform: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the protocol, and of what its features are where that is not usual."""
+        tap = "" if self.tap == "block" else f"+{self.tap}"
+        return f"{self.protocol.name}{tap}" + (f"+{self.transform}" if self.transform else "")
+
+    def end(self, task: str) -> End:
+        """Its rule of a task with those features; raises InputError where grids do not take the transform."""
+        if self.transform and not parse_transform(self.transform).of_tokens:
+            raise InputError(f"{task} is scored on tokens, and {self.transform} acts on vectors of images")
+        return End(getattr(self.protocol, RULES[task]), self.tap, self.transform)
+
+
+def task_steps(task: str, first: Given, second: Given) -> Steps:
+    """The steps between two protocols of a task, and between the features that each is given.
 
     Raises:
-        InputError: The task has no such rules, a protocol does not speak of it, or they do not differ.
+        InputError: The task has no such rules, a protocol does not speak of it, a transform is none of
+            tokens, or nothing differs.
     """
     if task not in RULES:
         raise InputError(f"protocols of {' and '.join(RULES)} can be decomposed, not of {task}")
-    for protocol in (first, second):
+    for protocol in (first.protocol, second.protocol):
         if not protocol.speaks_of(task):
             raise InputError(
                 f"the protocol {protocol.name} is of {', '.join(protocol.tasks or ())}, not of {task}"
             )
-    found = steps_between(getattr(first, RULES[task]), getattr(second, RULES[task]))
+    found = steps_between(first.end(task), second.end(task))
     if not found.choices:
         raise InputError(f"{first.name} and {second.name} do the same in {task}")
     return found
 
 
-def steps_protocols(
-    steps: Steps, first: EvaluationProtocol, second: EvaluationProtocol
-) -> tuple[StepsProtocol, ...]:
-    """One protocol for each view among the rules of the steps."""
-    views = list(dict.fromkeys(rule.view for rule in steps.rules))
-    shared = {one.name: getattr(first, one.name) for one in fields(EvaluationProtocol)}
+def steps_protocols(steps: Steps, first: Given, second: Given) -> tuple[StepsProtocol, ...]:
+    """One protocol for each view, and for each transform of its features, among the stops of the steps."""
+    scored = [(number, steps.stops[number]) for number in sorted({*steps.scored})]
+    kinds = list(dict.fromkeys((stop.rule.view, stop.transform) for _, stop in scored))
+    shared = {one.name: getattr(first.protocol, one.name) for one in fields(EvaluationProtocol)}
+    name = f"{first.name}-to-{second.name}".replace(":", "-")  # which names files, too
     return tuple(
         StepsProtocol(
             **shared
             | {
-                "name": f"{first.name}-to-{second.name}-{place}",
+                "name": f"{name}-{place}",
                 "tasks": None,
-                "rules": tuple(each for each in enumerate(steps.rules) if each[1].view == view),
+                "rules": tuple(
+                    (number, stop.rule)
+                    for number, stop in scored
+                    if (stop.rule.view, stop.transform) == (view, transform)
+                ),
+                "transform": transform,
             }
         )
-        for place, view in enumerate(views)
+        for place, (view, transform) in enumerate(kinds)
     )
 
 
@@ -79,7 +115,8 @@ def _bind(entry: TaskEntry, data: Any, rules: EvaluationProtocol) -> AnalysisTas
         problem, split = PropagationSteps(data, ways), "val"
     else:
         raise InputError(f"{entry.name} has no rules for {type(data).__name__}")
-    return AnalysisTask(Subject(entry, rules.name, data.name, split, data.coverage), problem, "grid")
+    subject = Subject(entry, rules.name, data.name, split, data.coverage, rules.transform)
+    return AnalysisTask(subject, problem, "grid")
 
 
 def _entry(task: str, role: Any, data: str) -> TaskEntry:  # noqa: ANN401

@@ -211,6 +211,11 @@ def transforms(value: str | Sequence[str], option: Of) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(parse_transform(one)) for one in listed(value, option)))
 
 
+def transform(value: str, option: Of) -> str:
+    """One transform, or "" for none."""
+    return str(parse_transform(value)) if value else ""
+
+
 def poolings(value: str | Sequence[str], option: Of) -> tuple[str, ...]:
     """Poolings, each once in the order of `POOLINGS`; text has commas between them."""
     chosen = _parts(value, option)

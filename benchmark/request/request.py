@@ -16,6 +16,9 @@ EngineChoice = Literal["auto", "local", "processes", "ray"]
 InterpolationChoice = Literal["auto", "huggingface", "dino", "timm"]
 """``auto``, or a rule of `zoo.load.positions`."""
 
+EndTap = Literal["block", "final"]
+"""What `tasks.paths` knows to be read."""
+
 IMAGES = (
     "Your own images, each folder a dataset of its own: class folders in any depth, with or without train "
     "and val; images with a metadata.csv or --labels; images without classes; or hf:DATASET."
@@ -214,6 +217,24 @@ class DecomposeCommand(Request):
         "standard", "The protocol to begin with.", parsers.text, also=("--from",)
     )
     to: Option[str, str] = Option("paper", "The protocol to arrive at.", parsers.text)
+    from_tap: Option[EndTap, EndTap] = Option(
+        "block",
+        "What the first protocol reads: the best block, or the last one behind the final norm.",
+        parsers.choice,
+        choices=get_args(EndTap),
+    )
+    to_tap: Option[EndTap, EndTap] = Option(
+        "block", "The same of the second.", parsers.choice, choices=get_args(EndTap), also=("--tap",)
+    )
+    from_transform: Option[str, str] = Option(
+        "",
+        "What is done to the first protocol's tokens before: debias:K.",
+        parsers.transform,
+        shown="nothing",
+    )
+    to_transform: Option[str, str] = Option(
+        "", "The same of the second.", parsers.transform, shown="nothing", also=("--transform",)
+    )
 
     @property
     def request(self) -> Request:

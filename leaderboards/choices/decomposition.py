@@ -13,13 +13,14 @@ from scipy.special import stdtrit
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import Place, read_items
 from tasks.base import Items
-from tasks.decompose import step_metric
+from tasks.decompose import CEILING, step_metric
 from tasks.keypoints.problem import PULL
 from tasks.metrics.arrays import Floats
 from tasks.metrics.influence import influence, sample
 from tasks.metrics.resampling import Ratios
 from tasks.paths import KIND, SIZE, Steps
 from tasks.uncertainty import measure
+from zoo.spec import Layer
 
 LEVEL = 0.95
 
@@ -33,8 +34,8 @@ class Change:
     Attributes:
         backbone: Name.
         chosen: ``best``: the best block before and the best block after; ``fixed``: the best block of the
-            first protocol before and after.
-        layers: Blocks before and after.
+            first protocol before and after. Where a stop reads the last block behind the final norm, that.
+        layers: Layers before and after.
         step: Which choice, from 1.
         before: Score before, in percent.
         after: Score after.
@@ -45,6 +46,9 @@ class Change:
         last: What only this choice changes before the second protocol.
         gained: Items whose value rises.
         lost: Items whose value falls.
+        ceiling_before: What the ground truth itself gets on the layer's grid before, in percent; NaN if
+            unknown.
+        ceiling_after: The same after.
         pull: Mean share, in percent, of a soft arg-max after the choice that lies where nothing is similar;
             NaN without one.
         forward: Whether the choice shows images otherwise.
@@ -52,7 +56,7 @@ class Change:
 
     backbone: str
     chosen: Chosen
-    layers: tuple[int, int]
+    layers: tuple[Layer, Layer]
     step: int
     before: float
     after: float
@@ -62,6 +66,8 @@ class Change:
     last: float
     gained: int
     lost: int
+    ceiling_before: float
+    ceiling_after: float
     pull: float
     forward: bool
 
@@ -81,20 +87,20 @@ def changes(records: pd.DataFrame, folder: Path, steps: Steps) -> tuple[Change, 
     """
     found: list[Change] = []
     for backbone, rows in records.groupby("backbone", sort=False):
-        own = _Backbone(str(backbone), rows, folder)
-        if all(own.blocks(number) for number in range(len(steps.rules))):
+        own = _Backbone(str(backbone), rows, folder, steps)
+        if all(own.scored(number) for number in range(len(steps.stops))):
             found += [one for chosen in ("best", "fixed") for one in _changes(own, steps, chosen)]
     return tuple(found)
 
 
 def _changes(own: "_Backbone", steps: Steps, chosen: Chosen) -> list[Change]:
-    first = own.best(steps.path[0])
-
-    def layer(number: int) -> int:
-        return own.best(number) if chosen == "best" else first
+    def layer(number: int) -> Layer:
+        if steps.stops[number].tap == "final":
+            return own.final
+        return own.best_block(number if chosen == "best" else steps.path[0])
 
     def value(number: int) -> float:
-        return own.blocks(number)[layer(number)]
+        return own.scores(number)[layer(number)]
 
     rows = []
     for place, choice in enumerate(steps.choices):
@@ -116,7 +122,9 @@ def _changes(own: "_Backbone", steps: Steps, chosen: Chosen) -> list[Change]:
                 last=value(steps.path[-1]) - value(steps.last[place]),
                 gained=gained,
                 lost=lost,
-                pull=own.pull(after, layer(after)),
+                ceiling_before=own.beside(before, layer(before), CEILING),
+                ceiling_after=own.beside(after, layer(after), CEILING),
+                pull=own.beside(after, layer(after), PULL),
                 forward=choice.name in (SIZE, KIND),
             )
         )
@@ -124,41 +132,53 @@ def _changes(own: "_Backbone", steps: Steps, chosen: Chosen) -> list[Change]:
 
 
 class _Backbone:
-    """Scores and items of one backbone by all rules."""
+    """Scores and items of one backbone at all stops, which are told by their numbers."""
 
-    def __init__(self, name: str, rows: pd.DataFrame, folder: Path) -> None:
+    def __init__(self, name: str, rows: pd.DataFrame, folder: Path, steps: Steps) -> None:
         self.name = name
-        self._rows = rows[(rows["tap"] == "block") & (rows["layer"] > 0)]
+        self._rows = rows[rows["tap"].isin(["block", "final"]) & (rows["layer"] > 0)]
         self._folder = folder
+        self._steps = steps
         self._items: dict[str, Mapping[Place, Items]] = {}
+        depth = int(rows["depth"].iloc[0])
+        # a ConvNet has no final norm: its last block stands for it
+        self.final = Layer(depth, "final" if "final" in {*rows["tap"]} else "block")
 
-    def blocks(self, number: int) -> Mapping[int, float]:
-        """Score of every block by a rule."""
-        rows = self._of(step_metric(number)).dropna(subset=["value"])
-        return {int(layer): float(value) for layer, value in zip(rows["layer"], rows["value"], strict=True)}
+    def scored(self, number: int) -> bool:
+        """Whether the layers that a stop reads have scores by its rule."""
+        scores = self.scores(number)
+        final = self._steps.stops[number].tap == "final"
+        return self.final in scores if final else any(layer.tap == "block" for layer in scores)
 
-    def best(self, number: int) -> int:
-        """The block with the highest score by a rule, the first of equal ones."""
-        scores = self.blocks(number)
-        return max(sorted(scores), key=lambda layer: scores[layer])
+    def scores(self, number: int) -> Mapping[Layer, float]:
+        """Score of every layer by the rule of a stop."""
+        return self._values(self._metric(number))
 
-    def pull(self, number: int, layer: int) -> float:
-        """Mean pull of a block by a rule; NaN where there is none."""
-        rows = self._of(f"{step_metric(number)} {PULL}")
-        found = rows.loc[rows["layer"] == layer, "value"]
-        return float(found.iloc[0]) if len(found) else math.nan
+    def best_block(self, number: int) -> Layer:
+        """The block with the highest score by the rule of a stop, the first of equal ones."""
+        scores = {layer: value for layer, value in self.scores(number).items() if layer.tap == "block"}
+        return max(sorted(scores, key=lambda layer: layer.index), key=lambda layer: scores[layer])
 
-    def column(self, number: int, layer: int) -> tuple[Items, str]:
-        """Items of a block, and the metric of a rule among their statistics."""
-        (protocol,) = set(self._of(step_metric(number))["protocol"])
-        if protocol not in self._items:
-            row = self._rows[self._rows["protocol"] == protocol].iloc[0]
-            key = task_key(row["task"], row["dataset"], protocol)
-            self._items[protocol] = read_items(self._folder / scored_path(key, self.name))
-        return self._items[protocol][layer, "block", "grid"], step_metric(number)
+    def beside(self, number: int, layer: Layer, name: str) -> float:
+        """What stands beside a layer's score at a stop; NaN where there is none."""
+        return self._values(f"{self._metric(number)} {name}").get(layer, math.nan)
 
-    def _of(self, metric: str) -> pd.DataFrame:
-        return self._rows[self._rows["metric"] == metric]
+    def column(self, number: int, layer: Layer) -> tuple[Items, str]:
+        """Items of a layer, and the metric of a stop's rule among their statistics."""
+        metric = self._metric(number)
+        row = self._rows[self._rows["metric"] == metric].iloc[0]
+        key = task_key(row["task"], row["dataset"], row["protocol"], row["transform"])
+        if key not in self._items:
+            self._items[key] = read_items(self._folder / scored_path(key, self.name))
+        return self._items[key][layer.index, layer.tap, row["pooling"]], metric
+
+    def _metric(self, number: int) -> str:
+        return step_metric(self._steps.scored[number])
+
+    def _values(self, metric: str) -> Mapping[Layer, float]:
+        rows = self._rows[self._rows["metric"] == metric].dropna(subset=["value"])
+        places = zip(rows["layer"], rows["tap"], rows["value"], strict=True)
+        return {Layer(int(index), tap): float(value) for index, tap, value in places}
 
 
 def difference_interval(before: tuple[Items, str], after: tuple[Items, str]) -> tuple[float, float]:

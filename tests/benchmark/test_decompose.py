@@ -9,13 +9,15 @@ import pytest
 
 from benchmark.engines.progress import Silent
 from benchmark.exchange.decomposing import Decomposed, decompose
-from benchmark.plan.decomposed import steps_protocols, task_steps
+from benchmark.plan.decomposed import Given, steps_protocols, task_steps
 from benchmark.request import Request
 from leaderboards.choices.decomposition import difference_interval
 from tasks.base import Items, Statistic
+from tasks.paths import TAP, TRANSFORM
 from tasks.protocols import find_protocol
 from tests.benchmark.runs import command, run
 from zoo.errors import InputError
+from zoo.spec import Layer
 
 LAYERS = "1,2"
 
@@ -26,17 +28,29 @@ def request(place: Path, data: Path) -> Request:
     )
 
 
-def scores(place: Path, data: Path, task: str, protocols: str, limit: int | None = None) -> pd.DataFrame:
-    """Primary scores of plain runs."""
+def ends(first: str, second: str) -> tuple[Given, Given]:
+    """Two protocols with the usual features."""
+    return Given(find_protocol(first)), Given(find_protocol(second))
+
+
+def scores(
+    place: Path, data: Path, task: str, protocols: str, limit: int | None = None
+) -> dict[str, dict[int, float]]:
+    """Primary scores of plain runs, by protocol and block."""
     found = run(place, ["mini-resnet"], task, data=data, protocol=protocols, layers=LAYERS, limit=limit)
-    found = found[found["primary"].astype(bool) & (found["task"] == task)]
-    return found.set_index(["protocol", "layer"])["value"]
+    return {name: by_layer(found, name, found["primary"].astype(bool)) for name in protocols.split(",")}
+
+
+def by_layer(records: pd.DataFrame, protocol: str, chosen: pd.Series) -> dict[int, float]:
+    """Chosen records of a protocol, by block."""
+    rows = records[chosen & (records["protocol"] == protocol)]
+    return dict(zip(rows["layer"], rows["value"], strict=True))
 
 
 @pytest.fixture(scope="module")
 def keypoints(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Decomposed, Path]:
     place = tmp_path_factory.mktemp("keypoints")
-    return decompose(request(place, data), "spair", ("standard", "paper"), Silent()), place
+    return decompose(request(place, data), "spair", ends("standard", "paper"), Silent()), place
 
 
 def test_both_ends_are_the_scores_of_plain_runs(
@@ -46,11 +60,11 @@ def test_both_ends_are_the_scores_of_plain_runs(
     plain = scores(place, data, "spair", "standard,paper")
     fixed = [one for one in found.changes if one.chosen == "fixed"]
     best = [one for one in found.changes if one.chosen == "best"]
-    layer = fixed[0].layers[0]
-    assert fixed[0].before == plain["standard", layer] == plain["standard"].max()
-    assert fixed[-1].after == plain["paper", layer]
-    assert best[0].before == plain["standard"].max()
-    assert best[-1].after == plain["paper"].max()
+    layer = fixed[0].layers[0].index
+    assert fixed[0].before == plain["standard"][layer] == max(plain["standard"].values())
+    assert fixed[-1].after == plain["paper"][layer]
+    assert best[0].before == max(plain["standard"].values())
+    assert best[-1].after == max(plain["paper"].values())
     for rows in (fixed, best):
         assert sum(one.delta for one in rows) == pytest.approx(rows[-1].after - rows[0].before)
         assert [one.after for one in rows[:-1]] == [one.before for one in rows[1:]]
@@ -62,9 +76,79 @@ def test_both_ends_are_the_scores_of_plain_runs(
     ]
 
 
+def test_ceilings_are_those_of_plain_runs(
+    keypoints: tuple[Decomposed, Path], data: Path, no_pages: None
+) -> None:
+    found, place = keypoints
+    plain = run(place, ["mini-resnet"], "spair", data=data, protocol="standard,paper", layers=LAYERS)
+    is_ceiling = plain["metric"] == "PCK@0.1 ceiling"
+    first, last = (by_layer(plain, name, is_ceiling) for name in ("standard", "paper"))
+    for rows in ([one for one in found.changes if one.chosen == chosen] for chosen in ("best", "fixed")):
+        assert rows[0].ceiling_before == first[rows[0].layers[0].index] > 0
+        assert rows[-1].ceiling_after == last[rows[-1].layers[1].index] > 0
+
+
+@pytest.fixture(scope="module")
+def transformed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Decomposed, Path]:
+    """From the blocks of a transformer to its last one behind the final norm, without positions."""
+    place = tmp_path_factory.mktemp("transformed")
+    return decompose(small_transformer(place, data), "spair", far_ends(), Silent()), place
+
+
+def small_transformer(place: Path, data: Path) -> Request:
+    return replace(request(place, data), backbones=("mini-dino",), limit=2)
+
+
+def far_ends() -> tuple[Given, Given]:
+    first, second = ends("standard", "paper")
+    return first, replace(second, tap="final", transform="debias:4")
+
+
+def test_layers_and_transforms_are_steps_whose_last_is_the_score_of_a_run(
+    transformed: tuple[Decomposed, Path], data: Path, no_pages: None
+) -> None:
+    found, place = transformed
+    options = {"transform": "debias:4", "layers": "1,2,final", "limit": 2}
+    plain = run(place, ["mini-dino"], "spair", data=data, protocol="standard,paper", **options)
+    scored = plain[plain["primary"].astype(bool)].set_index(["protocol", "transform", "tap"])["value"]
+    for chosen in ("best", "fixed"):
+        rows = [one for one in found.changes if one.chosen == chosen]
+        assert rows[0].before == scored["standard", "", "block"].max()
+        assert rows[-1].after == scored["paper", "debias:4", "final"].item()
+        assert sum(one.delta for one in rows) == pytest.approx(rows[-1].after - rows[0].before)
+        names = [found.steps.choices[one.step - 1].name for one in rows]
+        tap, transform = (rows[names.index(name)] for name in (TAP, TRANSFORM))
+        assert (tap.layers[0].tap, tap.layers[1]) == ("block", Layer(12, "final"))
+        assert transform.layers == rows[-1].layers == (Layer(12, "final"),) * 2
+        assert not tap.forward  # every layer is of one pass
+
+
+def test_the_page_says_layers_transforms_and_ceilings(transformed: tuple[Decomposed, Path]) -> None:
+    found, _ = transformed
+    (page,) = (path for path in found.files if path.suffix == ".md")
+    text = page.read_text()
+    assert "from standard to paper+final+debias:4" in text
+    assert "last block behind the final norm" in text
+    rows = pd.read_csv(page.with_suffix(".csv"))
+    assert rows["layer_after"].iloc[-1] == "final"
+    assert set(rows["metric"]) == {"PCK@0.1"}
+    assert rows["ceiling_after"].iloc[-1] == found.changes[-1].ceiling_after
+    assert "| ceiling |" in " ".join(text.split())
+
+
+def test_the_way_back_from_other_features_adds_up_to_the_opposite(
+    transformed: tuple[Decomposed, Path], data: Path, no_pages: None
+) -> None:
+    found, place = transformed
+    first, second = far_ends()
+    back = decompose(small_transformer(place, data), "spair", (second, first), Silent())
+    totals = [sum(one.delta for one in each.changes if one.chosen == "best") for each in (found, back)]
+    assert totals[0] == pytest.approx(-totals[1])
+
+
 def test_the_way_back_adds_up_to_the_opposite(keypoints: tuple[Decomposed, Path], data: Path) -> None:
     found, place = keypoints
-    back = decompose(request(place, data), "spair", ("paper", "standard"), Silent())
+    back = decompose(request(place, data), "spair", ends("paper", "standard"), Silent())
     totals = [sum(one.delta for one in each.changes if one.chosen == "best") for each in (found, back)]
     assert totals[0] == pytest.approx(-totals[1])
 
@@ -84,20 +168,21 @@ def test_its_page_says_choices_and_what_a_protocol_is_not(keypoints: tuple[Decom
 
 def test_propagation_is_decomposed_too(data: Path, tmp_path: Path, no_pages: None) -> None:
     small = replace(request(tmp_path, data), limit=1)
-    found = decompose(small, "davis", ("standard", "dino"), Silent())
+    found = decompose(small, "davis", ends("standard", "dino"), Silent())
     plain = scores(tmp_path, data, "davis", "standard,dino", limit=1)
     best = [one for one in found.changes if one.chosen == "best"]
-    assert best[0].before == pytest.approx(plain["standard"].max(), abs=1e-9)
-    assert best[-1].after == pytest.approx(plain["dino"].max(), abs=1e-9)
+    assert best[0].before == pytest.approx(max(plain["standard"].values()), abs=1e-9)
+    assert best[-1].after == pytest.approx(max(plain["dino"].values()), abs=1e-9)
+    assert all(0 < one.ceiling_before <= 100 and 0 < one.ceiling_after <= 100 for one in found.changes)
 
 
 def test_one_task_a_view() -> None:
-    first, second = (find_protocol(name) for name in ("standard", "insid3"))
+    first, second = ends("standard", "insid3")
     steps = task_steps("spair", first, second)
     protocols = steps_protocols(steps, first, second)
     assert len(protocols) == 4  # two sizes, two ways to resize
     numbers = sorted(number for one in protocols for number, _ in one.rules)
-    assert numbers == list(range(len(steps.rules)))
+    assert numbers == list(range(len(steps.stops)))
 
 
 @pytest.mark.parametrize(
@@ -107,6 +192,9 @@ def test_one_task_a_view() -> None:
         (("spair", "--to", "dinov3"), "the protocol dinov3 is of davis, not of spair"),
         (("knn", "--to", "paper"), "protocols of spair and davis can be decomposed, not of knn"),
         (("spair", "--from", "standart"), "did you mean 'standard'"),
+        (("spair", "--to", "insid3", "--transform", "whiten"), "whiten acts on vectors of images"),
+        (("spair", "--to", "insid3", "--to-transform", "debias"), "--transform takes debias:K"),
+        (("spair", "--to", "insid3", "--to-tap", "norm1"), "block or final"),
     ],
 )
 def test_what_cannot_be_decomposed(
@@ -145,4 +233,4 @@ def test_too_few_units_have_no_interval() -> None:
 def test_an_unknown_backbone_is_one_sentence(data: Path, tmp_path: Path) -> None:
     wrong = Request(["nobody"], data=data, output=tmp_path / "out", cache=tmp_path / "cache")
     with pytest.raises(InputError, match="nobody"):
-        decompose(wrong, "spair", ("standard", "paper"), Silent())
+        decompose(wrong, "spair", ends("standard", "paper"), Silent())

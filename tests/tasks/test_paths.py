@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from tasks.keypoints.rule import KeypointRule
-from tasks.paths import KEYPOINTS, KIND, PROPAGATION, SIZE, Rule, Steps, steps_between
+from tasks.paths import KEYPOINTS, KIND, PROPAGATION, SIZE, TAP, TRANSFORM, End, Read, Steps, steps_between
 from tasks.propagation import PropagationRule
 from tasks.protocols import PROTOCOLS, find_protocol
 from zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame
@@ -16,27 +16,41 @@ KEYPOINT_PROTOCOLS = [one.name for one in PROTOCOLS if one.speaks_of("spair")]
 VIDEO_PROTOCOLS = [one.name for one in PROTOCOLS if one.speaks_of("davis")]
 
 
-def primary(name: str) -> KeypointRule:
+def rule_of(name: str) -> KeypointRule:
     """The rule of a protocol with its primary share of the box's side alone."""
     rule = find_protocol(name).keypoints
     return replace(rule, alphas=rule.alphas[:1])
 
 
-def differences(one: Rule, other: Rule) -> set[str]:
-    return {field.name for field in fields(one) if getattr(one, field.name) != getattr(other, field.name)}
+def primary(name: str, tap: Read = "block", transform: str = "") -> End:
+    """That rule with features."""
+    return End(rule_of(name), tap, transform)
 
 
-def require_a_path(found: Steps, first: Rule, second: Rule) -> None:
-    assert found.rules[found.path[0]] == first
-    assert found.rules[found.path[-1]] == second
+def differences(one: End, other: End) -> set[str]:
+    """Fields of rules and of what they are given."""
+    return {
+        field.name
+        for left, right in ((one, other), (one.rule, other.rule))
+        for field in fields(left)
+        if field.name != "rule" and getattr(left, field.name) != getattr(right, field.name)
+    }
+
+
+FEATURES = {TAP: {"tap"}, TRANSFORM: {"transform"}}
+
+
+def require_a_path(found: Steps, first: End, second: End) -> None:
+    assert found.stops[found.path[0]] == first
+    assert found.stops[found.path[-1]] == second
     assert len(found.path) == len(found.choices) + 1 == len(found.alone) + 1 == len(found.last) + 1
-    assert len(set(found.rules)) == len(found.rules)
+    assert len(set(found.stops)) == len(found.stops)
     for place, choice in enumerate(found.choices):
-        own = {*(KEYPOINTS | PROPAGATION)[choice.name]} or {"view"}
-        before, after = (found.rules[number] for number in found.path[place : place + 2])
+        own = {*{**KEYPOINTS, **PROPAGATION}[choice.name]} or FEATURES.get(choice.name, {"view"})
+        before, after = (found.stops[number] for number in found.path[place : place + 2])
         assert differences(before, after) <= own
-        assert differences(first, found.rules[found.alone[place]]) <= own
-        assert differences(second, found.rules[found.last[place]]) <= own
+        assert differences(first, found.stops[found.alone[place]]) <= own
+        assert differences(second, found.stops[found.last[place]]) <= own
         assert choice.old != choice.new
 
 
@@ -48,13 +62,46 @@ def test_keypoints_one_choice_at_a_time(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(("one", "other"), [*product(VIDEO_PROTOCOLS, repeat=2)])
 def test_propagation_one_choice_at_a_time(one: str, other: str) -> None:
-    first, second = (find_protocol(name).propagation for name in (one, other))
+    first, second = (End(find_protocol(name).propagation) for name in (one, other))
     require_a_path(steps_between(first, second), first, second)
 
 
 def test_a_protocol_and_itself_differ_in_nothing() -> None:
     found = steps_between(primary("insid3"), primary("insid3"))
     assert found == Steps((), (primary("insid3"),), (0,), (), ())
+
+
+@pytest.mark.parametrize("name", ["insid3", "dino"])
+def test_layers_and_transforms_are_choices_between_the_view_and_the_rule(name: str) -> None:
+    if name == "insid3":
+        first, second = primary("standard"), primary(name, "final", "debias:20")
+    else:
+        start, end = (find_protocol(one).propagation for one in ("standard", name))
+        first, second = End(start), End(end, "final", "debias:20")
+    found = steps_between(first, second)
+    require_a_path(found, first, second)
+    names = [choice.name for choice in found.choices]
+    place = names.index(TAP)
+    assert {*names[:place]} <= {SIZE, KIND}
+    assert names[place + 1] == TRANSFORM
+    assert (found.choices[place + 1].old, found.choices[place + 1].new) == ("none", "debias:20")
+    plain = steps_between(End(first.rule), End(second.rule))
+    assert [one for one in names if one not in (TAP, TRANSFORM)] == [one.name for one in plain.choices]
+    back = steps_between(second, first)
+    require_a_path(back, second, first)
+    assert [(one.name, one.new, one.old) for one in back.choices] == [
+        (one.name, one.old, one.new) for one in found.choices
+    ]
+
+
+def test_another_tap_alone_needs_no_other_scores() -> None:
+    """Every layer is scored by every rule, whichever of them a stop reads."""
+    found = steps_between(primary("insid3"), primary("insid3", "final"))
+    assert [choice.name for choice in found.choices] == [TAP]
+    assert (found.path, found.scored) == ((0, 1), (0, 0))
+    found = steps_between(primary("insid3"), primary("insid3", transform="debias:20"))
+    assert (found.path, found.scored) == ((0, 1), (0, 1))
+    assert steps_between(primary("insid3", "final"), primary("insid3", "final")).choices == ()
 
 
 def test_every_field_of_a_rule_is_a_choice() -> None:
@@ -67,14 +114,14 @@ def test_every_field_of_a_rule_is_a_choice() -> None:
 def test_size_and_resizing_are_two_choices() -> None:
     found = steps_between(primary("standard"), primary("insid3"))
     assert [choice.name for choice in found.choices][:2] == [SIZE, KIND]
-    views = [found.rules[number].view for number in found.path[:3]]
+    views = [found.stops[number].rule.view for number in found.path[:3]]
     assert views == [
         Letterbox(224),
         OfTokens(Letterbox(768), 48),
         OfTokens(Stretch(768, bilinear=True), 48),
     ]
     to_corner = steps_between(primary("standard"), primary("probe3d"))
-    assert [to_corner.rules[number].view for number in to_corner.path[:3]] == [
+    assert [to_corner.stops[number].rule.view for number in to_corner.path[:3]] == [
         Letterbox(224),
         OfPixels(Letterbox(800)),
         CornerSquare(800),
@@ -84,18 +131,21 @@ def test_size_and_resizing_are_two_choices() -> None:
 
 
 def test_frames_change_size_and_rounding_but_tiles_come_at_once() -> None:
-    rules = {name: find_protocol(name).propagation for name in ("standard", "paper", "dino", "dinov3")}
+    rules = {name: End(find_protocol(name).propagation) for name in ("standard", "paper", "dino", "dinov3")}
     found = steps_between(rules["standard"], rules["dinov3"])
-    assert [found.rules[number].view for number in found.path[:3]] == [
+    assert [found.stops[number].rule.view for number in found.path[:3]] == [
         WholeFrame(480),
         WholeFrame(960),
         RaisedFrame(960),
     ]
     tiles = steps_between(rules["paper"], rules["dino"])
     assert [choice.name for choice in tiles.choices] == [KIND, "decimals"]
-    assert [tiles.rules[number].view for number in tiles.path[:2]] == [Tiles(448, 224), ScriptFrame(480, 64)]
+    assert [tiles.stops[number].rule.view for number in tiles.path[:2]] == [
+        Tiles(448, 224),
+        ScriptFrame(480, 64),
+    ]
 
 
 def test_rules_of_two_tasks_have_no_way_between_them() -> None:
     with pytest.raises(ValueError, match="two rules of one task"):
-        steps_between(primary("standard"), find_protocol("dino").propagation)
+        steps_between(primary("standard"), End(find_protocol("dino").propagation))
