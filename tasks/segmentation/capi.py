@@ -11,18 +11,16 @@ from functools import cached_property, partial
 import numpy as np
 from torch import Tensor
 
-from tasks.base import Group, Measurements, Measurer, Outcome, Source, digest
-from tasks.checks import ALIKE
+from tasks.base import Group, Measurements, Measurer, Outcome, digest
 from tasks.datasets.base import Scene, Scenes
 from tasks.datasets.scenes import every_value, read_classes
-from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.arrays import VOID, Labels
-from tasks.metrics.cell_labels import evenly_spaced, resized_labels
+from tasks.metrics.cell_labels import resized_labels
 from tasks.metrics.overlaps import Overlaps
-from tasks.segmentation.class_overlaps import outcome_of, tables_of
+from tasks.segmentation.class_overlaps import tables_of
 from tasks.segmentation.pixel_measurers import PixelMemoryMeasurer, PixelQueryMeasurer
 from tasks.segmentation.pixel_memory import Electorate, PixelMemories, Pixels
-from tasks.segmentation.problem import MEMORY_FIRST, signatures, source_of
+from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures
 from tasks.sources import ANY_SIZE
 from zoo.spec import Layer
 from zoo.view.views import View
@@ -56,17 +54,8 @@ def ignored(data: Scenes) -> frozenset[int]:
 
 
 @dataclass(frozen=True)
-class CapiMemory:
+class CapiMemory(LearntImages[CapiRule]):
     """What is remembered of the training images: some cells of each, with the labels of their pixels."""
-
-    data: Scenes
-    rule: CapiRule
-
-    @cached_property
-    def scenes(self) -> tuple[Scene, ...]:
-        """The training images; of more than there are cells to remember, evenly spaced ones."""
-        train = self.data.train
-        return tuple(train[place] for place in evenly_spaced(len(train), self.data.memory))
 
     @cached_property
     def pixels(self) -> Pixels:
@@ -83,34 +72,20 @@ class CapiMemory:
         )
 
     @cached_property
-    def source(self) -> Source:
-        """The training images, some a group."""
-        return source_of(f"{self.data.name}/memory", self.scenes, self.rule.view)
-
-    @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule, of the size of the memory and of the mask files' sizes and times."""
         pixels, held_out = self.pixels, sorted(self.pixels.held_out)
         facts = pixels.classes, sorted(pixels.ignored), held_out, pixels.most, pixels.seed
         return digest("capi-memory", *facts, signatures(self.scenes))
 
-    @property
-    def feed(self) -> GridFeed:
-        """Measurers are fed grids."""
-        return GRIDS
-
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What remembers cells of a few images."""
-        scenes = [self._by_key[sample.key] for sample in group.samples]
-        return PixelMemoryMeasurer(partial(read_shown, every_value(self.data), view), scenes, self.pixels)
-
-    @cached_property
-    def _by_key(self) -> dict[str, Scene]:
-        return {scene.sample.key: scene for scene in self.scenes}
+        read = partial(read_shown, every_value(self.data), view)
+        return PixelMemoryMeasurer(read, self.scenes_of(group), self.pixels)
 
 
 @dataclass(frozen=True)
-class CapiProblem:
+class CapiProblem(LabelledImages[CapiRule]):
     """Labels of the pixels of validation images as they are shown, by a memory of training images.
 
     Attributes:
@@ -119,8 +94,6 @@ class CapiProblem:
         memories: What is remembered; None until the training images were measured.
     """
 
-    data: Scenes
-    rule: CapiRule
     memories: PixelMemories | None = field(default=None, compare=False)
 
     @cached_property
@@ -136,38 +109,20 @@ class CapiProblem:
         return replace(self, memories=memories)
 
     @cached_property
-    def source(self) -> Source:
-        """The validation images, some a group."""
-        return source_of(f"{self.data.name}/queries", self.data.val, self.rule.view)
-
-    @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule, of the memory and of the mask files' sizes and times."""
         return digest("capi", self.rule, self.memory.fingerprint, signatures(self.data.val))
-
-    @property
-    def feed(self) -> GridFeed:
-        """Measurers are fed grids."""
-        return GRIDS
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What labels a few images; raises ValueError before the memory is there."""
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)
-        scenes = [self._by_key[sample.key] for sample in group.samples]
         read = partial(read_shown, every_value(self.data), view)
-        return PixelQueryMeasurer(read, scenes, self.memory.pixels, self.memories)
+        return PixelQueryMeasurer(read, self.scenes_of(group), self.memory.pixels, self.memories)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Mean IoU, over what truth or prediction shows, and accuracies in percent."""
         classes = self.memory.pixels.classes + 1  # a pixel can be predicted to be none
         tables = tables_of(self.source.groups, measurements, "pixels", classes)
         found = {"": Overlaps.joined([Overlaps.of(one) for one in tables])}
-        outcome = outcome_of([scene.sample.key for scene in self.data.val], found, "seen classes")
-        if outcome.scores and not any(np.any(one["varies"]) for one in measurements):
-            return Outcome((), empty=ALIKE)
-        return outcome
-
-    @cached_property
-    def _by_key(self) -> dict[str, Scene]:
-        return {scene.sample.key: scene for scene in self.data.val}
+        return self.outcome(found, "seen classes", measurements)

@@ -20,13 +20,8 @@ from tasks.metrics.cell_labels import evenly_spaced, resized_labels
 from tasks.metrics.overlaps import Overlaps, names_of_predictions
 from tasks.segmentation.augmented import Augmentation, augmented
 from tasks.segmentation.in_context import Choice
-from tasks.segmentation.problem import (
-    SegmentationMemory,
-    SegmentationProblem,
-    SegmentationRule,
-    signatures,
-    source_of,
-)
+from tasks.segmentation.problem import SegmentationMemory, SegmentationProblem, SegmentationRule
+from tasks.segmentation.shown import signatures, source_of
 from tasks.sources import ANY_SIZE
 from zoo.view.views import View
 

@@ -9,30 +9,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import ClassVar, Self
 
-import numpy as np
 from torch import Tensor
 
-from tasks.base import Group, Measurements, Measurer, Outcome, Over, Source, digest
-from tasks.checks import ALIKE
-from tasks.datasets.base import Scene, Scenes
+from tasks.base import Group, Measurements, Measurer, Outcome, Over, digest
+from tasks.datasets.base import Scene
 from tasks.datasets.scenes import read_classes
-from tasks.datasets.storage import stamp
-from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.arrays import Integers, Labels
-from tasks.metrics.cell_labels import evenly_spaced
 from tasks.metrics.overlaps import Overlaps
-from tasks.segmentation.class_overlaps import outcome_of, tables_of
+from tasks.segmentation.class_overlaps import tables_of
 from tasks.segmentation.in_context import Choice, Memories, MemoryMeasurer, QueryMeasurer, Vote
-from tasks.sources import chunks
+from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures
 from zoo.spec import Layer
 from zoo.view.views import View
-
-TOGETHER = 8
-"""Images that are measured together."""
-
-GROUPS_PER_SHARD = 16
-
-MEMORY_FIRST = "the training images must be measured first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +41,8 @@ class SegmentationRule:
 
 
 @dataclass(frozen=True)
-class SegmentationMemory:
+class SegmentationMemory(LearntImages[SegmentationRule]):
     """What is remembered of the training images: some cells of each, and how many pixels of each class."""
-
-    data: Scenes
-    rule: SegmentationRule
 
     @property
     def classes(self) -> int:
@@ -70,31 +55,15 @@ class SegmentationMemory:
         return read_classes(self.data, scene)
 
     @cached_property
-    def scenes(self) -> tuple[Scene, ...]:
-        """The training images; of more than there are cells to remember, evenly spaced ones."""
-        train = self.data.train
-        return tuple(train[place] for place in evenly_spaced(len(train), self.data.memory))
-
-    @cached_property
-    def source(self) -> Source:
-        """The training images, some a group."""
-        return source_of(f"{self.data.name}/memory", self.scenes, self.rule.view)
-
-    @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule, of the size of the memory and of the mask files' sizes and times."""
         facts = self.rule.seed, self.rule.least, self.data.memory, self.data.offset, len(self.data.classes)
         return digest("segment-memory", *facts, signatures(self.scenes))
 
-    @property
-    def feed(self) -> GridFeed:
-        """Measurers are fed grids."""
-        return GRIDS
-
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What remembers cells of a few images."""
-        scenes = [self._by_key[sample.key] for sample in group.samples]
-        return MemoryMeasurer(partial(self.read, view), self.classes, scenes, self.choice)
+        read = partial(self.read, view)
+        return MemoryMeasurer(read, self.classes, self.scenes_of(group), self.choice)
 
     @property
     def choice(self) -> Choice:
@@ -102,13 +71,9 @@ class SegmentationMemory:
         most = max(1, self.data.memory // len(self.scenes))
         return Choice(most, self.rule.least, self.rule.seed)
 
-    @cached_property
-    def _by_key(self) -> dict[str, Scene]:
-        return {scene.sample.key: scene for scene in self.scenes}
-
 
 @dataclass(frozen=True)
-class SegmentationProblem:
+class SegmentationProblem(LabelledImages[SegmentationRule]):
     """Labels of the pixels of validation images, by a memory of training images.
 
     Attributes:
@@ -117,8 +82,6 @@ class SegmentationProblem:
         memories: What is remembered; None until the training images were measured.
     """
 
-    data: Scenes
-    rule: SegmentationRule
     memories: Memories | None = field(default=None, compare=False)
     over: ClassVar[Over] = "classes"
 
@@ -144,35 +107,21 @@ class SegmentationProblem:
         return replace(self, memories=Memories(measured, failures))
 
     @cached_property
-    def source(self) -> Source:
-        """The validation images, some a group."""
-        return source_of(f"{self.data.name}/queries", self.data.val, self.rule.view)
-
-    @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule, of the memory and of the mask files' sizes and times."""
         return digest("segment", self.rule, self.memory.fingerprint, signatures(self.data.val))
-
-    @property
-    def feed(self) -> GridFeed:
-        """Measurers are fed grids."""
-        return GRIDS
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What labels a few images; raises ValueError before the memory is there."""
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)
-        scenes = [self._by_key[sample.key] for sample in group.samples]
-        read = partial(self.read, view)
+        read, scenes = partial(self.read, view), self.scenes_of(group)
         return QueryMeasurer(read, self.classes, scenes, self.rule.vote, self.memories)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Mean IoU and accuracies in percent; primary is the mean IoU over the classes that are shown."""
         found = {name: self.overlaps(name, measurements) for name in ("", *self._variants)}
-        outcome = outcome_of([scene.sample.key for scene in self.data.val], found, self.over)
-        if outcome.scores and not any(np.any(one["varies"]) for one in measurements):
-            return Outcome((), empty=ALIKE)
-        return outcome
+        return self.outcome(found, self.over, measurements)
 
     def overlaps(self, name: str, measurements: Sequence[Measurements]) -> Overlaps:
         """Pixels of all images and classes: [images classes] each."""
@@ -191,18 +140,3 @@ class SegmentationProblem:
     def _variants(self) -> tuple[str, ...]:
         """Endings of the names of what is measured beside the vote of k."""
         return f" k={self.rule.vote.other}", " ceiling"
-
-    @cached_property
-    def _by_key(self) -> dict[str, Scene]:
-        return {scene.sample.key: scene for scene in self.data.val}
-
-
-def source_of(name: str, scenes: Sequence[Scene], view: View) -> Source:
-    """Images of a dataset, some a group."""
-    groups = chunks([scene.sample for scene in scenes], TOGETHER)
-    return Source(name, groups, view, groups_per_shard=GROUPS_PER_SHARD)
-
-
-def signatures(scenes: Sequence[Scene]) -> list[tuple[str, int, int | str]]:
-    """Names, sizes and times of the mask files of images; of packed ones names, sizes and digests."""
-    return [(scene.mask.name, *stamp(scene.mask)) for scene in scenes]
