@@ -230,12 +230,16 @@ def segment_command(
         int | None, typer.Option(min=1, help="Cells of train that vote at most.", show_default=OF_PROTOCOL)
     ] = None,
     protocol: Annotated[
-        SegmentProtocol, typer.Option(help="hummingbird: 255 is background, classes are renamed.")
+        SegmentProtocol,
+        typer.Option(
+            help="hummingbird: 255 is background, classes are renamed; capi: each pixel of a cell votes."
+        ),
     ] = SegmentProtocol.standard,
     as_json: AsJson = False,
 ) -> None:
     """Mean IoU of a vote of labelled cells, or of predicted masks."""
     from benchmark.scores.exported.segment import Judged, score_features, score_predictions
+    from benchmark.scores.exported.segment_pixels import exported_rule, score_by_pixels
     from tasks.datasets.voc import VOC_2012
     from tasks.protocols import SEGMENTATION
 
@@ -246,6 +250,12 @@ def segment_command(
             raise InputError("--predictions needs --ground-truth, a folder of masks of the same names")
         show(score_predictions(ground_truth, path, judged), as_json)
         return
+    cells = VOC_2012.memory if memory is None else memory
+    if protocol is SegmentProtocol.capi:
+        if temperature is not None:
+            raise InputError("--temperature does not go with --protocol capi, whose votes have no weights")
+        show(score_by_pixels(path, judged, exported_rule(k), cells), as_json)
+        return
     rule = SEGMENTATION
     if temperature is not None and not temperature > 0:
         raise InputError(f"expected a positive --temperature, found {temperature}")
@@ -254,7 +264,6 @@ def segment_command(
         k=rule.vote.k if k is None else k,
         temperature=rule.vote.temperature if temperature is None else temperature,
     )
-    cells = VOC_2012.memory if memory is None else memory
     show(score_features(path, judged, replace(rule, vote=votes), cells, protocol), as_json)
 
 

@@ -53,6 +53,23 @@ def ignored(data: Scenes) -> frozenset[int]:
     return frozenset((*range(data.offset), VOID))
 
 
+def pixels_of(
+    keys: Sequence[str], rule: CapiRule, classes: int, ignored: frozenset[int], memory: int
+) -> Pixels:
+    """Which cells are remembered, and on which images the vote is chosen.
+
+    Args:
+        keys: Names of the images to learn from, in order.
+        rule: The numbers.
+        classes: How many labels there are from 0, but 255 for none.
+        ignored: Labels that are not judged.
+        memory: Cells of all images that are remembered at most.
+    """
+    order = np.random.Generator(np.random.PCG64(rule.seed)).permutation(len(keys))
+    held_out = frozenset(keys[place] for place in order[: max(1, len(keys) // rule.held_out)])
+    return Pixels(classes, ignored, held_out, max(1, memory // len(keys)), rule.seed)
+
+
 @dataclass(frozen=True)
 class CapiMemory(LearntImages[CapiRule]):
     """What is remembered of the training images: some cells of each, with the labels of their pixels."""
@@ -60,16 +77,8 @@ class CapiMemory(LearntImages[CapiRule]):
     @cached_property
     def pixels(self) -> Pixels:
         """Which cells are remembered, and on which images the vote is chosen."""
-        keys = [scene.sample.key for scene in self.scenes]
-        order = np.random.Generator(np.random.PCG64(self.rule.seed)).permutation(len(keys))
-        held_out = order[: max(1, len(keys) // self.rule.held_out)]
-        return Pixels(
-            len(every_value(self.data).classes),
-            ignored(self.data),
-            frozenset(keys[place] for place in held_out),
-            max(1, self.data.memory // len(keys)),
-            self.rule.seed,
-        )
+        keys, classes = [scene.sample.key for scene in self.scenes], len(every_value(self.data).classes)
+        return pixels_of(keys, self.rule, classes, ignored(self.data), self.data.memory)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -10,7 +10,7 @@ from torch import Tensor
 from tasks.base import FINITE
 from tasks.checks import varies
 from tasks.datasets.base import Scene
-from tasks.metrics.arrays import VOID, Labels
+from tasks.metrics.arrays import VOID, Integers, Labels
 from tasks.metrics.overlaps import confusion
 from tasks.metrics.pixel_vote import pixel_labels
 from tasks.segmentation.in_context import Grid, Read, sparse
@@ -32,19 +32,8 @@ class PixelMemoryMeasurer:
         """Remember cells of the images at those positions, and the mean and spread of all of their cells."""
         for position, grid in zip(positions, grids, strict=True):
             cells, labels = self._cells(position, (grid.shape[0], grid.shape[1]))
-            flat = grid.flatten(0, 1).float()
-            mean = flat.mean(0)
             held_out = self._scenes[position].sample.key in self._pixels.held_out
-            kept = {
-                "rows": flat[cells.to(grid.device, non_blocking=True)],
-                "labels": labels,
-                "mean": mean[None],
-                "spread": (flat - mean).square().sum(0)[None],
-                "cells": torch.tensor([len(flat)]),
-                "kept": torch.tensor([len(cells)]),
-                "held out": torch.tensor([held_out]),
-            }
-            self._kept.setdefault(layer, []).append(kept)
+            self._kept.setdefault(layer, []).append(kept_of(grid, cells, labels, held_out=held_out))
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """Their rows [cells dim] and labels [cells pixels]; of each image what the scale is made of."""
@@ -57,6 +46,28 @@ class PixelMemoryMeasurer:
             scene = self._scenes[position]
             self._chosen[position, grid] = self._pixels.of(self._read(scene), grid, scene.sample.key)
         return self._chosen[position, grid]
+
+
+def kept_of(grid: Tensor, cells: Tensor, labels: Tensor, *, held_out: bool) -> dict[str, Tensor]:
+    """What is kept of one image: some cells, and what the scale of all of its cells is made of.
+
+    Args:
+        grid: [height width dim].
+        cells: Places of the cells that are kept.
+        labels: Labels of their pixels, [cells pixels].
+        held_out: Whether the vote is chosen on it.
+    """
+    flat = grid.flatten(0, 1).float()
+    mean = flat.mean(0)
+    return {
+        "rows": flat[cells.to(grid.device, non_blocking=True)],
+        "labels": labels,
+        "mean": mean[None],
+        "spread": (flat - mean).square().sum(0)[None],
+        "cells": torch.tensor([len(flat)]),
+        "kept": torch.tensor([len(cells)]),
+        "held out": torch.tensor([held_out]),
+    }
 
 
 class PixelQueryMeasurer:
@@ -96,9 +107,19 @@ class PixelQueryMeasurer:
         return {"pixels": torch.from_numpy(np.concatenate(entries)), "varies": arrays["varies"]}
 
     def _entries(self, place: int, mask: Labels, given: Tensor) -> NDArray[np.int32]:
-        pixels = self._pixels
-        truth = pixel_labels(mask, (given.shape[0], given.shape[1])).ravel()
-        judged = np.where(np.isin(truth, sorted(pixels.ignored)), np.uint8(VOID), truth)
-        predicted = given.numpy().ravel()
-        known = np.where(predicted == VOID, np.uint8(pixels.classes), predicted)
-        return sparse(place, confusion(judged, known, pixels.classes + 1))
+        return sparse(place, confusion_of(mask, given, self._pixels))
+
+
+def confusion_of(mask: Labels, given: Tensor, pixels: Pixels) -> Integers:
+    """Confusion matrix of one image; the last class is no class that is predicted.
+
+    Args:
+        mask: Its labels, [image height, image width].
+        given: Labels that are predicted of the pixels of its cells, [height width pixels].
+        pixels: Which labels are classes, and which are judged.
+    """
+    truth = pixel_labels(mask, (given.shape[0], given.shape[1])).ravel()
+    judged = np.where(np.isin(truth, sorted(pixels.ignored)), np.uint8(VOID), truth)
+    predicted = given.numpy().ravel()
+    known = np.where(predicted == VOID, np.uint8(pixels.classes), predicted)
+    return confusion(judged, known, pixels.classes + 1)

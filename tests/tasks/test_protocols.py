@@ -124,6 +124,22 @@ def test_numbers_of_the_protocols(name: str) -> None:
     assert (getattr(STANDARD, name), getattr(PAPER, name)) == NUMBERS[name]
 
 
+def test_protocols_of_different_training_masks_show_no_image_alike() -> None:
+    """Else one pass over the validation images should serve both datasets."""
+    asked = [one for one in PROTOCOLS if one.speaks_of("segment")]
+    for patch in (14, 16):
+        sizes = {
+            further: {
+                one.segmentation.view.scaled(224, patch).geometry((500, 375)).size
+                for one in asked
+                if one.further_masks == further
+            }
+            for further in (False, True)
+        }
+        assert sizes[True]
+        assert not sizes[True] & sizes[False]
+
+
 def test_every_number_is_checked_and_names_lead_to_protocols() -> None:
     words = {"name", "title", "tasks", "unlike"}
     assert {field.name for field in fields(EvaluationProtocol)} == {*words, *NUMBERS}

@@ -24,7 +24,8 @@ class Estimator(StrEnum):
 
 
 class SegmentProtocol(StrEnum):
-    """Whose rules are followed: ours, or those of the public evaluation of Hummingbird."""
+    """Whose rules are followed: ours, or those of the public evaluations of Hummingbird and of CAPI."""
 
     standard = "standard"
     hummingbird = "hummingbird"
+    capi = "capi"

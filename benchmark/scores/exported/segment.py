@@ -24,6 +24,7 @@ from tasks.segmentation.in_context import Choice, Vote, label_vectors
 from tasks.segmentation.problem import SegmentationRule
 from zoo.errors import InputError
 
+GRIDS = ("train", "test")
 ARRAYS = ("train", "train_masks", "test", "test_masks")
 
 
@@ -80,7 +81,7 @@ def score_predictions(ground_truth: Path, predictions: Path, judged: Judged) -> 
     missing = sorted({*truths} - {*names})
     note = f"{len(missing)} of {len(truths)} masks have no prediction and do not count: {some(missing)}"
     files: dict[str, Json] = {"ground_truth": str(ground_truth), "predictions": str(predictions)}
-    return _report(tables, "standard", {**files, **_numbers(judged, classes)}, (note,) if missing else ())
+    return report_of(tables, "standard", {**files, **numbers_of(judged, classes)}, (note,) if missing else ())
 
 
 def score_features(
@@ -100,26 +101,17 @@ def score_features(
     Raises:
         InputError: Something about the file is wrong.
     """
-    arrays = read_archive(features, ARRAYS)
-    grids = [as_floats(arrays[name], f"{name} of {features}", "[n h w dim]") for name in ("train", "test")]
-    masks = [
-        _masks(arrays[f"{name}_masks"], f"{name}_masks of {features}", len(grid))
-        for name, grid in zip(("train", "test"), grids, strict=True)
-    ]
-    if grids[0].shape[-1] != grids[1].shape[-1]:
-        raise InputError(f"train and test of {features} have vectors of different lengths")
-    if unusable(grids[1].reshape(-1, grids[1].shape[-1])):  # type: ignore[arg-type]
-        raise InputError(f"expected features that tell cells apart in {features}, but {ALIKE}")
+    (train, test), masks = read_features(features)
     classes = judged.count(masks)
     hummingbird = protocol is SegmentProtocol.hummingbird
     known = np.where(masks[0] == VOID, np.uint8(0), masks[0]) if hummingbird else judged.truth(masks[0])
     least = 0.0 if hummingbird else rule.least
-    rows, labels = _remembered(grids[0], known, classes, replace(rule, least=least), memory)
+    rows, labels = _remembered(train, known, classes, replace(rule, least=least), memory)
     if not len(rows):
         raise InputError(f"no cell of train_masks of {features} has a class in half of its pixels")
     tables = [
         _labelled(grid, truth, rows, labels, rule.vote)
-        for grid, truth in zip(grids[1], judged.truth(masks[1]), strict=True)
+        for grid, truth in zip(test, judged.truth(masks[1]), strict=True)
     ]
     numbers: dict[str, Json] = {
         "features": str(features),
@@ -128,9 +120,28 @@ def score_features(
         "memory": memory,
         "seed": rule.seed,
         "cells": len(rows),
-        **_numbers(judged, classes),
+        **numbers_of(judged, classes),
     }
-    return _report(tables, protocol.value, numbers, ())
+    return report_of(tables, protocol.value, numbers, ())
+
+
+def read_features(features: Path) -> tuple[tuple[Floats, Floats], tuple[Labels, Labels]]:
+    """Grids and masks of train and of test, which fit each other.
+
+    Raises:
+        InputError: Something about the file is wrong, or its features are all equal.
+    """
+    arrays = read_archive(features, ARRAYS)
+    train, test = (as_floats(arrays[name], f"{name} of {features}", "[n h w dim]") for name in GRIDS)
+    known, judged = (
+        _masks(arrays[f"{name}_masks"], f"{name}_masks of {features}", len(grid))
+        for name, grid in zip(GRIDS, (train, test), strict=True)
+    )
+    if train.shape[-1] != test.shape[-1]:
+        raise InputError(f"train and test of {features} have vectors of different lengths")
+    if unusable(test.reshape(-1, test.shape[-1])):  # type: ignore[arg-type]
+        raise InputError(f"expected features that tell cells apart in {features}, but {ALIKE}")
+    return (train, test), (known, judged)
 
 
 def _remembered(
@@ -155,16 +166,26 @@ def _labelled(grid: Floats, truth: Labels, rows: Tensor, labels: Tensor, how: Vo
     return confusion(truth, given, labels.shape[1])
 
 
-def _report(
+def report_of(
     tables: Sequence[Integers], protocol: str, parameters: dict[str, Json], notes: tuple[str, ...]
 ) -> ScoreReport:
+    """Scores of images in percent, and the IoU of each class that the truth shows.
+
+    Args:
+        tables: Confusion matrix of each image.
+        protocol: Whose mean IoU stands first.
+        parameters: What the scores were made with.
+        notes: What a reader must know.
+    """
     table = np.sum(tables, axis=0)
     found = Overlaps.of(table)
-    others = {
-        "mIoU of shown or predicted": found.mean_iou_of_seen(),
-        "mIoU of all, renamed": Overlaps.of(renamed(table)).mean_iou_of_all(),
-    }
-    first = others["mIoU of all, renamed"] if protocol == "hummingbird" else found.mean_iou()
+    others = {"mIoU of shown or predicted": found.mean_iou_of_seen()}
+    if protocol == "capi":  # of which one class is no class that is predicted, and nothing is renamed
+        first = others["mIoU of shown or predicted"]
+        others = {"mIoU of shown": found.mean_iou()}
+    else:
+        others["mIoU of all, renamed"] = Overlaps.of(renamed(table)).mean_iou_of_all()
+        first = others["mIoU of all, renamed"] if protocol == "hummingbird" else found.mean_iou()
     every = {"mIoU": first, "pixel accuracy": found.accuracy(), "class accuracy": found.mean_accuracy()}
     percent: dict[str, float | None] = {
         name: None if np.isnan(value) else 100.0 * value for name, value in {**every, **others}.items()
@@ -185,7 +206,8 @@ def _report(
     )
 
 
-def _numbers(judged: Judged, classes: int) -> dict[str, Json]:
+def numbers_of(judged: Judged, classes: int) -> dict[str, Json]:
+    """What was judged, for reports."""
     return {"classes": classes, "ignored": [float(one) for one in judged.ignored]}
 
 

@@ -1,9 +1,13 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmark.scores.exported.segment import Judged
+from benchmark.scores.exported.segment_pixels import exported_rule, score_by_pixels
 from tasks.datasets.davis_masks import write_mask
+from tasks.segmentation.capi import CapiRule, pixels_of
 from tests.benchmark.scores.exported.conftest import Says, Scores
 from tests.tasks.metrics.agreement import in_context as agreement
 
@@ -97,3 +101,65 @@ def test_bad_input(tmp_path: Path, says: Says) -> None:
     write_mask(tmp_path / "t" / "a.png", np.zeros((2, 2), np.uint8))
     write_mask(tmp_path / "p" / "a.png", np.full((2, 2), 255, np.uint8))
     assert "a class for every pixel" in refused(*both)
+
+
+CAPI_CASES = ["capi_voc_like", "capi_ade_like"]
+
+
+def by_pixels(tmp_path: Path, name: str) -> tuple[Path, Judged, CapiRule]:
+    """An exported case, and the protocol with a seed by which the case's image is held out."""
+    params = agreement.CASES[name]["params"]
+    path = archive(tmp_path, name)
+    keys = [str(number) for number in range(8)]
+    wanted = frozenset(str(number) for number in params["held_out_images"])
+    rule = exported_rule(None)
+    seed = next(
+        seed
+        for seed in range(500)
+        if pixels_of(keys, replace(rule, seed=seed), 1, frozenset(), 1).held_out == wanted
+    )
+    classes = agreement.CASES[name]["recipe"]["classes"]
+    return path, Judged(classes, tuple(params["ignore"])), replace(rule, seed=seed)
+
+
+@pytest.mark.parametrize("name", CAPI_CASES)
+def test_features_by_a_vote_of_pixels(tmp_path: Path, name: str) -> None:
+    path, judged, rule = by_pixels(tmp_path, name)
+    official = agreement.CASES[name]["expected"]["official_capi"]
+    report = score_by_pixels(path, judged, rule, 100_000)
+    k, distance = official["chosen"]
+    assert (report.parameters["k"], report.parameters["distance"]) == (k, distance)
+    assert report.parameters["cells"] == official["memory_rows"]
+    assert report.scores["mIoU"] == pytest.approx(official["test"][f"k={k},{distance}"]["mIoU"], abs=1e-9)
+    accuracy = official["test"][f"k={k},{distance}"]["acc"]
+    assert report.scores["pixel accuracy"] == pytest.approx(accuracy, abs=1e-9)
+
+
+def test_a_vote_of_pixels_from_the_command_line(tmp_path: Path, scores: Scores, says: Says) -> None:
+    path = archive(tmp_path, "capi_voc_like")
+    report = scores("segment", "--features", path, "--protocol", "capi", "--memory", 80)
+    assert report["protocol"] == "capi"
+    assert report["parameters"]["k"] in (1, 3, 10, 30)
+    assert report["parameters"]["cells"] <= 80
+    assert len(report["parameters"]["held_out"]) == 1
+    assert scores("segment", "--features", path, "--protocol", "capi", "--k", 3)["parameters"]["k"] == 3
+    said = says("segment", "--features", path, "--protocol", "capi").out
+    assert "as fits held-out images of train best" in said
+    assert "renamed" not in said
+
+
+def test_what_has_no_vote_of_pixels(tmp_path: Path, says: Says) -> None:
+    def refused(*options: object, **changed: object) -> str:
+        path = archive(tmp_path, "capi_voc_like", **changed)
+        said = says("segment", "--features", path, "--protocol", "capi", *options)
+        assert said.code == 2
+        assert "Traceback" not in said.err
+        return " ".join(said.err.split())
+
+    data = agreement.build("capi_voc_like")
+    assert "--temperature does not go with" in refused("--temperature", 0.1)
+    assert "a whole number of pixels a cell" in refused(train_masks=data["train_masks"][:, :63])
+    assert "the same in train and test" in refused(train_masks=data["train_masks"][:, ::2, ::2])
+    one = {"train": data["train_features"][:1], "train_masks": data["train_masks"][:1]}
+    assert "there is one alone" in refused(**one)
+    assert "shows mostly a class" in refused(train_masks=np.full_like(data["train_masks"], 255))
