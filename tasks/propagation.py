@@ -162,7 +162,8 @@ class PropagationProblem:
         )
         statistics = {metric: Statistic(metric) for metric in values}
         items = Items("objects", tuple(keys), tuple(videos), ("",) * len(keys), values, statistics)
-        return Outcome(scores, items, predicted=self.examples.predicted(measurements))
+        shown = any("mask" in one for one in measurements)  # of sets of layers no masks are kept
+        return Outcome(scores, items, predicted=self.examples.predicted(measurements) if shown else {})
 
     def _rounded(self, percent: float) -> float:
         decimals = self.rule.decimals
