@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from benchmark.request.option import Option
+from tasks.sets import parse_sets
 from tasks.transforms import parse_transform
 from zoo.errors import InputError
 from zoo.spec import SUBLAYER_TAPS, Tap
@@ -214,6 +215,11 @@ def transforms(value: str | Sequence[str], option: Of) -> tuple[str, ...]:
 def transform(value: str, option: Of) -> str:
     """One transform, or "" for none."""
     return str(parse_transform(value)) if value else ""
+
+
+def sets(value: str | Sequence[str], option: Of) -> tuple[str, ...]:
+    """Names of sets of layers, each once in the order of `tasks.sets.SETS`; text may have commas."""
+    return parse_sets(listed(value, option))
 
 
 def poolings(value: str | Sequence[str], option: Of) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from tasks.metrics.arrays import Integers, Labels
 from tasks.metrics.overlaps import Overlaps
 from tasks.segmentation.class_overlaps import tables_of
 from tasks.segmentation.in_context import Choice, Memories, MemoryMeasurer, QueryMeasurer, Vote
+from tasks.segmentation.sets_in_context import SetsQueryMeasurer
 from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures
 from zoo.spec import Layer
 from zoo.view.views import View
@@ -115,8 +116,18 @@ class SegmentationProblem(LabelledImages[SegmentationRule]):
         """What labels a few images; raises ValueError before the memory is there."""
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)
+        return self._labels(group, view, self.memories)
+
+    def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
+        """What labels a few images by sets of layers; raises ValueError before the memory is there."""
+        if self.memories is None:
+            raise ValueError(MEMORY_FIRST)
+        return SetsQueryMeasurer(self._labels(group, view, self.memories), self.memories, sets)
+
+    def _labels(self, group: Group, view: View, memories: Memories) -> QueryMeasurer:
+        """What labels a few images by single layers."""
         read, scenes = partial(self.read, view), self.scenes_of(group)
-        return QueryMeasurer(read, self.classes, scenes, self.rule.vote, self.memories)
+        return QueryMeasurer(read, self.classes, scenes, self.rule.vote, memories)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Mean IoU and accuracies in percent; primary is the mean IoU over the classes that are shown."""
