@@ -7,8 +7,10 @@ from benchmark.cli.options import command_of
 from benchmark.engines.progress import Terminal
 from benchmark.request.request import DecomposeCommand
 
+WITHOUT = ("tasks", "protocol", "floor", "examples", "poolings", "transform", "fuse")
 
-@command_of(DecomposeCommand, without=("tasks", "protocol", "floor", "examples", "poolings", "transform"))
+
+@command_of(DecomposeCommand, without=WITHOUT)
 def decompose_command(given: DecomposeCommand) -> None:
     """Take the difference between two protocols apart, choice by choice, on the same features.
 

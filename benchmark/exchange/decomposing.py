@@ -64,6 +64,7 @@ def decompose(request: Request, task: str, ends: tuple[Given, Given], report: Re
         floor=False,
         examples=False,
         transform=(),
+        fuse=(),
         layers=f"{request.layers},final" if final else request.layers,
     )
     protocols = steps_protocols(steps, first, second)
