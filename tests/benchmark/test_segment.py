@@ -23,7 +23,7 @@ from benchmark.plan.suites import STANDARD_SUITE
 from tasks.datasets.davis_masks import read_mask, write_mask
 from tasks.datasets.voc import VOC_2012
 from tasks.protocols import HUMMINGBIRD, EvaluationProtocol
-from tasks.segmentation import problem as segmentation
+from tasks.segmentation import shown
 from tasks.segmentation.hummingbird import HummingbirdRule
 from tests import fakes
 from tests.benchmark.jobs.test_jobs import planned, prepared
@@ -44,8 +44,8 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segmentation, "TOGETHER", 2)
-    monkeypatch.setattr(segmentation, "GROUPS_PER_SHARD", 1)
+    monkeypatch.setattr(shown, "TOGETHER", 2)
+    monkeypatch.setattr(shown, "GROUPS_PER_SHARD", 1)
 
 
 def test_every_dataset_is_scored_by_two_passes_and_never_again(labelled: Path, tmp_path: Path) -> None:
