@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from time import perf_counter
 from typing import Protocol
 
 from rich.console import Console
@@ -13,6 +14,7 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     Task,
+    TaskID,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -20,6 +22,9 @@ from rich.text import Text
 
 PACE_SECONDS = 600
 """Speed and time left are told by what was done in so many seconds, pauses for scoring among them."""
+
+LINE_SECONDS = 60
+"""Where no bars are shown, a line says how far the outermost stage is, so often at most."""
 
 
 class Advance(Protocol):
@@ -112,7 +117,7 @@ class _Speed(ProgressColumn):
 class Terminal:
     """Bars with units per second and time left, and lines, on standard error; several bars may be open.
 
-    Where standard error is no terminal, a file for example, there are lines only.
+    Where standard error is no terminal, a file for example, there are lines only, one a minute of a long run.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -129,6 +134,7 @@ class Terminal:
         )
         self._shown = self.console.is_terminal
         self._open = 0
+        self._told = 0.0
         self._lock = threading.Lock()
 
     @contextmanager
@@ -139,14 +145,35 @@ class Terminal:
             if self._open == 1 and self._shown:
                 self._progress.start()
             stage = self._progress.add_task(title, total=total, unit=unit)
+            outermost = self._open == 1
+            self._told = perf_counter() if outermost else self._told
+
+        def advance(amount: float) -> None:
+            self._progress.advance(stage, amount)
+            if outermost and not self._shown:
+                self._tell(stage)
+
         try:
-            yield lambda amount: self._progress.advance(stage, amount)
+            yield advance
         finally:
             with self._lock:
                 self._progress.remove_task(stage)
                 self._open -= 1
                 if not self._open and self._shown:
                     self._progress.stop()
+
+    def _tell(self, stage: TaskID) -> None:
+        """Say how far a stage is, if that was not said lately."""
+        with self._lock:
+            if perf_counter() - self._told < LINE_SECONDS:
+                return
+            self._told = perf_counter()
+        task = next(one for one in self._progress.tasks if one.id == stage)
+        left = task.time_remaining
+        minutes = "" if left is None else f", about {max(1, round(left / 60)):,} min left"
+        self.say(
+            f"{task.description}: {task.completed:,.0f} of {task.total:,.0f} {task.fields['unit']}{minutes}"
+        )
 
     def say(self, line: str) -> None:
         """Print a line as it is."""

@@ -24,6 +24,20 @@ def test_bars_are_for_terminals_and_leave_no_blank_lines_elsewhere(terminal: boo
         assert said.getvalue() == "a line\nanother line\n"
 
 
+def test_where_no_bar_is_shown_a_long_stage_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("benchmark.engines.progress.perf_counter", lambda: now[0])
+    said = io.StringIO()
+    report = Terminal(Console(file=said, force_terminal=False, width=100))
+    with report.bar("all backbones", 1200, "images") as advance, report.bar("one", 5, "images") as inner:
+        for _ in range(5):
+            now[0] += 25
+            inner(1)
+            advance(100)
+    lines = [line.partition(", about")[0] for line in said.getvalue().splitlines()]
+    assert lines == ["all backbones: 300 of 1,200 images"]  # after 75 s; the next is due after 135 s
+
+
 class Heard:
     """A reporter that keeps what is done in each bar."""
 
