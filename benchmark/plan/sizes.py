@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from benchmark.plan.plan import Plan, view_for
 from benchmark.request.request import InterpolationChoice
+from tasks.base import Source
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec, sized_name, split_size
 from zoo.view.resize import nearest_multiple
@@ -88,6 +90,26 @@ def at_sizes(spec: BackboneSpec, sizes: Sizes) -> tuple[list[Placed], list[str]]
         left = " and ".join(f"{size}" for size in unfit)
         lines.append(f"{spec.name} takes images of {spec.input_size} px only: it is left out at {left} px")
     return list(found.values()), lines
+
+
+def shown_alike(plan: Plan) -> Iterator[str]:
+    """Tasks whose protocol shows images at one size whatever the backbone's, where there are several."""
+    sizes: dict[str, list[BackboneSpec]] = {}
+    for spec in plan.backbones:
+        sizes.setdefault(spec.entry, []).append(spec)
+    several = [own for own in sizes.values() if len(own) > 1]
+    names = [
+        f"{task.subject.entry.name} ({task.subject.protocol})"
+        for task in plan.tasks.every
+        if several and task.sources and all(_is_alike(own, task.sources) for own in several)
+    ]
+    for name in dict.fromkeys(names):
+        yield f"{name}: images are shown alike at every input size; what one has computed serves all"
+
+
+def _is_alike(sizes: Sequence[BackboneSpec], sources: Sequence[Source]) -> bool:
+    """Whether a backbone is shown the same at all of its sizes."""
+    return all(len({view_for(spec, source.view) for spec in sizes}) == 1 for source in sources)
 
 
 def at_size(
