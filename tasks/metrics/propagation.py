@@ -15,7 +15,8 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
-from tasks.metrics.arrays import VOID, Integers, Labels, Mask
+from tasks.metrics.arrays import VOID, Integers, Labels
+from tasks.metrics.cell_areas import cell_areas
 from tasks.metrics.label_map import first_largest
 
 WHOLE = 512  # a grid of up to so many tokens is measured at once on a CPU
@@ -221,7 +222,7 @@ def seed_labels(mask: Labels, grid: tuple[int, int], keep_vanished: bool) -> Ten
         present = np.bincount(clean.ravel(), minlength=channels) > 0
         vanished = np.flatnonzero(present & (labels.sum(axis=(0, 1)) == 0))
         for number in vanished[vanished > 0]:
-            _rescue(labels, int(number), _cover(clean == number, grid))
+            _rescue(labels, int(number), cell_areas(clean == number, grid))
     return torch.from_numpy(labels)
 
 
@@ -336,20 +337,6 @@ def _best(similarity: Tensor, outside: Tensor, k: int) -> tuple[Tensor, Tensor]:
 def _nearest(ids: Labels, size: tuple[int, int]) -> Labels:
     """Ids resized to width and height by Pillow's nearest neighbour."""
     return np.asarray(Image.fromarray(ids).resize(size, Image.Resampling.NEAREST), dtype=np.uint8)
-
-
-def _cover(mask: Mask, grid: tuple[int, int]) -> Integers:
-    """Area that a mask covers of each token, in units that make it whole: [height width]."""
-    rows, columns = (_overlap(length, cells) for length, cells in zip(mask.shape, grid, strict=True))
-    return np.asarray(rows @ mask.astype(np.int64) @ columns.T, dtype=np.int64)
-
-
-def _overlap(length: int, cells: int) -> Integers:
-    """How much of each pixel, ``cells`` long, lies in each cell along one axis: [cells length]."""
-    edge = length * np.arange(cells + 1)
-    pixel = cells * np.arange(length)
-    overlap = np.minimum(edge[1:, None], pixel + cells) - np.maximum(edge[:-1, None], pixel)
-    return np.asarray(np.maximum(overlap, 0), dtype=np.int64)
 
 
 def _rescue(labels: NDArray[np.float32], number: int, cover: Integers) -> None:
