@@ -49,7 +49,8 @@ class RegionMeasurer:
         weights = self._resized(size, grid.device)
         means = weights.flatten(1) @ grid.float().flatten(0, 1)
         covered = weights.flatten(1).any(dim=1)
-        self._means[layer] = {"mean": means, "covered": covered, "shown": self._shown[size]}
+        shown = self._shown[size].clone()  # a file of tensors shares no memory among them
+        self._means[layer] = {"mean": means, "covered": covered, "shown": shown}
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """Of each region the mean [regions dim], whether any cell counts, and the class shown most."""

@@ -1,13 +1,12 @@
 """Scores against the input size: the best layer of a backbone at each size that it was run at."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.choices.allowed import allowed
+from leaderboards.choices.allowed import Allowed, allowed
 from leaderboards.choices.floor import floor_scores
 from leaderboards.choices.gains import Difference
 from leaderboards.choices.selection import (
@@ -38,14 +37,14 @@ class AtSize:
         input_size: Side in pixels.
         score: Of its best block, in percent; of the random floor the mean of its draws.
         best: That block; None of the random floor.
-        ceiling: What the grid of that block allows, in percent; NaN where that is not known.
+        ceiling: What the grid of that block allows; None where that is not known.
     """
 
     name: str
     input_size: int
     score: float
     best: Side | None = None
-    ceiling: float = math.nan
+    ceiling: Allowed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ def by_size(records: pd.DataFrame, items: Path | None) -> tuple[BySize, ...]:
         return ()
     found = []
     for column in columns_of(rows):
-        ceilings = {one.backbone: one.ceiling for one in allowed(rows, column)}
+        ceilings = {one.backbone: one for one in allowed(rows, column)}
         for entry, own in several.items():
             placed = [one for name in own if (one := _at_size(rows, column, name, ceilings))]
             sizes = sorted(placed, key=lambda one: one.input_size)
@@ -108,7 +107,7 @@ def size_columns(found: Sequence[BySize]) -> tuple[tuple[int, ...], ...]:
     return tuple(columns)
 
 
-def _at_size(rows: pd.DataFrame, column: Column, name: str, ceilings: dict[str, float]) -> AtSize | None:
+def _at_size(rows: pd.DataFrame, column: Column, name: str, ceilings: dict[str, Allowed]) -> AtSize | None:
     """A backbone of that name in a column; None where it has no score there."""
     own = candidates(pooled(rows, column))
     own = own[(own["metric"] == column.metric) & (own["backbone"] == name)]
@@ -120,7 +119,7 @@ def _at_size(rows: pd.DataFrame, column: Column, name: str, ceilings: dict[str, 
         draws = draws[draws["primary"].astype(bool) & (draws["backbone"] == name)]
         return AtSize(name, size, float(draws.loc[draws["metric"] == column.metric, "mean"].iloc[0]))
     best = best_of(own, name)
-    return AtSize(name, size, best.score, best, ceilings.get(name, math.nan))
+    return AtSize(name, size, best.score, best, ceilings.get(name))
 
 
 def _gain(column: Column, first: AtSize, last: AtSize, items: Path | None) -> Difference | None:

@@ -51,5 +51,9 @@ def allowed_blocks(records: pd.DataFrame, columns: tuple[Column, ...]) -> list[B
 
 def _cell(one: Allowed) -> str:
     """``61.9 of 70.3 (75.1): 88 %``: score, ceiling, that by area where there is one, and the share."""
-    by_area = f" ({one.by_area:.1f})" if one.has_area else ""
-    return f"{one.score:.1f} of {one.ceiling:.1f}{by_area}: {100 * one.score / one.ceiling:.0f} %"
+    return f"{one.score:.1f} of {ceilings_text(one)}: {100 * one.score / one.ceiling:.0f} %"
+
+
+def ceilings_text(one: Allowed) -> str:
+    """``70.3 (75.1)``: a ceiling, and in brackets that by area where there is one."""
+    return f"{one.ceiling:.1f}" + (f" ({one.by_area:.1f})" if one.has_area else "")

@@ -8,6 +8,7 @@ import pandas as pd
 from leaderboards.choices.selection import backbones_of
 from leaderboards.choices.sizes import AtSize, BySize, by_size, size_columns
 from leaderboards.display import fixed, score_text, signed_text
+from leaderboards.pages.allowed import ceilings_text
 from leaderboards.pages.blocks import Block, Heading, Table
 from leaderboards.pages.notation import said
 from zoo.spec import entry_name
@@ -15,8 +16,8 @@ from zoo.spec import entry_name
 NOTE = """\
 The same backbones, shown images of several sizes; views scale with them. In the other tables each size has a
 row of its own, called after it (`@448px`; without one it is the backbone's own). A cell is the best layer at
-that size, `of` what the ground truth itself would get on that layer's grid. `largest less smallest` is in
-points, with its 95 % interval over the same items; the interval is of that difference alone, so of twenty
+that size, `of` what the ground truth itself would get on that layer's grid, as above. `largest less smallest`
+is in points, with its 95 % interval over the same items; the interval is of that difference alone, so of twenty
 about one lies off 0 by chance, and both layers were chosen on the items that score them. `alike`: all layers
 score the same, as they do where the protocol shows images at one size whatever the backbone's. A larger image
 costs more: the tokens grow with the square of its side."""
@@ -58,7 +59,7 @@ def _heading(sizes: tuple[int, ...]) -> str:
 def _cell(one: AtSize, *, exact: bool) -> str:
     """``71.2 (9/12) of 89.3``: score, best layer, depth and ceiling; the size where columns have several."""
     layer = "" if one.best is None else f" ({one.best.layer}/{one.best.depth})"
-    ceiling = "" if math.isnan(one.ceiling) else f" of {fixed(one.ceiling, 1)}"
+    ceiling = "" if one.ceiling is None else f" of {ceilings_text(one.ceiling)}"
     size = f", {one.input_size} px" if exact else ""
     return f"{score_text(one.score)}{layer}{ceiling}{size}"
 
