@@ -104,7 +104,7 @@ def shown_alike(plan: Plan) -> Iterator[str]:
         if several and task.sources and all(_is_alike(own, task.sources) for own in several)
     ]
     for name in dict.fromkeys(names):
-        yield f"{name}: images are shown alike at every input size; what one has computed serves all"
+        yield f"{name}: images are shown alike at every input size, so its scores are the same"
 
 
 def _is_alike(sizes: Sequence[BackboneSpec], sources: Sequence[Source]) -> bool:

@@ -36,7 +36,7 @@ def size_blocks(records: pd.DataFrame, items: Path | None) -> list[Block]:
     sizes = size_columns(found)
     labels = {entry_name(one.name): one.entry_label for one in backbones_of(records)}
     body = [_row(one, labels[one.backbone], sizes) for one in found]
-    table = Table(pd.DataFrame(body), left=2, caption="Scores against the input size", head=2)
+    table = Table(pd.DataFrame(body), left=2, caption="Scores against the input size", head=1)
     return [Heading(2, "Score against input size"), said(NOTE), table]
 
 

@@ -118,7 +118,7 @@ def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
     with Tally().watching() as again:
         carry_out(asked, heard)
     assert not again.loads
-    line = "spair (insid3): images are shown alike at every input size; what one has computed serves all"
+    line = "spair (insid3): images are shown alike at every input size, so its scores are the same"
     assert line in heard.lines
     shown = command(capsys, "compare", "mini-resnet", "mini-resnet@96px", "--output", place / "out")
     assert (shown.code, "mini-resnet@96px" in shown.out) == (0, True)
