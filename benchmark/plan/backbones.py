@@ -6,6 +6,7 @@ from pathlib import Path
 
 from benchmark.engines.progress import Reporter
 from benchmark.plan.layers import select_layers
+from benchmark.plan.sets import check_sets
 from benchmark.plan.sizes import Placed, Sizes, at_sizes, split_sizes, with_rule
 from benchmark.plan.suites import Suite
 from benchmark.request import Request
@@ -33,7 +34,8 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     introduce(placed, report, request.cache)
     specs = tuple(one.spec for one in placed)
     for spec in specs:
-        select_layers(request.layers, spec, request.taps)  # a wrong layer is wrong usage, before any work
+        # a wrong layer is wrong usage, before any work
+        check_sets(request.fuse, spec, select_layers(request.layers, spec, request.taps))
     return specs
 
 

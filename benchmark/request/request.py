@@ -138,6 +138,14 @@ class Request:
         several=True,
         shown="nothing",
     )
+    fuse: Option[Texts, tuple[str, ...]] = Option(
+        (),
+        "Sets of layers that are scored together, beside each layer, one or several: last4, quarters, all, "
+        "pairs.",
+        parsers.sets,
+        several=True,
+        shown="none",
+    )
     input_size: Option[Sizes, tuple[int, ...]] = Option(
         (),
         "Side of the images in pixels; several (224,448) are compared in a table of their own, each backbone "
