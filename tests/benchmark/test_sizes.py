@@ -1,5 +1,6 @@
 """Several input sizes in one run: which backbones at which, under which names, and what is computed once."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -129,13 +130,16 @@ def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
 
 
 @pytest.mark.usefixtures("no_pages")
-def test_a_plan_counts_every_size(
+def test_a_plan_counts_every_size_and_once_what_is_shown_alike(
     new_place: Callable[[], Path], data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = new_place()
-    words = ["--backbones", "mini-resnet", "--tasks", "knn", "--data", data, "--layers", "1", "--no-floor"]
-    places = ["--output", place / "out", "--cache", place / "cache", "--plan"]
-    said = command(capsys, "run", *words, *places, "--input-size", "96,64")
+    words = ["--backbones", "mini-resnet", "--tasks", "spair", "--data", data, "--layers", "1", "--no-floor"]
+    words += ["--protocol", "standard,insid3", "--output", place / "out", "--cache", place / "cache"]
+    said = command(capsys, "run", *words, "--plan", "--json", "--input-size", "64,96")
     assert said.code == 0
-    assert "mini-resnet@96px" in said.out
-    assert "forwards of 2 backbones" in said.out
+    found = json.loads(said.out[said.out.index("{") :])
+    of_source = found["images"] // 2  # by either protocol
+    passes = [(step["backbone"], step["images"]) for step in found["steps"] if step["what"] == "pass"]
+    assert passes == [("mini-resnet", of_source)] * 2 + [("mini-resnet@96px", of_source)]
+    assert found["forwards"] == 3 * of_source
