@@ -25,6 +25,7 @@ from tasks.base import (
     Score,
     Source,
     Statistic,
+    area_ceiling_metric,
     ceiling_metric,
     digest,
 )
@@ -38,6 +39,7 @@ from tasks.feeds import GRIDS, GridFeed
 from tasks.fused import MIXED, Gathered, members_of, of_one_grid
 from tasks.metrics.arrays import VOID
 from tasks.metrics.carrying import Neighbourhood
+from tasks.metrics.cell_areas import area_labels
 from tasks.metrics.propagation import (
     Propagation,
     PropagationOfSets,
@@ -49,8 +51,12 @@ from tasks.metrics.segmentation import score_frame
 from zoo.spec import Layer
 from zoo.view.views import View
 
-CEILINGS = {name: ceiling_metric(name) for name in ("J", "F")}
-"""Arrays of what a frame's true masks get where they are seeded and decoded as predicted ones are."""
+CEILINGS = {
+    ceiling_metric("J&F"): (ceiling_metric("J"), ceiling_metric("F")),
+    area_ceiling_metric("J&F"): (area_ceiling_metric("J"), area_ceiling_metric("F")),
+}
+"""Arrays of what a frame's true masks get, decoded as predicted ones are, by the metric that they make: once
+seeded as the first mask is, and once as the exact share of each token that each object covers."""
 
 Both = tuple[NDArray[np.float64], NDArray[np.float64]]
 """J and F of every object in one frame."""
@@ -138,7 +144,8 @@ class PropagationProblem:
         """J&F, J and F in percent, unweighted means over objects; the first and last frame do not count."""
         keys: list[str] = []
         videos: list[str] = []
-        names = [name for name in (*CEILINGS, *CEILINGS.values()) if all(name in m for m in measurements)]
+        known = ("J", "F", *(name for both in CEILINGS.values() for name in both))
+        names = [name for name in known if all(name in m for m in measurements)]
         objects: dict[str, list[float]] = {name: [] for name in names}
         for video, measured in zip(self.data.videos, measurements, strict=True):
             if not measured["J"].size:  # fewer than three frames: none counts
@@ -153,9 +160,10 @@ class PropagationProblem:
         if not any(np.any(measured["varies"]) for measured in measurements):
             return Outcome((), empty=ALIKE)
         values = {metric: np.asarray(means) for metric, means in objects.items()}
-        if CEILINGS["J"] in values:
-            j, f = (values.pop(name) for name in CEILINGS.values())
-            values[ceiling_metric("J&F")] = (j + f) / 2
+        for metric, both in CEILINGS.items():
+            if both[0] in values:
+                j, f = (values.pop(name) for name in both)
+                values[metric] = (j + f) / 2
         values = {"J&F": (values["J"] + values["F"]) / 2, **values}
         scores = tuple(
             Score(metric, self._rounded(float(v.mean())), len(v), "objects") for metric, v in values.items()
@@ -223,7 +231,8 @@ class _VideoMeasurer:
             of_layer = [scores[number] for scores, _ in frames]
             grid = finished[layer]["soft"].shape[1:3]
             arrays = self._tables(("J", "F"), [(j, f) for j, f, _ in of_layer])
-            arrays |= self._tables(tuple(CEILINGS.values()), [ideal[grid] for _, ideal in frames])
+            for metric, both in CEILINGS.items():
+                arrays |= self._tables(both, [ideal[grid][metric] for _, ideal in frames])
             arrays["varies"] = finished[layer]["varies"]
             masks = [torch.from_numpy(mask) for *_, mask in of_layer if mask is not None]
             kept[layer] = arrays | ({"mask": torch.stack(masks)} if masks else {})
@@ -262,7 +271,7 @@ class _VideoMeasurer:
 
     def _score(
         self, soft: Sequence[Tensor], position: int
-    ) -> tuple[list[FrameScores], dict[tuple[int, ...], Both]]:
+    ) -> tuple[list[FrameScores], dict[tuple[int, ...], dict[str, Both]]]:
         """Scores of one frame for each layer, of which soft maps of all scored frames are given.
 
         Beside them what the true masks get on each size of grid.
@@ -273,10 +282,14 @@ class _VideoMeasurer:
         grids = dict.fromkeys(tuple(maps.shape[1:3]) for maps in soft)
         return scores, {grid: self._ideal(truth, grid) for grid in grids}
 
-    def _ideal(self, truth: NDArray[np.uint8], grid: tuple[int, ...]) -> Both:
-        """J and F of a frame's true masks, once seeded on a grid and decoded from it."""
-        labels = self._labels(truth, (grid[0], grid[1]))
-        return score_frame(self._decoded(labels), truth, self._objects)
+    def _ideal(self, truth: NDArray[np.uint8], grid: tuple[int, ...]) -> dict[str, Both]:
+        """J and F of a frame's true masks, put on a grid in each way of `CEILINGS` and decoded from it."""
+        size = (grid[0], grid[1])
+        ways = (self._labels(truth, size), area_labels(truth, size, 1 + self._objects))
+        return {
+            metric: score_frame(self._decoded(labels), truth, self._objects)
+            for metric, labels in zip(CEILINGS, ways, strict=True)
+        }
 
     def _score_layer(self, soft: Tensor, truth: NDArray[np.uint8], position: int) -> FrameScores:
         mask = self._decoded(soft)

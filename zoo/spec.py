@@ -1,5 +1,6 @@
 """The frozen description of a backbone and the names of its layers. Imports nothing heavy."""
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -137,6 +138,25 @@ WHOLE_BACKBONE = Layer(-1)
 """Stands where a score is of no single layer."""
 
 
+_SIZED = re.compile(r"(.+)@([0-9]{1,6})px")
+
+
+def sized_name(name: str, side: int) -> str:
+    """Name of a backbone that is evaluated at another input size than its own, beside it: `name@448px`."""
+    return f"{name}@{side}px"
+
+
+def split_size(name: str) -> tuple[str, int | None]:
+    """A backbone's name and the input size in pixels that it tells; None where it tells none."""
+    found = _SIZED.fullmatch(name)
+    return (found[1], int(found[2])) if found else (name, None)
+
+
+def entry_name(name: str) -> str:
+    """Name of a backbone without an input size, as the registry has it."""
+    return split_size(name)[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """Consecutive blocks whose outputs share width (channels) and stride (input pixels a cell)."""
@@ -151,7 +171,7 @@ class BackboneSpec:
     """One backbone of the registry: all facts about it that tables, views and checks need.
 
     Attributes:
-        name: Short unique name, such as ``dino-b16``.
+        name: Short unique name, such as ``dino-b16``; ``dino-b16@448px`` beside it at another input size.
         family: Group in the tables: one of `FAMILIES`, or any other word for a backbone of somebody's own.
         supervision: What it learned from, in a few words: labels, texts, images alone.
         data: What it was trained on, in a few words.
@@ -223,6 +243,11 @@ class BackboneSpec:
     paper: str = ""
     original: str = ""
     trained: bool = True
+
+    @property
+    def entry(self) -> str:
+        """Its name without an input size: several sizes of a backbone have one entry and one file."""
+        return entry_name(self.name)
 
     @property
     def is_floor(self) -> bool:

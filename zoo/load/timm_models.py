@@ -59,8 +59,8 @@ def timm_backbone(
     Raises:
         InputError: The file cannot be read, or its weights are those of another network.
     """
-    net = _built(spec.name, file=files[0]).requires_grad_(False).train(False)
-    return HookedBackbone(spec, _found(spec.name).network(net), identity, device, dtype)
+    net = _built(spec.entry, file=files[0]).requires_grad_(False).train(False)
+    return HookedBackbone(spec, _found(spec.entry).network(net), identity, device, dtype)
 
 
 @lru_cache(maxsize=64)
