@@ -10,7 +10,7 @@ from typing import Any
 
 from tasks.keypoints.rule import KeypointRule, PairDraw, PairSample
 from tasks.metrics.soft_argmax import SoftArgmax
-from tasks.propagation import PropagationRule
+from tasks.propagation.rule import PropagationRule
 from zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame
 from zoo.view.views import Letterbox, RaisedFrame, Stretch, Tiles, View, WholeFrame
 

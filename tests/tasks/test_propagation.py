@@ -17,7 +17,8 @@ from tasks.datasets.davis_masks import read_mask, write_mask
 from tasks.metrics.cell_areas import area_labels
 from tasks.metrics.propagation import Propagator, decode, seed_labels
 from tasks.metrics.segmentation import score_video
-from tasks.propagation import PropagationProblem, PropagationRule
+from tasks.propagation.problem import PropagationProblem
+from tasks.propagation.rule import PropagationRule
 from tasks.protocols import STANDARD
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_davis
