@@ -18,6 +18,7 @@ from zoo.entries import (
     floor,
     franca,
     fs,
+    hiera,
     mae,
     masked,
     mini,
@@ -73,6 +74,7 @@ _SPECS = join(
         tips.ENTRIES,
         sam.ENTRIES,
         vjepa.ENTRIES,
+        hiera.ENTRIES,
         floor.ENTRIES,
         mini.ENTRIES,
     )

@@ -30,6 +30,7 @@ FAMILIES: tuple[str, ...] = (
     "TIPS",
     "SAM",
     "V-JEPA",
+    "Hiera",
     "other",
     "random",
 )

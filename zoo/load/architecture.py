@@ -17,6 +17,7 @@ from transformers import (
     DINOv3ConvNextModel,
     DINOv3ViTModel,
     FocalNetModel,
+    HieraModel,
     IJepaModel,
     MetaClip2VisionModel,
     MLCDVisionModel,
@@ -229,6 +230,15 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         **_HIERARCHY,
     ),
     Architecture(model_type="focalnet", model=FocalNetModel, blocks="encoder.stages.*.layers", **_HIERARCHY),
+    Architecture(
+        model_type="hiera",
+        model=HieraModel,
+        blocks="encoder.stages.*.layers",
+        interpolates=True,
+        units=True,
+        family="Hiera",
+        **(_HIERARCHY | {"final_norm": None}),
+    ),
     Architecture(model_type="resnet", model=ResNetModel, final_norm=None, family="ResNet", **_CONV),
     Architecture(
         model_type="bit", model=BitModel, final_norm="norm", family="ResNet", normalisation=HALF, **_CONV

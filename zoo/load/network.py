@@ -18,8 +18,9 @@ from zoo.load.convert import convert, has_names_of_transformers, kind_of, told_h
 from zoo.load.facts import read_facts, read_network
 from zoo.load.quiet import quiet
 from zoo.look.layout import Layout, LayoutSplit
-from zoo.look.network import Network
+from zoo.look.network import Network, Split
 from zoo.look.sublayers import RESIDUALS, SUBLAYERS
+from zoo.look.units import unit_features
 from zoo.spec import BackboneSpec
 
 _CELLS: Layout = "cells"
@@ -41,9 +42,16 @@ def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
         final_norm=_final_norm(model, architecture) if spec.has_final else None,
         interpolates=architecture.interpolates,
         convolutional=architecture.convolutional,
-        split=LayoutSplit((_CELLS,) * (len(blocks) + 1)) if architecture.cells else None,
+        split=_split(architecture, len(blocks)),
         parts=SUBLAYERS.get(architecture.model_type) or RESIDUALS.get(architecture.model_type),
     )
+
+
+def _split(architecture: Architecture, depth: int) -> Split | None:
+    """How layers become features where they are neither tokens row by row nor feature maps."""
+    if architecture.units:
+        return unit_features
+    return LayoutSplit((_CELLS,) * (depth + 1)) if architecture.cells else None
 
 
 def _read(
