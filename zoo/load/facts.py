@@ -225,10 +225,11 @@ def _convolutional_facts(architecture: Architecture, config: PreTrainedConfig) -
 
 def _hierarchical_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
     widths = [int(config.embed_dim) * 2**index for index in range(len(config.depths))]
-    is_hiera = isinstance(config, HieraConfig)
     heads = getattr(config, "num_heads", None)
     return Facts(
-        stages=hiera_stages(config) if is_hiera else _stages(config.depths, widths, _side(config.patch_size)),
+        stages=hiera_stages(config)
+        if isinstance(config, HieraConfig)
+        else _stages(config.depths, widths, _side(config.patch_size)),
         heads=int(heads[-1]) if heads else None,
         prefix_tokens=0,
         has_cls=False,

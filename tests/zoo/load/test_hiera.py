@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -24,13 +25,13 @@ from zoo.registry import find
 from zoo.spec import BackboneSpec, Layer, Stage
 
 HEADS = [1, 2, 2, 4]
-SHAPE = {"embed_dim": 8, "depths": [2, 2, 2, 1], "num_heads": HEADS, "image_size": [64, 64]}
+SHAPE: dict[str, Any] = {"embed_dim": 8, "depths": [2, 2, 2, 1], "num_heads": HEADS, "image_size": [64, 64]}
 STAGES = (Stage(2, 8, 4), Stage(2, 16, 8), Stage(2, 32, 16), Stage(1, 64, 32))
 LOCAL = 5
 """Blocks up to the one that pools what the second stage gives attend inside units."""
 
 
-def written(folder: Path, name: str = "HieraModel", **options: object) -> tuple[BackboneSpec, Tensors]:
+def written(folder: Path, name: str = "HieraModel", **options: Any) -> tuple[BackboneSpec, Tensors]:
     """A small network of a class of transformers on disk: what is inferred of it, and its tensors."""
     model_class = getattr(transformers, name)
     tensors = stored(model_class(transformers.HieraConfig(**(SHAPE | options))), folder, "")
@@ -180,7 +181,7 @@ def test_what_enters_a_block_that_pools(tmp_path: Path, loader: Loader) -> None:
         ({"patch_stride": [4, 2]}, r"patch_stride is \(4, 2\), not \(4, 4\)"),
     ],
 )
-def test_other_poolings(options: dict[str, object], words: str, tmp_path: Path) -> None:
+def test_other_poolings(options: dict[str, Any], words: str, tmp_path: Path) -> None:
     transformers.HieraConfig(**(SHAPE | options)).save_pretrained(tmp_path)
     (tmp_path / "model.safetensors").touch()
     with pytest.raises(InputError, match=words):
