@@ -11,7 +11,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from zoo.errors import InputError
 from zoo.load.adapters import MapNorm, adapt
-from zoo.load.agreement import check_facts, check_finite, check_kind, check_real
+from zoo.load.agreement import check_count, check_facts, check_finite, check_kind, check_real
 from zoo.load.architecture import ARCHITECTURES, NEVER_NEEDED, Architecture
 from zoo.load.checkpoint import Checkpoint, read_json, read_weights
 from zoo.load.convert import convert, has_names_of_transformers, kind_of, told_heads, unwrap
@@ -36,10 +36,14 @@ def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
     model = _fill(spec, architecture, config, tensors).requires_grad_(False).train(False)
     blocks = tuple(_blocks(model, architecture.blocks))
     adapt(model, blocks)
+    body = model.get_submodule(architecture.body)
+    norm = _final_norm(model, architecture) if spec.has_final else None
+    read = {id(weight): weight.numel() for part in (body, norm) if part for weight in part.parameters()}
+    check_count(spec, sum(read.values()))
     return Network(
-        body=model.get_submodule(architecture.body),
+        body=body,
         blocks=blocks,
-        final_norm=_final_norm(model, architecture) if spec.has_final else None,
+        final_norm=norm,
         interpolates=architecture.interpolates,
         convolutional=architecture.convolutional,
         split=_split(architecture, len(blocks)),
@@ -81,7 +85,7 @@ def _read(
     architecture = _architecture_of(converted.config)
     facts = read_facts(architecture, converted.config)
     check_kind(spec, kind_of(tensors, converted))
-    check_facts(spec, replace(facts, heads=told_heads(values) or facts.heads), converted.side)
+    check_facts(spec, replace(facts, heads=told_heads(values) or facts.heads))
     return architecture, converted.config, converted.tensors
 
 

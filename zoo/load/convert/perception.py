@@ -13,6 +13,7 @@ from zoo.load.convert.names import (
     grid_side,
     heads_of,
     patches_of,
+    refuse,
     rename,
     shape_of,
     single,
@@ -83,6 +84,12 @@ def convert_perception(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Con
     renamed, depth = rename(tensors, names, spec)
     patches = patches_of(tensors, "conv1.weight", spec)
     heads = heads_of(patches.width, spec)
+    if patches.width // heads % 4:  # half of a head's pairs turn with the row, half with the column
+        refuse(
+            spec,
+            f"a width of {patches.width} makes {patches.width // heads} for each of the {heads} heads of the "
+            f"entry, whose width is {spec.width}; expected a multiple of 4",
+        )
     rows = shape_of(tensors, "positional_embedding", 2, spec)[0]
     side = grid_side(rows - classed, "positional_embedding", spec)
     config = PerceptionEncoderConfig(
