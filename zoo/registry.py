@@ -24,6 +24,7 @@ from zoo.entries import (
     mini,
     moco,
     perception,
+    pixio,
     radio,
     resnet,
     sam,
@@ -75,6 +76,7 @@ _SPECS = join(
         sam.ENTRIES,
         vjepa.ENTRIES,
         hiera.ENTRIES,
+        pixio.ENTRIES,
         floor.ENTRIES,
         mini.ENTRIES,
     )

@@ -31,6 +31,7 @@ FAMILIES: tuple[str, ...] = (
     "SAM",
     "V-JEPA",
     "Hiera",
+    "Pixio",
     "other",
     "random",
 )

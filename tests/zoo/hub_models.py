@@ -250,6 +250,7 @@ _BUILDERS: dict[str, Callable[[BackboneSpec], Built]] = {
     "SAM": _sam,
     "V-JEPA": _vjepa,
     "Hiera": _hiera,
+    "Pixio": _named("PixioModel"),
 }
 _ORIGINALS: dict[str, Callable[[BackboneSpec], Built]] = {
     "Franca": _franca,

@@ -145,6 +145,37 @@ def _by_thirds(x: Tensor, rows: int, columns: int) -> Tensor:
     return out
 
 
+def pixio(tensors: Tensors, images: Tensor, heads: int) -> list[Tensor]:
+    """Yang et al. 2025: a plain Vision Transformer with eight class tokens, each with a position."""
+    named = {_PIXIO.get(name, name): tensor for name, tensor in tensors.items()}
+    for index in range(sum(name.endswith("norm1.bias") for name in tensors)):
+        block = f"encoder.layer.{index}"
+        for kind in ("weight", "bias"):
+            parts = [named.pop(f"{block}.attention.attention.{part}.{kind}") for part in _PARTS]
+            named[f"blocks.{index}.attn.qkv.{kind}"] = torch.cat(parts)
+            for old, new in _PIXIO_BLOCK.items():
+                named[f"blocks.{index}.{new}.{kind}"] = named.pop(f"{block}.{old}.{kind}")
+    return originals.vit(named, images, heads, 1e-6)
+
+
+_PIXIO = {
+    "embeddings.cls_token": "cls_token",
+    "embeddings.position_embeddings": "pos_embed",
+    "embeddings.patch_embeddings.projection.weight": "patch_embed.proj.weight",
+    "embeddings.patch_embeddings.projection.bias": "patch_embed.proj.bias",
+    "layernorm.weight": "norm.weight",
+    "layernorm.bias": "norm.bias",
+}
+_PARTS = ("query", "key", "value")
+_PIXIO_BLOCK = {
+    "norm1": "norm1",
+    "attention.output.dense": "attn.proj",
+    "norm2": "norm2",
+    "intermediate.dense": "mlp.fc1",
+    "output.dense": "mlp.fc2",
+}
+
+
 def hiera(tensors: Tensors, images: Tensor, heads: list[int]) -> list[Tensor]:
     """Ryali et al. 2023, row by row all the time: units of 32 px are cut out of the grid; no final norm.
 

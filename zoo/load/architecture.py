@@ -21,6 +21,7 @@ from transformers import (
     IJepaModel,
     MetaClip2VisionModel,
     MLCDVisionModel,
+    PixioModel,
     RadioModel,
     ResNetModel,
     SamVisionModel,
@@ -196,6 +197,13 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         has_cls=False,
         unused=(r"^predictor\.",),
         family="V-JEPA",
+    ),
+    Architecture(
+        model_type="pixio",
+        model=PixioModel,
+        blocks="layers",
+        final_norm="layernorm",
+        family="Pixio",
     ),
     Architecture(model_type="capi", model=CapiModel, blocks="layers", final_norm="norm", family="CAPI"),
     Architecture(

@@ -189,7 +189,8 @@ def _prefix_tokens(architecture: Architecture, config: PreTrainedConfig) -> int:
     """Tokens before the patch tokens."""
     if isinstance(config, RadioConfig):
         return int(config.num_cls_tokens) + int(config.num_registers)
-    first = config.class_token if isinstance(config, RotaryViTConfig) else architecture.prefix_tokens
+    usual = getattr(config, "n_cls_tokens", architecture.prefix_tokens)  # Pixio has several
+    first = config.class_token if isinstance(config, RotaryViTConfig) else usual
     return int(first) + int(getattr(config, "num_register_tokens", 0))
 
 
