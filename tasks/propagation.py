@@ -35,8 +35,16 @@ from tasks.datasets.storage import stamp
 from tasks.examples.draw import small_mask
 from tasks.examples.propagation import PropagationExamples
 from tasks.feeds import GRIDS, GridFeed
+from tasks.fused import MIXED, Gathered, members_of, of_one_grid
 from tasks.metrics.arrays import VOID
-from tasks.metrics.propagation import Neighbourhood, Propagation, decode, decode_nearest, seed_labels
+from tasks.metrics.carrying import Neighbourhood
+from tasks.metrics.propagation import (
+    Propagation,
+    PropagationOfSets,
+    decode,
+    decode_nearest,
+    seed_labels,
+)
 from tasks.metrics.segmentation import score_frame
 from zoo.spec import Layer
 from zoo.view.views import View
@@ -121,6 +129,11 @@ class PropagationProblem:
         video = next(video for video in self.data.videos if video.name == group.key)
         return _VideoMeasurer(video, view, self.rule, self.examples.of(video))
 
+    def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
+        """What carries the first mask through one video for sets of layers."""
+        video = next(video for video in self.data.videos if video.name == group.key)
+        return _SetsMeasurer(video, view, self.rule, sets)
+
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """J&F, J and F in percent, unweighted means over objects; the first and last frame do not count."""
         keys: list[str] = []
@@ -149,7 +162,8 @@ class PropagationProblem:
         )
         statistics = {metric: Statistic(metric) for metric in values}
         items = Items("objects", tuple(keys), tuple(videos), ("",) * len(keys), values, statistics)
-        return Outcome(scores, items, predicted=self.examples.predicted(measurements))
+        shown = any("mask" in one for one in measurements)  # of sets of layers no masks are kept
+        return Outcome(scores, items, predicted=self.examples.predicted(measurements) if shown else {})
 
     def _rounded(self, percent: float) -> float:
         decimals = self.rule.decimals
@@ -268,3 +282,52 @@ class _VideoMeasurer:
         mask = self._decoded(soft)
         j, f = score_frame(mask, truth, self._objects)
         return j, f, small_mask(mask) if position in self._examples else None
+
+
+class _SetsMeasurer(_VideoMeasurer):
+    """The same for sets of layers: it is fed each of their layers, and carries masks by the mean cosines.
+
+    Beside what waits for a single layer, the frames of a batch wait until all layers have shown them.
+    """
+
+    def __init__(self, video: Video, view: View, rule: PropagationRule, sets: Sequence[Layer]) -> None:
+        super().__init__(video, view, rule, ())
+        self._sets = sets
+        members = members_of(sets)
+        self._gathered = Gathered(members)
+        self._flags: dict[Layer, list[Tensor]] = {layer: [] for layer in members}
+        self._varied: dict[Layer, Tensor] = {}
+        self._carried: list[PropagationOfSets[Layer]] = []
+        self._soft: dict[Layer, list[Tensor]] = {}
+
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        self._flags[layer].append(grids[: self._last + 1 - positions[0]].isfinite().all())
+        if layer not in self._varied:
+            self._varied[layer] = varies(grids[:1])
+        for position, frame in self._gathered.add(layer, positions, grids).items():
+            if position > self._last:
+                continue
+            if not self._carried:
+                self._begin(frame)
+                continue
+            for carried in self._carried:
+                for one, soft in carried.step(frame).items():
+                    self._soft[one].append(soft)
+
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        if layer not in self._soft:
+            raise ValueError(MIXED)
+        changing = torch.stack([self._varied[one] for one in layer.members]).any()
+        finite = torch.stack([flag for one in layer.members for flag in self._flags[one]])
+        soft = torch.stack(self._soft[layer]) if self._soft[layer] else changing.new_zeros(0)
+        return {"soft": soft, "varies": changing[None], FINITE: finite}
+
+    def _begin(self, frame: Mapping[Layer, Tensor]) -> None:
+        """Start with the first frame, which all layers have shown."""
+        shapes = {layer: (grid.shape[0], grid.shape[1]) for layer, grid in frame.items()}
+        for size, sets in of_one_grid(self._sets, shapes).items():
+            tokens = {one: frame[one] for one in members_of(sets)}
+            labels = self._labels(self._seed, size)  # which go where the tokens are
+            named = {each: each.members for each in sets}
+            self._carried.append(PropagationOfSets(tokens, labels, named, self._rule.heard))
+            self._soft |= {each: [] for each in sets}

@@ -3,7 +3,7 @@
 Source: Radenović et al., CVPR 2018 (splits, junk, trapezoid AP).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,8 +14,10 @@ from tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
 from tasks.checks import unusable
 from tasks.datasets.base import FileSample, Retrieval
 from tasks.examples.retrieval import RetrievalExamples
+from tasks.fused import Vectors
 from tasks.metrics.ranking import Difficulty, cosine, rank, revisited
 from tasks.sources import chunks
+from zoo.spec import Layer
 from zoo.view.views import View
 
 CHUNK_OF_PHOTOS = 256
@@ -74,9 +76,35 @@ class RetrievalProblem:
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """mAP and mP@1, 5, 10 of the three difficulties, in percent; Medium is primary."""
         database, queries = (vectors[source.name] for source in self.sources)
-        if reason := unusable(database) or unusable(queries, constant=False):
+        if reason := self._unusable(vectors):
             return Outcome((), empty=reason)
-        ranks = rank(cosine(database, queries))
+        return self._ranked(cosine(database, queries))
+
+    def score_sets(
+        self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
+    ) -> list[Outcome]:
+        """The same for each set of layers, by the mean of their cosines; no examples."""
+        del device  # photos are few: all cosines of all layers stay in memory
+        reasons = {layer: self._unusable(vectors) for layer, vectors in layers.items()}
+        names = [source.name for source in self.sources]
+        cosines = {layer: cosine(*(one[name] for name in names)) for layer, one in layers.items()}
+        outcomes = []
+        for each in sets:
+            if all(reasons[one] for one in each.members):
+                outcomes.append(Outcome((), empty=reasons[each.members[0]]))
+                continue
+            mean = np.mean([cosines[one] for one in each.members], axis=0)
+            outcomes.append(replace(self._ranked(mean), predicted={}))
+        return outcomes
+
+    def _unusable(self, vectors: Vectors) -> str:
+        """Why nothing can be asked of vectors; "" if it can."""
+        database, queries = (vectors[source.name] for source in self.sources)
+        return unusable(database) or unusable(queries, constant=False)
+
+    def _ranked(self, similarity: NDArray[np.float64]) -> Outcome:
+        """Scores of similarities [database queries]."""
+        ranks = rank(similarity)
         scores: list[Score] = []
         values: dict[str, NDArray[np.float64]] = {}
         for difficulty in DIFFICULTIES:

@@ -1,6 +1,6 @@
 """A task on vectors whose vectors are transformed before they are scored."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.base import Device, Outcome, Source, VectorProblem, digest
+from tasks.fused import Vectors, score_sets
 from tasks.metrics.spread import Spread, whitening, zscore
 from tasks.transforms import Transform
-
-Vectors = NDArray[np.float32]
+from zoo.spec import Layer
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,35 @@ class TransformedProblem:
         names = [source.name for source in self.fitted_on]
         return digest("transformed", 1, str(self.transform), self.rule, names, self.plain.fingerprint)
 
-    def score(self, vectors: Mapping[str, Vectors], device: Device = None) -> Outcome:
+    def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """The task's scores of the transformed vectors of one layer and pooling."""
-        known = [vectors[source.name] for source in self.fitted_on]
-        if all(np.isnan(one).any(axis=1).all() for one in known):
-            return Outcome((), empty=f"no image could be read that {self.transform} could be fitted on")
-        spread = self._fitted(known)
-        return self.plain.score({name: spread.of(one) for name, one in vectors.items()}, device)
+        if self._unfit(vectors):
+            return Outcome((), empty=self._unfit(vectors))
+        return self.plain.score(self._changed(vectors), device)
 
-    def _fitted(self, known: list[Vectors]) -> Spread:
+    def score_sets(
+        self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
+    ) -> list[Outcome]:
+        """The task's scores of sets of layers, each of which is transformed by what it is like alone."""
+        reason = self._unfit(next(iter(layers.values())))
+        if reason:
+            return [Outcome((), empty=reason) for _ in sets]
+        changed = {layer: self._changed(vectors) for layer, vectors in layers.items()}
+        return score_sets(self.plain, changed, sets, device)
+
+    def _known(self, vectors: Vectors) -> list[NDArray[np.float32]]:
+        return [vectors[source.name] for source in self.fitted_on]
+
+    def _unfit(self, vectors: Vectors) -> str:
+        """Why nothing can be fitted; "" if it can."""
+        if all(np.isnan(one).any(axis=1).all() for one in self._known(vectors)):
+            return f"no image could be read that {self.transform} could be fitted on"
+        return ""
+
+    def _changed(self, vectors: Vectors) -> Vectors:
+        """The vectors of one layer, transformed."""
+        spread = self._fitted(self._known(vectors))
+        return {name: spread.of(one) for name, one in vectors.items()}
+
+    def _fitted(self, known: list[NDArray[np.float32]]) -> Spread:
         return zscore(known) if self.transform.name == "zscore" else whitening(known, self.rule.shrinkage)

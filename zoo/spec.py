@@ -1,6 +1,6 @@
 """The frozen description of a backbone and the names of its layers. Imports nothing heavy."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from zoo.seen import Training
@@ -97,12 +97,18 @@ class Layer:
 
     In a residual block of a ConvNet, ``skip`` is what goes past the convolutions, after the projection where
     there is one, and ``branch`` is what is added to it, before any activation of the sum.
+
+    Several blocks may be taken together: ``index`` is the deepest of them, and ``fused`` are the others,
+    rising.
     """
 
     index: int
     tap: Tap = "block"
+    fused: tuple[int, ...] = ()
 
     def __str__(self) -> str:
+        if self.fused:
+            return "+".join(map(str, self.members))
         if self.index < 0:
             return "all"
         if self.tap == "final":
@@ -110,9 +116,23 @@ class Layer:
         return str(self.index) if self.tap == "block" else f"{self.index}.{self.tap}"
 
     @property
-    def place(self) -> tuple[int, int]:
-        """Sort key: the order in which one forward reaches layers."""
-        return self.index, _ORDER.index(self.tap)
+    def place(self) -> tuple[int, int, int, tuple[int, ...]]:
+        """Sort key: the order in which one forward reaches layers; sets of blocks follow their deepest."""
+        return self.index, _ORDER.index(self.tap), len(self.fused), self.fused
+
+    @classmethod
+    def told(cls, index: int, tap: str) -> "Layer":
+        """The layer of a record, which tells sets of blocks in place of a tap: ``9+10+11+12``."""
+        if "+" in tap:
+            *others, deepest = map(int, tap.split("+"))
+            return cls(deepest, fused=tuple(others))
+        (known,) = (one for one in _ORDER if one == tap)
+        return cls(index, known)
+
+    @property
+    def members(self) -> "tuple[Layer, ...]":
+        """The layers that are taken together, rising; of a layer alone, it."""
+        return (*(Layer(index, self.tap) for index in self.fused), replace(self, fused=()))
 
 
 WHOLE_BACKBONE = Layer(-1)

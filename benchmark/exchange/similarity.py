@@ -147,5 +147,5 @@ def _layers(found: pd.DataFrame, side: str) -> list[Layer]:
     return [Layer(int(index), tap) for index, tap in places]
 
 
-def _place(layer: Layer) -> tuple[int, int]:
+def _place(layer: Layer) -> tuple[object, ...]:
     return layer.place

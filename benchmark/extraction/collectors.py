@@ -132,7 +132,9 @@ class MeasuredCollector:
         self._patch_size = patch_size
         self._alone = isinstance(view, Tiles)
         self._measured = tuple(sorted(layers, key=lambda layer: layer.place))
-        self._serves = {shown: layer for layer in self._measured for shown in problem.feed.shown(layer)}
+        # layers that are taken together are fed one by one
+        fed = dict.fromkeys(one for layer in self._measured for one in layer.members)
+        self._serves = {shown: layer for layer in fed for shown in problem.feed.shown(layer)}
         self._waiting: dict[Layer, list[Shown]] = {}
         self._measurers: dict[int, Measurer[Any]] = {}
         self._failed: dict[tuple[int, Layer], str] = {}
@@ -179,6 +181,7 @@ class MeasuredCollector:
         """What a group's measurer keeps of every layer; it leaves the device at once."""
         measurer, kept = self._measurer(group), dict[tuple[Layer, str], Tensor]()
         for layer in self._measured:
+            self._fail_with_members(group, layer)
             if (group, layer) not in self._failed:
                 with self._noting(group, layer):
                     kept |= {(layer, name): array for name, array in measurer.finish(layer).items()}
@@ -188,13 +191,20 @@ class MeasuredCollector:
         for layer, arrays in every.items():
             if not arrays.pop(FINITE, torch.tensor(True)).all():
                 self._failed.setdefault((group, layer), NOT_FINITE)
-        reasons = {layer: self._failed.pop((group, layer), "") for layer in every}
+        reasons = {layer: self._failed.get((group, layer), "") for layer in every}
+        self._failed = {key: reason for key, reason in self._failed.items() if key[0] != group}
         measured = {layer: arrays for layer, arrays in every.items() if not reasons[layer]}
         settled = measurer.settle(measured) if isinstance(measurer, Settling) else measured
         found: dict[str, Tensor] = {}
         for layer, reason in reasons.items():
             found |= _named(group, layer, _reason(reason) if reason else settled[layer])
         return found
+
+    def _fail_with_members(self, group: int, layer: Layer) -> None:
+        """Layers of which one could not be measured cannot be measured together."""
+        reasons = [self._failed[group, one] for one in layer.members if (group, one) in self._failed]
+        if reasons:
+            self._failed[group, layer] = reasons[0]
 
     @contextmanager
     def _noting(self, group: int, layer: Layer) -> Iterator[None]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmark.jobs.job import VECTORS, Setup
 from benchmark.plan.bound import BoundTask
 from benchmark.plan.plan import Pass, SourceKey, key_of, view_for
-from leaderboards.records.files import safe_name, transformed_name
+from leaderboards.records.files import changed_name, safe_name
 from tasks.base import Source, digest
 from tasks.examples.draw import VERSION as EXAMPLES
 from zoo.spec import Layer
@@ -59,7 +59,7 @@ def vectors_print(setup: Setup, images: str, view: View) -> str:
 
 def measured_print(setup: Setup, task: BoundTask, one: Pass, images: Signatures) -> str:
     """Fingerprint of what the groups of a task leave behind in a pass."""
-    layers = [str(layer) for layer in measured_layers(setup, task)]
+    layers = [str(layer) for layer in measured_layers(setup, task, one.source)]
     shown = view_for(setup.spec, one.source.view)
     kept: tuple[object, ...] = () if task.pictured is None else ("examples", EXAMPLES)
     problem = task.fed_by(one.source)
@@ -72,9 +72,15 @@ def measured_print(setup: Setup, task: BoundTask, one: Pass, images: Signatures)
     return digest(FORMAT, setup.identity.fingerprint, images[one.key], shown, own, layers, *kept)
 
 
-def measured_layers(setup: Setup, task: BoundTask) -> tuple[Layer, ...]:
-    """Layers of which a task's groups leave something behind; none where nothing is measured."""
-    problem = task.measured_problem
+def measured_layers(setup: Setup, task: BoundTask, source: Source | None = None) -> tuple[Layer, ...]:
+    """Layers, or sets of them, of which a task's groups leave something behind; none where nothing does.
+
+    Args:
+        setup: The backbone.
+        task: The task.
+        source: Whose groups; None for those that are scored.
+    """
+    problem = task.measured_problem if source is None else task.fed_by(source)
     return () if problem is None else problem.feed.layers(setup.layers, setup.spec)
 
 
@@ -84,7 +90,7 @@ def records_print(setup: Setup, task: BoundTask, passes: Sequence[Pass], images:
     measured = [one for one in passes if task in one.measured]
     prints = [vectors_print(setup, images[one.key], one.source.view) for one in vectors]
     prints += [measured_print(setup, task, one, images) for one in measured]
-    layers = [str(layer) for layer in setup.layers]
+    layers = [str(layer) for layer in task.subject.scored(setup.layers, setup.spec)]
     kept = () if task.pictured is None else ("examples", EXAMPLES, setup.keeps_examples)
     return digest(FORMAT, SCORING, prints, task.fingerprint, layers, *kept)
 
@@ -110,7 +116,7 @@ def vectors_folder(setup: Setup, one: Pass, images: Signatures) -> Path:
 def measured_folder(setup: Setup, one: Pass, task: BoundTask, images: Signatures) -> Path:
     """Folder of what the groups of a task leave behind in a pass."""
     fingerprint = measured_print(setup, task, one, images)
-    name = transformed_name(task.subject.entry.name, task.subject.transform)
+    name = changed_name(task.subject.entry.name, task.subject.transform, bool(task.subject.sets))
     return _folder(setup, one, name, fingerprint)
 
 

@@ -21,6 +21,7 @@ from benchmark.jobs.job import VECTORS, Job, Setup
 from benchmark.plan.bound import BoundTask, RememberingTask
 from benchmark.plan.plan import Pass, Plan, view_for
 from tasks.base import MeasuredProblem, RememberingProblem
+from tasks.fused import FusedProblem
 from tasks.transforms import parse_transform
 from zoo.errors import InputError
 from zoo.features import Backbone
@@ -199,11 +200,13 @@ def collectors_of(one: Pass, setup: Setup, memories: Mapping[str, Path]) -> dict
     }
     for task in one.measured:
         name, problem = task.listener, task.fed_by(one.source)
-        layers = measured_layers(setup, task)
+        layers = measured_layers(setup, task, one.source)
         if isinstance(task, RememberingTask) and problem is task.problem:
-            problem = _remembering(task.problem, memories[name], layers) if name in memories else None
+            before = measured_layers(setup, task, task.problem.memory.source)
+            problem = _remembering(task.problem, memories[name], before) if name in memories else None
         if problem is not None:
-            plain = MeasuredCollector(problem, view, layers, setup.spec.patch_size)
+            fed = problem.of(layers) if isinstance(problem, FusedProblem) else problem
+            plain = MeasuredCollector(fed, view, layers, setup.spec.patch_size)
             collectors[name] = _reading(plain, task.subject.transform)
     return collectors
 

@@ -54,7 +54,7 @@ def make_ready(
         require_writable(request.output, request.cache)
     backbones = find_backbones(request, suite, report)
     location = find_data(request, suite, report, protocols)
-    plan = make_plan(PlanRecipe(backbones, request.tasks, location, request.transform))
+    plan = make_plan(PlanRecipe(backbones, request.tasks, location, request.transform, request.fuse))
     for line in plan.tasks.understood:
         report.say(line)
     name = images_suite(plan.datasets) if request.images else suite.name

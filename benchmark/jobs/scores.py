@@ -16,7 +16,13 @@ from benchmark.jobs.passes import Passed
 from benchmark.plan.bound import AnalysisTask, BoundTask, FedTask, MeasuredTask, VectorsTask, VectorTask
 from benchmark.plan.plan import Plan, patch_tokens
 from benchmark.scores.assess import assess_outcomes, measured_items
-from benchmark.scores.layers import describe_vectors, find, score_measurements, score_vectors
+from benchmark.scores.layers import (
+    describe_vectors,
+    find,
+    score_measurements,
+    score_sets_of_vectors,
+    score_vectors,
+)
 from benchmark.scores.records import Scored, to_records
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.items import write_items
@@ -61,7 +67,11 @@ def _score_vectors(plan: Plan, task: VectorTask, job: ScoreJob) -> None:
     workers, setup = job.setup.request.workers, job.setup
     view, spec = task.vector_sources[0].view, setup.spec
     patches = {layer: patch_tokens(spec, view, layer) for layer in setup.layers} if task.all_tokens else None
-    outcomes = score_vectors(task.problem, readers, setup.layers, workers, setup.device, patches)
+    if task.subject.sets:
+        sets = task.subject.scored(setup.layers, spec)
+        outcomes = score_sets_of_vectors(task.problem, readers, sets, setup.device)
+    else:
+        outcomes = score_vectors(task.problem, readers, setup.layers, workers, setup.device, patches)
     unreadable = sum(int((~reader.shown).sum()) for reader in readers.values())
     _keep(task, job, outcomes, unreadable, begin)
 

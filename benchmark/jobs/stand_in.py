@@ -16,6 +16,7 @@ from benchmark.jobs.job import Job, Setup
 from benchmark.plan.bound import RememberingTask
 from benchmark.plan.plan import Pass, view_for
 from tasks.base import Measurements
+from tasks.fused import FusedProblem
 from zoo.spec import Layer
 
 PART = 16
@@ -45,7 +46,7 @@ def stand_in(task: RememberingTask, setup: Setup, kept: Kept) -> StandIn | None:
         group, layer, what = name.split("/", 2)
         values = array.numpy() if isinstance(array, Tensor) else array
         shown.setdefault(layer, {}).setdefault(group, {})[what] = values
-    layers = measured_layers(setup, task)
+    layers = measured_layers(setup, task, task.problem.memory.source)
     every = {layer: [*shown.get(str(layer), {}).values()] for layer in layers}
     if any(not groups or FAILURE in groups[0] for groups in every.values()):
         return None
@@ -66,5 +67,6 @@ def stored_or(job: Job, task: RememberingTask, kept: Kept | None) -> Kept | None
 def comparing(task: RememberingTask, one: Pass, setup: Setup, memory: StandIn) -> Collector:
     """What compares the images of a pass with a smaller memory."""
     problem: Any = task.problem.remembering(memory.measured, {})
-    view = view_for(setup.spec, one.source.view)
-    return MeasuredCollector(problem, view, measured_layers(setup, task), setup.spec.patch_size)
+    view, layers = view_for(setup.spec, one.source.view), measured_layers(setup, task)
+    fed = problem.of(layers) if isinstance(problem, FusedProblem) else problem
+    return MeasuredCollector(fed, view, layers, setup.spec.patch_size)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from benchmark.engines.progress import Reporter
 from benchmark.plan.layers import select_layers
+from benchmark.plan.sets import check_sets
 from benchmark.plan.suites import Suite
 from benchmark.request import Request
 from benchmark.request.request import InterpolationChoice
@@ -28,7 +29,8 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     specs = at_size(specs, request.input_size, request.interpolation)
     introduce(specs, request.input_size, report, request.cache)
     for spec in specs:
-        select_layers(request.layers, spec, request.taps)  # a wrong layer is wrong usage, before any work
+        # a wrong layer is wrong usage, before any work
+        check_sets(request.fuse, spec, select_layers(request.layers, spec, request.taps))
     return specs
 
 

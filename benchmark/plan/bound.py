@@ -1,12 +1,13 @@
 """Tasks joined with data: the eight kinds of them, and where each belongs in a run."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 from benchmark.plan.identity import ground_truth, identity, short_digest
-from leaderboards.records.files import task_key, transformed_name
+from leaderboards.records.files import changed_name, task_key
 from tasks.analyses.base import GradientProblem, VectorsAnalysis, WeightsProblem
 from tasks.analyses.cost import CostProblem
 from tasks.base import (
@@ -22,7 +23,8 @@ from tasks.datasets.base import Coverage
 from tasks.examples.draw import Pictured
 from tasks.protocols import STANDARD
 from tasks.registry import TaskEntry
-from zoo.spec import BackboneSpec
+from tasks.sets import sets_of
+from zoo.spec import BackboneSpec, Layer
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Subject:
         split: What was read of it.
         coverage: How complete it is.
         transform: What is done to features before they are scored (`tasks.transforms`); "" for nothing.
+        sets: Names of the sets of layers that are scored in place of layers (`tasks.sets`); none for layers.
     """
 
     entry: TaskEntry
@@ -44,11 +47,16 @@ class Subject:
     split: str
     coverage: Coverage
     transform: str = ""
+    sets: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """Name of the files that hold this task's results on this data."""
-        return task_key(self.entry.name, self.dataset, self.protocol, self.transform)
+        return task_key(self.entry.name, self.dataset, self.protocol, self.transform, bool(self.sets))
+
+    def scored(self, layers: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
+        """What of a backbone is scored where those layers are asked for: they, or the sets of them."""
+        return sets_of(self.sets, spec.depth, layers) if self.sets else tuple(layers)
 
 
 @dataclass
@@ -129,7 +137,7 @@ class BoundTask(ABC):
         """Name of what listens to passes for it, which no other task has that looks at the same images."""
         name, protocol = self.subject.entry.name, self.subject.protocol
         named = name if protocol == STANDARD.name else f"{name} ({protocol})"
-        return transformed_name(named, self.subject.transform)
+        return changed_name(named, self.subject.transform, bool(self.subject.sets))
 
     @property
     @abstractmethod
@@ -176,8 +184,8 @@ class BoundTask(ABC):
         """Put it where tasks of its kind are."""
 
     def concerns(self, spec: BackboneSpec) -> bool:
-        """Whether it has something to do with a backbone; analyses and transforms leave a floor out."""
-        described = self.subject.entry.analysis or self.subject.transform
+        """Whether it has something to do with a backbone; analyses, transforms and sets leave a floor out."""
+        described = self.subject.entry.analysis or self.subject.transform or self.subject.sets
         return not (described and spec.is_floor)
 
 

@@ -20,6 +20,7 @@ from tasks.datasets.base import (
     Videos,
 )
 from tasks.datasets.storage import stamp
+from tasks.fused import FusedProblem
 from tasks.segmentation.augmented import AugmentedSample
 from tasks.transformed import TransformedProblem
 
@@ -55,6 +56,9 @@ class Task(Protocol):
 def ground_truth(task: Task) -> object:
     """What tells a task's ground truth from another: of masks names and sizes, else what the task says."""
     problem = getattr(task, "problem", None)
+    # a transform, or a set of layers, changes what is scored, not what is true
+    while isinstance(problem, FusedProblem | TransformedProblem):
+        task = problem = problem.plain
     data = getattr(problem, "data", None)
     if isinstance(data, Videos):
         masks = [path for video in data.videos for path in video.masks]
@@ -63,8 +67,7 @@ def ground_truth(task: Task) -> object:
         masks = [scene.mask for scene in (*data.train, *data.val)]
         facts = data.classes, data.offset, data.memory
         return digest([(path.name, stamp(path)[0]) for path in masks], *facts)
-    # a transform changes what is scored, not what is true
-    return problem.plain.fingerprint if isinstance(problem, TransformedProblem) else task.fingerprint
+    return task.fingerprint
 
 
 def own_name(data: Classification | Unlabelled) -> str:

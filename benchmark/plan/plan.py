@@ -7,6 +7,7 @@ from functools import lru_cache
 from benchmark.plan.bound import BoundTask, BoundTasks
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
+from benchmark.plan.sets import add_sets
 from benchmark.plan.transforms import add_transformed
 from tasks.base import Source
 from tasks.protocols import EvaluationProtocol
@@ -49,12 +50,14 @@ class PlanRecipe:
         tasks: Names of the tasks that were asked for; those run by default if empty.
         location: Where their data is.
         transforms: What is done to features, beside nothing, each time the tasks are run.
+        sets: Names of sets of layers that are scored, too.
     """
 
     backbones: tuple[BackboneSpec, ...]
     tasks: tuple[str, ...]
     location: DataLocation
     transforms: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,7 @@ def make_plan(recipe: PlanRecipe) -> Plan:
     tasks.without_repeats()
     rules = {at.protocol.name: at.protocol.transforms for at in recipe.location.by_protocol}
     add_transformed(tasks, recipe.transforms, rules)
+    add_sets(tasks, recipe.sets)
     return Plan(recipe, tasks, fewest_passes(tasks.every))
 
 

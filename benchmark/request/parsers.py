@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from benchmark.request.option import Option
+from tasks.sets import parse_sets
 from tasks.transforms import parse_transform
 from zoo.errors import InputError
 from zoo.spec import SUBLAYER_TAPS, Tap
@@ -209,6 +210,11 @@ def taps(value: str | Sequence[str], option: Of) -> tuple[Tap, ...]:
 def transforms(value: str | Sequence[str], option: Of) -> tuple[str, ...]:
     """Transforms, each once in the order given; text may have commas between them."""
     return tuple(dict.fromkeys(str(parse_transform(one)) for one in listed(value, option)))
+
+
+def sets(value: str | Sequence[str], option: Of) -> tuple[str, ...]:
+    """Names of sets of layers, each once in the order of `tasks.sets.SETS`; text may have commas."""
+    return parse_sets(listed(value, option))
 
 
 def poolings(value: str | Sequence[str], option: Of) -> tuple[str, ...]:

@@ -137,6 +137,14 @@ class Request:
         several=True,
         shown="nothing",
     )
+    fuse: Option[Texts, tuple[str, ...]] = Option(
+        (),
+        "Sets of layers that are scored together, beside each layer, one or several: last4, quarters, all, "
+        "pairs.",
+        parsers.sets,
+        several=True,
+        shown="none",
+    )
     input_size: Option[int | None, int | None] = Option(
         None, "Side of the images in pixels.", parsers.whole, least=1, shown="each backbone's own"
     )

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from leaderboards.records.items import Place
 from tasks.base import Items, LayerOutcome
 from tasks.uncertainty import Assessment, assess, intervals_of
+from zoo.spec import Layer
 
 Assessments = Mapping[tuple[Place, str], Assessment]
 """Assessment of each place and metric."""
@@ -12,7 +13,17 @@ Assessments = Mapping[tuple[Place, str], Assessment]
 
 def place_of(one: LayerOutcome) -> Place:
     """Layer, tap and pooling of an outcome."""
-    return one.layer.index, one.layer.tap, one.pooling
+    return one.layer.index, tap_of(one.layer), one.pooling
+
+
+def tap_of(layer: Layer) -> str:
+    """What records call the tap of a layer; of layers that are taken together, their numbers."""
+    return str(layer) if layer.fused else layer.tap
+
+
+def is_choice(tap: str) -> bool:
+    """Whether a best one is chosen among such places: blocks, or sets of them, which are scored apart."""
+    return tap == "block" or "+" in tap
 
 
 def measured_items(outcomes: Sequence[LayerOutcome]) -> dict[Place, Items]:
@@ -37,7 +48,7 @@ def assess_outcomes(outcomes: Sequence[LayerOutcome], primary: str | None) -> As
                 (place, metric): Assessment(low, high)
                 for place, (low, high) in zip(places, ends, strict=True)
             }
-        blocks = [row for row, place in enumerate(places) if place[0] > 0 and place[1] == "block"]
+        blocks = [row for row, place in enumerate(places) if place[0] > 0 and is_choice(place[1])]
         if blocks and primary is not None and primary in layers[0].statistics:
             chosen = assess([layers[row] for row in blocks], primary)
             for row, choice in zip(blocks, chosen, strict=True):

@@ -9,9 +9,11 @@ import torch
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from benchmark.extraction.collectors import NOT_FINITE
 from benchmark.extraction.reader import MeasuredLayers, VectorReader
 from tasks.analyses.base import VectorsAnalysis
 from tasks.base import AnalysisProblem, Findings, LayerOutcome, Outcome, ScoredProblem, VectorProblem
+from tasks.fused import members_of, score_sets
 from zoo.spec import Layer
 
 Piece = TypeVar("Piece")
@@ -58,11 +60,53 @@ def score_vectors(
     def score(job: tuple[Layer, str]) -> LayerOutcome:
         vectors = {name: read(reader, *job) for name, reader in needed.items()}
         if not all(np.isfinite(vectors[name][shown[name]]).all() for name in vectors):
-            return LayerOutcome(*job, Outcome((), empty="features are not finite"))
+            return LayerOutcome(*job, Outcome((), empty=NOT_FINITE))
         return LayerOutcome(*job, problem.score(vectors, None if device.type == "cpu" else device))
 
     size = sum(reader.bytes(*jobs[0]) for reader in needed.values()) if jobs else 0
     return side_by_side(score, jobs, workers, size)
+
+
+def score_sets_of_vectors(
+    problem: VectorProblem,
+    readers: Mapping[str, VectorReader],
+    sets: Sequence[Layer],
+    device: torch.device,
+) -> list[LayerOutcome]:
+    """Outcomes of a vector problem for every set of layers and stored pooling, in that order.
+
+    The vectors of all layers in one pooling are in memory together.
+
+    Args:
+        problem: What scores the vectors.
+        readers: Readers by name of the source.
+        sets: The sets.
+        device: Where large products may run.
+    """
+    needed = {source.name: readers[source.name] for source in problem.sources}
+    shown = {name: reader.shown for name, reader in needed.items()}
+    found: dict[tuple[Layer, str], Outcome] = {}
+    poolings = next(iter(needed.values())).poolings()
+    for pooling in poolings:
+        layers = {
+            layer: {name: reader.read(layer, pooling) for name, reader in needed.items()}
+            for layer in members_of(sets)
+        }
+        broken = {
+            layer
+            for layer, vectors in layers.items()
+            if not all(np.isfinite(vectors[name][shown[name]]).all() for name in vectors)
+        }
+        whole = [each for each in sets if not broken & {*each.members}]
+        finite = {layer: vectors for layer, vectors in layers.items() if layer in members_of(whole)}
+        scored = score_sets(problem, finite, whole, None if device.type == "cpu" else device)
+        found |= {(each, pooling): outcome for each, outcome in zip(whole, scored, strict=True)}
+    missing = Outcome((), empty=NOT_FINITE)
+    return [
+        LayerOutcome(each, pooling, found.get((each, pooling), missing))
+        for each in sets
+        for pooling in poolings
+    ]
 
 
 def describe_vectors(

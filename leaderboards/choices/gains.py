@@ -14,6 +14,7 @@ from leaderboards.choices.selection import (
     candidates,
     columns_of,
     is_analysis,
+    is_set,
     newest,
     pooled,
     score_rows,
@@ -21,6 +22,7 @@ from leaderboards.choices.selection import (
 from leaderboards.choices.sides import Side, best_of, sides_of
 from leaderboards.choices.ties import known_items
 from leaderboards.display import natural
+from leaderboards.records.items import Place
 from tasks.uncertainty import paired_differences
 
 
@@ -66,8 +68,8 @@ class Gain:
 
 
 def transformed_rows(records: pd.DataFrame) -> pd.DataFrame:
-    """The newest records of transformed features that rank, analyses apart."""
-    return newest(records[(records["transform"] != "") & ~is_analysis(records)])
+    """The newest records of transformed features that rank, analyses and sets of layers apart."""
+    return newest(records[(records["transform"] != "") & ~is_analysis(records) & ~is_set(records)])
 
 
 def gains_of(records: pd.DataFrame, items: Path | None) -> tuple[Gain, ...]:
@@ -126,6 +128,34 @@ def _blocks(rows: pd.DataFrame, at: _Place) -> pd.DataFrame:
     """The blocks of a backbone that have a score in a column, in its primary pooling."""
     rows = candidates(pooled(rows, at.column))
     return rows[(rows["metric"] == at.column.metric) & (rows["backbone"] == at.backbone)]
+
+
+def difference_of(
+    column: Column, backbone: str, compared: tuple[Side, float, Place], items: Path | None, transform: str
+) -> Difference:
+    """The score of a set of layers less that of a single block, with its interval where items are there.
+
+    Args:
+        column: Task, dataset, data, protocol and metric.
+        backbone: Name of the backbone.
+        compared: The single block; the score of the set, in percent, and its place in the items.
+        items: The items of their run; None where they are not there.
+        transform: What was done to the features of both.
+    """
+    single, score, place = compared
+    plain = Difference(score - single.score)
+    if items is None:
+        return plain
+    measured = []
+    for one in (place, (single.layer, "block", single.pooling)):
+        found = known_items(column, backbone, [one], items, transform)
+        if one not in found:
+            return plain
+        measured.append(found[one])
+    difference = paired_differences(measured, column.metric, reference=1)
+    if difference is None:
+        return plain
+    return Difference(*(float(ends[0]) for ends in (difference.value, difference.low, difference.high)))
 
 
 def _differences(at: _Place, before: Side, after: Sequence[Side], items: Path | None) -> list[Difference]:

@@ -132,6 +132,12 @@ def is_analysis(records: pd.DataFrame) -> "pd.Series[bool]":
     return records["analysis"].astype(bool) | records["task"].isin(named)
 
 
+def is_set(records: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether each record is of several layers taken together, whose numbers stand for a tap."""
+    several = {tap for tap in set(records["tap"]) if "+" in tap}
+    return records["tap"].isin(several)
+
+
 def newest(records: pd.DataFrame) -> pd.DataFrame:
     """One record of each identity, the last by date, in an order that does not depend on the input's.
 
@@ -165,11 +171,13 @@ def _distinct(records: pd.DataFrame, columns: list[str]) -> list[tuple[Any, ...]
 
 
 def score_rows(records: pd.DataFrame) -> pd.DataFrame:
-    """The scores of one layer as it is: no comparisons, no analyses, no single heads, no transforms."""
+    """The scores of one layer as it is: no comparisons, analyses, single heads, transforms or sets."""
     if is_kept(records):
         return records
     scores = (records["other"] == "") & (records["task"] != COMPARISON_TASK)
-    scores &= (records["head"] == -1) & ~is_analysis(records) & (records["transform"] == "")
+    scores &= (
+        (records["head"] == -1) & ~is_analysis(records) & (records["transform"] == "") & ~is_set(records)
+    )
     found = newest(records if scores.all() else records[scores])
     return found if found is records else keep(found)
 

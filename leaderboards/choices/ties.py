@@ -152,9 +152,10 @@ def known_items(
     """Items of some layers of a backbone in a column; none where the file is gone or damaged.
 
     A leaderboard or a choice is worth having without them: whoever asks names what was not tested. With a
-    transform they are those of the transformed features.
+    transform they are those of the transformed features; places are all of layers, or all of sets of them.
     """
-    key = task_key(column.task, column.dataset, column.protocol, transform)
+    sets = any("+" in tap for _, tap, _ in places)
+    key = task_key(column.task, column.dataset, column.protocol, transform, sets)
     path = folder / scored_path(key, backbone)
     try:
         return read_items(path, places)

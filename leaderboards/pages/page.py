@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from leaderboards.choices.gaps import empty_cells
-from leaderboards.choices.selection import columns_of, is_analysis, newest, score_rows
+from leaderboards.choices.selection import columns_of, is_analysis, is_set, newest, score_rows
 from leaderboards.choices.ties import Compared, known_folder, known_ties
 from leaderboards.display import inside_name, page_name
 from leaderboards.literature import Published
@@ -17,6 +17,7 @@ from leaderboards.pages.notation import said
 from leaderboards.pages.provenance import provenance_blocks
 from leaderboards.pages.published import published_blocks
 from leaderboards.pages.seen import seen_blocks
+from leaderboards.pages.sets import set_blocks
 from leaderboards.pages.similarity import similarity_blocks
 from leaderboards.pages.tidy import tidy_frame
 from leaderboards.pages.transforms import transform_blocks
@@ -38,7 +39,7 @@ def leaderboard_page(
     """
     everything = newest(of_suite(records, suite))
     inside = is_analysis(everything)
-    own = everything[~inside & (everything["transform"] == "")]
+    own = everything[~inside & (everything["transform"] == "") & ~is_set(everything)]
     blocks: list[Block] = []
     columns = columns_of(own)
     if columns:
@@ -46,6 +47,7 @@ def leaderboard_page(
         ties = known_ties(scores, compared)
         blocks += [*best_blocks(scores, columns, ties), *seen_blocks(own)]
         blocks += [*allowed_blocks(scores, columns), *layer_blocks(scores, columns)]
+    blocks += set_blocks(everything[~inside], known_folder(compared))
     blocks += transform_blocks(everything[~inside], known_folder(compared))
     blocks += [*published_blocks(own, published), *similarity_blocks(own), *twin_blocks(own)]
     if inside.any():

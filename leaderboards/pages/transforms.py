@@ -43,7 +43,7 @@ def transform_blocks(records: pd.DataFrame, items: Path | None) -> list[Block]:
         frame = pd.DataFrame([_row(one, labels[one.backbone]) for one in found])
         empty = [name for name in ("held-out gain",) if not frame[name].any()]
         blocks.append(Table(frame.drop(columns=empty), left=3, caption="What transforms gain", head=2))
-    sentences = tuple(_empty(changed, labels))
+    sentences = tuple(empty_sentences(changed, labels))
     return [*blocks, *([Bullets(sentences)] if sentences else [])]
 
 
@@ -54,8 +54,8 @@ def _row(one: Gain, label: str) -> dict[str, str]:
         "backbone": label,
         "best as it is": _score(one.plain),
         "best transformed": _score(one.best),
-        "gain": _difference(one.gain),
-        "at the plain layer": "" if one.same_layer is None else _difference(one.same_layer),
+        "gain": difference_text(one.gain),
+        "at the plain layer": "" if one.same_layer is None else difference_text(one.same_layer),
         "held-out gain": signed_text(one.honest),
     }
 
@@ -65,18 +65,18 @@ def _score(side: Side) -> str:
     return f"{score_text(side.score)} ({side.layer}/{side.depth})"
 
 
-def _difference(one: Difference) -> str:
+def difference_text(one: Difference) -> str:
     """A difference with its interval: ``+1.2 (0.3 to 2.1)``."""
     around = "" if math.isnan(one.low) else f" ({fixed(one.low, 1)} to {fixed(one.high, 1)})"
     return f"{signed_text(one.value)}{around}"
 
 
-def _empty(rows: pd.DataFrame, labels: dict[str, str]) -> Iterator[str]:
-    """A sentence for each backbone, task, transform and reason without a score."""
+def empty_sentences(rows: pd.DataFrame, labels: dict[str, str], unit: str = "layer") -> Iterator[str]:
+    """A sentence for each backbone, task, transform and reason for which layers, or units, have no score."""
     missing = rows[rows["value"].isna() & rows["primary"].astype(bool)]
     keys = ["backbone", "task", "dataset", "protocol", "transform", "reason"]
     for key, own in missing.groupby(keys, sort=True):
         name, task, dataset, protocol, transform, reason = map(str, key)
         count = len(own)
-        layers = f"{count} layer{'' if count == 1 else 's'}"
+        layers = f"{count} {unit}{'' if count == 1 else 's'}"
         yield f"{labels[name]}: {task} on {dataset} ({protocol}) with {transform}, {layers}: {reason}."

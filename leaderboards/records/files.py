@@ -8,18 +8,22 @@ LONGEST = 150
 """Bytes of a name of a file, beside which endings still fit."""
 
 
-def transformed_name(name: str, transform: str) -> str:
-    """A name with that of a transform, in which no file system sees a meaning: ``spair+debias-20``."""
-    return f"{name}+{transform.replace(':', '-')}" if transform else name
+def changed_name(name: str, transform: str, sets: bool = False) -> str:
+    """A name with that of a transform, in which no file system sees a meaning, and whether sets are meant.
+
+    Such as ``spair+debias-20`` and ``spair+sets``.
+    """
+    parts = [transform.replace(":", "-"), "sets" if sets else ""]
+    return "+".join([name, *(part for part in parts if part)])
 
 
-def task_key(task: str, dataset: str, protocol: str, transform: str = "") -> str:
-    """Name of a task's files, without an ending; those of transformed features lie beside the plain ones.
+def task_key(task: str, dataset: str, protocol: str, transform: str = "", sets: bool = False) -> str:
+    """Name of a task's files, without an ending; of transformed features and of sets they lie beside.
 
     A dataset of the catalogue has one such name, whether it is complete or not: what was measured last on it
     stays. The user's own images bring a digest of their content in ``dataset``.
     """
-    return transformed_name(f"{task}.{dataset}.{protocol}", transform)
+    return changed_name(f"{task}.{dataset}.{protocol}", transform, sets)
 
 
 def scored_path(key: str, *backbones: str, ending: str = "parquet") -> Path:

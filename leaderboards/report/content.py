@@ -8,7 +8,7 @@ import pandas as pd
 
 from leaderboards.choices.answers import Answer, answers
 from leaderboards.choices.costs import is_cost
-from leaderboards.choices.selection import is_analysis, newest, score_rows
+from leaderboards.choices.selection import is_analysis, is_set, newest, score_rows
 from leaderboards.choices.ties import ColumnTies, known_ties
 from leaderboards.display import cost_name, inside_name, page_name
 from leaderboards.literature import Published
@@ -82,7 +82,7 @@ def content_of(records: pd.DataFrame, suite: str, sources: Sources) -> Content:
     """
     everything = newest(of_suite(records, suite))
     described = is_analysis(everything)
-    own = everything[~described & (everything["transform"] == "")]
+    own = everything[~described & (everything["transform"] == "") & ~is_set(everything)]
     ties = known_ties(score_rows(own), sources.items)
     board = board_of(own, ties, sources.facts, sources.published)
     costs = costs_of(everything, sources.facts)

@@ -29,9 +29,11 @@ from tasks.datasets.base import KeypointPair, Keypoints
 from tasks.examples.keypoints import KeypointExamples
 from tasks.feeds import GRIDS, GridFeed
 from tasks.keypoints.kinds import pair_kinds
+from tasks.keypoints.matched_sets import SetsMeasurer
 from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
 from tasks.keypoints.rule import KeypointRule
 from tasks.metrics.pck_averages import pck_averages
+from zoo.spec import Layer
 from zoo.view.views import View
 
 PULL = "pull"
@@ -101,6 +103,11 @@ class KeypointProblem:
         pairs, kept = self.pairs[group.key], self.examples.places[group.key]
         matcher = Matcher(pairs, self.images[group.key], view, self.rule)
         return CategoryMeasurer(matcher, kept, KeptGrids(users=1))
+
+    def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
+        """What matches the pairs of one category by sets of layers."""
+        matcher = Matcher(self.pairs[group.key], self.images[group.key], view, self.rule)
+        return SetsMeasurer(matcher, sets)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """PCK in percent, of all points and of kinds of pairs; and the mean pull of a soft arg-max."""

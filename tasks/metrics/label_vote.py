@@ -3,10 +3,13 @@
 Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from tasks.metrics.means import Key, mean_of
 
 ROWS_CPU = 1 << 15  # rows of the memory that are compared at a time, as float32
 ROWS_GPU = 1 << 17
@@ -42,17 +45,39 @@ def most_similar(queries: Tensor, memory: Tensor, k: int) -> Voters:
         memory: [rows dim], any floating dtype; products are float32.
         k: How many; all rows if there are fewer.
     """
-    rows, similarities = (ROWS_CPU, SIMILARITIES_CPU) if queries.is_cpu else (ROWS_GPU, SIMILARITIES_GPU)
-    parts = torch.split(queries, max(1, similarities // min(rows, max(1, len(memory)))))
-    found = [_nobody(part) for part in parts]
-    start = 0
-    for some in torch.split(memory, rows):
-        bank = some.float().T
+    return most_similar_of_sets({0: queries}, {0: memory}, {0: (0,)}, k)[0]
+
+
+def most_similar_of_sets(
+    queries: Mapping[Key, Tensor], memory: Mapping[Key, Tensor], sets: Mapping[Key, Sequence[Key]], k: int
+) -> dict[Key, Voters]:
+    """The same for each set of layers, by the mean of its layers' inner products.
+
+    The products of a layer are made once, however many sets it is in; what is held at a time is bounded as
+    for one layer.
+
+    Args:
+        queries: Of each layer [queries dim] float32.
+        memory: Of each layer [rows dim], any floating dtype; rows in one order.
+        sets: For each set its layers.
+        k: How many; all rows if there are fewer.
+    """
+    count, stored = (len(next(iter(part.values()))) for part in (queries, memory))
+    here = next(iter(queries.values()))
+    rows, similarities = (ROWS_CPU, SIMILARITIES_CPU) if here.is_cpu else (ROWS_GPU, SIMILARITIES_GPU)
+    rows = max(1, rows // len(queries))
+    step = max(1, similarities // (min(rows, max(1, stored)) * len(queries)))
+    parts = [slice(start, start + step) for start in range(0, count, step)] or [slice(0, 0)]
+    found = {name: [_nobody(here[part]) for part in parts] for name in sets}
+    for start in range(0, stored, rows):
+        banks = {layer: one[start : start + rows].float().T for layer, one in memory.items()}
         for number, part in enumerate(parts):
-            best = _first(part @ bank, k)
-            found[number] = _better(found[number], Voters(best.similarity, best.place + start), k)
-        start += len(some)
-    return Voters(torch.cat([one.similarity for one in found]), torch.cat([one.place for one in found]))
+            alike = {layer: one[part] @ banks[layer] for layer, one in queries.items()}
+            for name, members in sets.items():
+                best = _first(mean_of([alike[one] for one in members]), k)
+                moved = Voters(best.similarity, best.place + start)
+                found[name][number] = _better(found[name][number], moved, k)
+    return {name: _together(some) for name, some in found.items()}
 
 
 def vote(voters: Voters, labels: Tensor, temperature: float) -> Tensor:
@@ -67,6 +92,10 @@ def vote(voters: Voters, labels: Tensor, temperature: float) -> Tensor:
     step = max(1, LABELS // max(1, weight.shape[1] * labels.shape[1]))
     parts = zip(torch.split(weight, step), torch.split(voters.place, step), strict=True)
     return torch.cat([torch.einsum("qk,qkc->qc", some.to(labels), labels[place]) for some, place in parts])
+
+
+def _together(parts: Sequence[Voters]) -> Voters:
+    return Voters(torch.cat([one.similarity for one in parts]), torch.cat([one.place for one in parts]))
 
 
 def _nobody(queries: Tensor) -> Voters:

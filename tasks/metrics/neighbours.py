@@ -31,8 +31,8 @@ def nearest(bank: Vectors, queries: Vectors, k: int, *, device: torch.device | N
     """
     _check(bank, queries, k)
     k = min(k, len(bank))
-    unique, members = _collapse(_unit(bank))
-    wanted, repeats = _collapse(_unit(queries))
+    unique, members = _collapse(unit_vectors(bank))
+    wanted, repeats = _collapse(unit_vectors(queries))
     ordered = search(unique, wanted, min(k, len(unique)), device)
     full = _expand(ordered, members, k)
     return Neighbours(full.similarity[repeats.group], full.index[repeats.group])
@@ -124,7 +124,7 @@ def _check_vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, 
         raise ValueError(f"the temperature must be positive, found {temperature}")
 
 
-def _unit(vectors: Vectors) -> Vectors:
+def unit_vectors(vectors: Vectors) -> Vectors:
     """Rows of Euclidean length 1, float32, contiguous."""
     unit = np.empty(vectors.shape, dtype=np.float32)
     for rows in chunks(len(vectors), vectors.shape[1]):

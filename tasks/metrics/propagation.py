@@ -4,9 +4,8 @@ Source: Jabri et al., Space-Time Correspondence as a Contrastive Random Walk, Ne
 evaluation of Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Generic
 
 import numpy as np
 import torch
@@ -16,65 +15,102 @@ from torch import Tensor
 from torch.nn import functional
 
 from tasks.metrics.arrays import VOID, Integers, Labels, Mask
-from tasks.metrics.label_map import first_largest
-
-WHOLE = 512  # a grid of up to so many tokens is measured at once on a CPU
-WHOLE_GPU = (
-    2048  # and elsewhere: as in the paper's protocol and ours at 16 pixels a token, in 134 MB for 8 frames
+from tasks.metrics.carrying import (
+    Neighbourhood,
+    Recent,
+    Tile,
+    Windows,
+    carried,
+    similarities,
+    unit_tokens,
 )
-TILE_CPU = (8, 16)  # query tokens measured together: large enough for fast products, small next to the window
-TILE_GPU = (16, 32)
-SIMILARITIES = 1 << 24  # similarities held at a time where there is no window
+from tasks.metrics.label_map import first_largest
+from tasks.metrics.means import Key, mean_of
+
 CONSTANT = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class _Tile:
-    """Query tokens [top:bottom, left:right] and the source tokens that some of their windows cover."""
+class PropagationOfSets(Generic[Key]):
+    """Carries a label map from frame to frame for each of several sets of layers, and never asks for a value.
 
-    top: int
-    bottom: int
-    left: int
-    right: int
-    rows: slice
-    columns: slice
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbourhood:
-    """Which tokens of the frames before it a token listens to, and how much.
-
-    Attributes:
-        n_last_frames: Frames that are sources beside the first one.
-        topk: Sources that count for a token.
-        radius: Tokens that the window reaches to each side; 0 for no window.
-        circle: Whether the window holds tokens whose Euclidean distance is at most the radius, instead of a
-            square.
-        temperature: Of the weights, positive.
-
-    Raises:
-        ValueError: A number is out of range.
+    Sources of a frame are the first frame and the latest ones before it. A token's label is the mean of the
+    sources' labels in its window, weighted by exp(cosine / temperature), where the cosine of a set is the
+    mean of its layers' cosines; only sources at least as similar as the topk-th best of all frames together
+    count, ties included. The products of a layer are made once, however many sets it is in. A token that is
+    NaN or infinite makes the labels of all tokens NaN that have it in their window.
     """
 
-    n_last_frames: int
-    topk: int
-    radius: float
-    circle: bool
-    temperature: float
+    def __init__(
+        self,
+        first_features: Mapping[Key, Tensor],
+        first_labels: Tensor,
+        sets: Mapping[Key, Sequence[Key]],
+        heard: Neighbourhood,
+    ) -> None:
+        """Start a video.
 
-    def __post_init__(self) -> None:
-        if self.n_last_frames < 0 or self.topk < 1 or self.radius < 0 or not self.temperature > 0:
-            found = f"{self.n_last_frames}, {self.topk}, {self.radius}, {self.temperature}"
-            raise ValueError(f"n_last_frames, topk, radius or temperature is out of range: {found}")
+        Args:
+            first_features: For each layer [height width dim] tokens of the first frame, any length of vector.
+            first_labels: [height width channels], one-hot or soft; channel 0 is background.
+            sets: For each set its layers, all of them among those of the first frame.
+            heard: What a token listens to.
+
+        Raises:
+            ValueError: Shapes do not fit.
+        """
+        for features in first_features.values():
+            _check_first(features, first_labels)
+        self._shapes = {layer: features.shape for layer, features in first_features.items()}
+        self._sets, self._heard = sets, heard
+        frames = 1 + heard.n_last_frames
+        self._tokens = {layer: Recent(unit_tokens(one), frames) for layer, one in first_features.items()}
+        like = next(iter(self._tokens.values())).kept
+        labels = first_labels.to(like, non_blocking=True)
+        self._labels = {name: Recent(labels, frames) for name in sets}
+        height, width = first_labels.shape[:2]
+        self._windows = Windows((height, width), heard, like.is_cpu)
+
+    @torch.no_grad()
+    def step(self, features: Mapping[Key, Tensor]) -> dict[Key, Tensor]:
+        """Soft label map of the next frame of each set: [height width channels], at least float32.
+
+        Args:
+            features: For each layer [height width dim] tokens of the frame.
+
+        Raises:
+            ValueError: Another shape than the first frame's.
+        """
+        for layer, shape in self._shapes.items():
+            if features[layer].shape != shape:
+                found = f"{tuple(features[layer].shape)} after {tuple(shape)}"
+                raise ValueError(f"expected tokens of the first frame's shape, found {found}")
+        tokens = {layer: unit_tokens(features[layer]).to(one.kept) for layer, one in self._tokens.items()}
+        soft = {name: torch.empty_like(one.kept[:, :, 0]) for name, one in self._labels.items()}
+        for tile in self._windows.tiles:
+            for name, labels in self._measured(tokens, tile):
+                part = tile.queries(soft[name])
+                part.copy_(labels.view(part.shape))
+        for layer, recent in self._tokens.items():
+            recent.add(tokens[layer])
+        for name, recent in self._labels.items():
+            recent.add(soft[name])
+        return soft
+
+    def _measured(self, tokens: Mapping[Key, Tensor], tile: Tile) -> Iterator[tuple[Key, Tensor]]:
+        """Label maps of a tile's queries for each set: [queries channels]."""
+        alike = {layer: similarities(one, self._tokens[layer], tile) for layer, one in tokens.items()}
+        outside = self._windows.outside(tile, next(iter(tokens.values())))
+        shared = len(self._sets) > 1  # then a layer alone must not be overwritten
+        for name, members in self._sets.items():
+            mean = mean_of([alike[one] for one in members])
+            mean = mean.clone() if shared and len(members) == 1 else mean
+            yield name, carried(mean, outside, self._labels[name].around(tile), self._heard)
 
 
 class Propagation:
-    """Carries the label map of one layer from frame to frame, and never asks for a value on the way.
+    """Carries the label map of one layer from frame to frame, as `PropagationOfSets` does of several.
 
-    Sources of a frame are the first frame and the latest ones before it. A token's label is the mean of the
-    sources' labels in its window, weighted by exp(cosine / temperature); only sources at least as similar as
-    the topk-th best of all frames together count, ties included. A token that is NaN or infinite makes the
-    labels of all tokens NaN that have it in their window; `Propagator` refuses it instead.
+    `Propagator` refuses tokens that are NaN or infinite.
     """
 
     def __init__(self, first_features: Tensor, first_labels: Tensor, heard: Neighbourhood) -> None:
@@ -88,23 +124,8 @@ class Propagation:
         Raises:
             ValueError: Shapes do not fit.
         """
-        _check_first(first_features, first_labels)
-        self._look(first_features, "tokens")
-        self._look(first_labels, "the first labels")
-        self._shape = first_features.shape
-        self._frames, self._topk = 1 + heard.n_last_frames, heard.topk
-        self._temperature = heard.temperature
-        tokens = _tokens(first_features)
-        height, width, _ = self._shape
-        self._radius, self._circle = heard.radius or float(height + width), heard.circle
-        reach = min(int(self._radius), max(height, width))
-        self._tiles = tuple(_tiles(height, width, reach, self._frames, tokens.is_cpu))
-        self._windows: dict[tuple[tuple[int, int, int], ...], Tensor] = {}
-        self._bank = tokens[:, :, None].contiguous()
-        self._labels = first_labels.to(tokens, non_blocking=True)[:, :, None].contiguous()
-        self._oldest = 1
+        self._of_one = PropagationOfSets({0: first_features}, first_labels, {0: (0,)}, heard)
 
-    @torch.no_grad()
     def step(self, features: Tensor) -> Tensor:
         """Soft label map of the next frame: [height width channels], at least float32.
 
@@ -114,83 +135,27 @@ class Propagation:
         Raises:
             ValueError: Another shape than the first frame's.
         """
-        if features.shape != self._shape:
-            found = f"{tuple(features.shape)} after {tuple(self._shape)}"
-            raise ValueError(f"expected tokens of the first frame's shape, found {found}")
-        self._look(features, "tokens")
-        tokens = _tokens(features).to(self._bank)
-        soft = tokens.new_empty((*self._shape[:2], self._labels.shape[-1]))
-        for tile in self._tiles:
-            part = soft[tile.top : tile.bottom, tile.left : tile.right]
-            part.copy_(self._measure(tokens, tile).view(part.shape))
-        self._remember(tokens, soft)
-        return soft
-
-    def _look(self, values: Tensor, what: str) -> None:
-        """Look whether values are finite: here never, since the host would wait for them."""
-
-    def _measure(self, tokens: Tensor, tile: _Tile) -> Tensor:
-        """Label maps of a tile's queries: [queries channels]."""
-        query = tokens[tile.top : tile.bottom, tile.left : tile.right].flatten(0, 1).T.contiguous()
-        source = self._bank[tile.rows, tile.columns]
-        rows, columns, frames, _ = source.shape
-        similarity = torch.bmm(source.flatten(1, 2), query.expand(rows, *query.shape))
-        similarity = similarity.view(rows, columns, frames, -1)
-        outside = self._outside(tile, tokens)
-        value, place = _best(similarity, outside, self._topk + 1)
-        kept = min(self._topk, len(value))
-        labels = self._labels[tile.rows, tile.columns].flatten(0, 2)
-        tied = (value[kept:] == value[kept - 1]) & value[kept:].isfinite()
-        if not value.is_cpu or bool(tied.any()):  # a device is not asked, which takes the way for ties
-            similarity += outside[:, :, None]
-            weight = (similarity - value[0]).div_(self._temperature).exp_()
-            weight = weight.mul_(similarity >= value[kept - 1]).flatten(0, 2)
-            return (weight.T @ labels) / weight.sum(0)[:, None]
-        weight = ((value[:kept] - value[0]) / self._temperature).softmax(0)
-        return torch.einsum("kq,kqc->qc", weight, labels[place[:kept]])
-
-    def _outside(self, tile: _Tile, like: Tensor) -> Tensor:
-        """What excludes cells outside the queries' windows when added: 0 and -inf.
-
-        [rows columns queries].
-        """
-        shape = (tile.bottom - tile.top, tile.right - tile.left)
-        key = (
-            (tile.rows.start - tile.top, tile.rows.stop - tile.top, shape[0]),
-            (tile.columns.start - tile.left, tile.columns.stop - tile.left, shape[1]),
-        )
-        if key not in self._windows:
-            cells = partial(torch.arange, device=like.device)
-            rows, columns = (
-                (cells(start, stop)[:, None] - cells(length)).abs() for start, stop, length in key
-            )
-            down, across = rows[:, None, :, None], columns[None, :, None, :]
-            if self._circle:
-                outside = (down.square() + across.square() > self._radius**2).flatten(2)
-            else:
-                outside = ((down > self._radius) | (across > self._radius)).flatten(2)
-            self._windows[key] = like.new_zeros(outside.shape).masked_fill_(outside, -torch.inf)
-        return self._windows[key]
-
-    def _remember(self, tokens: Tensor, soft: Tensor) -> None:
-        """Make the frame a source; it takes the place of the oldest one but the first once all are taken."""
-        if self._frames == 1:
-            return
-        if self._bank.shape[2] < self._frames:
-            self._bank = torch.cat([self._bank, tokens[:, :, None]], dim=2)
-            self._labels = torch.cat([self._labels, soft[:, :, None]], dim=2)
-            return
-        self._bank[:, :, self._oldest] = tokens
-        self._labels[:, :, self._oldest] = soft
-        self._oldest = self._oldest % (self._frames - 1) + 1
+        return self._of_one.step({0: features})[0]
 
 
 class Propagator(Propagation):
     """`Propagation` that raises ValueError where a token or a first label is NaN or infinite."""
 
-    def _look(self, values: Tensor, what: str) -> None:
-        if not bool(torch.isfinite(values).all()):
-            raise ValueError(f"{what} must not hold NaN or infinite values")
+    def __init__(self, first_features: Tensor, first_labels: Tensor, heard: Neighbourhood) -> None:
+        """Start a video, as `Propagation` does."""
+        super().__init__(first_features, first_labels, heard)
+        _look(first_features, "tokens")
+        _look(first_labels, "the first labels")
+
+    def step(self, features: Tensor) -> Tensor:
+        """Soft label map of the next frame, as of `Propagation`."""
+        _look(features, "tokens")
+        return super().step(features)
+
+
+def _look(values: Tensor, what: str) -> None:
+    if not values.isfinite().all():
+        raise ValueError(f"{what} must not hold NaN or infinite values")
 
 
 def seed_labels(mask: Labels, grid: tuple[int, int], keep_vanished: bool) -> Tensor:
@@ -288,49 +253,6 @@ def _check_first(features: Tensor, labels: Tensor) -> None:
     if len(shape) != 3 or len(other) != 3 or other[:2] != shape[:2] or 0 in (*shape, *other):
         found = f"{shape} and {other}"
         raise ValueError(f"expected [height width dim] and [height width channels], found {found}")
-
-
-def _tokens(features: Tensor) -> Tensor:
-    """Tokens of length 1, at least float32."""
-    return functional.normalize(features if features.dtype == torch.float64 else features.float(), dim=-1)
-
-
-def _tiles(height: int, width: int, radius: int, frames: int, cpu: bool) -> Iterator[_Tile]:
-    """Tiles that cover a grid row by row."""
-    tall, wide = TILE_CPU if cpu else TILE_GPU
-    if height * width <= (WHOLE if cpu else WHOLE_GPU):
-        tall, wide = height, width
-    elif 2 * radius >= max(height, width):
-        tall, wide = max(1, SIMILARITIES // (frames * height * width * width)), width
-    for top in range(0, height, tall):
-        for left in range(0, width, wide):
-            bottom, right = min(top + tall, height), min(left + wide, width)
-            rows = slice(max(0, top - radius), min(height, bottom + radius))
-            columns = slice(max(0, left - radius), min(width, right + radius))
-            yield _Tile(top, bottom, left, right, rows, columns)
-
-
-def _best(similarity: Tensor, outside: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest values of each query, descending, and where they stand: [k queries] each.
-
-    The k largest values lie in the k cells of largest maxima over frames, and these in the k columns of
-    largest maxima over rows, so only few are sorted.
-
-    Args:
-        similarity: [rows columns frames queries].
-        outside: What excludes cells when added: [rows columns queries] of 0 and -inf.
-        k: Values wanted; fewer come back where there are fewer.
-    """
-    rows, columns, frames, _ = similarity.shape
-    highest = similarity.amax(2) + outside
-    column = highest.amax(0).topk(min(k, columns), dim=0).indices
-    among = highest.gather(1, column.expand(rows, *column.shape)).flatten(0, 1)
-    top, place = among.topk(min(k, len(among)), dim=0)
-    cell = place // len(column) * columns + column.gather(0, place % len(column))
-    candidates = similarity.flatten(0, 1).gather(0, cell[:, None].expand(-1, frames, -1))
-    candidates += torch.where(top == -torch.inf, top, 0)[:, None]
-    value, place = candidates.flatten(0, 1).topk(min(k, len(cell) * frames), dim=0)
-    return value, cell.gather(0, place // frames) * frames + place % frames
 
 
 def _nearest(ids: Labels, size: tuple[int, int]) -> Labels:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import faiss
@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from tasks.metrics.arrays import Integers
+from tasks.metrics.means import Key, mean_of
 
 Vectors = NDArray[np.float32]
 
@@ -58,7 +59,7 @@ def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None)
     large = len(bank) * len(queries) >= LARGE
     if large:
         found = _search(bank, queries, places, device) if device else _search_faster(bank, queries, places)
-        return _settle_exactly(bank, queries, found, k)
+        return settled(Cosines([(bank, queries)]), found, k)
     return _settle(bank, queries, _search(bank, queries, places, device), k)
 
 
@@ -74,21 +75,57 @@ def _search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None
 
 def _search_torch(bank: Vectors, queries: Vectors, k: int, device: torch.device) -> Neighbours:
     """The same search by matrix products: chunks of queries against chunks of the bank, both bounded."""
-    parts: list[tuple[torch.Tensor, torch.Tensor]] = []
-    everything = torch.from_numpy(bank)
-    for rows in chunks(len(queries), min(len(bank), BANK_ROWS)):
-        query = torch.from_numpy(queries[rows]).to(device)
-        value = torch.empty((len(query), 0), device=device)
-        place = torch.empty((len(query), 0), dtype=torch.int64, device=device)
-        for start in range(0, len(bank), BANK_ROWS):
-            chunk = everything[start : start + BANK_ROWS].to(device)
-            best, where = (query @ chunk.T).topk(min(k, len(chunk)), dim=1)
-            value, place = torch.cat([value, best], dim=1), torch.cat([place, where + start], dim=1)
-            value, kept = value.topk(min(k, value.shape[1]), dim=1)
-            place = place.gather(1, kept)
-        parts.append((value.cpu(), place.cpu()))
+    units, alone = {0: (bank, queries)}, {0: (0,)}
+    parts = chunks(len(queries), min(len(bank), BANK_ROWS))
+    return joined([products_of_sets(units, alone, rows, k, device)[0] for rows in parts], k)
+
+
+def products_of_sets(
+    units: Mapping[Key, tuple[Vectors, Vectors]],
+    sets: Mapping[Key, Sequence[Key]],
+    rows: slice,
+    k: int,
+    device: torch.device | None,
+) -> dict[Key, Neighbours]:
+    """Nearest bank vectors of some queries for each set of layers, by products in float32; ties in any order.
+
+    The similarity of a set is the mean of its layers'.
+
+    Args:
+        units: Of each layer its bank [n dim] and queries [m dim], unit vectors in one order.
+        sets: For each set its layers.
+        rows: Which queries.
+        k: At most n.
+        device: Where products are made; the CPU if None.
+    """
+    best: dict[Key, tuple[torch.Tensor, torch.Tensor]] = {}
+    banks = {layer: torch.from_numpy(bank) for layer, (bank, _) in units.items()}
+    asked = {layer: torch.from_numpy(queries[rows]).to(device) for layer, (_, queries) in units.items()}
+    for start in range(0, len(next(iter(banks.values()))), BANK_ROWS):
+        some = slice(start, start + BANK_ROWS)
+        alike = {layer: asked[layer] @ bank[some].to(device).T for layer, bank in banks.items()}
+        for name, members in sets.items():
+            mean = mean_of([alike[one] for one in members])
+            value, place = mean.topk(min(k, mean.shape[1]), dim=1)
+            place += start
+            if name in best:
+                value, place = (
+                    torch.cat(pair, dim=1) for pair in zip(best[name], (value, place), strict=True)
+                )
+                value, kept = value.topk(min(k, value.shape[1]), dim=1)
+                place = place.gather(1, kept)
+            best[name] = value, place
+    return {
+        name: Neighbours(value.cpu().numpy(), place.cpu().numpy()) for name, (value, place) in best.items()
+    }
+
+
+def joined(parts: Sequence[Neighbours], k: int) -> Neighbours:
+    """Neighbours of all queries from those of consecutive ones, k of each."""
+    none = Neighbours(np.empty((0, k), np.float32), np.empty((0, k), np.int64))
+    every = parts or [none]
     return Neighbours(
-        torch.cat([value for value, _ in parts]).numpy(), torch.cat([place for _, place in parts]).numpy()
+        np.concatenate([part.similarity for part in every]), np.concatenate([part.index for part in every])
     )
 
 
@@ -109,21 +146,61 @@ def _search_faster(bank: Vectors, queries: Vectors, k: int) -> Neighbours:
             tried += some
         _FASTER[dim] = seconds[True] < seconds[False]
     parts.append(_search(bank, queries[tried:], k, CPU if _FASTER[dim] else None))
-    return Neighbours(
-        np.concatenate([part.similarity for part in parts]), np.concatenate([part.index for part in parts])
-    )
+    return joined(parts, k)
 
 
-def _settle_exactly(bank: Vectors, queries: Vectors, found: Neighbours, k: int) -> Neighbours:
+@dataclass(frozen=True)
+class Cosines:
+    """Cosines of queries with a bank: of one layer, or the means of several layers' cosines.
+
+    Attributes:
+        layers: Of each layer its bank [n dim] and queries [m dim], unit vectors in one order.
+    """
+
+    layers: Sequence[tuple[Vectors, Vectors]]
+
+    @property
+    def doubt(self) -> float:
+        """Several times what products in float32 are off."""
+        return math.sqrt(max(bank.shape[1] for bank, _ in self.layers)) * 2.0**-23
+
+    def exact(self, rows: Integers, index: Integers) -> Vectors:
+        """Cosines of some queries with their candidates, of float64 sums, wherever they stand.
+
+        Args:
+            rows: Places of the queries, [some].
+            index: Places of their candidates in the bank, [some candidates].
+        """
+        exact = np.empty(index.shape, dtype=np.float32)
+        for place, (row, candidates) in enumerate(zip(rows, index, strict=True)):
+            exact[place] = sum(_exact(bank, queries[row], candidates) for bank, queries in self.layers) / len(
+                self.layers
+            )
+        return exact
+
+    def rough(self, rows: Integers) -> Vectors:
+        """Cosines of some queries with all of the bank, in float32: [some n]."""
+        total = sum(queries[rows] @ bank.T for bank, queries in self.layers)
+        return np.asarray(total / np.float32(len(self.layers)), np.float32)
+
+
+def settled(cosines: Cosines, found: Neighbours, k: int) -> Neighbours:
     """The first k by (-similarity, index) with similarities that do not depend on who searched.
 
     A similarity of the search may be off by some roundings of float32. Where that could hide one of the first
     k behind the last that was found, all of the bank is looked at.
+
+    Args:
+        cosines: Of all queries.
+        found: More than k candidates of each, or all of the bank.
+        k: How many are wanted.
     """
-    doubt = math.sqrt(bank.shape[1]) * 2.0**-23  # several times what products in float32 are off
-    similarity, index = np.empty((len(queries), k), np.float32), np.empty((len(queries), k), np.int64)
-    for rows in chunks(len(queries), found.index.shape[1] * bank.shape[1]):
-        exact = _similarities(bank, queries[rows], found.index[rows])
+    doubt, bank = cosines.doubt, cosines.layers[0][0]
+    shape = len(found.index), k
+    similarity, index = np.empty(shape, np.float32), np.empty(shape, np.int64)
+    every = np.arange(len(found.index))
+    for rows in chunks(len(every), found.index.shape[1] * bank.shape[1]):
+        exact = cosines.exact(every[rows], found.index[rows])
         order = np.lexsort((found.index[rows], -exact), axis=1)[:, :k]
         similarity[rows] = np.take_along_axis(exact, order, axis=1)
         index[rows] = np.take_along_axis(found.index[rows], order, axis=1)
@@ -131,21 +208,19 @@ def _settle_exactly(bank: Vectors, queries: Vectors, found: Neighbours, k: int) 
         open_ended = np.flatnonzero(similarity[:, -1] - found.similarity.min(axis=1) <= doubt)
         for rows in chunks(len(open_ended), len(bank)):
             part = open_ended[rows]
-            for query, row in zip(part, queries[part] @ bank.T, strict=True):
+            for query, row in zip(part, cosines.rough(part), strict=True):
                 floor = np.partition(row, len(row) - k)[len(row) - k] - 2 * doubt
                 candidates = np.flatnonzero(row >= floor)
-                exact = _similarities(bank, queries[[query]], candidates[None])[0]
+                exact = cosines.exact(np.array([query]), candidates[None])[0]
                 best = np.argsort(-exact, kind="stable")[:k]
                 similarity[query], index[query] = exact[best], candidates[best]
     return Neighbours(similarity, index)
 
 
-def _similarities(bank: Vectors, queries: Vectors, index: Integers) -> Vectors:
-    """Cosine of each query with its candidates [queries candidates], of float64 sums, wherever they stand."""
-    exact = np.empty(index.shape, dtype=np.float32)
-    for row, (query, candidates) in enumerate(zip(queries.astype(np.float64), index, strict=True)):
-        exact[row] = np.einsum("kd,d->k", bank[candidates].astype(np.float64), query)  # stays in the cache
-    return exact
+def _exact(bank: Vectors, query: Vectors, candidates: Integers) -> NDArray[np.float64]:
+    """Inner products of a query with candidates, of float64 sums: they stay in the cache."""
+    near: NDArray[np.float64] = bank[candidates].astype(np.float64)
+    return np.asarray(np.einsum("kd,d->k", near, query.astype(np.float64)), np.float64)
 
 
 def _settle(bank: Vectors, queries: Vectors, found: Neighbours, k: int) -> Neighbours:

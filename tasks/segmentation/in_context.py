@@ -22,7 +22,7 @@ from tasks.metrics.cell_labels import (
     usable_cells,
 )
 from tasks.metrics.label_map import label_map
-from tasks.metrics.label_vote import most_similar, vote
+from tasks.metrics.label_vote import Voters, most_similar, vote
 from tasks.metrics.overlaps import confusion
 from zoo.spec import Layer
 
@@ -154,7 +154,7 @@ class MemoryMeasurer:
 
 
 @dataclass(slots=True)
-class _Voted:
+class Voted:
     """Label vectors of the images of a group in one layer, by position: [height width classes] each."""
 
     by_k: dict[int, Tensor] = field(default_factory=dict)
@@ -174,22 +174,46 @@ class QueryMeasurer:
         self._scenes = scenes
         self._rule = rule
         self._memories = memories
-        self._voted: dict[Layer, _Voted] = {}
+        self._voted: dict[Layer, Voted] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
         """Let the memory vote on the cells of the images at those positions."""
         memory, labels = self._memories.of(layer, grids.device)
-        rule, shape = self._rule, (*grids.shape[:3], labels.shape[1])
         queries = functional.normalize(grids.float().flatten(0, 2), dim=-1)
-        voters = most_similar(queries, memory, max(rule.k, rule.other))
+        voters = most_similar(queries, memory, self.most)
+        voted = self.take(layer, positions, voters, labels, grids)
+        voted.varies.append(varies(grids))
+        voted.finite.append(grids.isfinite().all())
+
+    @property
+    def most(self) -> int:
+        """How many voters are looked for."""
+        return max(self._rule.k, self._rule.other)
+
+    def has(self, layer: Layer) -> bool:
+        """Whether something was taken for a layer."""
+        return layer in self._voted
+
+    def take(
+        self, layer: Layer, positions: Sequence[int], voters: Voters, labels: Tensor, like: Tensor
+    ) -> Voted:
+        """Let voters vote on the cells of images.
+
+        Args:
+            layer: By which layer they were found.
+            positions: Places of the images in the group.
+            voters: Those of all cells, image by image.
+            labels: Label vectors of the memory, [cells classes].
+            like: Grids of the images' size, [images height width dim].
+        """
+        rule, shape = self._rule, (*like.shape[:3], labels.shape[1])
         by_k, by_other = (
             vote(voters.first(k), labels, rule.temperature).view(shape) for k in (rule.k, rule.other)
         )
-        voted = self._voted.setdefault(layer, _Voted())
+        voted = self._voted.setdefault(layer, Voted())
         voted.by_k |= zip(positions, by_k, strict=True)
         voted.by_other |= zip(positions, by_other, strict=True)
-        voted.varies.append(varies(grids))
-        voted.finite.append(grids.isfinite().all())
+        return voted
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """Label vectors [height width classes] of every image, by both numbers of voters."""

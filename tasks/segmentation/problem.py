@@ -23,6 +23,7 @@ from tasks.metrics.cell_labels import evenly_spaced
 from tasks.metrics.overlaps import Overlaps
 from tasks.segmentation.class_overlaps import outcome_of, tables_of
 from tasks.segmentation.in_context import Choice, Memories, MemoryMeasurer, QueryMeasurer, Vote
+from tasks.segmentation.sets_in_context import SetsQueryMeasurer
 from tasks.sources import chunks
 from zoo.spec import Layer
 from zoo.view.views import View
@@ -162,9 +163,19 @@ class SegmentationProblem:
         """What labels a few images; raises ValueError before the memory is there."""
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)
+        return self._labels(group, view, self.memories)
+
+    def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
+        """What labels a few images by sets of layers; raises ValueError before the memory is there."""
+        if self.memories is None:
+            raise ValueError(MEMORY_FIRST)
+        return SetsQueryMeasurer(self._labels(group, view, self.memories), self.memories, sets)
+
+    def _labels(self, group: Group, view: View, memories: Memories) -> QueryMeasurer:
+        """What labels a few images by single layers."""
         scenes = [self._by_key[sample.key] for sample in group.samples]
         read = partial(self.read, view)
-        return QueryMeasurer(read, self.classes, scenes, self.rule.vote, self.memories)
+        return QueryMeasurer(read, self.classes, scenes, self.rule.vote, memories)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Mean IoU and accuracies in percent; primary is the mean IoU over the classes that are shown."""

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.metrics.propagation import Neighbourhood, Propagator, decode
+from tasks.metrics.carrying import Neighbourhood
+from tasks.metrics.propagation import Propagator, decode
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, Agreement, Finding, close, exact, gathered
 

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.metrics.propagation import Neighbourhood, Propagator, decode, decode_nearest, seed_labels
+from tasks.metrics.carrying import Neighbourhood
+from tasks.metrics.propagation import Propagator, decode, decode_nearest, seed_labels
 from tasks.metrics.segmentation import score_frame
 from tests.reference import inputs_corr
 from tests.tasks.metrics import golden

@@ -1,0 +1,218 @@
+"""What propagation is made of: recent frames, windows around tokens, and labels carried by similarity.
+
+Source: Jabri et al., Space-Time Correspondence as a Contrastive Random Walk, NeurIPS 2020, and the DAVIS
+evaluation of Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+WHOLE = 512  # a grid of up to so many tokens is measured at once on a CPU
+WHOLE_GPU = (
+    2048  # and elsewhere: as in the paper's protocol and ours at 16 pixels a token, in 134 MB for 8 frames
+)
+TILE_CPU = (8, 16)  # query tokens measured together: large enough for fast products, small next to the window
+TILE_GPU = (16, 32)
+SIMILARITIES = 1 << 24  # similarities held at a time where there is no window
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Query tokens [top:bottom, left:right] and the source tokens that some of their windows cover."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+    rows: slice
+    columns: slice
+
+    def queries(self, grid: Tensor) -> Tensor:
+        """What a grid [height width ...] has at the query tokens, as a view."""
+        return grid[self.top : self.bottom, self.left : self.right]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbourhood:
+    """Which tokens of the frames before it a token listens to, and how much.
+
+    Attributes:
+        n_last_frames: Frames that are sources beside the first one.
+        topk: Sources that count for a token.
+        radius: Tokens that the window reaches to each side; 0 for no window.
+        circle: Whether the window holds tokens whose Euclidean distance is at most the radius, instead of a
+            square.
+        temperature: Of the weights, positive.
+
+    Raises:
+        ValueError: A number is out of range.
+    """
+
+    n_last_frames: int
+    topk: int
+    radius: float
+    circle: bool
+    temperature: float
+
+    def __post_init__(self) -> None:
+        if self.n_last_frames < 0 or self.topk < 1 or self.radius < 0 or not self.temperature > 0:
+            found = f"{self.n_last_frames}, {self.topk}, {self.radius}, {self.temperature}"
+            raise ValueError(f"n_last_frames, topk, radius or temperature is out of range: {found}")
+
+
+class Recent:
+    """The grids of the first frame and of the latest ones, [height width frames channels]."""
+
+    def __init__(self, first: Tensor, frames: int) -> None:
+        """Keep the first frame's.
+
+        Args:
+            first: [height width channels].
+            frames: How many are kept, the first among them.
+        """
+        self.kept = first[:, :, None].contiguous()
+        self._frames = frames
+        self._oldest = 1
+
+    def add(self, grid: Tensor) -> None:
+        """Keep a frame's; it takes the place of the oldest one but the first once all are taken."""
+        if self._frames == 1:
+            return
+        if self.kept.shape[2] < self._frames:
+            self.kept = torch.cat([self.kept, grid[:, :, None]], dim=2)
+            return
+        self.kept[:, :, self._oldest] = grid
+        self._oldest = self._oldest % (self._frames - 1) + 1
+
+    def around(self, tile: Tile) -> Tensor:
+        """What lies around a tile's queries: [rows columns frames channels]."""
+        return self.kept[tile.rows, tile.columns]
+
+
+class Windows:
+    """The tiles of a grid, and which tokens lie outside the windows of their queries."""
+
+    def __init__(self, grid: tuple[int, int], heard: Neighbourhood, cpu: bool) -> None:
+        """Cut a grid into tiles.
+
+        Args:
+            grid: Height and width in tokens.
+            heard: How far windows reach, and how many frames are looked at together.
+            cpu: Whether products are made on a CPU.
+        """
+        height, width = grid
+        self._radius, self._circle = heard.radius or float(height + width), heard.circle
+        reach = min(int(self._radius), max(height, width))
+        self.tiles = tuple(_tiles(height, width, reach, 1 + heard.n_last_frames, cpu))
+        self._known: dict[tuple[tuple[int, int, int], ...], Tensor] = {}
+
+    def outside(self, tile: Tile, like: Tensor) -> Tensor:
+        """What excludes cells outside the queries' windows when added: 0 and -inf.
+
+        [rows columns queries].
+        """
+        shape = (tile.bottom - tile.top, tile.right - tile.left)
+        key = (
+            (tile.rows.start - tile.top, tile.rows.stop - tile.top, shape[0]),
+            (tile.columns.start - tile.left, tile.columns.stop - tile.left, shape[1]),
+        )
+        if key not in self._known:
+            cells = partial(torch.arange, device=like.device)
+            rows, columns = (
+                (cells(start, stop)[:, None] - cells(length)).abs() for start, stop, length in key
+            )
+            down, across = rows[:, None, :, None], columns[None, :, None, :]
+            if self._circle:
+                outside = (down.square() + across.square() > self._radius**2).flatten(2)
+            else:
+                outside = ((down > self._radius) | (across > self._radius)).flatten(2)
+            self._known[key] = like.new_zeros(outside.shape).masked_fill_(outside, -torch.inf)
+        return self._known[key]
+
+
+def unit_tokens(grid: Tensor) -> Tensor:
+    """Tokens of length 1, at least float32."""
+    return functional.normalize(grid if grid.dtype == torch.float64 else grid.float(), dim=-1)
+
+
+def similarities(tokens: Tensor, recent: Recent, tile: Tile) -> Tensor:
+    """Inner products of a tile's queries with what lies around them: [rows columns frames queries].
+
+    Args:
+        tokens: [height width dim] of the frame that asks.
+        recent: Those of the frames before it.
+        tile: Which queries.
+    """
+    query = tile.queries(tokens).flatten(0, 1).T.contiguous()
+    source = recent.around(tile)
+    rows, columns, frames, _ = source.shape
+    found = torch.bmm(source.flatten(1, 2), query.expand(rows, *query.shape))
+    return found.view(rows, columns, frames, -1)
+
+
+def carried(similarity: Tensor, outside: Tensor, labels: Tensor, heard: Neighbourhood) -> Tensor:
+    """Labels of queries, means of the strongest sources' weighted by exp(similarity / temperature).
+
+    Args:
+        similarity: [rows columns frames queries]; it may be overwritten.
+        outside: Of ``Windows.outside``.
+        labels: [rows columns frames channels].
+        heard: How many sources count, ties at the last place in, and the temperature.
+
+    Returns:
+        [queries channels].
+    """
+    value, place = _best(similarity, outside, heard.topk + 1)
+    kept = min(heard.topk, len(value))
+    sources = labels.flatten(0, 2)
+    tied = (value[kept:] == value[kept - 1]) & value[kept:].isfinite()
+    if not value.is_cpu or bool(tied.any()):  # a device is not asked, which takes the way for ties
+        similarity += outside[:, :, None]
+        weight = (similarity - value[0]).div_(heard.temperature).exp_()
+        weight = weight.mul_(similarity >= value[kept - 1]).flatten(0, 2)
+        return (weight.T @ sources) / weight.sum(0)[:, None]
+    weight = ((value[:kept] - value[0]) / heard.temperature).softmax(0)
+    return torch.einsum("kq,kqc->qc", weight, sources[place[:kept]])
+
+
+def _tiles(height: int, width: int, radius: int, frames: int, cpu: bool) -> Iterator[Tile]:
+    """Tiles that cover a grid row by row."""
+    tall, wide = TILE_CPU if cpu else TILE_GPU
+    if height * width <= (WHOLE if cpu else WHOLE_GPU):
+        tall, wide = height, width
+    elif 2 * radius >= max(height, width):
+        tall, wide = max(1, SIMILARITIES // (frames * height * width * width)), width
+    for top in range(0, height, tall):
+        for left in range(0, width, wide):
+            bottom, right = min(top + tall, height), min(left + wide, width)
+            rows = slice(max(0, top - radius), min(height, bottom + radius))
+            columns = slice(max(0, left - radius), min(width, right + radius))
+            yield Tile(top, bottom, left, right, rows, columns)
+
+
+def _best(similarity: Tensor, outside: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest values of each query, descending, and where they stand: [k queries] each.
+
+    The k largest values lie in the k cells of largest maxima over frames, and these in the k columns of
+    largest maxima over rows, so only few are sorted.
+
+    Args:
+        similarity: [rows columns frames queries].
+        outside: What excludes cells when added: [rows columns queries] of 0 and -inf.
+        k: Values wanted; fewer come back where there are fewer.
+    """
+    rows, columns, frames, _ = similarity.shape
+    highest = similarity.amax(2) + outside
+    column = highest.amax(0).topk(min(k, columns), dim=0).indices
+    among = highest.gather(1, column.expand(rows, *column.shape)).flatten(0, 1)
+    top, place = among.topk(min(k, len(among)), dim=0)
+    cell = place // len(column) * columns + column.gather(0, place % len(column))
+    candidates = similarity.flatten(0, 1).gather(0, cell[:, None].expand(-1, frames, -1))
+    candidates += torch.where(top == -torch.inf, top, 0)[:, None]
+    value, place = candidates.flatten(0, 1).topk(min(k, len(cell) * frames), dim=0)
+    return value, cell.gather(0, place // frames) * frames + place % frames

@@ -1,0 +1,73 @@
+"""Several layers as one: unit vectors side by side, whose cosine is the mean of the layers' cosines."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+
+from tasks.metrics.arrays import SHORTEST
+from tasks.metrics.means import Key
+from tasks.metrics.neighbours import unit_vectors
+from tasks.metrics.search import (
+    BANK_ROWS,
+    EXTRA,
+    Cosines,
+    Neighbours,
+    Vectors,
+    chunks,
+    joined,
+    products_of_sets,
+    settled,
+)
+
+
+def side_by_side(layers: Sequence[Vectors]) -> Vectors:
+    """Vectors [images dim] of several layers as one: each of length 1, divided by the root of their number.
+
+    A vector of zeros stays one, and a row that is NaN stays NaN.
+
+    Args:
+        layers: Of each layer [images dim], of any length; images in one order.
+    """
+    units = []
+    for vectors in layers:
+        wide = vectors.astype(np.float64)
+        length = np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), SHORTEST)
+        units.append((wide / (length * math.sqrt(len(layers)))).astype(np.float32))
+    return np.concatenate(units, axis=1)
+
+
+def nearest_of_sets(
+    banks: Mapping[Key, Vectors],
+    queries: Mapping[Key, Vectors],
+    sets: Mapping[Key, Sequence[Key]],
+    k: int,
+    *,
+    device: torch.device | None = None,
+) -> dict[Key, Neighbours]:
+    """The k bank vectors of highest cosine to each query for each set of layers, exactly.
+
+    The cosine of a set is the mean of its layers' cosines; ties are ordered by bank index. The products of a
+    layer are made once, however many sets it is in. The unit vectors of all layers are in memory, float32,
+    and beside them a bounded number of similarities of each layer.
+
+    Args:
+        banks: Of each layer [n dim], finite, of any length; a zero vector has cosine 0 with everything.
+        queries: Of each layer [m dim], finite.
+        sets: For each set its layers.
+        k: Neighbours wanted; n of them come back where the bank is smaller.
+        device: Where products are made; the CPU if None.
+    """
+    units = {layer: (unit_vectors(bank), unit_vectors(queries[layer])) for layer, bank in banks.items()}
+    stored, asked = (len(part) for part in next(iter(units.values())))
+    k = min(k, stored)
+    parts: dict[Key, list[Neighbours]] = {name: [] for name in sets}
+    for rows in chunks(asked, min(stored, BANK_ROWS) * len(units)):
+        found = products_of_sets(units, sets, rows, min(k + EXTRA, stored), device)
+        for name, one in found.items():
+            parts[name].append(one)
+    return {
+        name: settled(Cosines([units[one] for one in sets[name]]), joined(some, k), k)
+        for name, some in parts.items()
+    }

@@ -1,0 +1,64 @@
+"""Sets of layers that are taken together, by name. Imports nothing heavy.
+
+A set stands for the unit vectors of its layers side by side, each divided by the square root of their number:
+its cosine is the mean of the layers' cosines. Which tasks take sets is decided where tasks meet their data.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from zoo.errors import InputError
+from zoo.spec import Layer
+
+SETS = ("last4", "quarters", "all", "pairs")
+"""Names of sets: the last four blocks, those at each quarter of the depth, all, and every two of those that
+are scored."""
+
+
+def parse_sets(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of sets, each once, in the order of `SETS`.
+
+    Raises:
+        InputError: One is none of them.
+    """
+    for name in names:
+        if name not in SETS:
+            raise InputError(f"--fuse takes {', '.join(SETS)}, or several with commas; found {name[:40]!r}")
+    return tuple(name for name in SETS if name in names)
+
+
+def sets_of(names: Sequence[str], depth: int, scored: Sequence[Layer]) -> tuple[Layer, ...]:
+    """The sets of a backbone, each once, those of deeper blocks behind.
+
+    Args:
+        names: Of `SETS`.
+        depth: Its number of blocks.
+        scored: Layers of it that are scored; only sets of such blocks are there.
+    """
+    blocks = [layer.index for layer in scored if layer.tap == "block" and layer.index > 0]
+    found = {members for name in names for members in _members(name, depth, blocks)}
+    sets = [set_of(members) for members in found if len(members) > 1 and {*members} <= {*blocks}]
+    return tuple(sorted(sets, key=lambda one: one.place))
+
+
+def set_of(blocks: Sequence[int]) -> Layer:
+    """The set of some blocks, in any order."""
+    *others, deepest = sorted(set(blocks))
+    return Layer(deepest, fused=tuple(others))
+
+
+def names_of(members: Sequence[int], depth: int) -> tuple[str, ...]:
+    """What a set of blocks is called in a backbone of that depth: one name of `SETS` or several."""
+    blocks = tuple(members)
+    return tuple(name for name in SETS if blocks in _members(name, depth, blocks))
+
+
+def _members(name: str, depth: int, blocks: Sequence[int]) -> list[tuple[int, ...]]:
+    """The blocks of each set of a name, rising."""
+    if name == "pairs":
+        return list(combinations(blocks, 2))
+    if name == "last4":
+        return [tuple(range(max(1, depth - 3), depth + 1))]
+    if name == "quarters":
+        return [tuple(sorted({-(-depth * part // 4) for part in (1, 2, 3, 4)}))]
+    return [tuple(range(1, depth + 1))]

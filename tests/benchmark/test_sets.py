@@ -1,0 +1,149 @@
+"""Runs with sets of layers: beside the plain records, of the same forwards, never among them."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmark.plan.location import DataLocation
+from benchmark.plan.plan import PlanRecipe, make_plan
+from benchmark.plan.sets import refusal
+from benchmark.plan.suites import STANDARD_SUITE
+from leaderboards.choices.best import best_layers
+from leaderboards.choices.selection import is_set, score_rows
+from leaderboards.choices.sets import set_gains
+from tasks.fused import MIXED
+from tasks.protocols import STANDARD
+from tasks.registry import TASKS
+from tests.benchmark.runs import Tally, command, files, run
+from zoo.registry import find
+
+NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "tied", "n", "reason", "data"]
+PLACE = ["backbone", "task", "dataset", "transform", "layer", "tap", "pooling", "metric"]
+NAMES = ("knn", "linear", "retrieval", "davis", "spair", "segment")
+BACKBONES = ("mini-fs", "mini-resnet")
+
+
+class Fused:
+    """One run with sets, and what it showed."""
+
+    def __init__(self, place: Path, records: pd.DataFrame, tally: Tally) -> None:
+        self.place, self.records, self.tally = place, records, tally
+        self.sets = records[is_set(records)]
+        self.plain = records[~is_set(records)]
+
+
+@pytest.fixture(scope="module")
+def made(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Fused:
+    place = tmp_path_factory.mktemp("fused")
+    with Tally().watching() as tally:
+        records = run(place, BACKBONES, *NAMES, data=data, fuse=["last4", "pairs"], layers="10-12,9")
+    return Fused(place, records, tally)
+
+
+def test_every_task_takes_the_sets_of_what_is_scored(made: Fused) -> None:
+    assert made.records.attrs["failures"] == []
+    taps = made.sets[made.sets["backbone"] == "mini-fs"].groupby("task")["tap"].agg(set).to_dict()
+    expected = {"9+10+11+12", "9+10", "9+11", "9+12", "10+11", "10+12", "11+12"}
+    assert taps == dict.fromkeys(NAMES, expected)
+    assert (made.sets["layer"] == made.sets["tap"].str.rpartition("+")[2].astype(int)).all()
+    scored = made.sets[made.sets["backbone"] == "mini-fs"]
+    assert scored.loc[scored["primary"].astype(bool), "value"].between(0, 100).all()
+    assert scored.loc[scored["primary"].astype(bool), "chosen"].notna().all()
+    data = made.records.groupby(["task", "dataset"])["data"].nunique()
+    assert (data == 1).all()  # sets are of the same images and the same truth
+
+
+def test_layers_of_different_grids_are_a_reason(made: Fused) -> None:
+    mixed = made.sets[(made.sets["backbone"] == "mini-resnet") & (made.sets["reason"] != "")]
+    assert set(mixed["reason"]) <= {MIXED}
+    assert not {*mixed["task"]} & {"knn", "linear", "retrieval"}  # vectors have no grid
+
+
+@pytest.mark.usefixtures("no_pages")
+def test_sets_take_no_further_forward_and_change_no_plain_number(made: Fused, data: Path) -> None:
+    place = made.place / "plain"
+    with Tally().watching() as tally:
+        plain = run(place, BACKBONES, *NAMES, data=data, layers="9-12")
+    assert tally.rows == made.tally.rows
+    columns = [*PLACE, *NUMBERS]
+    ordered = [one.sort_values(PLACE).reset_index(drop=True)[columns] for one in (made.plain, plain)]
+    pd.testing.assert_frame_equal(*ordered, check_exact=True)
+
+
+@pytest.mark.usefixtures("no_pages")
+def test_a_second_run_computes_nothing(made: Fused, data: Path) -> None:
+    before = files(made.place / "cache", made.place / "out" / "records")
+    with Tally().watching() as tally:
+        run(made.place, BACKBONES, *NAMES, data=data, fuse="pairs,last4", layers="9-12")
+    assert not tally.rows
+    assert files(made.place / "cache", made.place / "out" / "records") == before
+
+
+def test_sets_are_ranked_with_nothing(made: Fused) -> None:
+    assert not is_set(score_rows(made.records)).any()
+    columns = ["backbone", "task", "dataset", "layer", "metric", "value"]
+    best = [best_layers(records)[columns].reset_index(drop=True) for records in (made.records, made.plain)]
+    pd.testing.assert_frame_equal(*best)
+
+
+def test_gains_are_paired_and_the_last_of_each_is_chosen_on_other_data(made: Fused) -> None:
+    gains = [one for one in set_gains(made.records, made.place / "out/items") if one.backbone == "mini-fs"]
+    spair = {one.names[0]: one for one in gains if one.column.task == "spair"}
+    assert [*spair] == ["last4", "best pair of 6", "chosen on other data, of 7"]
+    four = spair["last4"]
+    assert four.blocks == (9, 10, 11, 12)
+    assert four.gain.value == pytest.approx(four.score - four.best.score)
+    assert four.gain.low <= four.gain.value <= four.gain.high
+    pairs = made.sets[(made.sets["task"] == "spair") & (made.sets["metric"] == "PCK@0.1")]
+    pairs = pairs[(pairs["backbone"] == "mini-fs") & (pairs["tap"].str.count(r"\+") == 1)]
+    assert spair["best pair of 6"].score == pairs["value"].max()
+
+
+def test_the_page_has_a_table_of_its_own(made: Fused) -> None:
+    page = (made.place / "out/tables/standard.md").read_text()
+    before, _, after = page.partition("## What sets of layers gain")
+    assert "last4" not in before
+    assert "| last4 " in after
+    assert "| 9-12 " in after
+    assert "9+10" not in (made.place / "out/tables/standard.csv").read_text()
+
+
+def test_what_makes_no_sense_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, data: Path
+) -> None:
+    def error(*arguments: object) -> str:
+        given = ("run", "-b", "mini-fs", "-o", tmp_path, "--cache", tmp_path, "--data", data, *arguments)
+        return command(capsys, *given).error
+
+    assert "--fuse all fits no task of this run: cluster-object: it does not compare tokens by" in error(
+        "-t", "cluster-object", "--fuse", "all"
+    )
+    assert "--fuse takes last4, quarters, all, pairs" in error("--fuse", "last5")
+    assert "--fuse last4 needs blocks of mini-fs that are not scored" in error(
+        "--fuse", "last4", "--layers", "1-4"
+    )
+
+
+def test_every_task_says_whether_it_takes_sets(data: Path) -> None:
+    """The table of the documentation."""
+    names = tuple(task.name for task in TASKS)
+    location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2, protocol=STANDARD)
+    every = make_plan(PlanRecipe(find(["clip-b32"]), names, location)).tasks.every
+    takes = {task.subject.entry.name for task in every if not refusal(task)}
+    assert takes == {"knn", "fewshot", "linear", "retrieval", "davis", "spair", "segment"}
+
+
+def test_transformed_features_are_taken_together(data: Path, tmp_path: Path) -> None:
+    options = {"data": data, "layers": "11,12", "fuse": "pairs", "transform": "debias:2,whiten"}
+    found = run(tmp_path, ["mini-fs"], "knn", "spair", **options)
+    assert found.attrs["failures"] == []
+    sets = found[is_set(found)]
+    assert set(zip(sets["task"], sets["transform"], strict=True)) == {
+        *(("knn", one) for one in ("", "whiten")),
+        *(("spair", one) for one in ("", "debias:2")),
+    }
+    first = sets[sets["primary"].astype(bool)].groupby("task")["value"].nunique()
+    assert (first >= 1).all()
+    page = (tmp_path / "out/tables/standard.md").read_text()
+    assert "| debias:2 " in page.partition("## What sets of layers gain")[2]
