@@ -13,7 +13,6 @@ from zoo.load.convert.names import (
     grid_side,
     heads_of,
     patches_of,
-    refuse,
     rename,
     shape_of,
     single,
@@ -84,12 +83,6 @@ def convert_perception(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Con
     renamed, depth = rename(tensors, names, spec)
     patches = patches_of(tensors, "conv1.weight", spec)
     heads = heads_of(patches.width, spec)
-    if patches.width // heads % 4:  # half of a head's pairs turn with the row, half with the column
-        refuse(
-            spec,
-            f"a width of {patches.width} makes {patches.width // heads} for each of the {heads} heads of the "
-            f"entry, whose width is {spec.width}; expected a multiple of 4",
-        )
     rows = shape_of(tensors, "positional_embedding", 2, spec)[0]
     side = grid_side(rows - classed, "positional_embedding", spec)
     config = PerceptionEncoderConfig(
@@ -120,7 +113,8 @@ def _with_halves(renamed: dict[str, Tensor], heads: int, depth: int, channels: i
             for kind in ("weight", "bias"):
                 name = f"layers.{index}.attention.{part}_proj.{kind}"
                 rows = out[name]
-                if len(rows) == heads * channels:  # Loading says of other shapes that they do not fit.
+                # Of other shapes, and of heads that cannot be turned, loading says that they do not fit.
+                if len(rows) == heads * channels and channels % 4 == 0:
                     pairs = rows.reshape(heads, channels // 2, 2, *rows.shape[1:])
                     out[name] = pairs.transpose(1, 2).flatten(0, 2)
     return out
