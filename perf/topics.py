@@ -16,6 +16,7 @@ from perf.report import report_rows
 from perf.rounds import Setting
 from perf.rows import Row
 from perf.segments import segment_memory_rows, segment_rows
+from perf.sets import set_memory_rows, set_rows
 from perf.similarity import cka_rows, gram_matrix_rows
 from perf.throughput import throughput_rows
 from perf.videos import video_rows
@@ -48,6 +49,8 @@ TOPICS = (
     Topic("segment", segment_rows),
     Topic("segment-memory", segment_memory_rows),
     Topic("knn", neighbour_rows),
+    Topic("sets", set_rows),
+    Topic("sets-memory", set_memory_rows),
     Topic("board", board_rows),
     Topic("engines", engine_rows),
     Topic("report", report_rows),

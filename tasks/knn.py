@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from tasks.base import Device, Outcome, digest
 from tasks.checks import unusable
-from tasks.examples.draw import Predicted
 from tasks.examples.knn import KnnExamples
 from tasks.fused import Vectors
 from tasks.labelled import Labelled, LabelledProblem
+from tasks.metrics.arrays import Integers
 from tasks.metrics.fused import nearest_of_sets
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
 from tasks.metrics.search import Neighbours
@@ -59,7 +59,8 @@ class KnnProblem(LabelledProblem):
         if reason := _unusable(found):
             return Outcome((), empty=reason)
         neighbours = nearest(found.train, found.test, max(self._ks), device=device)
-        correct, predicted = self._voted(found, neighbours)
+        correct, given = self._correct(neighbours, found.labels, found.truth)
+        predicted = self.examples.predicted(found, neighbours, given)
         return replace(found.outcome(correct), predicted=predicted)
 
     def score_sets(
@@ -68,41 +69,52 @@ class KnnProblem(LabelledProblem):
         """The same for each set of layers, by the mean of their cosines; no examples."""
         found = {layer: self.labelled(vectors) for layer, vectors in layers.items()}
         reasons = {layer: _unusable(one) for layer, one in found.items()}
-        members = {each: each.members for each in sets if not all(reasons[one] for one in each.members)}
-        neighbours = nearest_of_sets(
-            {layer: one.train for layer, one in found.items()},
-            {layer: one.test for layer, one in found.items()},
-            members,
-            max(self._ks),
-            device=device,
-        )
-        outcomes = []
-        for each in sets:
-            one = found[each.members[0]]
-            if each in neighbours:
-                outcomes.append(one.outcome(self._voted(one, neighbours[each])[0]))
-            else:
-                outcomes.append(Outcome((), empty=reasons[each.members[0]]))
-        return outcomes
+        usable = {each: each.members for each in sets if not all(reasons[one] for one in each.members)}
+        banks = {layer: one.train for layer, one in found.items()}
+        queries = {layer: one.test for layer, one in found.items()}
+        some = next(iter(found.values()))  # classes and names are those of every layer
+        votes: dict[Layer, list[dict[str, NDArray[np.float64]]]] = {each: [] for each in usable}
+        start = 0
+        for searched in nearest_of_sets(banks, queries, usable, max(self._ks), device=device):
+            for each, neighbours in searched.items():
+                stop = start + len(neighbours.index)
+                votes[each].append(self._correct(neighbours, some.labels, some.truth[start:stop])[0])
+            start = stop
+        return [
+            some.outcome(_joined(votes[each]))
+            if each in usable
+            else Outcome((), empty=reasons[each.members[0]])
+            for each in sets
+        ]
 
     @property
     def _ks(self) -> tuple[int, ...]:
         return self.rule.k, *self.rule.others
 
-    def _voted(
-        self, found: Labelled, neighbours: Neighbours
-    ) -> tuple[dict[str, NDArray[np.float64]], Predicted]:
-        """How often each image is given its class, by metric, and what is kept of examples."""
+    def _correct(
+        self, neighbours: Neighbours, labels: Integers, truth: Integers
+    ) -> tuple[dict[str, NDArray[np.float64]], Integers]:
+        """How often each query is given its class, by metric, and the class that it is given by the first k.
+
+        Args:
+            neighbours: Of the queries.
+            labels: Classes of the bank.
+            truth: Classes of the queries.
+        """
         correct: dict[str, NDArray[np.float64]] = {}
-        predicted: Predicted = {}
+        given = {}
         for k in self._ks:
-            ranked = vote(neighbours, found.labels, k, len(self.data.train.classes), self.rule.temperature)
+            ranked = vote(neighbours, labels, k, len(self.data.train.classes), self.rule.temperature)
+            given[k] = ranked[:, 0]
             for top in (1, 5):
                 metric = f"top-{top}" if k == self.rule.k else f"top-{top} k={k}"
-                correct[metric] = top_k_correct(ranked, found.truth, top).astype(np.float64)
-            if k == self.rule.k:
-                predicted = self.examples.predicted(found, neighbours, ranked[:, 0])
-        return correct, predicted
+                correct[metric] = top_k_correct(ranked, truth, top).astype(np.float64)
+        return correct, given[self.rule.k]
+
+
+def _joined(parts: Sequence[Mapping[str, NDArray[np.float64]]]) -> dict[str, NDArray[np.float64]]:
+    """What was found of consecutive queries, by metric."""
+    return {metric: np.concatenate([one[metric] for one in parts]) for metric in parts[0]}
 
 
 def _unusable(found: Labelled) -> str:

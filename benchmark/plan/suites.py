@@ -135,6 +135,12 @@ MINI_INTERVENTIONS = replace(
     ),
 )
 
+MINI_REFEREE = replace(
+    MINI_SUITE,
+    name="mini-referee",
+    title="embedded: the mini suite's data and backbones, for pages of sets, transforms and protocols",
+)
+
 REAL = Catalogue(
     classification=ImageNetEntry(),
     retrieval=(ROXFORD5K, RPARIS6K),
@@ -171,7 +177,7 @@ PAPER_SUITE = Suite(
     protocol="paper",
 )
 
-SUITES = (MINI_SUITE, MINI_INTERVENTIONS, STANDARD_SUITE, PAPER_SUITE)
+SUITES = (MINI_SUITE, MINI_INTERVENTIONS, MINI_REFEREE, STANDARD_SUITE, PAPER_SUITE)
 
 
 def find_suite(name: str) -> Suite:

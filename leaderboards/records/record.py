@@ -37,7 +37,8 @@ class Record:
         coverage: What was there of the dataset, in words.
         layer: 1..depth (0: what enters block 1).
         tap: ``block``, ``final`` (after the family's final norm) or a sublayer of the block, see
-            `zoo.spec.Layer`.
+            `zoo.spec.Layer`; of several blocks taken together their numbers, such as ``9+10+11+12``, of which
+            ``layer`` is the deepest. Such records stand beside those of single layers, as transformed ones.
         pooling: ``cls``, ``mean`` or ``grid`` (dense tasks); of an analysis, the tokens that it looks at.
         head: Attention head, from 0; -1: all heads, or none.
         metric: Name of the metric.

@@ -1,7 +1,7 @@
 """Several layers as one: unit vectors side by side, whose cosine is the mean of the layers' cosines."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from tasks.metrics.search import (
     Neighbours,
     Vectors,
     chunks,
-    joined,
+    exact_of_sets,
     products_of_sets,
     settled,
 )
@@ -45,12 +45,12 @@ def nearest_of_sets(
     k: int,
     *,
     device: torch.device | None = None,
-) -> dict[Key, Neighbours]:
-    """The k bank vectors of highest cosine to each query for each set of layers, exactly.
+) -> Iterator[dict[Key, Neighbours]]:
+    """The k bank vectors of highest cosine to each query for each set of layers, exactly, in parts.
 
     The cosine of a set is the mean of its layers' cosines; ties are ordered by bank index. The products of a
     layer are made once, however many sets it is in. The unit vectors of all layers are in memory, float32,
-    and beside them a bounded number of similarities of each layer.
+    beside them as many similarities as a search of one layer holds, and the neighbours of some queries.
 
     Args:
         banks: Of each layer [n dim], finite, of any length; a zero vector has cosine 0 with everything.
@@ -58,16 +58,17 @@ def nearest_of_sets(
         sets: For each set its layers.
         k: Neighbours wanted; n of them come back where the bank is smaller.
         device: Where products are made; the CPU if None.
+
+    Yields:
+        For each set the neighbours of consecutive queries, until all had theirs.
     """
+    if not sets:
+        return
     units = {layer: (unit_vectors(bank), unit_vectors(queries[layer])) for layer, bank in banks.items()}
     stored, asked = (len(part) for part in next(iter(units.values())))
     k = min(k, stored)
-    parts: dict[Key, list[Neighbours]] = {name: [] for name in sets}
-    for rows in chunks(asked, min(stored, BANK_ROWS) * len(units)):
+    cosines = {name: Cosines([units[one] for one in members]) for name, members in sets.items()}
+    for rows in chunks(asked, min(stored, BANK_ROWS)):
         found = products_of_sets(units, sets, rows, min(k + EXTRA, stored), device)
-        for name, one in found.items():
-            parts[name].append(one)
-    return {
-        name: settled(Cosines([units[one] for one in sets[name]]), joined(some, k), k)
-        for name, some in parts.items()
-    }
+        exact = exact_of_sets(units, sets, rows, {name: one.index for name, one in found.items()})
+        yield {name: settled(cosines[name].of(rows), one, k, exact[name]) for name, one in found.items()}

@@ -89,7 +89,8 @@ def products_of_sets(
 ) -> dict[Key, Neighbours]:
     """Nearest bank vectors of some queries for each set of layers, by products in float32; ties in any order.
 
-    The similarity of a set is the mean of its layers'.
+    The similarity of a set is the mean of its layers'. So many similarities are held at a time, of all layers
+    together, as `BANK_ROWS` are of so many queries.
 
     Args:
         units: Of each layer its bank [n dim] and queries [m dim], unit vectors in one order.
@@ -99,10 +100,11 @@ def products_of_sets(
         device: Where products are made; the CPU if None.
     """
     best: dict[Key, tuple[torch.Tensor, torch.Tensor]] = {}
+    block = max(k, BANK_ROWS // len(units))
     banks = {layer: torch.from_numpy(bank) for layer, (bank, _) in units.items()}
     asked = {layer: torch.from_numpy(queries[rows]).to(device) for layer, (_, queries) in units.items()}
-    for start in range(0, len(next(iter(banks.values()))), BANK_ROWS):
-        some = slice(start, start + BANK_ROWS)
+    for start in range(0, len(next(iter(banks.values()))), block):
+        some = slice(start, start + block)
         alike = {layer: asked[layer] @ bank[some].to(device).T for layer, bank in banks.items()}
         for name, members in sets.items():
             mean = mean_of([alike[one] for one in members])
@@ -159,6 +161,10 @@ class Cosines:
 
     layers: Sequence[tuple[Vectors, Vectors]]
 
+    def of(self, rows: slice) -> "Cosines":
+        """Those of some queries."""
+        return Cosines([(bank, queries[rows]) for bank, queries in self.layers])
+
     @property
     def doubt(self) -> float:
         """Several times what products in float32 are off."""
@@ -184,7 +190,7 @@ class Cosines:
         return np.asarray(total / np.float32(len(self.layers)), np.float32)
 
 
-def settled(cosines: Cosines, found: Neighbours, k: int) -> Neighbours:
+def settled(cosines: Cosines, found: Neighbours, k: int, exact: Vectors | None = None) -> Neighbours:
     """The first k by (-similarity, index) with similarities that do not depend on who searched.
 
     A similarity of the search may be off by some roundings of float32. Where that could hide one of the first
@@ -194,15 +200,16 @@ def settled(cosines: Cosines, found: Neighbours, k: int) -> Neighbours:
         cosines: Of all queries.
         found: More than k candidates of each, or all of the bank.
         k: How many are wanted.
+        exact: Exact similarities of the candidates, where they are known.
     """
     doubt, bank = cosines.doubt, cosines.layers[0][0]
     shape = len(found.index), k
     similarity, index = np.empty(shape, np.float32), np.empty(shape, np.int64)
     every = np.arange(len(found.index))
     for rows in chunks(len(every), found.index.shape[1] * bank.shape[1]):
-        exact = cosines.exact(every[rows], found.index[rows])
-        order = np.lexsort((found.index[rows], -exact), axis=1)[:, :k]
-        similarity[rows] = np.take_along_axis(exact, order, axis=1)
+        known = cosines.exact(every[rows], found.index[rows]) if exact is None else exact[rows]
+        order = np.lexsort((found.index[rows], -known), axis=1)[:, :k]
+        similarity[rows] = np.take_along_axis(known, order, axis=1)
         index[rows] = np.take_along_axis(found.index[rows], order, axis=1)
     if found.index.shape[1] < len(bank):
         open_ended = np.flatnonzero(similarity[:, -1] - found.similarity.min(axis=1) <= doubt)
@@ -211,10 +218,40 @@ def settled(cosines: Cosines, found: Neighbours, k: int) -> Neighbours:
             for query, row in zip(part, cosines.rough(part), strict=True):
                 floor = np.partition(row, len(row) - k)[len(row) - k] - 2 * doubt
                 candidates = np.flatnonzero(row >= floor)
-                exact = cosines.exact(np.array([query]), candidates[None])[0]
-                best = np.argsort(-exact, kind="stable")[:k]
-                similarity[query], index[query] = exact[best], candidates[best]
+                known = cosines.exact(np.array([query]), candidates[None])[0]
+                best = np.argsort(-known, kind="stable")[:k]
+                similarity[query], index[query] = known[best], candidates[best]
     return Neighbours(similarity, index)
+
+
+def exact_of_sets(
+    units: Mapping[Key, tuple[Vectors, Vectors]],
+    sets: Mapping[Key, Sequence[Key]],
+    rows: slice,
+    candidates: Mapping[Key, Integers],
+) -> dict[Key, Vectors]:
+    """Exact similarities of some queries with their candidates for each set of layers, as of `Cosines`.
+
+    A layer is asked once for what any of its sets has among its candidates.
+
+    Args:
+        units: Of each layer its bank and queries, as of ``products_of_sets``.
+        sets: For each set its layers.
+        rows: Which queries.
+        candidates: For each set their places in the bank, [queries some].
+    """
+    exact = {name: np.empty(index.shape, np.float32) for name, index in candidates.items()}
+    for place, row in enumerate(range(rows.start, rows.start + len(next(iter(candidates.values()))))):
+        asked = np.concatenate([index[place] for index in candidates.values()])
+        every, where = np.unique(asked, return_inverse=True)
+        of_layer = {layer: _exact(bank, queries[row], every) for layer, (bank, queries) in units.items()}
+        start = 0
+        for name, members in sets.items():
+            mean = sum(of_layer[one] for one in members) / len(members)
+            stop = start + candidates[name].shape[1]
+            exact[name][place] = np.asarray(mean)[where[start:stop]]
+            start = stop
+    return exact
 
 
 def _exact(bank: Vectors, query: Vectors, candidates: Integers) -> NDArray[np.float64]:

@@ -1,0 +1,175 @@
+"""Sets of layers: what they take beside their layers alone, and beside tokens side by side; their memory.
+
+``python -m perf.sets CELLS ROWS IMAGES SETS`` prints the peak of its own process, in MiB.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from perf.memory import STATUS
+from perf.rounds import Setting, take_turns
+from perf.rows import Budget, Row
+from perf.segments import CLASSES, LAYERS, PHOTO, WIDTH, Remembered, grids, labelled
+from tasks.datasets.base import FileSample, Scene
+from tasks.metrics.fused import nearest_of_sets
+from tasks.metrics.neighbours import nearest
+from tasks.metrics.propagation import PropagationOfSets, Propagator
+from tasks.protocols import SEGMENTATION, STANDARD
+from tasks.segmentation.in_context import Memories, QueryMeasurer
+from tasks.segmentation.sets_in_context import SetsQueryMeasurer
+from tasks.sets import sets_of
+from zoo.spec import Layer
+
+BLOCKS = LAYERS[:12]
+NAMED = sets_of(("last4", "quarters", "all"), 12, BLOCKS)
+PAIRS = sets_of(("pairs",), 12, BLOCKS)
+
+
+def set_rows(setting: Setting) -> Iterator[Row]:
+    """Three named sets, and 66 pairs, of the 12 blocks of ViT-S/16, over these blocks one by one."""
+    yield from _neighbour_rows(setting)
+    yield from _video_rows(setting)
+    yield from _segment_rows(setting)
+
+
+def set_memory_rows(setting: Setting) -> Iterator[Row]:
+    """What sets take beside their layers alone in `segment`, of fresh processes, over what is stated."""
+    cells, rows = (14, 2_000) if setting.quick else (28, 100_000)
+    what = "memory of segment with three sets, over that of its layers and one image of unit tokens of each"
+    if not STATUS.is_file() or setting.device.type != "cpu":
+        yield Row(what, None, budget=Budget(1.1), note="peaks are those of a Linux process on a CPU")
+        return
+    alone, sets = (_peak(cells, rows, 1, count) for count in (0, len(NAMED)))
+    shown = 3 * 4 * len(BLOCKS) * cells * cells * WIDTH / (1 << 20)  # as shown, stacked, of length 1
+    said = f"{sets:,.0f} MiB over {alone:,.0f} MiB and {shown:,.0f} MiB of tokens"
+    yield Row(what, sets / (alone + shown), budget=Budget(1.1), note=said)
+
+
+def _neighbour_rows(setting: Setting) -> Iterator[Row]:
+    bank, queries = (500, 50) if setting.quick else (20_000, 500)
+    k = max(STANDARD.knn.k, *STANDARD.knn.others)
+    random = np.random.default_rng(0)
+    banks, asked = (
+        {layer: random.standard_normal((count, WIDTH), np.float32) for layer in BLOCKS}
+        for count in (bank, queries)
+    )
+    place = setting.device if setting.device.type == "cuda" else None
+
+    def sets(chosen: Sequence[Layer]) -> object:
+        named = {one: one.members for one in chosen}
+        return list(nearest_of_sets(banks, asked, named, k, device=place))
+
+    rounds = take_turns(
+        {
+            "layers": lambda: [nearest(banks[one], asked[one], k, device=place) for one in BLOCKS],
+            "named": lambda: sets(NAMED),
+            "pairs": lambda: sets(PAIRS),
+        },
+        max(1, setting.rounds // 2),
+        setting.device,
+    )
+    what = f"k-NN of 3 named sets, {bank:,} x {WIDTH}, {queries:,} queries, over its 12 layers one by one"
+    yield Row(what, rounds.ratio("named", "layers"), figures=rounds.figures())
+    yield Row("the same of 66 pairs", rounds.ratio("pairs", "layers"))
+
+
+def _video_rows(setting: Setting) -> Iterator[Row]:
+    rule = STANDARD.propagation
+    height, width = (8, 10) if setting.quick else (28, 49)
+    seeded = torch.Generator().manual_seed(0)
+    frames = {
+        layer: torch.randn(rule.n_last_frames + 2, height, width, WIDTH, generator=seeded).to(setting.device)
+        for layer in BLOCKS
+    }
+    labels = torch.nn.functional.one_hot(torch.arange(height * width) % 4).float().view(height, width, -1)
+    labels = labels.to(setting.device)
+    first = {layer: every[0] for layer, every in frames.items()}
+    last = {layer: every[-1] for layer, every in frames.items()}
+    alone = {layer: Propagator(one, labels, rule.heard) for layer, one in first.items()}
+    together = {
+        name: PropagationOfSets(first, labels, {one: one.members for one in chosen}, rule.heard)
+        for name, chosen in (("named", NAMED), ("pairs", PAIRS))
+    }
+    for at in range(1, rule.n_last_frames + 1):
+        shown = {layer: every[at] for layer, every in frames.items()}
+        for layer, propagator in alone.items():
+            propagator.step(shown[layer])
+        for propagation in together.values():
+            propagation.step(shown)
+
+    rounds = take_turns(
+        {
+            "layers": lambda: [alone[layer].step(last[layer]) for layer in BLOCKS],
+            "named": lambda: together["named"].step(last),
+            "pairs": lambda: together["pairs"].step(last),
+        },
+        max(1, setting.rounds // 2),
+        setting.device,
+    )
+    what = f"DAVIS, a frame of 3 named sets, {height} x {width} x {WIDTH}, over its 12 layers one by one"
+    yield Row(what, rounds.ratio("named", "layers"), figures=rounds.figures())
+    yield Row("the same of 66 pairs", rounds.ratio("pairs", "layers"))
+
+
+def _segment_rows(setting: Setting) -> Iterator[Row]:
+    cells, rows = (14, 2_000) if setting.quick else (28, 100_000)
+    memories, grid = Memories(Remembered(rows, WIDTH), {}), grids(1, cells, WIDTH).to(setting.device)
+    rounds = take_turns(
+        {
+            "layers": lambda: labelled(memories, grid),
+            "named": lambda: labelled_by_sets(memories, grid, NAMED),
+        },
+        max(1, setting.rounds // 2),
+        setting.device,
+    )
+    what = f"segment, an image of {cells} x {cells} cells by 3 named sets of 12 layers, {rows:,} cells each"
+    yield Row(f"{what}, over 13 layers one by one", rounds.ratio("named", "layers"), figures=rounds.figures())
+
+
+def labelled_by_sets(memories: Memories, grid: Tensor, sets: Sequence[Layer]) -> object:
+    """What is kept of images by sets of layers, of which every one has the same grids."""
+    random = np.random.default_rng(0)
+    truth = random.integers(0, CLASSES, PHOTO[::-1]).astype(np.uint8)
+    scenes = [Scene(FileSample("", ""), PHOTO, Path())] * len(grid)
+    labels = QueryMeasurer(lambda _: truth, CLASSES, scenes, SEGMENTATION.vote, memories)
+    measurer = SetsQueryMeasurer(labels, memories, sets)
+    for layer in BLOCKS:
+        measurer.update(layer, range(len(grid)), grid)
+    finished = {one: measurer.finish(one) for one in sets}
+    there: Mapping[Layer, Mapping[str, Tensor]] = {
+        one: {name: array.cpu() for name, array in arrays.items()} for one, arrays in finished.items()
+    }
+    return measurer.settle(there)
+
+
+def _peak(cells: int, rows: int, images: int, sets: int) -> float:
+    words = ["perf.sets", str(cells), str(rows), str(images), str(sets)]
+    run = subprocess.run([sys.executable, "-m", *words], check=True, capture_output=True, text=True)
+    return float(run.stdout)
+
+
+def _measure(cells: int, rows: int, images: int, sets: int) -> float:
+    grid = grids(1, cells, WIDTH)
+    memories = Memories(Remembered(rows, WIDTH), {})
+    Path("/proc/self/clear_refs").write_text("5")
+    for _ in range(images):
+        labelled(memories, grid)
+        if sets:
+            labelled_by_sets(memories, grid, NAMED[:sets])
+    return int(STATUS.read_text().split("VmHWM:")[1].split()[0]) / 1024
+
+
+def main() -> None:
+    """Print the peak of this process."""
+    cells, rows, images, sets = map(int, sys.argv[1:])
+    print(_measure(cells, rows, images, sets))
+
+
+if __name__ == "__main__":
+    main()
