@@ -31,6 +31,8 @@ FAMILIES: tuple[str, ...] = (
     "TIPS",
     "SAM",
     "V-JEPA",
+    "Hiera",
+    "Pixio",
     "other",
     "random",
 )
@@ -202,6 +204,8 @@ class BackboneSpec:
         stem_width: Channels of layer 0; None where it equals the first stage's width.
         stem_stride: Input pixels a cell of layer 0; None where it equals the first stage's stride.
         input_size: Side in pixels at which the backbone is evaluated; every view scales with it.
+        trained_size: Side in pixels of the images that its checkpoint must be made for, whatever it is
+            evaluated at; None where that is not compared.
         fixed_size: Whether it takes images of ``input_size`` x ``input_size`` only; those of networks of
             transformers take all multiples of the patch size.
         interpolation: Rule by which absolute position embeddings are fitted to another grid than that of the
@@ -231,6 +235,7 @@ class BackboneSpec:
     stem_width: int | None = None
     stem_stride: int | None = None
     input_size: int = 224
+    trained_size: int | None = None
     fixed_size: bool = False
     interpolation: Interpolation = "huggingface"
     mean: tuple[float, float, float] = field(default=(0.5, 0.5, 0.5))

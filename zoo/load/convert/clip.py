@@ -82,4 +82,4 @@ def convert_clip(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted
         patch_size=patches.size,
         num_channels=patches.channels,
     )
-    return Converted(config, renamed, side * patches.size)
+    return Converted(config, renamed)
