@@ -12,6 +12,7 @@ from leaderboards.choices.floor import floor_scores
 from leaderboards.choices.selection import is_floor, newest
 from leaderboards.display import ranges_text
 from leaderboards.literature import Published
+from zoo.spec import entry_name
 
 Verdict = Literal["agrees", "off", "no interval", "partial data", "no score", "not run", "not comparable"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -156,10 +157,11 @@ def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Key,
     if records.empty:
         return {}
     wanted = {_key(one) for one in published if one.comparable}
-    keys = list(zip(*(records[column].tolist() for column in _KEY), strict=True))
+    keys = [(entry_name(name), *key) for name, *key in records[list(_KEY)].itertuples(index=False, name=None)]
     known = records["trained"].astype(bool) | is_floor(records)
     asked = pd.Series([key in wanted for key in keys], index=records.index)
     rows = records[asked & known & (records["other"] == "")]
+    rows = rows.assign(backbone=rows["backbone"].map(entry_name))  # numbers tell their input size themselves
     return {
         tuple(map(str, key)): own for key, own in rows.groupby(_KEY, sort=False) if isinstance(key, tuple)
     }

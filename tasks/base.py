@@ -234,6 +234,11 @@ def ceiling_metric(metric: str) -> str:
     return f"{metric} ceiling"
 
 
+def area_ceiling_metric(metric: str) -> str:
+    """Name of a second such metric, where a cell may know exactly how much of it each object covers."""
+    return f"{ceiling_metric(metric)} by area"
+
+
 def digest(*parts: object) -> str:
     """Hexadecimal digest of arrays (bytes, dtype, shape) and of the repr of anything else."""
     state = hashlib.blake2b(digest_size=16)

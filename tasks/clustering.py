@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor
 
 from tasks.base import (
@@ -23,6 +21,7 @@ from tasks.base import (
     Score,
     Source,
     Statistic,
+    ceiling_metric,
     digest,
 )
 from tasks.checks import unusable
@@ -30,8 +29,9 @@ from tasks.datasets.base import RegionImage, Regions
 from tasks.examples.clustering import ClusterExamples
 from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.clustering import AGREEMENTS, kmeans_starts
+from tasks.metrics.region_classes import shown_purity
+from tasks.region_means import RegionMeasurer
 from tasks.sources import ClassificationSources
-from zoo.spec import Layer
 from zoo.view.views import View
 
 IMAGES_PER_SHARD = 32
@@ -182,15 +182,22 @@ class RegionClusterProblem:
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What takes the means of one image's regions."""
-        return _RegionMeasurer(self.images[group.key])
+        return RegionMeasurer(self.images[group.key])
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """Purity, NMI and ARI over the regions that cover any of the grid."""
+        """Purity, NMI and ARI over the regions that cover any of the grid, and the purity that it allows."""
         features = np.concatenate([np.asarray(m["mean"], np.float32) for m in measurements])
         covered = np.concatenate([np.asarray(m["covered"], bool) for m in measurements])
         if not covered.any():
             return Outcome((), empty=f"none of the {len(covered)} {self.unit} covers a cell of the grid")
-        return cluster_scores(features[covered], self._regions.only(covered), self.k, self.rule)
+        items = self._regions.only(covered)
+        outcome = cluster_scores(features[covered], items, self.k, self.rule)
+        if not outcome.scores or not all("shown" in m for m in measurements):
+            return outcome
+        shown = np.concatenate([np.asarray(m["shown"], np.int64) for m in measurements])[covered]
+        ceiling = 100.0 * shown_purity(items.labels, shown, self.k)
+        score = Score(ceiling_metric("purity"), ceiling, len(shown), self.unit)
+        return replace(outcome, scores=(*outcome.scores, score))
 
     @cached_property
     def _regions(self) -> Labelled:
@@ -202,42 +209,3 @@ class RegionClusterProblem:
             images=tuple(image for image, _ in pairs),
             labels=np.array([region.label for _, region in pairs], np.int64),
         )
-
-
-def region_weights(mask: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.float32]:
-    """Share of a region in each cell of a (height, width) grid, summing to 1; all zero where it vanishes.
-
-    The mask (0 and 1) is resized as an 8-bit image, bicubic, as in the code of Walmer et al., CVPR 2023.
-    """
-    picture = Image.fromarray(mask * np.uint8(255)).resize((grid[1], grid[0]), Image.Resampling.BICUBIC)
-    weights = np.asarray(picture, np.float32)
-    total = weights.sum()
-    return weights / total if total else weights
-
-
-class _RegionMeasurer:
-    """Weighted means of one image's regions; the weights are shared by layers with the same grid."""
-
-    def __init__(self, image: RegionImage) -> None:
-        self._image = image
-        self._masks: list[NDArray[np.uint8]] | None = None
-        self._weights: dict[tuple[int, int], Tensor] = {}
-        self._means: dict[Layer, dict[str, Tensor]] = {}
-
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        del positions  # a group is one image
-        grid = grids[0]
-        weights = self._resized((grid.shape[0], grid.shape[1]), grid.device)
-        means = weights.flatten(1) @ grid.float().flatten(0, 1)
-        self._means[layer] = {"mean": means, "covered": weights.flatten(1).any(dim=1)}
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        return self._means.pop(layer)
-
-    def _resized(self, grid: tuple[int, int], device: torch.device) -> Tensor:
-        if grid not in self._weights:
-            if self._masks is None:
-                self._masks = [region.mask() for region in self._image.regions]
-            stack = np.stack([region_weights(mask, grid) for mask in self._masks])
-            self._weights[grid] = torch.from_numpy(stack).to(device)
-        return self._weights[grid]

@@ -37,7 +37,8 @@ from tasks.feeds import GRIDS, GridFeed
 from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
 from tasks.keypoints.problem import PULL, KeypointProblem
 from tasks.keypoints.rule import KeypointRule
-from tasks.propagation import PropagationProblem, PropagationRule
+from tasks.propagation.problem import PropagationProblem
+from tasks.propagation.rule import PropagationRule
 from zoo.spec import Layer
 from zoo.view.views import View
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from tasks.keypoints.rule import KeypointRule, PairDraw, PairSample
 from tasks.metrics.soft_argmax import SoftArgmax
 from tasks.path_views import composed, kind_of, size_of, sized
-from tasks.propagation import PropagationRule
+from tasks.propagation.rule import PropagationRule
 
 Rule = KeypointRule | PropagationRule
 

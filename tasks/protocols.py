@@ -26,7 +26,7 @@ from tasks.metrics.few_shot import FewShotRule
 from tasks.metrics.saliency import Threshold
 from tasks.metrics.soft_argmax import SoftArgmax
 from tasks.metrics.softmax import SoftmaxRule
-from tasks.propagation import PropagationRule
+from tasks.propagation.rule import PropagationRule
 from tasks.retrieval import RetrievalRule
 from tasks.segmentation.augmented import Augmentation
 from tasks.segmentation.capi import CapiRule

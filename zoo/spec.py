@@ -1,5 +1,6 @@
 """The frozen description of a backbone and the names of its layers. Imports nothing heavy."""
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -30,6 +31,8 @@ FAMILIES: tuple[str, ...] = (
     "TIPS",
     "SAM",
     "V-JEPA",
+    "Hiera",
+    "Pixio",
     "other",
     "random",
 )
@@ -137,6 +140,25 @@ WHOLE_BACKBONE = Layer(-1)
 """Stands where a score is of no single layer."""
 
 
+_SIZED = re.compile(r"(.+)@([0-9]{1,6})px")
+
+
+def sized_name(name: str, side: int) -> str:
+    """Name of a backbone that is evaluated at another input size than its own, beside it: `name@448px`."""
+    return f"{name}@{side}px"
+
+
+def split_size(name: str) -> tuple[str, int | None]:
+    """A backbone's name and the input size in pixels that it tells; None where it tells none."""
+    found = _SIZED.fullmatch(name)
+    return (found[1], int(found[2])) if found else (name, None)
+
+
+def entry_name(name: str) -> str:
+    """Name of a backbone without an input size, as the registry has it."""
+    return split_size(name)[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """Consecutive blocks whose outputs share width (channels) and stride (input pixels a cell)."""
@@ -151,7 +173,7 @@ class BackboneSpec:
     """One backbone of the registry: all facts about it that tables, views and checks need.
 
     Attributes:
-        name: Short unique name, such as ``dino-b16``.
+        name: Short unique name, such as ``dino-b16``; ``dino-b16@448px`` beside it at another input size.
         family: Group in the tables: one of `FAMILIES`, or any other word for a backbone of somebody's own.
         supervision: What it learned from, in a few words: labels, texts, images alone.
         data: What it was trained on, in a few words.
@@ -182,6 +204,8 @@ class BackboneSpec:
         stem_width: Channels of layer 0; None where it equals the first stage's width.
         stem_stride: Input pixels a cell of layer 0; None where it equals the first stage's stride.
         input_size: Side in pixels at which the backbone is evaluated; every view scales with it.
+        trained_size: Side in pixels of the images that its checkpoint must be made for, whatever it is
+            evaluated at; None where that is not compared.
         fixed_size: Whether it takes images of ``input_size`` x ``input_size`` only; those of networks of
             transformers take all multiples of the patch size.
         interpolation: Rule by which absolute position embeddings are fitted to another grid than that of the
@@ -211,6 +235,7 @@ class BackboneSpec:
     stem_width: int | None = None
     stem_stride: int | None = None
     input_size: int = 224
+    trained_size: int | None = None
     fixed_size: bool = False
     interpolation: Interpolation = "huggingface"
     mean: tuple[float, float, float] = field(default=(0.5, 0.5, 0.5))
@@ -223,6 +248,11 @@ class BackboneSpec:
     paper: str = ""
     original: str = ""
     trained: bool = True
+
+    @property
+    def entry(self) -> str:
+        """Its name without an input size: several sizes of a backbone have one entry and one file."""
+        return entry_name(self.name)
 
     @property
     def is_floor(self) -> bool:

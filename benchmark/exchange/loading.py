@@ -6,8 +6,9 @@ from typing import get_args
 import torch
 
 from benchmark.engines.device import find_device
-from benchmark.plan.backbones import at_size, with_weights
+from benchmark.plan.backbones import with_weights
 from benchmark.plan.plan import view_for
+from benchmark.plan.sizes import at_size, split_sizes
 from benchmark.request.loading import LoadRequest
 from tasks.protocols import EvaluationProtocol, find_protocol
 from tasks.registry import Role, find_tasks
@@ -60,13 +61,16 @@ def _view(request: LoadRequest) -> View:
 
 def _spec(request: LoadRequest) -> BackboneSpec:
     """The one backbone of that name, with the weights and at the size that are asked for."""
-    specs = find([request.name], cache_dir=request.cache)
+    ((name, size),) = split_sizes([request.name])
+    if size is not None and request.input_size not in (None, size):
+        raise InputError(f"{request.name!r} names an input size, and --input-size another; leave one out")
+    specs = find([name], cache_dir=request.cache)
     if len(specs) > 1:
         names = ", ".join(spec.name for spec in specs[:3])
         raise InputError(f"{request.name!r} stands for {len(specs)} backbones ({names}, ...); name one")
     if request.weights is not None:
         specs = tuple(with_weights(specs, {specs[0].name: request.weights}))
-    (spec,) = at_size(specs, request.input_size, request.interpolation)
+    (spec,) = at_size(specs, request.input_size or size, request.interpolation)
     return spec
 
 

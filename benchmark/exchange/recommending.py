@@ -20,7 +20,7 @@ from leaderboards.display import score_text
 from leaderboards.recommendation import Recommendation
 from zoo.errors import InputError, unknown
 from zoo.registry import all_specs
-from zoo.spec import BackboneSpec, Layer
+from zoo.spec import BackboneSpec, Layer, entry_name, split_size
 
 Candidates = Mapping[Column, pd.DataFrame]
 
@@ -74,11 +74,10 @@ def _columns(records: pd.DataFrame, tasks: Sequence[str]) -> tuple[Column, ...]:
 
 def _facts(records: pd.DataFrame) -> pd.DataFrame:
     """What the registry knows of the backbones of some records, columns `FACTS`."""
-    names = set(records["backbone"])
+    known = {str(name): spec for name in set(records["backbone"]) if (spec := _spec(str(name)))}
     rows = [
-        (spec.name, index, spec.stage_of(Layer(index)).width, spec.parameters, spec.licence)
-        for spec in all_specs()
-        if spec.name in names
+        (name, index, spec.stage_of(Layer(index)).width, spec.parameters, spec.licence)
+        for name, spec in sorted(known.items())
         for index in range(1, spec.depth + 1)
     ]
     return pd.DataFrame(rows, columns=FACTS)
@@ -163,7 +162,8 @@ def code_of(pick: Pick) -> str:
 
 def _call(name: str, column: Column, row: pd.Series) -> str:
     """The call that loads one layer as the task showed images to it."""
-    words = [repr(name), f"layer={row['layer']}", f"pooling={str(row['pooling'])!r}"]
+    entry, size = split_size(name)
+    words = [repr(entry), f"layer={row['layer']}", f"pooling={str(row['pooling'])!r}"]
     if row["pooling"] == "grid":
         words.append(f"task={column.task!r}")
     elif column.task == "retrieval":
@@ -171,10 +171,11 @@ def _call(name: str, column: Column, row: pd.Series) -> str:
     if column.protocol != "standard":
         words.append(f"protocol={column.protocol!r}")
     spec = _spec(name)
-    if spec is not None and spec.input_size != int(row["input_size"]):
+    if size or (spec is not None and spec.input_size != int(row["input_size"])):
         words.append(f"input_size={row['input_size']}")
     return f"benchmark.load({', '.join(words)})".replace("'", '"')
 
 
 def _spec(name: str) -> BackboneSpec | None:
-    return next((spec for spec in all_specs() if spec.name == name), None)
+    """The entry of a backbone, whatever the input size in its name; None where the registry has none."""
+    return next((spec for spec in all_specs() if spec.name == entry_name(name)), None)

@@ -121,5 +121,6 @@ def measured_folder(setup: Setup, one: Pass, task: BoundTask, images: Signatures
 
 
 def _folder(setup: Setup, one: Pass, listener: str, fingerprint: str) -> Path:
+    """Input sizes share a folder: what a view shows alike at two of them is computed for the first alone."""
     name = f"{safe_name(one.source.name)}.{listener}.{fingerprint[:16]}"
-    return setup.request.cache / "features" / safe_name(setup.spec.name) / name
+    return setup.request.cache / "features" / safe_name(setup.spec.entry) / name

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heapify, heapreplace
+from pathlib import Path
 from time import perf_counter, process_time, time
 
 import torch
@@ -18,7 +19,7 @@ from benchmark.engines.choose import find_engine
 from benchmark.engines.device import device_name
 from benchmark.engines.progress import Reporter
 from benchmark.jobs.failures import Failure
-from benchmark.jobs.job import CompareJob
+from benchmark.jobs.job import BackboneJobs, CompareJob
 from benchmark.jobs.ready import Ready, make_ready
 from benchmark.jobs.rehearsal import Rehearsed, rehearse
 from benchmark.jobs.steps import Step
@@ -83,7 +84,7 @@ def forecast(request: Request, report: Reporter) -> Forecast:
     begin, imports = perf_counter(), process_time()
     ready = make_ready(request, report, writes=False)
     found = perf_counter() - begin
-    plan, todo = ready.plan, ready.prepared.backbones
+    plan, todo = ready.plan, _without_shared(ready.prepared.backbones)
     here = replace(request, engine="auto") if request.engine == "ray" else request
     engine = find_engine([one.setup.spec for one in todo], here, ready.devices)
     workers = engine.workers if len(ready.devices) > 1 else min(len(todo), engine.workers)
@@ -109,6 +110,17 @@ def forecast(request: Request, report: Reporter) -> Forecast:
         perf_counter() - begin,
         tuple(_notes(request, ready, steps, failures)),
     )
+
+
+def _without_shared(backbones: Sequence[BackboneJobs]) -> tuple[BackboneJobs, ...]:
+    """Backbones without the passes that an input size before has done: where a view is the same at both."""
+    done: set[Path] = set()
+    found = []
+    for one in backbones:
+        passes = tuple(job for job in one.passes if not done.issuperset(job.listeners.values()))
+        done.update(folder for job in passes for folder in job.listeners.values())
+        found.append(replace(one, passes=passes))
+    return tuple(found)
 
 
 def _together(seconds: Sequence[float], workers: int) -> float:

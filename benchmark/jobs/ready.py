@@ -12,6 +12,7 @@ from benchmark.plan.backbones import find_backbones
 from benchmark.plan.folders import require_writable
 from benchmark.plan.location import find_data
 from benchmark.plan.plan import Plan, PlanRecipe, make_plan
+from benchmark.plan.sizes import shown_alike
 from benchmark.plan.suites import choose_suite, images_suite
 from benchmark.request import Request
 from tasks.protocols import EvaluationProtocol
@@ -55,7 +56,7 @@ def make_ready(
     backbones = find_backbones(request, suite, report)
     location = find_data(request, suite, report, protocols)
     plan = make_plan(PlanRecipe(backbones, request.tasks, location, request.transform, request.fuse))
-    for line in plan.tasks.understood:
+    for line in (*plan.tasks.understood, *shown_alike(plan)):
         report.say(line)
     name = images_suite(plan.datasets) if request.images else suite.name
     return Ready(name, devices, plan, prepare(plan, request, name, devices[0]))

@@ -23,7 +23,12 @@ from benchmark.jobs.steps import Step
 from benchmark.plan.bound import BoundTask, MeasuredTask, RememberingTask, VectorsTask, VectorTask
 from benchmark.plan.plan import Plan, patch_tokens, view_for
 from benchmark.scores.assess import assess_outcomes
-from benchmark.scores.layers import describe_vectors, score_vectors, side_by_side
+from benchmark.scores.layers import (
+    describe_vectors,
+    score_sets_of_vectors,
+    score_vectors,
+    side_by_side,
+)
 from tasks.base import LayerOutcome, Source
 from tasks.feeds import GridFeed
 from tasks.sources import ANY_SIZE
@@ -57,9 +62,9 @@ def _seconds(
     task: BoundTask, small: BoundTask, setup: Setup, drawn: Vectors, random: np.random.Generator
 ) -> float | None:
     """Of one task; None where no model is known."""
-    layers = setup.layers
+    layers = task.subject.scored(setup.layers, setup.spec)
     count = max(1, -(-setup.request.workers // len(setup.poolings)))
-    chosen = layers[-count:]
+    chosen = layers if task.subject.sets else layers[-count:]  # sets share what their layers take
     if isinstance(task, VectorTask | VectorsTask):
         of = task if sum(map(_images, task.vector_sources)) <= MOST else small
         assert isinstance(of, VectorTask | VectorsTask)
@@ -84,6 +89,8 @@ def _scored(
     workers, device = setup.request.workers, setup.device
     if isinstance(task, VectorsTask):
         return describe_vectors(task.problem, readers, chosen, chosen[-1], workers, device)
+    if task.subject.sets:
+        return score_sets_of_vectors(task.problem, readers, chosen, device)
     view = task.vector_sources[0].view
     patches = {one: patch_tokens(setup.spec, view, one) for one in chosen} if task.all_tokens else None
     return score_vectors(task.problem, readers, chosen, workers, device, patches)

@@ -7,13 +7,12 @@ from pathlib import Path
 from benchmark.engines.progress import Reporter
 from benchmark.plan.layers import select_layers
 from benchmark.plan.sets import check_sets
+from benchmark.plan.sizes import Placed, Sizes, at_sizes, split_sizes, with_rule
 from benchmark.plan.suites import Suite
 from benchmark.request import Request
-from benchmark.request.request import InterpolationChoice
 from zoo.errors import InputError
 from zoo.registry import all_specs, find
 from zoo.spec import BackboneSpec, CheckpointFormat
-from zoo.view.resize import nearest_multiple
 
 
 def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[BackboneSpec, ...]:
@@ -22,16 +21,38 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     Raises:
         InputError: There is no such backbone, or no such layer of it, or it cannot have what is asked for.
     """
-    specs = find(request.backbones or suite.backbones, cache_dir=request.cache)
+    specs, sizes = _found(request.backbones or suite.backbones, request)
     specs = tuple(with_weights(specs, request.weights))
     if request.floor and not any(spec.is_floor for spec in specs):
         specs = (*specs, floor_for(specs, suite))
-    specs = at_size(specs, request.input_size, request.interpolation)
-    introduce(specs, request.input_size, report, request.cache)
+    placed = []
+    for spec in specs:
+        own, lines = at_sizes(with_rule(spec, request.interpolation), sizes)
+        placed += own
+        for line in lines:
+            report.say(line)
+    introduce(placed, report, request.cache)
+    specs = tuple(one.spec for one in placed)
     for spec in specs:
         # a wrong layer is wrong usage, before any work
         check_sets(request.fuse, spec, select_layers(request.layers, spec, request.taps))
     return specs
+
+
+def _found(patterns: Sequence[str], request: Request) -> tuple[tuple[BackboneSpec, ...], Sizes]:
+    """The backbones that patterns stand for, and at which sizes; a pattern may end with one (``@448px``)."""
+    split = split_sizes(patterns)
+    specs = find(tuple(dict.fromkeys(pattern for pattern, _ in split)), cache_dir=request.cache)
+    usual: tuple[int | None, ...] = request.input_size or (None,)
+    if all(size is None for _, size in split):
+        return specs, Sizes(usual)
+    if request.input_size:
+        raise InputError("--backbones names input sizes (NAME@448px); leave these or --input-size out")
+    named: dict[str, dict[int | None, None]] = {}
+    for pattern, size in split:
+        for spec in find([pattern], cache_dir=request.cache):
+            named.setdefault(spec.name, {})[size] = None
+    return specs, Sizes(usual, {name: tuple(sizes) for name, sizes in named.items()})
 
 
 def floor_for(specs: Sequence[BackboneSpec], suite: Suite) -> BackboneSpec:
@@ -64,46 +85,15 @@ def _with_weights(spec: BackboneSpec, path: Path | None) -> BackboneSpec:
     return replace(spec, repository=str(path), revision=None, checkpoint=checkpoint, trained=True)
 
 
-def at_size(
-    specs: Sequence[BackboneSpec], input_size: int | None, interpolation: InterpolationChoice
-) -> tuple[BackboneSpec, ...]:
-    """Backbones with another input size and rule for position embeddings.
-
-    Args:
-        specs: As they were found.
-        input_size: Side in pixels, for each backbone rounded to the nearest multiple of its patch size
-            (halves go up, one patch at least); their own if None.
-        interpolation: For all that have absolute position embeddings, or ``auto`` for each one's own rule.
-
-    Raises:
-        InputError: A backbone takes images of one size only, and it is another.
-    """
-    return tuple(_at_size(spec, input_size, interpolation) for spec in specs)
-
-
-def _at_size(spec: BackboneSpec, input_size: int | None, interpolation: InterpolationChoice) -> BackboneSpec:
-    side = spec.input_size if input_size is None else nearest_multiple(input_size, spec.patch_size)
-    if spec.fixed_size and side != spec.input_size:
-        raise InputError(
-            f"{spec.name} takes images of {spec.input_size} px only, not {side}: leave it or --input-size out"
-        )
-    rule = spec.interpolation if interpolation == "auto" or spec.is_floor else interpolation
-    return replace(spec, input_size=side, interpolation=rule)
-
-
-def introduce(
-    specs: Sequence[BackboneSpec], input_size: int | None, report: Reporter, cache_dir: Path
-) -> None:
+def introduce(placed: Sequence[Placed], report: Reporter, cache_dir: Path) -> None:
     """Say what was inferred of backbones outside the registry, and which input sizes had to be rounded."""
     known = {spec.repository for spec in all_specs()} | {spec.name for spec in all_specs()}
-    for spec in specs:
+    for one in placed:
+        spec = one.spec
         told = spec.checkpoint == "module"  # when it was made
-        if not told and spec.name not in known and spec.repository not in known:
+        if not told and spec.entry not in known and spec.repository not in known:
             from zoo.load.describe import describe  # brings torch along, as loading the backbone does
 
             report.say(describe(spec, cache_dir))
-        if input_size not in (None, spec.input_size) and not spec.is_floor:
-            report.say(
-                f"{spec.name}: images at {spec.input_size} px, the multiple of its patch size of "
-                f"{spec.patch_size} px nearest to {input_size}"
-            )
+        for line in one.lines:
+            report.say(line)

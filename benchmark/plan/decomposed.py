@@ -8,7 +8,7 @@ from tasks.datasets.base import Keypoints, Videos
 from tasks.decompose import KeypointSteps, PropagationSteps
 from tasks.keypoints.rule import KeypointRule
 from tasks.paths import End, Read, Rule, Steps, steps_between
-from tasks.propagation import PropagationRule
+from tasks.propagation.rule import PropagationRule
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry
 from tasks.transforms import parse_transform

@@ -38,7 +38,7 @@ from tasks.fewshot import FewShotProblem
 from tasks.keypoints.problem import KeypointProblem
 from tasks.knn import KnnProblem
 from tasks.linear import LinearProblem
-from tasks.propagation import PropagationProblem
+from tasks.propagation.problem import PropagationProblem
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry
 from tasks.retrieval import RetrievalProblem

@@ -34,6 +34,8 @@ LARGEST = 2**32
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
 
+_PIXELS = "whole numbers from 1 to 99999, such as 448 or 224,448"
+
 POOLINGS = ("cls", "mean", "patchwise")
 """Vectors that can be kept of a layer."""
 
@@ -195,6 +197,23 @@ def listed(value: str | Sequence[str], option: Of) -> tuple[str, ...]:
     """Words; text may have commas between them."""
     found = tuple(part.strip() for one in names(value, option) for part in one.split(","))
     return tuple(text(part, option) for part in found)
+
+
+def sides(value: int | str | Sequence[int | str] | None, option: Of) -> tuple[int, ...]:
+    """Numbers of pixels, each once from the smallest on; text may have commas between them."""
+    given = () if value is None else (value,) if isinstance(value, int | str) else value
+    if not isinstance(given, Iterable):
+        raise option.takes(_PIXELS, value)
+    parts = [part for one in given for part in (one.split(",") if isinstance(one, str) else (one,))]
+    return tuple(sorted({_pixels(part, option) for part in parts}))
+
+
+def _pixels(part: object, option: Of) -> int:
+    """A whole number from 1 on that has at most five digits."""
+    word = part.strip() if isinstance(part, str) else str(part)
+    if isinstance(part, bool) or not re.fullmatch(r"[0-9]{1,5}", word) or int(word) < 1:
+        raise option.takes(_PIXELS, part)
+    return int(word)
 
 
 def taps(value: str | Sequence[str], option: Of) -> tuple[Tap, ...]:

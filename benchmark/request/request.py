@@ -34,6 +34,7 @@ ELSEWHERE = ("devices", "engine", "address")
 
 Names = str | Path | Sequence[str | Path]
 Texts = str | Sequence[str]
+Sizes = int | str | Sequence[int | str] | None
 
 
 class GivenNetwork(Protocol):
@@ -148,8 +149,13 @@ class Request:
         several=True,
         shown="none",
     )
-    input_size: Option[int | None, int | None] = Option(
-        None, "Side of the images in pixels.", parsers.whole, least=1, shown="each backbone's own"
+    input_size: Option[Sizes, tuple[int, ...]] = Option(
+        (),
+        "Side of the images in pixels; several (224,448) are compared in a table of their own, each backbone "
+        "once at each.",
+        parsers.sides,
+        several=True,
+        shown="each backbone's own",
     )
     interpolation: Option[InterpolationChoice, InterpolationChoice] = Option(
         "auto",

@@ -5,7 +5,7 @@ import pandas as pd
 
 from leaderboards.choices.best import best_layers
 from leaderboards.choices.selection import Column, score_rows
-from tasks.base import ceiling_metric
+from tasks.base import area_ceiling_metric, ceiling_metric
 from tasks.keypoints.kinds import AZIMUTH, KINDS, MISTAKABLE
 from tasks.keypoints.problem import PULL
 
@@ -16,7 +16,7 @@ TURNS, LEVELS = (
 NAMES = (*LEVELS, *TURNS, MISTAKABLE)
 """Kinds of keypoints, in the order of tables."""
 
-CEILING = ceiling_metric("")
+CEILINGS = (ceiling_metric(""), area_ceiling_metric(""))
 
 
 def kind_of(metric: str) -> str:
@@ -26,7 +26,7 @@ def kind_of(metric: str) -> str:
 
 def is_beside(metric: str) -> bool:
     """Whether a metric is shown in a table of its own, not among its task's."""
-    return bool(kind_of(metric)) or metric == PULL or metric.endswith(CEILING)
+    return bool(kind_of(metric)) or metric == PULL or metric.endswith(CEILINGS)
 
 
 def at_best(records: pd.DataFrame, column: Column) -> pd.DataFrame:

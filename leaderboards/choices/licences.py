@@ -17,6 +17,7 @@ COMMERCIAL_USE: dict[str, Use] = {
     "CC-BY-NC-SA-4.0": "not allowed",
     "Apple AMLR": "not allowed",  # for research alone
     "RAIL, research only (Franca)": "not allowed",
+    "FAIR Noncommercial Research License": "not allowed",
     "NVIDIA Open Model License": "allowed",
     "DINOv3": "unknown",  # terms of its own, with conditions
     "Apache-2.0 (original files: CC-BY-NC-4.0)": "unknown",  # two licences of the same weights

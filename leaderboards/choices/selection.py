@@ -10,7 +10,7 @@ import pandas as pd
 
 from leaderboards.choices.kept import is_kept, keep, once
 from leaderboards.display import COMPARISON_TASK, metric_rank, pooling_rank, task_display, task_rank
-from zoo.spec import FAMILIES
+from zoo.spec import FAMILIES, entry_name, split_size
 
 FLOOR = "random"
 """Family whose layers are independent draws of random features."""
@@ -43,16 +43,24 @@ class BoardBackbone:
 
     @property
     def label(self) -> str:
-        """Its name in tables."""
+        """Its name in tables, with the input size where that is part of it."""
         if self.floor:
-            return "random floor" if self.name.endswith(FLOOR) else f"random floor ({self.name})"
+            entry = entry_name(self.name)
+            size = self.name.removeprefix(entry)
+            return f"random floor{size}" if entry.endswith(FLOOR) else f"random floor ({self.name})"
         return self.name if self.trained or "untrained" in self.name else f"{self.name} (untrained)"
 
     @property
-    def rank(self) -> tuple[int, str]:
-        """Sort key: families in their order, then by name."""
+    def entry_label(self) -> str:
+        """The same without an input size."""
+        return replace(self, name=entry_name(self.name)).label
+
+    @property
+    def rank(self) -> tuple[int, str, int, str]:
+        """Sort key: families in their order, then by name, the sizes of one backbone from the smallest on."""
         family = self.family if self.family in FAMILIES else "other"
-        return ([*FAMILIES].index(family), self.name)
+        entry, size = split_size(self.name)
+        return ([*FAMILIES].index(family), entry, size or 0, self.name)
 
 
 @dataclass(frozen=True, slots=True)

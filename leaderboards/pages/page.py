@@ -19,6 +19,7 @@ from leaderboards.pages.published import published_blocks
 from leaderboards.pages.seen import seen_blocks
 from leaderboards.pages.sets import set_blocks
 from leaderboards.pages.similarity import similarity_blocks
+from leaderboards.pages.sizes import size_blocks
 from leaderboards.pages.tidy import tidy_frame
 from leaderboards.pages.transforms import transform_blocks
 from leaderboards.pages.twins import twin_blocks
@@ -46,7 +47,8 @@ def leaderboard_page(
         scores = score_rows(own)
         ties = known_ties(scores, compared)
         blocks += [*best_blocks(scores, columns, ties), *seen_blocks(own)]
-        blocks += [*allowed_blocks(scores, columns), *layer_blocks(scores, columns)]
+        blocks += [*allowed_blocks(scores, columns), *size_blocks(scores, known_folder(compared))]
+        blocks += layer_blocks(scores, columns)
     blocks += set_blocks(everything[~inside], known_folder(compared))
     blocks += transform_blocks(everything[~inside], known_folder(compared))
     blocks += [*published_blocks(own, published), *similarity_blocks(own), *twin_blocks(own)]

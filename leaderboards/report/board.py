@@ -28,6 +28,7 @@ from leaderboards.display import task_display
 from leaderboards.literature import Published
 from leaderboards.report.facts import UNKNOWN, Facts
 from leaderboards.reproduce import NOT_MEASURED, reproduce
+from zoo.spec import entry_name
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth")
 COLUMNS = ("column", "task", "title", "dataset", "protocol", "metric", "asks", "floor", "deviation")
@@ -95,7 +96,8 @@ def board_of(
         layers.append(_layers(column.rows(scores), column))
     return Board(
         pd.DataFrame(
-            [_backbone(one, facts.get(one.name, UNKNOWN)) for one in backbones], columns=[*BACKBONES]
+            [_backbone(one, facts.get(entry_name(one.name), UNKNOWN)) for one in backbones],
+            columns=[*BACKBONES],
         ),
         _columns(scores, columns),
         _labelled(best, labels, BEST),

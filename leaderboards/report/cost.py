@@ -9,6 +9,7 @@ import pandas as pd
 from leaderboards.choices.costs import find_device, is_cost
 from leaderboards.choices.selection import backbones_of
 from leaderboards.report.facts import UNKNOWN, Facts
+from zoo.spec import entry_name
 
 COST = ("backbone", "layer", "ms", "parameters", "dim", "bytes")
 WHOLE = ("backbone", "latency", "images-per-second", "best-batch", "peak-memory", "parameters", "device")
@@ -66,7 +67,7 @@ def costs_of(records: pd.DataFrame, facts: Mapping[str, Facts]) -> Costs:
         row
         for one in backbones
         if one.label not in known
-        for row in _from_facts(one.label, one.depth, facts.get(one.name, UNKNOWN))
+        for row in _from_facts(one.label, one.depth, facts.get(entry_name(one.name), UNKNOWN))
     ]
     parts = [part for part in (measured, pd.DataFrame(guessed, columns=[*COST])) if len(part)]
     layers = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COST], dtype=float)

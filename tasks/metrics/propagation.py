@@ -14,7 +14,7 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
-from tasks.metrics.arrays import VOID, Integers, Labels, Mask
+from tasks.metrics.arrays import VOID, Integers, Labels
 from tasks.metrics.carrying import (
     Neighbourhood,
     Recent,
@@ -24,6 +24,7 @@ from tasks.metrics.carrying import (
     similarities,
     unit_tokens,
 )
+from tasks.metrics.cell_areas import cell_areas
 from tasks.metrics.label_map import first_largest
 from tasks.metrics.means import Key, mean_of
 
@@ -186,7 +187,7 @@ def seed_labels(mask: Labels, grid: tuple[int, int], keep_vanished: bool) -> Ten
         present = np.bincount(clean.ravel(), minlength=channels) > 0
         vanished = np.flatnonzero(present & (labels.sum(axis=(0, 1)) == 0))
         for number in vanished[vanished > 0]:
-            _rescue(labels, int(number), _cover(clean == number, grid))
+            _rescue(labels, int(number), cell_areas(clean == number, grid))
     return torch.from_numpy(labels)
 
 
@@ -258,20 +259,6 @@ def _check_first(features: Tensor, labels: Tensor) -> None:
 def _nearest(ids: Labels, size: tuple[int, int]) -> Labels:
     """Ids resized to width and height by Pillow's nearest neighbour."""
     return np.asarray(Image.fromarray(ids).resize(size, Image.Resampling.NEAREST), dtype=np.uint8)
-
-
-def _cover(mask: Mask, grid: tuple[int, int]) -> Integers:
-    """Area that a mask covers of each token, in units that make it whole: [height width]."""
-    rows, columns = (_overlap(length, cells) for length, cells in zip(mask.shape, grid, strict=True))
-    return np.asarray(rows @ mask.astype(np.int64) @ columns.T, dtype=np.int64)
-
-
-def _overlap(length: int, cells: int) -> Integers:
-    """How much of each pixel, ``cells`` long, lies in each cell along one axis: [cells length]."""
-    edge = length * np.arange(cells + 1)
-    pixel = cells * np.arange(length)
-    overlap = np.minimum(edge[1:, None], pixel + cells) - np.maximum(edge[:-1, None], pixel)
-    return np.asarray(np.maximum(overlap, 0), dtype=np.int64)
 
 
 def _rescue(labels: NDArray[np.float32], number: int, cover: Integers) -> None:

@@ -16,11 +16,12 @@ from torch import Tensor
 from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, batches
 from tasks.base import Group, Items, Outcome, Statistic
-from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem, region_weights
+from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Coverage, RegionImage, Regions
 from tasks.datasets.coco import CocoEntry, read_coco
 from tasks.datasets.coco_format import CocoRegion
 from tasks.protocols import STANDARD
+from tasks.region_means import region_weights
 from tests.benchmark.doubles import CountingBackbone, MemorySample
 from tests.fakes import write_fake_coco
 from tests.tasks.test_sources import classification, sources
@@ -106,10 +107,11 @@ def check(
         "NMI": normalized_mutual_info_score(labels, clusters),
         "ARI": adjusted_rand_score(labels, clusters),
     }
-    assert [(s.metric, s.n, s.unit) for s in outcome.scores] == [
+    scores = [score for score in outcome.scores if score.metric != "purity ceiling"]
+    assert [(s.metric, s.n, s.unit) for s in scores] == [
         (metric, len(labels), unit) for metric in ("purity", "NMI", "ARI")
     ]
-    assert {score.metric: score.value / 100 for score in outcome.scores} == pytest.approx(expected)
+    assert {score.metric: score.value / 100 for score in scores} == pytest.approx(expected)
     assert outcome.items is not None
     check_items(outcome.items, features, labels, clusters, rule, unit)
 
@@ -207,6 +209,76 @@ def test_regions_are_weighted_means_and_the_vanished_are_left_out() -> None:
         if layer == Layer(1):
             assert 0 < vanished < 48
             assert "image0#3" not in keys
+
+
+def test_the_ceiling_is_the_purity_of_what_cells_show_most() -> None:
+    """Against shares that are counted pixel by pixel, on a grid whose cells do not end where pixels do."""
+    task, generator = random_regions(), torch.Generator().manual_seed(0)
+    grid = (5, 4)
+    left = measured(task, {LAYER: [torch.randn(*grid, 8, generator=generator) for _ in range(12)]})[LAYER]
+    shown, labels = [], []
+    for image in task.data.images:
+        classes = sorted({region.label for region in image.regions})
+        shares = []
+        for label in classes:
+            mask = np.maximum.reduce([one.mask() for one in image.regions if one.label == label])
+            fine = mask.repeat(grid[0], axis=0).repeat(grid[1], axis=1)
+            shares.append(fine.reshape(grid[0], mask.shape[0], grid[1], mask.shape[1]).mean(axis=(1, 3)))
+        for region in image.regions:
+            weights = obvious_weights(region.mask(), grid)
+            if weights.any():
+                shown.append(classes[int(np.argmax([(weights * share).sum() for share in shares]))])
+                labels.append(region.label)
+    pairs = list(zip(shown, labels, strict=True))
+    most = [max(pairs.count((group, label)) for label in set(labels)) for group in set(shown)]
+    scores = {one.metric: one for one in task.score(as_measurements(left)).scores}
+    assert scores["purity ceiling"].value == pytest.approx(100 * sum(most) / len(labels))
+    assert scores["purity ceiling"].n == len(labels)
+    assert scores["purity"].value < scores["purity ceiling"].value
+
+
+def planted(boxes: dict[str, tuple[int, int, int, int, int]]) -> RegionClusterProblem:
+    """Images of 32 x 32 px with regions: label, first and last row, first and last column."""
+    images = []
+    for number in range(4):  # four times the same, so that there are more regions than clusters
+        regions = []
+        for key, (label, top, bottom, left, right) in boxes.items():
+            mask = np.zeros((32, 32), np.uint8)
+            mask[top:bottom, left:right] = 1
+            regions.append(Drawn(f"{number}#{key}", label, mask))
+        key = f"image{number}"
+        images.append(RegionImage(MemorySample(key, 0, (32, 32)), (32, 32), tuple(regions)))
+    return RegionClusterProblem(Regions("planted", tuple(images), {}, Coverage(())), 2, "objects", QUICK)
+
+
+@pytest.mark.parametrize(
+    ("boxes", "cells", "ceiling"),
+    [
+        ({"a": (7, 0, 16, 0, 16), "b": (9, 16, 32, 16, 32)}, 4, 100),  # on the borders of cells
+        ({"a": (7, 1, 3, 1, 3), "b": (9, 4, 6, 4, 7)}, 4, 50),  # both wholly within one cell
+        ({"a": (7, 1, 3, 1, 3), "b": (9, 4, 6, 4, 7)}, 16, 100),  # which finer cells tell apart
+        ({"a": (7, 0, 16, 0, 16), "b": (7, 16, 32, 16, 32), "c": (9, 16, 32, 0, 16)}, 2, 100),
+        ({"a": (7, 0, 32, 0, 32), "b": (7, 0, 32, 0, 16), "c": (9, 10, 13, 10, 13)}, 1, 100 * 2 / 3),
+    ],
+)
+def test_planted_regions_have_the_ceiling_that_their_cells_allow(
+    boxes: dict[str, tuple[int, int, int, int, int]], cells: int, ceiling: float
+) -> None:
+    task, generator = planted(boxes), torch.Generator().manual_seed(0)
+    grids = [torch.randn(cells, cells, 8, generator=generator) for _ in task.data.images]
+    outcome = task.score(as_measurements(measured(task, {LAYER: grids})[LAYER]))
+    scores = {one.metric: one.value for one in outcome.scores}
+    assert list(scores) == ["purity", "NMI", "ARI", "purity ceiling"]
+    assert scores["purity ceiling"] == pytest.approx(ceiling)
+    assert outcome.items is not None
+    assert "purity ceiling" not in outcome.items.statistics  # no layer is chosen by it
+
+
+def test_what_was_measured_by_an_earlier_version_has_no_ceiling() -> None:
+    task, generator = random_regions(), torch.Generator().manual_seed(0)
+    left = measured(task, {LAYER: [torch.randn(5, 4, 8, generator=generator) for _ in range(12)]})[LAYER]
+    older = [{name: one[name] for name in ("mean", "covered")} for one in as_measurements(left)]
+    assert [one.metric for one in task.score(older).scores] == ["purity", "NMI", "ARI"]
 
 
 def test_labels_are_names_only() -> None:

@@ -8,7 +8,7 @@ import torch
 
 from tasks.base import Outcome
 from tasks.datasets.base import Coverage, Video, Videos
-from tasks.propagation import PropagationProblem
+from tasks.propagation.problem import PropagationProblem
 from tasks.protocols import STANDARD
 from tasks.uncertainty import intervals_of, measure
 from tests.tasks import test_clustering as clusters

@@ -7,7 +7,7 @@ import pytest
 
 from tasks.keypoints.rule import KeypointRule
 from tasks.paths import KEYPOINTS, KIND, PROPAGATION, SIZE, TAP, TRANSFORM, End, Read, Steps, steps_between
-from tasks.propagation import PropagationRule
+from tasks.propagation.rule import PropagationRule
 from tasks.protocols import PROTOCOLS, find_protocol
 from zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame
 from zoo.view.views import Letterbox, RaisedFrame, Stretch, Tiles, WholeFrame

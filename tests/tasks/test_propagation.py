@@ -14,9 +14,11 @@ from tasks.base import FINITE, Group, Measurer, Settling, Statistic
 from tasks.datasets.base import Coverage, Video, Videos
 from tasks.datasets.davis import DavisEntry, read_davis
 from tasks.datasets.davis_masks import read_mask, write_mask
+from tasks.metrics.cell_areas import area_labels
 from tasks.metrics.propagation import Propagator, decode, seed_labels
 from tasks.metrics.segmentation import score_video
-from tasks.propagation import PropagationProblem, PropagationRule
+from tasks.propagation.problem import PropagationProblem
+from tasks.propagation.rule import PropagationRule
 from tasks.protocols import STANDARD
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_davis
@@ -354,10 +356,19 @@ def test_fingerprint_follows_masks_and_numbers(davis: Videos) -> None:
     assert PropagationProblem(davis, RULE).fingerprint != before
 
 
+def obvious_areas(mask: NDArray[np.uint8], grid: tuple[int, int], channels: int) -> Tensor:
+    """Shares of cells, of a mask whose pixels were cut so fine that each lies in one cell."""
+    fine = mask.repeat(grid[0], axis=0).repeat(grid[1], axis=1)
+    cells = fine.reshape(grid[0], mask.shape[0], grid[1], mask.shape[1])
+    shares = [(cells == number).mean(axis=(1, 3)) for number in range(channels)]
+    return torch.from_numpy(np.stack(shares, axis=-1).astype(np.float32))
+
+
 def test_the_ceiling_is_what_true_masks_get_on_the_grid(davis: Videos) -> None:
     task = PropagationProblem(davis, SHORT)
     measurements = []
     expected: list[NDArray[np.float64]] = []
+    by_area: list[NDArray[np.float64]] = []
     for number, video in enumerate(davis.videos):
         left = measured(task, number, {Layer(1): random_grids(video, 3)}, 3)[Layer(1)]
         measurements.append(left)
@@ -367,8 +378,79 @@ def test_the_ceiling_is_what_true_masks_get_on_the_grid(davis: Videos) -> None:
         whole = [decode(seed, video.size, width // grid[1]) for seed in seeds]
         ideal = score_video(whole, masks)
         expected.append((ideal.j + ideal.f).mean(axis=1) / 2)
+        channels = 1 + max(int(mask.max()) for mask in masks)
+        whole = [decode(obvious_areas(mask, grid, channels), video.size, width // grid[1]) for mask in masks]
+        ideal = score_video(whole, masks)
+        by_area.append((ideal.j + ideal.f).mean(axis=1) / 2)
     outcome = task.score(measurements)
     scores = {score.metric: score.value for score in outcome.scores}
-    assert [*scores] == ["J&F", "J", "F", "J&F ceiling"]
+    assert [*scores] == ["J&F", "J", "F", "J&F ceiling", "J&F ceiling by area"]
+    assert scores["J&F ceiling by area"] == pytest.approx(100 * np.concatenate(by_area).mean())
     assert scores["J&F ceiling"] == pytest.approx(100 * np.concatenate(expected).mean())
     assert scores["J&F"] < scores["J&F ceiling"] < 100
+
+
+def ideal(video: Video, rule: PropagationRule, scale: int) -> dict[str, float]:
+    """Ceilings of one video of frames whose sides are multiples of 8 cells of that many pixels."""
+    task = PropagationProblem(Videos("planted", (video,), Coverage(())), rule)
+    grids = torch.randn(len(video.frames), 12, 16, 4, generator=torch.Generator().manual_seed(0))
+    kept = measured(task, 0, {Layer(1): grids}, 3, WholeFrame(12 * scale, scale))
+    return {one.metric: one.value for one in task.score([kept[Layer(1)]]).scores}
+
+
+def planted(folder: Path, patch: int, box: tuple[int, int, int, int]) -> Video:
+    """Three frames with one box, given by its first and last rows and columns."""
+    size = (16 * patch, 12 * patch)
+    mask = np.zeros(size[::-1], np.uint8)
+    mask[box[0] : box[1], box[2] : box[3]] = 1
+    paths = tuple(folder / f"{number}.png" for number in range(3))
+    for path in paths:
+        write_mask(path, mask)
+    frames = tuple(MemorySample(f"planted/{number}", number, size) for number in range(3))
+    return Video("planted", frames, paths, size)
+
+
+NEAREST = replace(RULE, nearest=True, every_channel=True)
+
+
+@pytest.mark.parametrize(("patch", "lost"), [(8, 6), (14, 19), (16, 23)])
+def test_a_box_on_the_borders_of_tokens_loses_its_corners_alone(
+    tmp_path: Path, patch: int, lost: int
+) -> None:
+    """J = 1 - 4 lost / area by bilinear decoding, of 3 x 4 tokens; by nearest decoding all is as it was."""
+    video = planted(tmp_path, patch, (3 * patch, 6 * patch, 4 * patch, 8 * patch))
+    j = 1 - 4 * lost / (12 * patch * patch)
+    assert j == pytest.approx({8: 0.96875, 14: 0.96769, 16: 0.97005}[patch], abs=5e-6)
+    mask = read_mask(video.masks[0])
+    for labels in (seed_labels(mask, (12, 16), keep_vanished=True), area_labels(mask, (12, 16), 2)):
+        assert score_video([decode(labels, video.size, patch)] * 3, [mask] * 3).j[0, 0] == pytest.approx(j)
+    found = ideal(video, RULE, patch)
+    assert found["J&F ceiling"] == found["J&F ceiling by area"] < 100
+    found = ideal(video, NEAREST, patch)
+    assert found["J&F ceiling"] == found["J&F ceiling by area"] == 100
+
+
+def test_an_object_below_a_token_is_nothing_by_its_seed_and_something_by_its_area(tmp_path: Path) -> None:
+    """No token's centre lies in it: the rule that lets objects vanish loses it, exact shares do not."""
+    video = planted(tmp_path, 16, (33, 38, 33, 39))
+    found = ideal(video, replace(RULE, keep_vanished=False), 16)
+    assert found["J&F ceiling"] == 0
+    assert 0 < found["J&F ceiling by area"] < 60
+    rescued = ideal(video, RULE, 16)
+    assert rescued["J&F ceiling"] == pytest.approx(100 * (0.117021277 + 0.43566879) / 2, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("patch", "box", "seed"),
+    [
+        (8, (29, 53, 37, 69), (0.663366337, 0.137834821)),
+        (14, (47, 89, 61, 117), (0.675597393, 0.106447124)),
+        (16, (53, 101, 69, 133), (0.708639187, 0.10875)),
+    ],
+)
+def test_exact_shares_know_a_box_beside_the_borders_better_than_its_seed(
+    tmp_path: Path, patch: int, box: tuple[int, int, int, int], seed: tuple[float, float]
+) -> None:
+    found = ideal(planted(tmp_path, patch, box), RULE, patch)
+    assert found["J&F ceiling"] == pytest.approx(50 * sum(seed), abs=1e-5)
+    assert found["J&F ceiling by area"] > found["J&F ceiling"] + 5

@@ -45,7 +45,8 @@ from tasks.metrics.neighbours import vote
 from tasks.metrics.propagation import Propagator, seed_labels
 from tasks.metrics.saliency import Threshold, held_out_best, marked
 from tasks.metrics.softmax import SoftmaxRule
-from tasks.propagation import PropagationProblem, PropagationRule
+from tasks.propagation.problem import PropagationProblem
+from tasks.propagation.rule import PropagationRule
 from tasks.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
 from tasks.registry import find_tasks
 from tasks.retrieval import RetrievalProblem, RetrievalRule

@@ -13,7 +13,7 @@ from tasks.base import FINITE, Measurer
 from tasks.datasets.base import Video, Videos
 from tasks.datasets.davis import DavisEntry, read_davis
 from tasks.fused import MIXED, Gathered
-from tasks.propagation import PropagationProblem
+from tasks.propagation.problem import PropagationProblem
 from tasks.protocols import STANDARD, find_protocol
 from tasks.sets import names_of, parse_sets, set_of, sets_of
 from tests.fakes import write_fake_davis

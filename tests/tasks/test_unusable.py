@@ -20,7 +20,7 @@ from tasks.metrics.propagation import Propagator, decode
 from tasks.metrics.ranking import rank, revisited
 from tasks.metrics.segmentation import statistics
 from tasks.metrics.similarity import centred_gram, cka
-from tasks.propagation import PropagationProblem
+from tasks.propagation.problem import PropagationProblem
 from tasks.protocols import STANDARD
 from tests.fakes import write_fake_davis
 from tests.tasks import test_clustering as clusters

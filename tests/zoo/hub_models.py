@@ -218,6 +218,17 @@ def _swin(spec: BackboneSpec) -> Built:
     )
 
 
+def _hiera(spec: BackboneSpec) -> Built:
+    is_tuned = spec.name.endswith("-ft1k")
+    model = transformers.HieraForImageClassification if is_tuned else transformers.HieraModel
+    return model, transformers.HieraConfig(
+        embed_dim=spec.stages[0].width,
+        depths=[stage.blocks for stage in spec.stages],
+        num_heads=[(spec.heads or 0) * stage.width // spec.width for stage in spec.stages],
+        image_size=[spec.input_size] * 2,
+    )
+
+
 _BUILDERS: dict[str, Callable[[BackboneSpec], Built]] = {
     "FS": _fs,
     "CLIP": _clip,
@@ -238,6 +249,8 @@ _BUILDERS: dict[str, Callable[[BackboneSpec], Built]] = {
     "TIPS": _tips,
     "SAM": _sam,
     "V-JEPA": _vjepa,
+    "Hiera": _hiera,
+    "Pixio": _named("PixioModel"),
 }
 _ORIGINALS: dict[str, Callable[[BackboneSpec], Built]] = {
     "Franca": _franca,

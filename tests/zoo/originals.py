@@ -72,7 +72,7 @@ def vit(tensors: Tensors, images: Tensor, heads: int, epsilon: float) -> list[Te
     tokens = [tensors[name] for name in ("cls_token", "dist_token") if name in tensors]
     x = torch.cat([*(token.expand(len(x), -1, -1) for token in tokens), x], dim=1)
     cells = (images.shape[2] // weight.shape[-1], images.shape[3] // weight.shape[-1])
-    x = x + positions(tensors["pos_embed"][0], cells, len(tokens))
+    x = x + positions(tensors["pos_embed"][0], cells, sum(token.shape[1] for token in tokens))
     if "register_tokens" in tensors:
         x = torch.cat([x[:, :1], tensors["register_tokens"].expand(len(x), -1, -1), x[:, 1:]], dim=1)
     layers = [x]

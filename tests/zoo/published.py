@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tests.zoo import layouts, originals, today
 from tests.zoo.layouts import Shapes, Tensors
+from tests.zoo.reduced import at_size
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Stage
 
@@ -76,10 +77,10 @@ def publish(name: str, folder: Path, *, full: bool = False) -> Published:
 def _reduced(spec: BackboneSpec) -> BackboneSpec:
     if spec.heads is None:
         stages = tuple(Stage(min(s.blocks, 2), s.width // 16, s.stride) for s in spec.stages)
-        return replace(spec, stages=stages, stem_width=STEM, input_size=64)
+        return replace(spec, stages=stages, stem_width=STEM, input_size=64, parameters=None)
     patch, channels = spec.patch_size, 8 if spec.family in today.ROTARY else 4
     stages = (Stage(3, channels * spec.heads, patch),)
-    return replace(spec, stages=stages, mlp_width=None, input_size=SIDE * patch)
+    return at_size(replace(spec, stages=stages, mlp_width=None, parameters=None), SIDE * patch)
 
 
 def _vit(spec: BackboneSpec) -> Shapes:

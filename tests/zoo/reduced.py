@@ -74,11 +74,18 @@ def shrunk(spec: BackboneSpec) -> BackboneSpec:
     """The entry with fewer blocks and channels, for small images; heads, patches and prefix tokens stay."""
     if len(spec.stages) == 1:
         heads, patch = spec.heads or 1, spec.patch_size
-        return replace(spec, stages=(Stage(3, 4 * heads, patch),), mlp_width=None, input_size=SIDE * patch)
+        stage = Stage(3, 4 * heads, patch)
+        return at_size(replace(spec, stages=(stage,), mlp_width=None, parameters=None), SIDE * patch)
     factor = spec.width // (4 * spec.heads) if spec.heads else 16
     stages = tuple(Stage(min(s.blocks, 2), s.width // factor, s.stride) for s in spec.stages)
     stem = spec.stem_width and spec.stem_width // 8
-    return replace(spec, stages=stages, stem_width=stem, input_size=SIDE * spec.patch_size // 2)
+    spec = replace(spec, stages=stages, stem_width=stem, parameters=None)
+    return at_size(spec, SIDE * spec.patch_size // 2)
+
+
+def at_size(spec: BackboneSpec, side: int) -> BackboneSpec:
+    """The entry as one that was trained on, and is evaluated at, images of another size."""
+    return replace(spec, input_size=side, trained_size=spec.trained_size and side)
 
 
 def _resnet_shapes(spec: BackboneSpec) -> layouts.Shapes:

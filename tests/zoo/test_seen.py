@@ -4,7 +4,7 @@ import pytest
 
 from tasks.datasets.catalogue import DATASETS as OFFICIAL
 from zoo.registry import all_specs, find
-from zoo.seen import DATASETS, NO, TEXTS, UNKNOWN, Seen, Training
+from zoo.seen import DATASETS, LVD_142M, NO, TEXTS, UNKNOWN, Seen, Training
 from zoo.spec import BackboneSpec
 
 MARKS = {
@@ -34,6 +34,12 @@ MARKS = {
     ("capi-l14-places205", "ade20k-val"): "images of its source",
     ("capi-l14-places205", "imagenet"): NO,
     ("capi-l14-lvd142m", "roxford5k"): "similar images",
+    ("vjepa2-l16", "imagenet"): "images",
+    ("vjepa2-l16", "davis-2017-val"): UNKNOWN,
+    ("sam-b16", "imagenet"): "images",
+    ("sam-b16", "coco-val2017"): NO,
+    ("hiera-b", "imagenet"): "images",
+    ("hiera-b-ft1k", "imagenet"): "images, labels",
     ("c-radio-v3-h16", "imagenet"): f"by a teacher, {TEXTS}",
     ("mini-fs", "imagenet"): NO,
     ("random", "imagenet"): NO,
@@ -47,6 +53,23 @@ def test_marks(name: str, dataset: str) -> None:
     (spec,) = find([name])
     assert spec.seen is not None
     assert spec.seen.mark(dataset) == MARKS[name, dataset]
+
+
+def test_marks_of_dinov2_are_those_of_its_table() -> None:
+    """Table 15 of arXiv:2304.07193: what of the datasets of tasks is there, and how it was taken."""
+    table = {
+        "imagenet": "as is",  # ImageNet-22k
+        "ade20k-val": "cluster",
+        "voc-2012-val": "cluster",
+        "voc-2012-aug-val": "cluster",
+        "roxford5k": "cluster",
+        "rparis6k": "cluster",
+    }
+    as_marks = {"as is": "images", "cluster": "similar images"}
+    marks = {name: LVD_142M.mark(name) for name in DATASETS}
+    of_others = {"partimagenet": "images", "spair-71k-test": "similar images"}  # ImageNet's and VOC's images
+    rest = dict.fromkeys(("davis-2017-val", "coco-val2017"), UNKNOWN)
+    assert marks == {name: as_marks[how] for name, how in table.items()} | of_others | rest
 
 
 def test_marks_are_about_the_official_datasets() -> None:

@@ -143,3 +143,87 @@ def _by_thirds(x: Tensor, rows: int, columns: int) -> Tensor:
                 one, two = x[:, token, :, first + channel], x[:, token, :, first + other]
                 out[:, token, :, first + channel] = one * math.cos(angle) + sign * two * math.sin(angle)
     return out
+
+
+def pixio(tensors: Tensors, images: Tensor, heads: int) -> list[Tensor]:
+    """Yang et al. 2025: a plain Vision Transformer with eight class tokens, each with a position."""
+    named = {_PIXIO.get(name, name): tensor for name, tensor in tensors.items()}
+    for index in range(sum(name.endswith("norm1.bias") for name in tensors)):
+        block = f"encoder.layer.{index}"
+        for kind in ("weight", "bias"):
+            parts = [named.pop(f"{block}.attention.attention.{part}.{kind}") for part in _PARTS]
+            named[f"blocks.{index}.attn.qkv.{kind}"] = torch.cat(parts)
+            for old, new in _PIXIO_BLOCK.items():
+                named[f"blocks.{index}.{new}.{kind}"] = named.pop(f"{block}.{old}.{kind}")
+    return originals.vit(named, images, heads, 1e-6)
+
+
+_PIXIO = {
+    "embeddings.cls_token": "cls_token",
+    "embeddings.position_embeddings": "pos_embed",
+    "embeddings.patch_embeddings.projection.weight": "patch_embed.proj.weight",
+    "embeddings.patch_embeddings.projection.bias": "patch_embed.proj.bias",
+    "layernorm.weight": "norm.weight",
+    "layernorm.bias": "norm.bias",
+}
+_PARTS = ("query", "key", "value")
+_PIXIO_BLOCK = {
+    "norm1": "norm1",
+    "attention.output.dense": "attn.proj",
+    "norm2": "norm2",
+    "intermediate.dense": "mlp.fc1",
+    "output.dense": "mlp.fc2",
+}
+
+
+def hiera(tensors: Tensors, images: Tensor, heads: list[int]) -> list[Tensor]:
+    """Ryali et al. 2023, row by row all the time: units of 32 px are cut out of the grid; no final norm.
+
+    ``heads`` are those of each stage. Attention is inside units in the first two stages and in the block that
+    pools what the second gives.
+    """
+    named = {name.removeprefix("hiera."): tensor for name, tensor in tensors.items()}
+    projection = "embeddings.patch_embeddings.projection"
+    weight, bias = named[f"{projection}.weight"], named[f"{projection}.bias"]
+    x = functional.conv2d(images, weight, bias, stride=4, padding=3).permute(0, 2, 3, 1)
+    table = originals.positions(named["embeddings.position_embeddings"][0], x.shape[1:3], 0)  # type: ignore[arg-type]
+    x = x + table.view(x.shape[1:])
+    layers, unit = [x.flatten(1, 2)], 8
+    for stage, count in enumerate(heads):
+        depth = sum(
+            name.startswith(f"encoder.stages.{stage}.") and name.endswith("fc1.bias") for name in named
+        )
+        for index in range(depth):
+            block, pools = f"encoder.stages.{stage}.layers.{index}", stage > 0 and index == 0
+            local = stage < 2 or (stage == 2 and pools)
+            y = originals._norm(named, f"{block}.layernorm_before", x, 1e-6)
+            skip = _pooled(originals._linear(named, f"{block}.proj", y)) if pools else x
+            parts = originals._linear(named, f"{block}.attn.qkv", y).chunk(3, -1)
+            mixed = _inside(parts, count, unit if local else max(x.shape), pools)
+            x = skip + originals._linear(named, f"{block}.attn.proj", mixed)
+            y = originals._norm(named, f"{block}.layernorm_after", x, 1e-6)
+            x = x + originals._mlp(named, f"{block}.mlp", y)
+            unit = unit // 2 if pools else unit
+            layers.append(x.flatten(1, 2))
+    return layers
+
+
+def _pooled(grid: Tensor) -> Tensor:
+    """The maximum of two by two cells, channel by channel."""
+    return functional.max_pool2d(grid.permute(0, 3, 1, 2), 2).permute(0, 2, 3, 1)
+
+
+def _inside(parts: tuple[Tensor, ...], heads: int, side: int, pools: bool) -> Tensor:
+    """What queries, keys and values [batch rows columns channels] give, inside squares of so many cells."""
+    rows, columns = parts[0].shape[1:3]
+    strips = []
+    for top in range(0, rows, side):
+        strip = []
+        for left in range(0, columns, side):
+            q, k, v = (part[:, top : top + side, left : left + side] for part in parts)
+            q = _pooled(q) if pools else q
+            one, many, others = (part.flatten(1, 2).unflatten(-1, (heads, -1)) for part in (q, k, v))
+            scores = torch.einsum("bqhd,bkhd->bhqk", one, many) / math.sqrt(one.shape[-1])
+            strip.append(torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), others).reshape(q.shape))
+        strips.append(torch.cat(strip, dim=2))
+    return torch.cat(strips, dim=1)

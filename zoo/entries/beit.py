@@ -20,6 +20,7 @@ _BEIT = ViTFamily(
     licence="Apache-2.0",
     paper="Bao et al., BEiT: BERT Pre-Training of Image Transformers, ICLR 2022, arXiv:2106.08254",
     model_types=("beit",),
+    sized=True,
 )
 _FINE_TUNED = replace(
     _BEIT,

@@ -21,6 +21,7 @@ _CLIP = ViTFamily(
     paper="Radford et al., Learning Transferable Visual Models From Natural Language Supervision, "
     "ICML 2021, arXiv:2103.00020",
     model_types=("clip_vision_model",),
+    sized=True,
 )
 _OPENCLIP = replace(
     _CLIP,

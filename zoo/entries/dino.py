@@ -23,6 +23,7 @@ _DINO = ViTFamily(
     paper="Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021, "
     "arXiv:2104.14294",
     interpolation="dino",  # interpolate_pos_encoding in the authors' vision_transformer.py
+    sized=True,
 )
 _RESNET = PyramidFamily(
     family="DINO",

@@ -21,6 +21,7 @@ _FS = ViTFamily(
     paper="Steiner et al., How to train your ViT?, TMLR 2022, arXiv:2106.10270",
     checkpoint="original",
     interpolation="timm",  # the weights and the code are timm's: resample_abs_pos_embed, antialiased
+    sized=True,
 )
 _DEIT = ViTFamily(
     family="FS",
@@ -32,6 +33,7 @@ _DEIT = ViTFamily(
     paper="Touvron et al., Training data-efficient image transformers & distillation through attention, "
     "ICML 2021, arXiv:2012.12877",
     interpolation="huggingface",  # main.py of the authors: bicubic, size given, not antialiased
+    sized=True,
 )
 _DISTILLED = replace(
     _DEIT,

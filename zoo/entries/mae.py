@@ -15,6 +15,7 @@ _MAE = ViTFamily(
     paper="He et al., Masked Autoencoders Are Scalable Vision Learners, CVPR 2022, arXiv:2111.06377",
     interpolation="huggingface",  # util/pos_embed.py of the authors: bicubic, size given, not antialiased
     model_types=("vit_mae", "vit"),  # the latter is the encoder alone
+    sized=True,
 )
 
 ENTRIES: tuple[BackboneSpec, ...] = (

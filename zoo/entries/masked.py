@@ -50,6 +50,7 @@ _IBOT = ViTFamily(
     paper="Zhou et al., iBOT: Image BERT Pre-Training with Online Tokenizer, ICLR 2022, arXiv:2111.07832",
     checkpoint="original",
     interpolation="dino",  # models/vision_transformer.py of the authors is DINO's
+    sized=True,
 )
 _MSN = ViTFamily(
     family="MSN",

@@ -26,6 +26,7 @@ _MOCO = ViTFamily(
     checkpoint="original",
     # The authors' vits.py has fixed sines and cosines and fits no others; they transfer with DeiT's code.
     interpolation="huggingface",
+    sized=True,
 )
 _RESNET = PyramidFamily(
     family="MoCo",

@@ -10,14 +10,14 @@ from dataclasses import replace
 
 from zoo.entries.shapes import BASE, HUGE, LARGE, ViTFamily
 from zoo.normalisation import IMAGENET
-from zoo.seen import IMAGENET_1K
+from zoo.seen import MAE_AND_SA_1B
 from zoo.spec import BackboneSpec
 
 _SAM = ViTFamily(
     family="SAM",
     supervision="images, then masks of SA-1B",
     data="ImageNet-1k (by MAE), SA-1B",
-    seen=IMAGENET_1K,
+    seen=MAE_AND_SA_1B,
     normalisation=IMAGENET,
     licence="Apache-2.0",
     paper="Kirillov et al., Segment Anything, ICCV 2023, arXiv:2304.02643",

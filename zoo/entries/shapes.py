@@ -41,7 +41,11 @@ MINI_NARROW = ViTSize(12, 64, 4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViTFamily:
-    """What the Vision Transformers of one family share: the fields of `BackboneSpec` of the same names."""
+    """What the Vision Transformers of one family share: the fields of `BackboneSpec` of the same names.
+
+    Attributes:
+        sized: Whether checkpoints for images of another side than ``input_size`` are others of the family.
+    """
 
     family: str
     supervision: str
@@ -57,6 +61,7 @@ class ViTFamily:
     prefix_tokens: int = 1
     has_cls: bool = True
     input_size: int = 224
+    sized: bool = False
 
     def entry(
         self,
@@ -87,6 +92,7 @@ class ViTFamily:
             has_cls=self.has_cls,
             has_final=True,
             input_size=self.input_size,
+            trained_size=self.input_size if self.sized else None,
             mean=self.normalisation.mean,
             std=self.normalisation.std,
             licence=self.licence,

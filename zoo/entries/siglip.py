@@ -23,6 +23,7 @@ _SIGLIP = ViTFamily(
     model_types=("siglip_vision_model",),
     prefix_tokens=0,
     has_cls=False,
+    sized=True,
 )
 _SIGLIP2 = replace(
     _SIGLIP,

@@ -24,6 +24,7 @@ _L = ViTFamily(
     prefix_tokens=0,
     has_cls=False,
     input_size=256,
+    sized=True,
 )
 _H = replace(_L, licence="Apache-2.0")
 _AT_384 = replace(_H, input_size=384)

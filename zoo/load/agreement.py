@@ -9,6 +9,8 @@ from zoo.errors import InputError
 from zoo.load.facts import Facts
 from zoo.spec import BackboneSpec
 
+_TOLERANCE = 0.1
+
 
 def check_kind(spec: BackboneSpec, kind: str) -> None:
     """Compare the model type of a checkpoint with those of its entry.
@@ -46,17 +48,24 @@ def check_finite(spec: BackboneSpec, tensors: Mapping[str, Tensor]) -> None:
             )
 
 
-def check_facts(spec: BackboneSpec, facts: Facts, side: int | None = None) -> None:
-    """Compare an entry with what the checkpoint says.
+def check_count(spec: BackboneSpec, count: int) -> None:
+    """Compare the number of weights of a network with what its entry says.
 
-    Args:
-        spec: The entry.
-        facts: What the checkpoint says.
-        side: Side in pixels that its table of positions is for, where that must be the entry's.
+    Sizes of one family may agree in all else: a gated MLP has half as many weights again as a plain one. A
+    table of positions of another size, or a bias more or less, is less than a tenth of a network.
 
     Raises:
-        InputError: They differ.
+        InputError: They differ by more than a tenth.
     """
+    if spec.parameters and abs(count - spec.parameters) > _TOLERANCE * spec.parameters:
+        raise InputError(
+            f"{spec.name}: the checkpoint {spec.repository} differs from the entry: weights: {count:,}, not "
+            f"{spec.parameters:,}."
+        )
+
+
+def check_facts(spec: BackboneSpec, facts: Facts) -> None:
+    """Raise InputError where an entry and what its checkpoint says differ, with all that does."""
     pairs = {
         **_compared_stages(spec, facts),
         "attention heads": (spec.heads, facts.heads),
@@ -64,7 +73,7 @@ def check_facts(spec: BackboneSpec, facts: Facts, side: int | None = None) -> No
         "a class token": (spec.has_cls, facts.has_cls),
         "a final norm": (spec.has_final, facts.has_final),
         "channels of the stem": (spec.stem_width or spec.stages[0].width, facts.stem_width),
-        "pixels a side of its positions": (spec.input_size, side or spec.input_size),
+        "pixels a side of its training images": (spec.trained_size, spec.trained_size and facts.input_size),
         **_compared_mlps(spec, facts),
     }
     differences = [f"{what}: {found}, not {said}" for what, (said, found) in pairs.items() if said != found]

@@ -17,9 +17,11 @@ from transformers import (
     DINOv3ConvNextModel,
     DINOv3ViTModel,
     FocalNetModel,
+    HieraModel,
     IJepaModel,
     MetaClip2VisionModel,
     MLCDVisionModel,
+    PixioModel,
     RadioModel,
     ResNetModel,
     SamVisionModel,
@@ -196,6 +198,13 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         unused=(r"^predictor\.",),
         family="V-JEPA",
     ),
+    Architecture(
+        model_type="pixio",
+        model=PixioModel,
+        blocks="layers",
+        final_norm="layernorm",
+        family="Pixio",
+    ),
     Architecture(model_type="capi", model=CapiModel, blocks="layers", final_norm="norm", family="CAPI"),
     Architecture(
         model_type="perception_encoder",
@@ -229,6 +238,15 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         **_HIERARCHY,
     ),
     Architecture(model_type="focalnet", model=FocalNetModel, blocks="encoder.stages.*.layers", **_HIERARCHY),
+    Architecture(
+        model_type="hiera",
+        model=HieraModel,
+        blocks="encoder.stages.*.layers",
+        interpolates=True,
+        units=True,
+        family="Hiera",
+        **(_HIERARCHY | {"final_norm": None}),
+    ),
     Architecture(model_type="resnet", model=ResNetModel, final_norm=None, family="ResNet", **_CONV),
     Architecture(
         model_type="bit", model=BitModel, final_norm="norm", family="ResNet", normalisation=HALF, **_CONV

@@ -14,7 +14,7 @@ from zoo.load.positions import use_rule
 from zoo.load.timm_models import timm_backbone
 from zoo.look.backbone import HookedBackbone
 from zoo.look.random_floor import RandomFloor
-from zoo.spec import BackboneSpec
+from zoo.spec import BackboneSpec, Layer
 
 
 def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_dir: Path) -> Backbone:
@@ -44,5 +44,5 @@ def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_
     if spec.checkpoint == "timm":
         return timm_backbone(spec, checkpoint.weights, identity, device, dtype)
     network = build_network(spec, checkpoint)
-    use_rule(network.body, spec.patch_size, spec.interpolation)
+    use_rule(network.body, spec.stage_of(Layer(0)).stride, spec.interpolation)
     return HookedBackbone(spec, network, identity, device, dtype)

@@ -31,6 +31,7 @@ class Architecture:
         interpolates: Whether position embeddings are fitted to the image only when the forward is asked to.
         convolutional: Whether blocks give feature maps [batch channels height width].
         cells: Whether blocks give tokens in their places, [batch height width channels].
+        units: Whether blocks give tokens in the order of mask units: `zoo.look.units`.
         hierarchical: Whether blocks give tokens whose grid and width change from stage to stage.
         pooling_option: Whether the class takes ``add_pooling_layer``.
         unused: Patterns of keys that a checkpoint may have beside `NEVER_NEEDED`.
@@ -50,6 +51,7 @@ class Architecture:
     interpolates: bool = False
     convolutional: bool = False
     cells: bool = False
+    units: bool = False
     hierarchical: bool = False
     pooling_option: bool = False
     unused: tuple[str, ...] = ()

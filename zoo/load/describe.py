@@ -20,7 +20,7 @@ def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
     if spec.checkpoint == "module":
         return "\n".join(given(spec.repository).lines)
     if spec.checkpoint == "timm":
-        return "\n".join(timm_lines(spec.name))
+        return "\n".join(timm_lines(spec.entry))
     preprocessor = locate(spec, cache_dir).preprocessor
     values = {} if preprocessor is None else read_json(preprocessor)
     if values.get("do_normalize") is False:

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from huggingface_hub.errors import StrictDataclassError
-from transformers import PreTrainedConfig, RadioConfig, ViTConfig, ViTMAEConfig
+from transformers import HieraConfig, PreTrainedConfig, RadioConfig, ViTConfig, ViTMAEConfig
 
 from zoo.errors import InputError
 from zoo.load.architecture import ARCHITECTURES, Architecture
+from zoo.load.hiera import hiera_stages
 from zoo.load.radio import as_transformers, is_of_authors
 from zoo.load.rotary_vit import RotaryViTConfig
 from zoo.load.skips import WITHOUT_SKIP
@@ -169,7 +170,7 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
     if architecture.convolutional:
         return _convolutional_facts(architecture, config)
     if architecture.hierarchical:
-        return _hierarchical_facts(config)
+        return _hierarchical_facts(architecture, config)
     patch = _side(config.patch_size)
     has_cls = config.class_token if isinstance(config, RotaryViTConfig) else architecture.has_cls
     return Facts(
@@ -188,7 +189,8 @@ def _prefix_tokens(architecture: Architecture, config: PreTrainedConfig) -> int:
     """Tokens before the patch tokens."""
     if isinstance(config, RadioConfig):
         return int(config.num_cls_tokens) + int(config.num_registers)
-    first = config.class_token if isinstance(config, RotaryViTConfig) else architecture.prefix_tokens
+    usual = getattr(config, "n_cls_tokens", architecture.prefix_tokens)  # Pixio has several
+    first = config.class_token if isinstance(config, RotaryViTConfig) else usual
     return int(first) + int(getattr(config, "num_register_tokens", 0))
 
 
@@ -222,15 +224,17 @@ def _convolutional_facts(architecture: Architecture, config: PreTrainedConfig) -
     )
 
 
-def _hierarchical_facts(config: PreTrainedConfig) -> Facts:
+def _hierarchical_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
     widths = [int(config.embed_dim) * 2**index for index in range(len(config.depths))]
     heads = getattr(config, "num_heads", None)
     return Facts(
-        stages=_stages(config.depths, widths, _side(config.patch_size)),
+        stages=hiera_stages(config)
+        if isinstance(config, HieraConfig)
+        else _stages(config.depths, widths, _side(config.patch_size)),
         heads=int(heads[-1]) if heads else None,
         prefix_tokens=0,
         has_cls=False,
-        has_final=True,
+        has_final=architecture.final_norm is not None,
         stem_width=widths[0],
         input_size=_side(config.image_size),
     )

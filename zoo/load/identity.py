@@ -70,7 +70,7 @@ def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
     if not spec.repository:
         raise InputError(
             f"{spec.name} is in no repository of the Hub that is read; fetch {spec.original} and give "
-            f"the file: --weights {spec.name}=FILE."
+            f"the file: --weights {spec.entry}=FILE."
         )
     local = Path(spec.repository)
     if local.is_dir():

@@ -11,15 +11,16 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from zoo.errors import InputError
 from zoo.load.adapters import MapNorm, adapt
-from zoo.load.agreement import check_facts, check_finite, check_kind, check_real
+from zoo.load.agreement import check_count, check_facts, check_finite, check_kind, check_real
 from zoo.load.architecture import ARCHITECTURES, NEVER_NEEDED, Architecture
 from zoo.load.checkpoint import Checkpoint, read_json, read_weights
 from zoo.load.convert import convert, has_names_of_transformers, kind_of, told_heads, unwrap
 from zoo.load.facts import read_facts, read_network
 from zoo.load.quiet import quiet
 from zoo.look.layout import Layout, LayoutSplit
-from zoo.look.network import Network
+from zoo.look.network import Network, Split
 from zoo.look.sublayers import RESIDUALS, SUBLAYERS
+from zoo.look.units import unit_features
 from zoo.spec import BackboneSpec
 
 _CELLS: Layout = "cells"
@@ -35,15 +36,26 @@ def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
     model = _fill(spec, architecture, config, tensors).requires_grad_(False).train(False)
     blocks = tuple(_blocks(model, architecture.blocks))
     adapt(model, blocks)
+    body = model.get_submodule(architecture.body)
+    norm = _final_norm(model, architecture) if spec.has_final else None
+    read = {id(weight): weight.numel() for part in (body, norm) if part for weight in part.parameters()}
+    check_count(spec, sum(read.values()))
     return Network(
-        body=model.get_submodule(architecture.body),
+        body=body,
         blocks=blocks,
-        final_norm=_final_norm(model, architecture) if spec.has_final else None,
+        final_norm=norm,
         interpolates=architecture.interpolates,
         convolutional=architecture.convolutional,
-        split=LayoutSplit((_CELLS,) * (len(blocks) + 1)) if architecture.cells else None,
+        split=_split(architecture, len(blocks)),
         parts=SUBLAYERS.get(architecture.model_type) or RESIDUALS.get(architecture.model_type),
     )
+
+
+def _split(architecture: Architecture, depth: int) -> Split | None:
+    """How layers become features where they are neither tokens row by row nor feature maps."""
+    if architecture.units:
+        return unit_features
+    return LayoutSplit((_CELLS,) * (depth + 1)) if architecture.cells else None
 
 
 def _read(
@@ -73,7 +85,7 @@ def _read(
     architecture = _architecture_of(converted.config)
     facts = read_facts(architecture, converted.config)
     check_kind(spec, kind_of(tensors, converted))
-    check_facts(spec, replace(facts, heads=told_heads(values) or facts.heads), converted.side)
+    check_facts(spec, replace(facts, heads=told_heads(values) or facts.heads))
     return architecture, converted.config, converted.tensors
 
 

@@ -11,6 +11,7 @@ coarser, the kernel widens with it, and everywhere it is the kernel of image lib
 
 from functools import partial
 from math import isqrt
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -47,24 +48,25 @@ def fitted_positions(table: Tensor, cells: tuple[int, int], rule: Interpolation)
     return torch.cat([table[:, :prefix], rows], dim=1)
 
 
-def use_rule(body: nn.Module, patch: int, rule: Interpolation) -> None:
+def use_rule(body: nn.Module, stride: int, rule: Interpolation) -> None:
     """Make a network fit its absolute position embeddings by a rule; one that has none stays as it is.
 
     Args:
         body: A network of transformers, whose own method is that of ``huggingface``.
-        patch: Its patch size in pixels.
+        stride: Pixels a side of the cells that it adds them to.
         rule: The rule.
     """
     embeddings = getattr(body, "embeddings", None)
     if rule != "huggingface" and embeddings is not None and position_table(embeddings) is not None:
-        embeddings.interpolate_pos_encoding = partial(_fitted, embeddings, patch, rule)
+        embeddings.interpolate_pos_encoding = partial(_fitted, embeddings, stride, rule)
 
 
-def _fitted(
-    embeddings: nn.Module, patch: int, rule: Interpolation, tokens: Tensor, height: int, width: int
-) -> Tensor:
-    """Stands in for the method of transformers, which is told the tokens and the image's sides in pixels."""
-    del tokens
+def _fitted(embeddings: nn.Module, stride: int, rule: Interpolation, *given: Any) -> Tensor:  # noqa: ANN401
+    """Stands in for the method of transformers, which is told the image's sides in pixels last.
+
+    First come the tokens, and the table in some networks; neither is needed.
+    """
+    height, width = given[-2:]
     table = position_table(embeddings)
     assert table is not None
-    return fitted_positions(table.view(1, -1, table.shape[-1]), (height // patch, width // patch), rule)
+    return fitted_positions(table.view(1, -1, table.shape[-1]), (height // stride, width // stride), rule)

@@ -1,5 +1,6 @@
 """Networks that timm builds, named ``timm:NAME`` or ``timm:NAME.TAG``, where timm is installed."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -20,6 +21,9 @@ from zoo.spec import BackboneSpec
 
 MARK = "timm:"
 """Begins the names of timm's networks."""
+
+_MISFIT = re.compile(r"size mismatch for (\S+): .*?Size\((\[.*?\])\).*?Size\((\[.*?\])\)")
+"""What torch says of a tensor of another shape."""
 
 
 def is_timm(text: str) -> bool:
@@ -59,8 +63,8 @@ def timm_backbone(
     Raises:
         InputError: The file cannot be read, or its weights are those of another network.
     """
-    net = _built(spec.name, file=files[0]).requires_grad_(False).train(False)
-    return HookedBackbone(spec, _found(spec.name).network(net), identity, device, dtype)
+    net = _built(spec.entry, file=files[0]).requires_grad_(False).train(False)
+    return HookedBackbone(spec, _found(spec.entry).network(net), identity, device, dtype)
 
 
 @lru_cache(maxsize=64)
@@ -101,8 +105,7 @@ def _built(text: str, file: Path | None = None) -> nn.Module:
             return _created(timm, name, pretrained=file is not None, **options)
         except Exception as error:
             of = "" if file is None else f" with the weights {file}"
-            reason = str(error).strip().partition("\n")[0]
-            raise InputError(f"{text} cannot be built{of}: {shortened(reason)}") from error
+            raise InputError(f"{text} cannot be built{of}: {_reason(error)}") from error
 
 
 def _created(timm: ModuleType, name: str, **options: Any) -> nn.Module:  # noqa: ANN401  # timm's options
@@ -112,6 +115,15 @@ def _created(timm: ModuleType, name: str, **options: Any) -> nn.Module:  # noqa:
     except TypeError:
         made = timm.create_model(name, **options)
     return made
+
+
+def _reason(error: Exception) -> str:
+    """What an error says, in short: of weights of another size a tensor, its shape, and the network's."""
+    text = str(error).strip()
+    if shapes := _MISFIT.search(text):
+        return f"{shapes[1]} is {shapes[2]}, not {shapes[3]}; give the file of that network"
+    first, _, rest = text.partition("\n")
+    return shortened(f"{first} {rest.strip()}" if first.endswith(":") else first)
 
 
 def _name(text: str) -> str:

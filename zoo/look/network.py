@@ -1,11 +1,17 @@
 """A network, and where to look into it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from torch import nn
+from torch import Tensor, nn
 
-from zoo.look.layout import LayoutSplit
+from zoo.features import LayerFeatures
+from zoo.look.split import Cells
 from zoo.look.sublayers import Parts
+from zoo.spec import BackboneSpec, Layer
+
+Split = Callable[[BackboneSpec, Layer, Tensor, int, Cells], LayerFeatures]
+"""Makes features of a layer of what leaves its block: spec, layer, that, images and the coarsest grid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +25,7 @@ class Network:
         interpolates: Whether the forward must be asked to fit position embeddings to the image.
         convolutional: Whether blocks give feature maps instead of tokens.
         parts: Where the parts of a block are; None where they are not known.
-        split: How a network that is not of transformers lays out its layers; None for one that is.
+        split: How its layers become features; None where they are tokens row by row, or feature maps.
     """
 
     body: nn.Module
@@ -28,4 +34,4 @@ class Network:
     interpolates: bool
     convolutional: bool
     parts: Parts
-    split: LayoutSplit | None = None
+    split: Split | None = None

@@ -132,6 +132,7 @@ SUBLAYERS: dict[str, Sublayers] = {
     "vit_mae": _VIT,
     "vit_msn": _VIT,
     "ijepa": _VIT,
+    "pixio": _VIT,
     "clip_vision_model": _CLIP,
     "metaclip_2_vision_model": _CLIP,
     "mlcd_vision_model": replace(_CLIP, rotary=True, tokens_first=True),

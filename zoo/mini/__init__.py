@@ -26,7 +26,7 @@ def packaged(spec: BackboneSpec) -> Path:
     Raises:
         InputError: This installation lacks them.
     """
-    folder = Path(__file__).parent / spec.name
+    folder = Path(__file__).parent / spec.entry
     if not (folder / "model.safetensors").is_file():
         raise InputError(
             f"{folder} has no weights: install the package again, or train them with 'python -m benchmark "
@@ -78,8 +78,8 @@ def generated(spec: BackboneSpec, cache_dir: Path) -> tuple[Path, str]:
 
 def _drawn(spec: BackboneSpec) -> BackboneSpec:
     """The spec by which weights are drawn: at the input size of its entry, whatever a run asks for."""
-    side = next((entry.input_size for entry in ENTRIES if entry.name == spec.name), spec.input_size)
-    return replace(spec, input_size=side)
+    side = next((entry.input_size for entry in ENTRIES if entry.name == spec.entry), spec.input_size)
+    return replace(spec, name=spec.entry, input_size=side)
 
 
 def _recipe(spec: BackboneSpec) -> str:

@@ -1,5 +1,7 @@
 """Scores beside what the grids of their layers allow."""
 
+from dataclasses import replace
+
 import pandas as pd
 
 from leaderboards.choices.allowed import Allowed, allowed
@@ -27,7 +29,9 @@ def records() -> pd.DataFrame:
 
 def test_the_ceiling_is_that_of_the_best_layer() -> None:
     (knn, davis) = columns_of(records())
-    assert allowed(records(), davis) == (Allowed("mini-dino", 2, 45.0, 90.0),)
+    (found,) = allowed(records(), davis)
+    assert replace(found, by_area=0.0) == Allowed("mini-dino", 2, 45.0, 90.0, 0.0)
+    assert not found.has_area
     assert allowed(records(), knn) == ()
 
 
@@ -37,6 +41,30 @@ def test_the_page_says_how_much_of_it_the_score_is() -> None:
     assert "45.0 of 90.0: 50 %" in section
     assert "mini-clip" not in section
     assert "top-1" not in section
+
+
+def test_a_ceiling_by_area_stands_in_brackets_and_its_note_only_then() -> None:
+    areas = layers([91.5, 92.5, 95.5], **DAVIS | {"metric": "J&F ceiling by area", "primary": False})
+    (plain, found) = (
+        render_page(rows, "mini")
+        for rows in (records(), pd.concat([records(), frame(areas)], ignore_index=True))
+    )
+    assert "45.0 of 90.0 (92.5): 50 %" in found
+    assert "In brackets for `davis`" in found
+    assert "In brackets" not in plain
+    assert "ceiling by area" not in found  # it is a column of no other table
+
+
+def test_clusterings_of_regions_have_a_note_of_their_own() -> None:
+    parts = {"task": "cluster-part", "dataset": "parts", "pooling": "grid"}
+    rows = frame(
+        layers([40.0, 30.0], **parts, metric="purity"),
+        layers([80.0, 80.0], **parts, metric="purity ceiling", primary=False),
+    )
+    text = render_page(rows, "mini")
+    assert "40.0 of 80.0: 50 %" in text
+    assert "Of clusters of whole\nimages there is none" in text
+    assert "Of clusters" not in render_page(records(), "mini")
 
 
 def test_no_section_where_no_ceiling_is_known_or_it_is_nothing() -> None:

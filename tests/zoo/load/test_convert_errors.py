@@ -48,15 +48,18 @@ def test_wrong_depth_width_and_patch(name: str, tmp_path: Path, loader: Loader) 
 @pytest.mark.parametrize("name", ["timm", "moco", "beit", "clip"])
 def test_positions_of_another_size(name: str, tmp_path: Path, loader: Loader) -> None:
     spec = publish(name, tmp_path).spec
-    with pytest.raises(InputError, match=r"pixels a side of its positions: 64, not 384"):
-        loader(replace(spec, input_size=384))
+    with pytest.raises(InputError, match=r"pixels a side of its training images: 64, not 384"):
+        loader(replace(spec, trained_size=384))
+    loader(replace(spec, input_size=384))  # Where it is evaluated is another matter.
 
 
 def test_heads(tmp_path: Path, loader: Loader) -> None:
     spec = publish("beit", tmp_path).spec
     with pytest.raises(InputError, match="attention heads: 12, not 6"):
         loader(replace(spec, heads=6))
-    with pytest.raises(InputError, match="width of 48 cannot be split into the entry's 7 heads"):
+    with pytest.raises(
+        InputError, match="width of 48 cannot be split into the 7 heads of the entry, whose width is 48"
+    ):
         loader(replace(publish("moco", tmp_path).spec, heads=7))
 
 
@@ -282,8 +285,12 @@ def test_entries_that_cannot_be_fetched(
 def test_a_reduced_entry_is_not_the_full_one(tmp_path: Path, loader: Loader) -> None:
     """All that differs is named, in one sentence."""
     spec = publish("dino", tmp_path).spec
-    full = replace(spec, stages=(Stage(12, 768, 16),), input_size=224)
+    full = replace(spec, stages=(Stage(12, 768, 16),), trained_size=224)
     with pytest.raises(InputError) as caught:
         loader(full)
-    for words in ("blocks: 3, not 12", "width: 48, not 768", "pixels a side of its positions: 64, not 224"):
+    for words in (
+        "blocks: 3, not 12",
+        "width: 48, not 768",
+        "pixels a side of its training images: 64, not 224",
+    ):
         assert words in str(caught.value)

@@ -129,7 +129,7 @@ def test_wrong_heads_in_timm_layout(small: Small, loader: Loader) -> None:
     edit(reduced.folder / "config.json", model_args={"num_heads": 6})
     with pytest.raises(InputError, match="attention heads: 6, not 12"):
         loader(reduced.spec)
-    with pytest.raises(InputError, match="cannot be split into the entry's 7 heads"):
+    with pytest.raises(InputError, match="cannot be split into the 7 heads of the entry"):
         loader(replace(small("moco-b16").spec, heads=7))
 
 

@@ -65,6 +65,7 @@ def save(folder: Path, name: str, **options: object) -> transformers.PreTrainedM
         ("Aimv2VisionModel", {"is_native": True}, 0, False, True),
         ("RadioModel", {"max_img_size": 112, "num_cls_tokens": 2, "num_registers": 3}, 5, True, False),
         ("Tipsv2VisionModel", {}, 2, True, True),
+        ("PixioModel", {"n_cls_tokens": 3}, 3, True, True),
     ],
 )
 def test_transformers(

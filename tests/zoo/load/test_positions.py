@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.plan.backbones import at_size
+from benchmark.plan.sizes import at_size
 from benchmark.request.request import InterpolationChoice
 from tests.zoo import originals
 from tests.zoo.conftest import Loader

@@ -134,6 +134,15 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path) -> None:
     (spec,) = with_weights(find(["timm:vit_small"]), {"timm:vit_small": tmp_path / "wrong.safetensors"})
     with pytest.raises(InputError, match=r"cannot be built with the weights .*wrong.safetensors"):
         load(spec, device=CPU, dtype=torch.float32, cache_dir=tmp_path)
+    narrow = {name: tensor[:4] for name, tensor in Vit().state_dict().items()}
+    save_file(narrow, tmp_path / "wrong.safetensors")
+    with pytest.raises(
+        InputError, match=r"with the weights .*: patches.weight is \[4, 3, 8, 8\], not \[12, 3"
+    ):
+        load(spec, device=CPU, dtype=torch.float32, cache_dir=tmp_path)
+    save_file(Vit().state_dict() | {"more": torch.zeros(1)}, tmp_path / "wrong.safetensors")
+    with pytest.raises(InputError, match=r"Unexpected key\(s\) in state_dict: .*more"):
+        load(spec, device=CPU, dtype=torch.float32, cache_dir=tmp_path)
     (spec,) = find(["timm:vit_small"])
     with pytest.raises(InputError, match="the Hub cannot be reached"):
         identify(spec, dtype=torch.float32, cache_dir=tmp_path)

@@ -1,4 +1,4 @@
-"""SAM's image encoder and V-JEPA 2 on images, from whole repositories: every layer against plain torch."""
+"""SAM's image encoder, V-JEPA 2 on images, Pixio, from repositories: every layer against plain torch."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -81,6 +81,22 @@ def test_vjepa_sees_an_image_as_a_clip_that_stands_still(tmp_path: Path, loader:
     with torch.no_grad():
         expected = model.get_vision_features(clip)
     torch.testing.assert_close(layers(loader(spec), images)[-1], expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("cells", [(4, 4), (3, 5)])
+def test_every_layer_of_pixio(cells: tuple[int, int], tmp_path: Path, loader: Loader) -> None:
+    """The first of eight class tokens is the one that is read; none of them is a patch."""
+    shape = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "image_size": 64}
+    tensors = stored(transformers.PixioModel(transformers.PixioConfig(**shape)), tmp_path, "")
+    spec = infer(str(tmp_path), None, None)
+    assert (spec.family, spec.prefix_tokens, spec.has_cls, spec.has_final) == ("Pixio", 8, True, True)
+    images = pixels(2, cells[0] * 16, cells[1] * 16)
+    original = today_hub.pixio(tensors, normalised(spec, images), 4)
+    found = layers(loader(spec), images)
+    assert len(found) == len(original) == 5
+    for ours, theirs in zip(found, original, strict=True):
+        kept = torch.cat([theirs[:, :1], theirs[:, 8:]], dim=1)
+        torch.testing.assert_close(ours, kept, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(("name", "other"), [("sam-b16", "sam-l16"), ("vjepa2-l16", "vjepa2-h16")])

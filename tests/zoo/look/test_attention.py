@@ -65,6 +65,7 @@ def test_probabilities_are_those_of_the_original(
         ("Dinov2WithRegistersModel", {"num_register_tokens": 3}, 4),
         ("DINOv3ViTModel", {"num_register_tokens": 4}, 5),
         ("DeiTModel", {}, 2),
+        ("PixioModel", {}, 8),
         ("IJepaModel", {}, 0),
         ("SiglipVisionModel", {}, 0),
         ("ViTMSNModel", {}, 1),

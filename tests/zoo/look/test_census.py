@@ -52,7 +52,7 @@ def test_a_mini_vit_has_the_operations_of_its_products(loader: Loader) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["clip-b32", "beit-b16", "dinov2-s14-reg", "resnet50", "convnext-t", "swin-t"]
+    "name", ["clip-b32", "beit-b16", "dinov2-s14-reg", "resnet50", "convnext-t", "swin-t", "hiera-t"]
 )
 def test_counts_grow_up_to_all_weights(name: str, small: Callable[[str], Reduced], loader: Loader) -> None:
     backbone = loader(small(name).spec)

@@ -21,7 +21,7 @@ from zoo.view.views import FitLongSide, ResizeCrop, Tiles
 FAMILIES = (
     *("fs-b16", "deit-b16-distilled", "clip-b32", "metaclip2-h14", "dino-s16", "mae-b16", "moco-s16"),
     *("beit-b16", "beit-b16-ft22k-ft1k", "data2vec-b16", "dinov2-s14", "dinov2-s14-reg", "dinov3-s16"),
-    *("siglip-b16", "aimv2-l14", "ijepa-h14", "msn-s16", "swin-t", "swinv2-t"),
+    *("siglip-b16", "aimv2-l14", "ijepa-h14", "msn-s16", "swin-t", "swinv2-t", "hiera-t"),
     *("resnet50", "bit-50", "convnext-t", "convnextv2-t", "dinov3-convnext-t"),
 )
 """One entry of each architecture."""

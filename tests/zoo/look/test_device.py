@@ -43,6 +43,7 @@ ENTRIES = {
     "beit-b16": "beit",
     "sam-b16": "sam_vision_model",
     "vjepa2-l16": "vjepa2",
+    "hiera-t": "hiera",
 }
 """Model type of entries of networks with stages, in layouts of their own, or inside a larger network."""
 

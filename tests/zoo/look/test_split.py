@@ -143,7 +143,9 @@ def test_bit_without_preactivation_has_no_final_norm(tmp_path: Path) -> None:
     assert not infer(str(tmp_path), None, None).has_final
 
 
-@pytest.mark.parametrize("name", ["swin-t", "swinv2-t", "bit-50", "dinov3-convnext-t", "aimv2-l14"])
+@pytest.mark.parametrize(
+    "name", ["swin-t", "swinv2-t", "hiera-t", "bit-50", "dinov3-convnext-t", "aimv2-l14"]
+)
 def test_features_do_not_depend_on_the_batch(
     name: str, small: Callable[[str], Reduced], tmp_path: Path
 ) -> None:

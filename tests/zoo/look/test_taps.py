@@ -41,6 +41,7 @@ FAMILIES: dict[str, tuple[str, dict[str, object]]] = {
     "dinov3": ("DINOv3ViTModel", {"num_register_tokens": 4}),
     "dinov3-gated": ("DINOv3ViTModel", {"num_register_tokens": 4, "use_gated_mlp": True}),
     "radio": ("RadioModel", {"max_img_size": 112, "num_registers": 3}),
+    "pixio": ("PixioModel", {}),
     "tips": ("Tipsv2VisionModel", {}),
     "tips-gated": ("Tipsv2VisionModel", {"use_swiglu_ffn": True}),
     "capi": ("CapiModel", CAPI),

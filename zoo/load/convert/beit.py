@@ -64,4 +64,4 @@ def convert_beit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted
         use_mean_pooling=pooled,
         use_mask_token=False,
     )
-    return Converted(config, renamed, side * patches.size)
+    return Converted(config, renamed)

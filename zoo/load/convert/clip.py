@@ -60,7 +60,7 @@ def convert_clip(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted
     The activation x * sigmoid(1.702 x) and the epsilon are OpenAI's.
     """
     is_clip = not spec.model_types or "clip_vision_model" in spec.model_types
-    if is_clip and spec.name not in _OPENAI:
+    if is_clip and spec.entry not in _OPENAI:
         refuse(
             spec,
             "it is CLIP under OpenAI's names, whose activation is only known of OpenAI's own networks "
@@ -82,4 +82,4 @@ def convert_clip(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted
         patch_size=patches.size,
         num_channels=patches.channels,
     )
-    return Converted(config, renamed, side * patches.size)
+    return Converted(config, renamed)

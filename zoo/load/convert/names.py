@@ -22,12 +22,10 @@ class Converted:
     Attributes:
         config: Configuration of the network, read from the shapes.
         tensors: State dict; views of the original tensors where these had to be split.
-        side: Side in pixels of the images that its positions are made for; None where any entry may have it.
     """
 
     config: PreTrainedConfig
     tensors: dict[str, Tensor]
-    side: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,5 +179,9 @@ def heads_of(width: int, spec: BackboneSpec) -> int:
     if spec.heads is None:
         refuse(spec, "it is a Vision Transformer, and the entry is a ConvNet")
     if width % spec.heads:
-        refuse(spec, f"a width of {width} cannot be split into the entry's {spec.heads} heads")
+        refuse(
+            spec,
+            f"a width of {width} cannot be split into the {spec.heads} heads of the entry, whose width is "
+            f"{spec.width}",
+        )
     return spec.heads

@@ -113,7 +113,8 @@ def _with_halves(renamed: dict[str, Tensor], heads: int, depth: int, channels: i
             for kind in ("weight", "bias"):
                 name = f"layers.{index}.attention.{part}_proj.{kind}"
                 rows = out[name]
-                if len(rows) == heads * channels:  # Loading says of other shapes that they do not fit.
+                # Of other shapes, and of heads that cannot be turned, loading says that they do not fit.
+                if len(rows) == heads * channels and channels % 4 == 0:
                     pairs = rows.reshape(heads, channels // 2, 2, *rows.shape[1:])
                     out[name] = pairs.transpose(1, 2).flatten(0, 2)
     return out

@@ -92,14 +92,11 @@ def convert_vit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
         num_channels=patches.channels,
         qkv_bias=True,
     )
-    return Converted(config, renamed, side * patches.size)
+    return Converted(config, renamed)
 
 
 def convert_dinov2(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
-    """DINOv2 and Franca, with or without registers, as ``Dinov2Model`` or ``Dinov2WithRegistersModel``.
-
-    Its positions are for images of 518 px, at which it is seldom evaluated: no entry is asked for that size.
-    """
+    """DINOv2 and Franca, with or without registers, as ``Dinov2Model`` or ``Dinov2WithRegistersModel``."""
     gated = "blocks.0.mlp.w12.weight" in tensors
     names = _GATED_DINOV2 if gated else _DINOV2
     configure: Callable[..., PreTrainedConfig] = Dinov2Config

@@ -1,0 +1,136 @@
+"""What carries the first mask of a video through its frames, layer by layer or by sets of layers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from tasks.base import FINITE
+from tasks.checks import varies
+from tasks.fused import MIXED, Gathered, members_of, of_one_grid
+from tasks.metrics.propagation import Propagation, PropagationOfSets
+from tasks.propagation.rule import PropagationRule
+from tasks.propagation.scoring import VideoScores
+from zoo.spec import Layer
+
+
+@dataclass(slots=True)
+class _LayerState:
+    propagation: Propagation
+    varies: Tensor
+    finite: list[Tensor] = field(default_factory=list)
+    soft: list[Tensor] = field(default_factory=list)
+
+
+class VideoMeasurer:
+    """Propagates frame by frame on the device, and scores the frames on the host when the video is over.
+
+    What waits until then is a soft map of the size of the token grid for each frame.
+    """
+
+    def __init__(self, scores: VideoScores, rule: PropagationRule) -> None:
+        """Start a video.
+
+        Args:
+            scores: What the masks are scored by when it is over.
+            rule: How labels are carried.
+        """
+        self._scores = scores
+        self._rule = rule
+        self._states: dict[Layer, _LayerState] = {}
+
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        """Carry labels to the frames that a layer shows."""
+        shown = [
+            grid for position, grid in zip(positions, grids, strict=True) if position <= self._scores.last
+        ]
+        if not shown:
+            return
+        if layer not in self._states:
+            first, *shown = shown
+            self._states[layer] = _LayerState(self._start(first), varies(first[None]))
+        state = self._states[layer]
+        state.finite.append(grids[: last + 1 - positions[0]].isfinite().all())
+        state.soft.extend(state.propagation.step(grid) for grid in shown)
+
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        """Soft maps of all frames, [frames height width channels]."""
+        state = self._states.pop(layer)
+        soft = torch.stack(state.soft) if state.soft else state.varies.new_zeros(0)
+        return {"soft": soft, "varies": state.varies[None], FINITE: torch.stack(state.finite)}
+
+    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
+        """J and F of every object and scored frame, [objects frames] each, and masks of the examples."""
+        return self._scores.of(finished)
+
+    def _start(self, grid: Tensor) -> Propagation:
+        labels = self._scores.seeds((grid.shape[0], grid.shape[1]))
+        return Propagation(
+            grid,
+            labels.to(device=grid.device, dtype=grid.dtype, non_blocking=True),
+            self._rule.heard,
+        )
+
+
+class SetsMeasurer:
+    """The same for sets of layers: it is fed each of their layers, and carries masks by the mean cosines.
+
+    Beside what waits for a single layer, the frames of a batch wait until all layers have shown them.
+    """
+
+    def __init__(self, scores: VideoScores, rule: PropagationRule, sets: Sequence[Layer]) -> None:
+        """Start a video.
+
+        Args:
+            scores: What the masks are scored by when it is over.
+            rule: How labels are carried.
+            sets: The sets.
+        """
+        self._scores = scores
+        self._rule = rule
+        self._sets = sets
+        members = members_of(sets)
+        self._gathered = Gathered(members)
+        self._flags: dict[Layer, list[Tensor]] = {layer: [] for layer in members}
+        self._varied: dict[Layer, Tensor] = {}
+        self._carried: list[PropagationOfSets[Layer]] = []
+        self._soft: dict[Layer, list[Tensor]] = {}
+
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        """Keep what a layer shows; carry labels to the frames that all layers have shown."""
+        self._flags[layer].append(grids[: self._scores.last + 1 - positions[0]].isfinite().all())
+        if layer not in self._varied:
+            self._varied[layer] = varies(grids[:1])
+        for position, frame in self._gathered.add(layer, positions, grids).items():
+            if position > self._scores.last:
+                continue
+            if not self._carried:
+                self._begin(frame)
+                continue
+            for carried in self._carried:
+                for one, soft in carried.step(frame).items():
+                    self._soft[one].append(soft)
+
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        """Soft maps of all frames for one set, [frames height width channels]."""
+        if layer not in self._soft:
+            raise ValueError(MIXED)
+        changing = torch.stack([self._varied[one] for one in layer.members]).any()
+        finite = torch.stack([flag for one in layer.members for flag in self._flags[one]])
+        soft = torch.stack(self._soft[layer]) if self._soft[layer] else changing.new_zeros(0)
+        return {"soft": soft, "varies": changing[None], FINITE: finite}
+
+    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
+        """J and F of every object and scored frame, [objects frames] each."""
+        return self._scores.of(finished)
+
+    def _begin(self, frame: Mapping[Layer, Tensor]) -> None:
+        """Start with the first frame, which all layers have shown."""
+        shapes = {layer: (grid.shape[0], grid.shape[1]) for layer, grid in frame.items()}
+        for size, sets in of_one_grid(self._sets, shapes).items():
+            tokens = {one: frame[one] for one in members_of(sets)}
+            labels = self._scores.seeds(size)  # which go where the tokens are
+            named = {each: each.members for each in sets}
+            self._carried.append(PropagationOfSets(tokens, labels, named, self._rule.heard))
+            self._soft |= {each: [] for each in sets}

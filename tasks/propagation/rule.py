@@ -1,0 +1,42 @@
+"""The numbers of mask propagation."""
+
+from dataclasses import dataclass, fields
+
+from tasks.metrics.carrying import Neighbourhood
+from zoo.view.views import View
+
+
+@dataclass(frozen=True, slots=True)
+class PropagationRule:
+    """The numbers of mask propagation.
+
+    Attributes:
+        n_last_frames: Latest frames that are sources beside the first.
+        topk: Strongest sources that a token listens to.
+        radius: How far the window reaches, in tokens.
+        circle: Whether it is a circle, by the distance of the tokens' centres, instead of a square.
+        temperature: Divisor of the cosine in the affinity exp(cos / temperature).
+        keep_vanished: Whether an object too small for the token grid keeps the token that it covers most.
+        every_channel: Whether there is a channel of each object of the first mask, though no token shows it.
+        nearest: Whether soft maps are enlarged by nearest neighbour instead of bilinearly, and every channel
+            is scaled, a constant one to 0.
+        view: How frames are shown.
+        decimals: Decimals that the scores, as fractions, are rounded to; None for full precision.
+    """
+
+    n_last_frames: int
+    topk: int
+    radius: int
+    circle: bool
+    temperature: float
+    keep_vanished: bool
+    every_channel: bool
+    nearest: bool
+    view: View
+    decimals: int | None
+
+    @property
+    def heard(self) -> Neighbourhood:
+        """What a token listens to."""
+        names = (field.name for field in fields(Neighbourhood))
+        return Neighbourhood(**{name: getattr(self, name) for name in names})

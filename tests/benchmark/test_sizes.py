@@ -1,0 +1,145 @@
+"""Several input sizes in one run: which backbones at which, under which names, and what is computed once."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import benchmark
+from benchmark.api import carry_out
+from benchmark.engines.progress import Silent
+from benchmark.exchange.recommending import code_of, recommended
+from benchmark.plan.backbones import find_backbones
+from benchmark.plan.sizes import Sizes, at_sizes
+from benchmark.plan.suites import MINI_SUITE
+from benchmark.request import Request
+from benchmark.request.recommending import RecommendRequest
+from tests.benchmark.engines.test_engines import Heard
+from tests.benchmark.runs import Tally, command, leave_pages_out, run
+from zoo.errors import InputError
+from zoo.registry import find
+
+FIXED = replace(find(["mini-fs"])[0], name="fixed", fixed_size=True)
+
+
+def found(**options: object) -> list[tuple[str, int]]:
+    """Names and input sizes of the backbones of a request."""
+    request = Request(**({"backbones": ("mini-fs", "mini-resnet")} | options))  # type: ignore[arg-type]
+    return [(one.name, one.input_size) for one in find_backbones(request, MINI_SUITE, Silent())]
+
+
+def test_one_size_keeps_names_and_several_tell_them() -> None:
+    assert found(input_size=128, floor=False) == [("mini-fs", 128), ("mini-resnet", 128)]
+    assert found(input_size="64,128") == [
+        ("mini-fs", 64),
+        ("mini-fs@128px", 128),
+        ("mini-resnet", 64),
+        ("mini-resnet@128px", 128),
+        ("mini-random", 64),
+        ("mini-random@128px", 128),
+    ]
+    assert found(input_size=(100, 200), floor=False, backbones="mini-resnet") == [
+        ("mini-resnet@96px", 96),
+        ("mini-resnet@208px", 208),
+    ]
+
+
+def test_a_name_may_tell_its_size() -> None:
+    assert found(backbones=("mini-fs@128px", "mini-resnet", "mini-fs")) == [
+        ("mini-fs@128px", 128),
+        ("mini-fs", 64),
+        ("mini-resnet", 64),
+        ("mini-random@128px", 128),
+        ("mini-random", 64),
+    ]
+    assert found(backbones="mini-fs@64px", floor=False) == [("mini-fs", 64)]
+    with pytest.raises(
+        InputError, match=r"--backbones names input sizes .*; leave these or --input-size out"
+    ):
+        found(backbones="mini-fs@128px", input_size=64)
+    with pytest.raises(InputError, match="No backbone is called 'mini-nothing'"):
+        found(backbones="mini-nothing@128px")
+
+
+def test_what_cannot_be_run_or_is_the_same_is_said() -> None:
+    placed, lines = at_sizes(FIXED, Sizes((64, 128, 67, 256)))
+    assert [(one.spec.name, one.spec.input_size) for one in placed] == [("fixed", 64)]
+    assert lines == [
+        "fixed: 64 and 67 px are both 64 px to it, run once",
+        "fixed takes images of 64 px only: it is left out at 128 and 256 px",
+    ]
+    with pytest.raises(InputError, match="fixed takes images of 64 px only, not 128"):
+        at_sizes(FIXED, Sizes((128, 256)))
+
+
+@pytest.mark.parametrize("value", [0, "64,", "64,x", True, [64, 1.5], "100000"])
+def test_sizes_are_whole_numbers(value: object) -> None:
+    with pytest.raises(InputError, match=r"--input-size takes whole numbers from 1 to 99999, such as 448"):
+        Request(input_size=value)  # type: ignore[arg-type]
+
+
+def test_a_backbone_is_loaded_by_a_name_with_a_size() -> None:
+    assert benchmark.load("mini-fs@128px", layer=1, device="cpu").spec.input_size == 128
+    with pytest.raises(InputError, match="'mini-fs@128px' names an input size, and --input-size another"):
+        benchmark.load("mini-fs@128px", input_size=64)
+
+
+def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
+    new_place: Callable[[], Path],
+    data: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = new_place()
+    wanted = {"data": data, "input_size": (64, 96), "protocol": "standard,insid3"}
+    with Tally().watching() as tally:
+        records = run(place, ["mini-resnet"], "spair", **wanted)
+    sizes = records.groupby("backbone")["input_size"].unique().map(list).to_dict()
+    assert sizes == {"mini-resnet": [64], "mini-resnet@96px": [96]}
+    (large, small) = (
+        sum(tally.rows[key] for key in tally.rows if key[0] == name) for name in sorted(sizes, reverse=True)
+    )
+    assert small == 2 * large  # by two protocols, of which the larger size found one done
+    own = records[(records["protocol"] == "insid3") & (records["family"] == "ResNet")]
+    values = [
+        rows.sort_values(["layer", "tap", "metric"])["value"].tolist() for _, rows in own.groupby("backbone")
+    ]
+    assert values[0] == values[1]
+    pages = (place / "out" / "tables" / "standard.md").read_text()
+    assert "## Score against input size" in pages
+
+    leave_pages_out(monkeypatch)
+    heard = Heard()
+    asked = Request(
+        backbones="mini-resnet", tasks="spair", output=place / "out", cache=place / "cache",
+        workers=1, layers="1,final", floor=False, **wanted,  # type: ignore[arg-type]
+    )  # fmt: skip
+    with Tally().watching() as again:
+        carry_out(asked, heard)
+    assert not again.loads
+    line = "spair (insid3): images are shown alike at every input size, so its scores are the same"
+    assert line in heard.lines
+    shown = command(capsys, "compare", "mini-resnet", "mini-resnet@96px", "--output", place / "out")
+    assert (shown.code, "mini-resnet@96px" in shown.out) == (0, True)
+    picks = recommended(RecommendRequest(tasks="spair", output=place / "out")).picks
+    calls = " ".join(code_of(pick) for pick in picks)
+    assert "@96px" not in calls
+    assert ("input_size=96" in calls) == any(pick.backbone == "mini-resnet@96px" for pick in picks)
+
+
+@pytest.mark.usefixtures("no_pages")
+def test_a_plan_counts_every_size_and_once_what_is_shown_alike(
+    new_place: Callable[[], Path], data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = new_place()
+    words = ["--backbones", "mini-resnet", "--tasks", "spair", "--data", data, "--layers", "1", "--no-floor"]
+    words += ["--protocol", "standard,insid3", "--output", place / "out", "--cache", place / "cache"]
+    said = command(capsys, "run", *words, "--plan", "--json", "--input-size", "64,96")
+    assert said.code == 0
+    found = json.loads(said.out[said.out.index("{") :])
+    of_source = found["images"] // 2  # by either protocol
+    passes = [(step["backbone"], step["images"]) for step in found["steps"] if step["what"] == "pass"]
+    assert passes == [("mini-resnet", of_source)] * 2 + [("mini-resnet@96px", of_source)]
+    assert found["forwards"] == 3 * of_source
