@@ -42,9 +42,8 @@ class VideoMeasurer:
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
         """Carry labels to the frames that a layer shows."""
-        shown = [
-            grid for position, grid in zip(positions, grids, strict=True) if position <= self._scores.last
-        ]
+        last = self._scores.last
+        shown = [grid for position, grid in zip(positions, grids, strict=True) if position <= last]
         if not shown:
             return
         if layer not in self._states:
