@@ -197,8 +197,10 @@ class Matcher:
         if not len(self._facts.T):
             none = torch.zeros(0, 2, dtype=torch.float64)
             return none, None if self._rule.soft is None else none[:, 0]
-        once = {position: normalize(grid, dim=-1) for position, grid in grids.items()}
-        unit = {position: normalize(grid, dim=-1) for position, grid in once.items()}
+        # where only samples have length 1, no token is scaled
+        as_is = self._rule.unit == "samples" and self._rule.upsampled
+        once = grids if as_is else {position: normalize(grid, dim=-1) for position, grid in grids.items()}
+        unit = once if as_is else {position: normalize(grid, dim=-1) for position, grid in once.items()}
         shown = {"tokens": unit, "both": once, "samples": grids}[self._rule.unit]
         vectors = torch.cat([self._sampled(shown, key) for key in self._by_source])
         if self._rule.unit != "tokens":
@@ -208,8 +210,7 @@ class Matcher:
         )
         counts = [sum(self._counts(places)) for places in self._by_target.values()]
         parts = torch.split(vectors.index_select(0, by_target), counts)
-        searched = grids if self._rule.unit == "samples" and self._rule.upsampled else unit
-        found = [self._searched(searched, *each) for each in zip(self._by_target, parts, strict=True)]
+        found = [self._searched(unit, *each) for each in zip(self._by_target, parts, strict=True)]
         places = torch.cat([place for place, _ in found]).index_select(0, by_pair)
         pulls = [pull for _, pull in found if pull is not None]
         return places, torch.cat(pulls).index_select(0, by_pair).double() if pulls else None
@@ -231,13 +232,14 @@ class Matcher:
             return best_pixels(parts, prepared).double() + before_said(self._rule, 1.0), None
         height, width, _ = tokens.shape
         maps = torch.cat([some @ tokens.flatten(0, 1).T for some in parts]).view(-1, height, width)
-        best = maps.flatten(1).argmax(1)
-        soft = self._rule.soft
-        place = torch.stack([best % width, best // width], 1) if soft is None else soft.places(maps)
+        pull: Tensor | None = None
+        if self._rule.soft is None:
+            best = maps.flatten(1).argmax(1)
+            place = torch.stack([best % width, best // width], 1)
+        else:
+            place, pull = self._rule.soft.found(maps)
         cell = stated(self._view, target[1]).size[0] / width
-        return place.double() * cell + before_said(self._rule, cell), None if soft is None else soft.pull(
-            maps
-        )
+        return place.double() * cell + before_said(self._rule, cell), pull
 
     def _products(self, places: Sequence[int], grid: Tensor) -> list[int]:
         """How many points go into each product of the pairs that share an image.

@@ -24,26 +24,28 @@ class SoftArgmax:
     sigma: float | None = None
     window: int | None = None
 
-    def places(self, maps: Tensor) -> Tensor:
-        """Expected column and row of maps [... height width]: [... 2]; values are not looked at.
+    def found(self, maps: Tensor) -> tuple[Tensor, Tensor]:
+        """Expected column and row of maps [... height width], [... 2], and their pull, [...].
 
         What the kernel or the window hides counts as a similarity of 0, not as none: where the best one is
-        low, places are pulled to the centre of the grid.
+        low, places are pulled to the centre of the grid. The pull is the share of the weight that lies where
+        similarities count as next to 0. Values are not looked at.
         """
-        weight = self._weights(maps)
+        kernel = self._kernel(maps)
+        weight = (maps * kernel / self.beta).flatten(-2).softmax(-1).view_as(maps)
         down, across = (
             torch.arange(length, device=maps.device, dtype=maps.dtype) for length in maps.shape[-2:]
         )
-        return torch.stack([(weight.sum(-2) * across).sum(-1), (weight.sum(-1) * down).sum(-1)], dim=-1)
+        places = [(weight.sum(-2) * across).sum(-1), (weight.sum(-1) * down).sum(-1)]
+        return torch.stack(places, dim=-1), (weight * (kernel < 1e-3)).sum((-2, -1))
+
+    def places(self, maps: Tensor) -> Tensor:
+        """Expected column and row of maps [... height width]: [... 2], as of `found`."""
+        return self.found(maps)[0]
 
     def pull(self, maps: Tensor) -> Tensor:
-        """Share of the weight [...] that lies where similarities count as next to 0."""
-        hidden = self._kernel(maps) < 1e-3
-        return (self._weights(maps) * hidden).sum((-2, -1))
-
-    def _weights(self, maps: Tensor) -> Tensor:
-        seen = maps * self._kernel(maps)
-        return (seen / self.beta).flatten(-2).softmax(-1).view_as(maps)
+        """Share of the weight [...] that lies where similarities count as next to 0, as of `found`."""
+        return self.found(maps)[1]
 
     def _kernel(self, maps: Tensor) -> Tensor:
         """What similarities are multiplied by: [... height width]."""
