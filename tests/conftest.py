@@ -19,9 +19,12 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 TOGETHER = (
     "benchmark/calls/test_docstrings.py",
+    "benchmark/calls/test_result.py",
     "benchmark/test_own_images.py",
     "benchmark/test_resume.py",
+    "benchmark/test_sets.py",
     "benchmark/test_several_datasets.py",
+    "benchmark/test_transforms.py",
     "leaderboards/report/test_browser.py",
     "tasks/mini/test_layouts.py",
     "zoo/pretrain/test_train.py",

@@ -25,6 +25,7 @@ from benchmark.plan.bound import BoundTask, RememberingTask
 from benchmark.plan.location import DataLocation
 from benchmark.plan.plan import Pass, Plan, PlanRecipe, make_plan, view_for
 from benchmark.plan.suites import STANDARD_SUITE
+from tasks.fused import FusedProblem
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from tasks.registry import COST, TASKS
 from tests.zoo.reduced import reduce
@@ -74,10 +75,10 @@ class Left:
     arrays: dict[str, dict[str, NDArray[np.generic]]]
 
 
-def planned(data: Path, rules: EvaluationProtocol) -> Plan:
+def planned(data: Path, rules: EvaluationProtocol, sets: tuple[str, ...] = ()) -> Plan:
     """Everything that is fed by a pass, and k-NN for its vectors, on tiny datasets."""
     location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2, protocol=rules)
-    return make_plan(PlanRecipe(find(["clip-b32"]), ("knn", *MEASURED), location))
+    return make_plan(PlanRecipe(find(["clip-b32"]), ("knn", *MEASURED), location, sets=sets))
 
 
 def on_meta(name: str, folder: Path) -> Backbone:
@@ -92,8 +93,10 @@ def collector_of(task: BoundTask, one: Pass, spec: BackboneSpec, folder: Path) -
     layers = problem.feed.layers(spec.layers, spec)
     if isinstance(task, RememberingTask) and problem is task.problem:
         source = task.problem.memory.source
-        store = Shards.open(folder / source.name / task.subject.entry.name, source.shards)
-        problem = task.problem.remembering(MeasuredLayers(source, store, layers), {})
+        store = Shards.open(folder / source.name / task.listener, source.shards)
+        before = task.problem.memory.feed.layers(spec.layers, spec)
+        problem = task.problem.remembering(MeasuredLayers(source, store, before), {})
+    problem = problem.of(layers) if isinstance(problem, FusedProblem) else problem
     return MeasuredCollector(problem, view_for(spec, problem.source.view), layers, spec.patch_size)
 
 
@@ -101,7 +104,7 @@ def listeners_of(one: Pass, backbone: Backbone, folder: Path) -> list[Listener]:
     """All that look at a source, as far as the backbone can show what they need."""
     spec = backbone.spec
     found: dict[str, Collector] = {
-        task.subject.entry.name: collector_of(task, one, spec, folder) for task in one.measured
+        task.listener: collector_of(task, one, spec, folder) for task in one.measured
     }
     if one.vectors:
         layers, poolings = frozenset(spec.layers), ("cls", "mean", "patchwise")
@@ -144,13 +147,16 @@ def test_no_listener_asks_for_a_value_before_its_transfer(
 ) -> None:
     monkeypatch.setattr(collectors, "to_host", to_host)
     backbone = on_meta(name, tmp_path / name)
-    plan = planned(data, rules)
+    plan = planned(data, rules, sets := () if backbone.spec.heads is None else ("last4", "pairs"))
     passes = [one for one in plan.passes if one.measured]
     left = [show(one, backbone, tmp_path) for one in passes]
     assert not set().union(*(one.failed for one in left))
     there = {task for one in left for task in one.arrays}
     unasked = OF_ATTENTION if backbone.spec.heads is None else ()
-    assert there == {"vectors", *MEASURED} - {*unasked}
+    fused = {task.listener for task in plan.tasks.measured if task.subject.sets}
+    assert len(fused) == (3 if sets else 0)
+    assert {name.partition(" ")[0] for name in there - fused} == {"vectors", *MEASURED} - {*unasked}
+    assert fused <= there
     for task, arrays in (each for one in left for each in one.arrays.items()):
         assert arrays, task
         assert not [array for array in arrays if array.endswith(FAILURE)], task

@@ -53,7 +53,9 @@ VARIANTS = [(one.name, {}) for one in METHODS] + [("fs", {"no_skip": 2})]
 def test_an_export_is_the_network_that_was_trained(name: str, recipe: dict[str, int], tmp_path: Path) -> None:
     objective = toy(name, DATA, **recipe).eval()
     export(objective.backbone, toy_spec(name), card(), tmp_path)
-    spec = replace(toy_spec(name), name="own", repository=str(tmp_path), checkpoint="transformers")
+    spec = replace(
+        toy_spec(name), name="own", repository=str(tmp_path), checkpoint="transformers", parameters=0
+    )
     backbone = load(spec, device=CPU, dtype=torch.float32, cache_dir=tmp_path)
     images = torch.from_numpy(DATA.images[:4, :, :SIDE, :SIDE].copy())
     seen: list[LayerFeatures] = []
