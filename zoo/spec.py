@@ -122,7 +122,7 @@ class Layer:
         return self.index, _ORDER.index(self.tap), len(self.fused), self.fused
 
     @classmethod
-    def told(cls, index: int, tap: str) -> "Layer":
+    def of_record(cls, index: int, tap: str) -> "Layer":
         """The layer of a record, which tells sets of blocks in place of a tap: ``9+10+11+12``."""
         if "+" in tap:
             *others, deepest = map(int, tap.split("+"))

@@ -155,7 +155,7 @@ def _scored(rows: pd.DataFrame) -> list[_Scored]:
     """Sets with their scores, those of deeper blocks behind."""
     fields = rows[["layer", "tap", "depth", "pooling", "value"]].itertuples(index=False, name=None)
     found = [
-        _Scored(Layer.told(int(layer), str(tap)), int(depth), str(pooling), float(value))
+        _Scored(Layer.of_record(int(layer), str(tap)), int(depth), str(pooling), float(value))
         for layer, tap, depth, pooling, value in fields
     ]
     return sorted(found, key=lambda one: one.layer.place)
@@ -180,5 +180,5 @@ def _chosen(rows: pd.DataFrame) -> tuple[float, tuple[int, ...]] | None:
     if not math.isclose(math.fsum(shares), 1.0, abs_tol=1e-6) or math.isnan(score):
         return None
     commonest = some.iloc[shares.index(max(shares))]
-    layer = Layer.told(int(commonest["layer"]), str(commonest["tap"]))
+    layer = Layer.of_record(int(commonest["layer"]), str(commonest["tap"]))
     return score, tuple(one.index for one in layer.members)

@@ -15,8 +15,8 @@ as predicted ones are. A cell shows score, ceiling and how much of it the score 
 bound; true masks may be beaten by soft predictions in rare cases. Larger inputs raise ceilings."""
 
 AREAS = """\
-In brackets for `davis`: the ceiling where each cell knows exactly how much of it each object covers, which no
-mask that is seeded on cells does, and which soft predictions come nearer to."""
+In brackets for `davis`: the ceiling of masks that tell each cell exactly how much of it each object covers.
+Masks that are seeded on cells say less; soft predictions may come near it."""
 
 REGIONS = """\
 For `cluster-object` and `cluster-part` the ceiling is the purity where each region is put with the class that

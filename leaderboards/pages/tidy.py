@@ -69,7 +69,7 @@ def _best(records: pd.DataFrame, rows: pd.DataFrame) -> list[bool]:
 def _rank(row: Mapping[Hashable, Any], ranks: dict[str, int]) -> tuple[object, ...]:
     """Sort key of a row: column, backbone, pooling, layer."""
     task, other, tap = str(row["task"]), str(row["other"]), row["tap"]
-    layer = Layer.told(int(row["layer"]), tap)
+    layer = Layer.of_record(int(row["layer"]), tap)
     return (
         (task_rank(task), row["dataset"], row["protocol"] != "standard", row["protocol"]),
         (metric_rank(task, str(row["metric"])), ranks[str(row["backbone"])], ranks.get(other, -1)),

@@ -34,11 +34,11 @@ def test_a_set_is_called_by_its_blocks() -> None:
     four = set_of([12, 9, 11, 10])
     assert (str(four), four.index) == ("9+10+11+12", 12)
     assert four.members == tuple(Layer(index) for index in (9, 10, 11, 12))
-    assert Layer.told(12, "9+10+11+12") == four
-    assert Layer.told(3, "block").members == (Layer(3),)
+    assert Layer.of_record(12, "9+10+11+12") == four
+    assert Layer.of_record(3, "block").members == (Layer(3),)
     assert Layer(12).place < four.place < Layer(13).place
     with pytest.raises(ValueError, match="not enough values"):
-        Layer.told(3, "nowhere")
+        Layer.of_record(3, "nowhere")
 
 
 @pytest.mark.parametrize(
