@@ -71,7 +71,7 @@ def _neighbour_rows(setting: Setting) -> Iterator[Row]:
             "named": lambda: sets(NAMED),
             "pairs": lambda: sets(PAIRS),
         },
-        max(1, setting.rounds // 2),
+        max(1, setting.rounds // 4),
         setting.device,
     )
     what = f"k-NN of 3 named sets, {bank:,} x {WIDTH}, {queries:,} queries, over its 12 layers one by one"
@@ -109,7 +109,7 @@ def _video_rows(setting: Setting) -> Iterator[Row]:
             "named": lambda: together["named"].step(last),
             "pairs": lambda: together["pairs"].step(last),
         },
-        max(1, setting.rounds // 2),
+        max(1, setting.rounds // 4),
         setting.device,
     )
     what = f"DAVIS, a frame of 3 named sets, {height} x {width} x {WIDTH}, over its 12 layers one by one"
@@ -125,7 +125,7 @@ def _segment_rows(setting: Setting) -> Iterator[Row]:
             "layers": lambda: labelled(memories, grid),
             "named": lambda: labelled_by_sets(memories, grid, NAMED),
         },
-        max(1, setting.rounds // 2),
+        max(1, setting.rounds // 4),
         setting.device,
     )
     what = f"segment, an image of {cells} x {cells} cells by 3 named sets of 12 layers, {rows:,} cells each"
