@@ -70,5 +70,5 @@ def nearest_of_sets(
     cosines = {name: Cosines([units[one] for one in members]) for name, members in sets.items()}
     for rows in chunks(asked, min(stored, BANK_ROWS)):
         found = products_of_sets(units, sets, rows, min(k + EXTRA, stored), device)
-        exact = exact_of_sets(units, sets, rows, {name: one.index for name, one in found.items()})
+        exact = exact_of_sets(units, sets, rows, found)
         yield {name: settled(cosines[name].of(rows), one, k, exact[name]) for name, one in found.items()}

@@ -228,30 +228,47 @@ def exact_of_sets(
     units: Mapping[Key, tuple[Vectors, Vectors]],
     sets: Mapping[Key, Sequence[Key]],
     rows: slice,
-    candidates: Mapping[Key, Integers],
+    found: Mapping[Key, Neighbours],
 ) -> dict[Key, Vectors]:
-    """Exact similarities of some queries with their candidates for each set of layers, as of `Cosines`.
+    """Similarities of candidates for each set of layers that order them exactly, as `Cosines` does.
 
-    A layer is asked once for what any of its sets has among its candidates.
+    Those that no rounding could put in another order stay as they were found. The others are computed from
+    float64 sums, a layer once for what any of its sets asks.
 
     Args:
         units: Of each layer its bank and queries, as of ``products_of_sets``.
         sets: For each set its layers.
         rows: Which queries.
-        candidates: For each set their places in the bank, [queries some].
+        found: For each set their candidates.
     """
-    exact = {name: np.empty(index.shape, np.float32) for name, index in candidates.items()}
-    for place, row in enumerate(range(rows.start, rows.start + len(next(iter(candidates.values()))))):
-        asked = np.concatenate([index[place] for index in candidates.values()])
-        every, where = np.unique(asked, return_inverse=True)
+    exact = {name: one.similarity.copy() for name, one in found.items()}
+    width = max(bank.shape[1] for bank, _ in units.values())
+    close = {name: _close(one.similarity, 2 * math.sqrt(width) * 2.0**-23) for name, one in found.items()}
+    for place in range(len(next(iter(exact.values())))):
+        asked = {name: found[name].index[place, mask[place]] for name, mask in close.items()}
+        every, where = np.unique(np.concatenate(list(asked.values())), return_inverse=True)
+        if not len(every):
+            continue
+        row = rows.start + place
         of_layer = {layer: _exact(bank, queries[row], every) for layer, (bank, queries) in units.items()}
         start = 0
-        for name, members in sets.items():
-            mean = sum(of_layer[one] for one in members) / len(members)
-            stop = start + candidates[name].shape[1]
-            exact[name][place] = np.asarray(mean)[where[start:stop]]
-            start = stop
+        for name, some in asked.items():
+            mean = np.mean([of_layer[one][where[start : start + len(some)]] for one in sets[name]], axis=0)
+            exact[name][place, close[name][place]] = mean
+            start += len(some)
     return exact
+
+
+def _close(similarity: Vectors, least: float) -> NDArray[np.bool_]:
+    """Whether another candidate of the query is as similar up to that difference: [queries candidates]."""
+    order = np.argsort(similarity, axis=1)
+    near = np.diff(np.take_along_axis(similarity, order, axis=1), axis=1) <= least
+    both = np.zeros(similarity.shape, np.bool_)
+    both[:, 1:] |= near
+    both[:, :-1] |= near
+    close = np.empty_like(both)
+    np.put_along_axis(close, order, both, axis=1)
+    return close
 
 
 def _exact(bank: Vectors, query: Vectors, candidates: Integers) -> NDArray[np.float64]:
