@@ -16,7 +16,6 @@ from tasks.metrics.search import (
     Neighbours,
     Vectors,
     chunks,
-    exact_of_sets,
     products_of_sets,
     settled,
 )
@@ -49,8 +48,9 @@ def nearest_of_sets(
     """The k bank vectors of highest cosine to each query for each set of layers, exactly, in parts.
 
     The cosine of a set is the mean of its layers' cosines; ties are ordered by bank index. The products of a
-    layer are made once, however many sets it is in. The unit vectors of all layers are in memory, float32,
-    beside them as many similarities as a search of one layer holds, and the neighbours of some queries.
+    layer are made once, however many sets it is in, in float64: what is rounded to float32 then depends
+    neither on blocks nor on the device. The unit vectors of all layers are in memory, float32, beside them as
+    many similarities as a search of one layer holds, and the neighbours of some queries.
 
     Args:
         banks: Of each layer [n dim], finite, of any length; a zero vector has cosine 0 with everything.
@@ -67,8 +67,8 @@ def nearest_of_sets(
     units = {layer: (unit_vectors(bank), unit_vectors(queries[layer])) for layer, bank in banks.items()}
     stored, asked = (len(part) for part in next(iter(units.values())))
     k = min(k, stored)
+    place = None if device is None or device.type == "mps" else device  # which has no float64
     cosines = {name: Cosines([units[one] for one in members]) for name, members in sets.items()}
     for rows in chunks(asked, min(stored, BANK_ROWS)):
-        found = products_of_sets(units, sets, rows, min(k + EXTRA, stored), device)
-        exact = exact_of_sets(units, sets, rows, found)
-        yield {name: settled(cosines[name].of(rows), one, k, exact[name]) for name, one in found.items()}
+        found = products_of_sets(units, sets, rows, min(k + EXTRA, stored), place, torch.float64)
+        yield {name: settled(cosines[name].of(rows), one, k, one.similarity) for name, one in found.items()}

@@ -86,8 +86,9 @@ def products_of_sets(
     rows: slice,
     k: int,
     device: torch.device | None,
+    dtype: torch.dtype = torch.float32,
 ) -> dict[Key, Neighbours]:
-    """Nearest bank vectors of some queries for each set of layers, by products in float32; ties in any order.
+    """Nearest bank vectors of some queries for each set of layers, by matrix products; ties in any order.
 
     The similarity of a set is the mean of its layers'. So many similarities are held at a time, of all layers
     together, as `BANK_ROWS` are of so many queries.
@@ -98,14 +99,17 @@ def products_of_sets(
         rows: Which queries.
         k: At most n.
         device: Where products are made; the CPU if None.
+        dtype: In which they are made; similarities are rounded to float32.
     """
     best: dict[Key, tuple[torch.Tensor, torch.Tensor]] = {}
     block = max(k, BANK_ROWS // len(units))
     banks = {layer: torch.from_numpy(bank) for layer, (bank, _) in units.items()}
-    asked = {layer: torch.from_numpy(queries[rows]).to(device) for layer, (_, queries) in units.items()}
+    asked = {
+        layer: torch.from_numpy(queries[rows]).to(device, dtype) for layer, (_, queries) in units.items()
+    }
     for start in range(0, len(next(iter(banks.values()))), block):
         some = slice(start, start + block)
-        alike = {layer: asked[layer] @ bank[some].to(device).T for layer, bank in banks.items()}
+        alike = {layer: asked[layer] @ bank[some].to(device, dtype).T for layer, bank in banks.items()}
         for name, members in sets.items():
             mean = mean_of([alike[one] for one in members])
             value, place = mean.topk(min(k, mean.shape[1]), dim=1)
@@ -118,7 +122,8 @@ def products_of_sets(
                 place = place.gather(1, kept)
             best[name] = value, place
     return {
-        name: Neighbours(value.cpu().numpy(), place.cpu().numpy()) for name, (value, place) in best.items()
+        name: Neighbours(value.float().cpu().numpy(), place.cpu().numpy())
+        for name, (value, place) in best.items()
     }
 
 
@@ -222,53 +227,6 @@ def settled(cosines: Cosines, found: Neighbours, k: int, exact: Vectors | None =
                 best = np.argsort(-known, kind="stable")[:k]
                 similarity[query], index[query] = known[best], candidates[best]
     return Neighbours(similarity, index)
-
-
-def exact_of_sets(
-    units: Mapping[Key, tuple[Vectors, Vectors]],
-    sets: Mapping[Key, Sequence[Key]],
-    rows: slice,
-    found: Mapping[Key, Neighbours],
-) -> dict[Key, Vectors]:
-    """Similarities of candidates for each set of layers that order them exactly, as `Cosines` does.
-
-    Those that no rounding could put in another order stay as they were found. The others are computed from
-    float64 sums, a layer once for what any of its sets asks.
-
-    Args:
-        units: Of each layer its bank and queries, as of ``products_of_sets``.
-        sets: For each set its layers.
-        rows: Which queries.
-        found: For each set their candidates.
-    """
-    exact = {name: one.similarity.copy() for name, one in found.items()}
-    width = max(bank.shape[1] for bank, _ in units.values())
-    close = {name: _close(one.similarity, 2 * math.sqrt(width) * 2.0**-23) for name, one in found.items()}
-    for place in range(len(next(iter(exact.values())))):
-        asked = {name: found[name].index[place, mask[place]] for name, mask in close.items()}
-        every, where = np.unique(np.concatenate(list(asked.values())), return_inverse=True)
-        if not len(every):
-            continue
-        row = rows.start + place
-        of_layer = {layer: _exact(bank, queries[row], every) for layer, (bank, queries) in units.items()}
-        start = 0
-        for name, some in asked.items():
-            mean = np.mean([of_layer[one][where[start : start + len(some)]] for one in sets[name]], axis=0)
-            exact[name][place, close[name][place]] = mean
-            start += len(some)
-    return exact
-
-
-def _close(similarity: Vectors, least: float) -> NDArray[np.bool_]:
-    """Whether another candidate of the query is as similar up to that difference: [queries candidates]."""
-    order = np.argsort(similarity, axis=1)
-    near = np.diff(np.take_along_axis(similarity, order, axis=1), axis=1) <= least
-    both = np.zeros(similarity.shape, np.bool_)
-    both[:, 1:] |= near
-    both[:, :-1] |= near
-    close = np.empty_like(both)
-    np.put_along_axis(close, order, both, axis=1)
-    return close
 
 
 def _exact(bank: Vectors, query: Vectors, candidates: Integers) -> NDArray[np.float64]:
