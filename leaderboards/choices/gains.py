@@ -130,28 +130,34 @@ def _blocks(rows: pd.DataFrame, at: _Place) -> pd.DataFrame:
     return rows[(rows["metric"] == at.column.metric) & (rows["backbone"] == at.backbone)]
 
 
-def difference_of(
-    column: Column, backbone: str, compared: tuple[Side, float, Place], items: Path | None, transform: str
-) -> Difference:
-    """The score of a set of layers less that of a single block, with its interval where items are there.
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One score, and where its items are.
 
-    Args:
-        column: Task, dataset, data, protocol and metric.
+    Attributes:
         backbone: Name of the backbone.
-        compared: The single block; the score of the set, in percent, and its place in the items.
-        items: The items of their run; None where they are not there.
-        transform: What was done to the features of both.
+        place: Layer, or set of layers, tap and pooling.
+        score: In percent.
+        transform: What was done to the features; "" for nothing.
     """
-    single, score, place = compared
-    plain = Difference(score - single.score)
+
+    backbone: str
+    place: Place
+    score: float
+    transform: str = ""
+
+
+def difference_of(column: Column, one: Measured, other: Measured, items: Path | None) -> Difference:
+    """One score less another of the same column, with its interval where the items of both are there."""
+    plain = Difference(one.score - other.score)
     if items is None:
         return plain
     measured = []
-    for one in (place, (single.layer, "block", single.pooling)):
-        found = known_items(column, backbone, [one], items, transform)
-        if one not in found:
+    for each in (one, other):
+        found = known_items(column, each.backbone, [each.place], items, each.transform)
+        if each.place not in found:
             return plain
-        measured.append(found[one])
+        measured.append(found[each.place])
     difference = paired_differences(measured, column.metric, reference=1)
     if difference is None:
         return plain

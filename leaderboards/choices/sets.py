@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.choices.gains import Difference, difference_of
+from leaderboards.choices.gains import Difference, Measured, difference_of
 from leaderboards.choices.honest import choices
 from leaderboards.choices.selection import (
     Column,
@@ -120,9 +120,11 @@ def _of_backbone(plain: pd.DataFrame, own: pd.DataFrame, at: _Place, items: Path
     if single.empty or rows.empty:
         return
     best = best_of(single, at.backbone)
+    alone = Measured(at.backbone, best.place, best.score, at.transform)
     for names, one in _shown(_scored(rows)):
         place = one.layer.index, str(one.layer), one.pooling
-        gain = difference_of(at.column, at.backbone, (best, one.score, place), items, at.transform)
+        fused = Measured(at.backbone, place, one.score, at.transform)
+        gain = difference_of(at.column, fused, alone, items)
         yield _gain(at, names, one.blocks, one.score, best, gain)
     chosen, before = _chosen(rows), choices(plain, at.column).get(at.backbone)
     if chosen is not None and before is not None and len(rows) > 1:

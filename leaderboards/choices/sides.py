@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from leaderboards.choices.selection import best_rows
+from leaderboards.records.items import Place
 from zoo.errors import InputError
 
 
@@ -24,6 +25,11 @@ class Side:
     depth: int
     pooling: str
     score: float
+
+    @property
+    def place(self) -> Place:
+        """Where its items are."""
+        return self.layer, "block", self.pooling
 
     @property
     def share(self) -> float:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from leaderboards.choices.allowed import Allowed, allowed
 from leaderboards.choices.floor import floor_scores
-from leaderboards.choices.gains import Difference
+from leaderboards.choices.gains import Difference, Measured, difference_of
 from leaderboards.choices.selection import (
     Column,
     backbones_of,
@@ -19,8 +19,6 @@ from leaderboards.choices.selection import (
     score_rows,
 )
 from leaderboards.choices.sides import Side, best_of
-from leaderboards.choices.ties import known_items
-from tasks.uncertainty import paired_differences
 from zoo.spec import entry_name
 
 ALIKE = 1.05
@@ -126,16 +124,10 @@ def _gain(column: Column, first: AtSize, last: AtSize, items: Path | None) -> Di
     """The score at the last size less that at the first, paired over the items that both have."""
     if first.best is None or last.best is None:
         return None
-    plain = Difference(last.score - first.score)
-    measured = []
-    for name, best in ((first.name, first.best), (last.name, last.best)):
-        place = best.layer, "block", best.pooling
-        found = {} if items is None else known_items(column, name, [place], items)
-        measured += [found[place]] if place in found else []
-    compared = paired_differences(measured, column.metric) if len(measured) == 2 else None
-    if compared is None:
-        return plain
-    return Difference(float(compared.value[1]), float(compared.low[1]), float(compared.high[1]))
+    smallest, largest = (
+        Measured(one.name, best.place, one.score) for one, best in ((first, first.best), (last, last.best))
+    )
+    return difference_of(column, largest, smallest, items)
 
 
 def _same(rows: pd.DataFrame, column: Column, names: Sequence[str]) -> bool:
