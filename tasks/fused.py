@@ -57,6 +57,8 @@ def score_sets(
     problem: VectorProblem, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
 ) -> list[Outcome]:
     """A task's scores of each set of layers: as of `ScoresSets`, or of their unit vectors side by side."""
+    if not sets:  # there may be no layer, either
+        return []
     if isinstance(problem, ScoresSets):
         return problem.score_sets(layers, sets, device)
     return [problem.score(together([layers[one] for one in each.members]), device) for each in sets]

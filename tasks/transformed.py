@@ -65,16 +65,15 @@ class TransformedProblem:
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """The task's scores of the transformed vectors of one layer and pooling."""
-        if self._unfit(vectors):
-            return Outcome((), empty=self._unfit(vectors))
+        if reason := self._unfit(vectors):
+            return Outcome((), empty=reason)
         return self.plain.score(self._changed(vectors), device)
 
     def score_sets(
         self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
         """The task's scores of sets of layers, each of which is transformed by what it is like alone."""
-        reason = self._unfit(next(iter(layers.values())))
-        if reason:
+        if reason := self._unfit(next(iter(layers.values()))):
             return [Outcome((), empty=reason) for _ in sets]
         changed = {layer: self._changed(vectors) for layer, vectors in layers.items()}
         return score_sets(self.plain, changed, sets, device)

@@ -88,14 +88,14 @@ def gains_of(records: pd.DataFrame, items: Path | None) -> tuple[Gain, ...]:
             # seen alone they are scores like any others
             own = score_rows(changed[changed["transform"] == transform].assign(transform=""))
             found += [
-                _gain(plain, own, _Place(column, backbone.name, transform), items)
+                _gain(plain, own, At(column, backbone.name, transform), items)
                 for backbone in backbones_of(own)
             ]
     return tuple(gain for gain in found if gain is not None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class At:
     """What a gain is of."""
 
     column: Column
@@ -103,9 +103,9 @@ class _Place:
     transform: str
 
 
-def _gain(plain: pd.DataFrame, own: pd.DataFrame, at: _Place, items: Path | None) -> Gain | None:
+def _gain(plain: pd.DataFrame, own: pd.DataFrame, at: At, items: Path | None) -> Gain | None:
     """The gain of one backbone and transform in a column; None where one of the two has no score."""
-    rows = [_blocks(one, at) for one in (plain, own)]
+    rows = [blocks_of(one, at) for one in (plain, own)]
     if any(one.empty for one in rows):
         return None
     before, after = (best_of(one, at.backbone) for one in rows)
@@ -124,7 +124,7 @@ def _gain(plain: pd.DataFrame, own: pd.DataFrame, at: _Place, items: Path | None
     )
 
 
-def _blocks(rows: pd.DataFrame, at: _Place) -> pd.DataFrame:
+def blocks_of(rows: pd.DataFrame, at: At) -> pd.DataFrame:
     """The blocks of a backbone that have a score in a column, in its primary pooling."""
     rows = candidates(pooled(rows, at.column))
     return rows[(rows["metric"] == at.column.metric) & (rows["backbone"] == at.backbone)]
@@ -164,7 +164,7 @@ def difference_of(column: Column, one: Measured, other: Measured, items: Path | 
     return Difference(*(float(ends[0]) for ends in (difference.value, difference.low, difference.high)))
 
 
-def _differences(at: _Place, before: Side, after: Sequence[Side], items: Path | None) -> list[Difference]:
+def _differences(at: At, before: Side, after: Sequence[Side], items: Path | None) -> list[Difference]:
     """Scores with the transform less the one without it, paired over the items that all have."""
     plain = [Difference(side.score - before.score) for side in after]
     if items is None:

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.choices.gains import Difference, Measured, difference_of
+from leaderboards.choices.gains import At, Difference, Measured, blocks_of, difference_of
 from leaderboards.choices.honest import choices
 from leaderboards.choices.selection import (
     Column,
@@ -17,7 +18,6 @@ from leaderboards.choices.selection import (
     is_floor,
     is_set,
     newest,
-    pooled,
     primary_poolings,
     score_rows,
 )
@@ -81,17 +81,8 @@ def set_gains(records: pd.DataFrame, items: Path | None) -> tuple[SetGain, ...]:
         own = together[together["transform"] == transform]
         for column in columns_of(plain):
             for backbone in backbones_of(own):
-                found += _of_backbone(plain, own, _Place(column, backbone.name, transform), items)
+                found += _of_backbone(plain, own, At(column, backbone.name, transform), items)
     return tuple(found)
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """What gains are of."""
-
-    column: Column
-    backbone: str
-    transform: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +99,9 @@ class _Scored:
         return tuple(one.index for one in self.layer.members)
 
 
-def _of_backbone(plain: pd.DataFrame, own: pd.DataFrame, at: _Place, items: Path | None) -> Iterator[SetGain]:
+def _of_backbone(plain: pd.DataFrame, own: pd.DataFrame, at: At, items: Path | None) -> Iterator[SetGain]:
     """The gains of one backbone in a column: the named sets, the best pair, the honest choice."""
-    single = pooled(plain, at.column)
-    single = single[(single["metric"] == at.column.metric) & (single["backbone"] == at.backbone)]
-    single = single[(single["tap"] == "block") & (single["layer"] > 0) & single["value"].notna()]
+    single = blocks_of(plain, at)
     pooling = primary_poolings(plain, at.column).get(at.backbone)
     rows = at.column.rows(own)
     rows = rows[(rows["backbone"] == at.backbone) & (rows["metric"] == at.column.metric) & ~is_floor(rows)]
@@ -121,36 +110,17 @@ def _of_backbone(plain: pd.DataFrame, own: pd.DataFrame, at: _Place, items: Path
         return
     best = best_of(single, at.backbone)
     alone = Measured(at.backbone, best.place, best.score, at.transform)
+    made = partial(SetGain, column=at.column, backbone=at.backbone, transform=at.transform, best=best)
     for names, one in _shown(_scored(rows)):
         place = one.layer.index, str(one.layer), one.pooling
         fused = Measured(at.backbone, place, one.score, at.transform)
         gain = difference_of(at.column, fused, alone, items)
-        yield _gain(at, names, one.blocks, one.score, best, gain)
+        yield made(names=names, blocks=one.blocks, score=one.score, gain=gain)
     chosen, before = _chosen(rows), choices(plain, at.column).get(at.backbone)
     if chosen is not None and before is not None and len(rows) > 1:
         score, blocks = chosen
-        names = (CHOSEN.format(count=len(rows)),)
-        yield _gain(at, names, blocks, score, best, Difference(score - before.score))
-
-
-def _gain(
-    at: _Place,
-    names: tuple[str, ...],
-    blocks: tuple[int, ...],
-    score: float,
-    best: Side,
-    gain: Difference,
-) -> SetGain:
-    return SetGain(
-        column=at.column,
-        backbone=at.backbone,
-        transform=at.transform,
-        names=names,
-        blocks=blocks,
-        score=score,
-        best=best,
-        gain=gain,
-    )
+        names, gain = (CHOSEN.format(count=len(rows)),), Difference(score - before.score)
+        yield made(names=names, blocks=blocks, score=score, gain=gain)
 
 
 def _scored(rows: pd.DataFrame) -> list[_Scored]:

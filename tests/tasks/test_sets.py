@@ -12,7 +12,8 @@ from torch.nn.functional import normalize
 from tasks.base import FINITE, Measurer
 from tasks.datasets.base import Video, Videos
 from tasks.datasets.davis import DavisEntry, read_davis
-from tasks.fused import MIXED, Gathered
+from tasks.fused import MIXED, Gathered, score_sets
+from tasks.knn import KnnProblem
 from tasks.propagation.problem import PropagationProblem
 from tasks.protocols import STANDARD, find_protocol
 from tasks.sets import names_of, parse_sets, set_of, sets_of
@@ -170,3 +171,9 @@ def test_what_one_layer_lacks_its_sets_lack(davis: Videos) -> None:
     assert {*fed(measurer, layers, SETS[:1])} == {SETS[0]}
     with pytest.raises(ValueError, match=MIXED):
         measurer.finish(SETS[1])
+
+
+def test_no_set_of_finite_layers_asks_nothing_of_a_task() -> None:
+    """Of a backbone whose every layer is NaN, neither a layer nor a set is left."""
+    problem = KnnProblem(None, None, rule=None)  # type: ignore[arg-type]
+    assert score_sets(problem, {}, []) == []
