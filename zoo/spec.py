@@ -124,16 +124,26 @@ class Layer:
     @classmethod
     def of_record(cls, index: int, tap: str) -> "Layer":
         """The layer of a record, which tells sets of blocks in place of a tap: ``9+10+11+12``."""
-        if "+" in tap:
+        if stands_for_set(tap):
             *others, deepest = map(int, tap.split("+"))
             return cls(deepest, fused=tuple(others))
         (known,) = (one for one in _ORDER if one == tap)
         return cls(index, known)
 
     @property
+    def record_tap(self) -> str:
+        """What records call its tap, as `of_record` reads it."""
+        return str(self) if self.fused else self.tap
+
+    @property
     def members(self) -> "tuple[Layer, ...]":
         """The layers that are taken together, rising; of a layer alone, it."""
         return (*(Layer(index, self.tap) for index in self.fused), replace(self, fused=()))
+
+
+def stands_for_set(tap: str) -> bool:
+    """Whether the tap of a record names several blocks that are taken together."""
+    return "+" in tap
 
 
 WHOLE_BACKBONE = Layer(-1)

@@ -8,9 +8,9 @@ from benchmark.plan.bound import (
     BoundTasks,
     MeasuredTask,
     RememberingTask,
-    Unbound,
     VectorTask,
 )
+from benchmark.plan.once_more import Way, join_once_more
 from tasks.fused import FusedProblem, FusedRememberingProblem, MeasuresSets
 from tasks.sets import sets_of
 from zoo.errors import InputError
@@ -35,20 +35,8 @@ def add_sets(tasks: BoundTasks, names: Sequence[str]) -> None:
     """
     if not names:
         return
-    plain = tasks.every
-    reasons = {task.subject.entry.name: refusal(task) for task in plain}
-    takers = [task for task in plain if not refusal(task)]
-    for task in takers:
-        fused(task, tuple(names)).join(tasks)
-    if not takers and plain:
-        said = "; ".join(f"{name}: it {reason}" for name, reason in reasons.items())
-        raise InputError(f"--fuse {','.join(names)} fits no task of this run: {said}")
-    ranked = {task.subject.entry.name for task in plain if not task.subject.entry.analysis}
-    tasks.absent += [
-        Unbound(f"{name} with --fuse {','.join(names)}", reason)
-        for name, reason in reasons.items()
-        if reason and name in ranked
-    ]
+    option = f"--fuse {','.join(names)}"
+    join_once_more(tasks, tasks.every, Way(option, option, refusal, lambda task: fused(task, tuple(names))))
 
 
 def refusal(task: BoundTask) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from benchmark.plan.bound import (
     AnalysisTask,
@@ -9,13 +10,12 @@ from benchmark.plan.bound import (
     BoundTasks,
     FedTask,
     MeasuredTask,
-    Unbound,
     VectorTask,
 )
+from benchmark.plan.once_more import Way, join_once_more
 from tasks.feeds import GridFeed
 from tasks.transformed import Fitting, TransformedProblem, TransformRule
 from tasks.transforms import Transform, parse_transform
-from zoo.errors import InputError
 
 GRIDS_ALONE = "acts on the tokens of grids, and the task takes one vector an image"
 VECTORS_ALONE = "is fitted on vectors of many images before the first is scored, and grids are never kept"
@@ -35,19 +35,15 @@ def add_transformed(tasks: BoundTasks, transforms: Sequence[str], rules: Mapping
     """
     plain = tasks.every
     for transform in map(parse_transform, transforms):
-        reasons = {task.subject.entry.name: refusal(task, transform) for task in plain}
-        takers = [task for task in plain if not refusal(task, transform)]
-        for task in takers:
-            transformed(task, transform, rules[task.subject.protocol]).join(tasks)
-        if not takers and plain:
-            said = "; ".join(f"{name}: it {reason}" for name, reason in reasons.items())
-            raise InputError(f"--transform {transform} fits no task of this run: {said}")
-        ranked = {task.subject.entry.name for task in plain if not task.subject.entry.analysis}
-        tasks.absent += [
-            Unbound(f"{name} with {transform}", reason)
-            for name, reason in reasons.items()
-            if reason and name in ranked
-        ]
+        changed = partial(_by_its_protocol, transform=transform, rules=rules)
+        option = f"--transform {transform}"
+        way = Way(option, str(transform), partial(refusal, transform=transform), changed)
+        join_once_more(tasks, plain, way)
+
+
+def _by_its_protocol(task: BoundTask, transform: Transform, rules: Mapping[str, TransformRule]) -> BoundTask:
+    """A task with a transform, by the numbers of the task's own protocol."""
+    return transformed(task, transform, rules[task.subject.protocol])
 
 
 def refusal(task: BoundTask, transform: Transform) -> str:

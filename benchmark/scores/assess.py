@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from leaderboards.records.items import Place
 from tasks.base import Items, LayerOutcome
 from tasks.uncertainty import Assessment, assess, intervals_of
-from zoo.spec import Layer
+from zoo.spec import stands_for_set
 
 Assessments = Mapping[tuple[Place, str], Assessment]
 """Assessment of each place and metric."""
@@ -13,17 +13,12 @@ Assessments = Mapping[tuple[Place, str], Assessment]
 
 def place_of(one: LayerOutcome) -> Place:
     """Layer, tap and pooling of an outcome."""
-    return one.layer.index, tap_of(one.layer), one.pooling
-
-
-def tap_of(layer: Layer) -> str:
-    """What records call the tap of a layer; of layers that are taken together, their numbers."""
-    return str(layer) if layer.fused else layer.tap
+    return one.layer.index, one.layer.record_tap, one.pooling
 
 
 def is_choice(tap: str) -> bool:
     """Whether a best one is chosen among such places: blocks, or sets of them, which are scored apart."""
-    return tap == "block" or "+" in tap
+    return tap == "block" or stands_for_set(tap)
 
 
 def measured_items(outcomes: Sequence[LayerOutcome]) -> dict[Place, Items]:

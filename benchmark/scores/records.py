@@ -10,7 +10,7 @@ from pyarrow import BufferReader
 from pyarrow.parquet import ParquetFile
 
 from benchmark.plan.bound import Subject
-from benchmark.scores.assess import Assessments, place_of, tap_of
+from benchmark.scores.assess import Assessments, place_of
 from leaderboards.records.items import read_items
 from leaderboards.records.record import (
     UNREADABLE,
@@ -209,7 +209,7 @@ def to_records(
 
 def _where(one: LayerOutcome, spec: BackboneSpec) -> dict[str, object]:
     """The fields of a place, and of the layer of the same backbone that it is compared with."""
-    where: dict[str, object] = {"layer": one.layer.index, "tap": tap_of(one.layer), "pooling": one.pooling}
+    where: dict[str, object] = {"layer": one.layer.index, "tap": one.layer.record_tap, "pooling": one.pooling}
     if one.other is not None:
         where |= {"other": spec.name, "other_layer": one.other.index, "other_tap": one.other.tap}
     return where

@@ -10,7 +10,7 @@ import pandas as pd
 
 from leaderboards.choices.kept import is_kept, keep, once
 from leaderboards.display import COMPARISON_TASK, metric_rank, pooling_rank, task_display, task_rank
-from zoo.spec import FAMILIES, entry_name, split_size
+from zoo.spec import FAMILIES, entry_name, split_size, stands_for_set
 
 FLOOR = "random"
 """Family whose layers are independent draws of random features."""
@@ -142,7 +142,7 @@ def is_analysis(records: pd.DataFrame) -> "pd.Series[bool]":
 
 def is_set(records: pd.DataFrame) -> "pd.Series[bool]":
     """Whether each record is of several layers taken together, whose numbers stand for a tap."""
-    several = {tap for tap in set(records["tap"]) if "+" in tap}
+    several = {tap for tap in set(records["tap"]) if stands_for_set(tap)}
     return records["tap"].isin(several)
 
 

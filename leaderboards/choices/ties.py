@@ -19,6 +19,7 @@ from leaderboards.records.items import Place, read_items
 from tasks.base import Items
 from tasks.uncertainty import confidence_set
 from zoo.errors import InputError
+from zoo.spec import stands_for_set
 
 SetTest = Callable[[Sequence[Sequence[Items]], str], list[bool | None]]
 """Whether each rival, given by its layers, may be the best in a metric; None where that cannot be told."""
@@ -154,7 +155,7 @@ def known_items(
     A leaderboard or a choice is worth having without them: whoever asks names what was not tested. With a
     transform they are those of the transformed features; places are all of layers, or all of sets of them.
     """
-    sets = any("+" in tap for _, tap, _ in places)
+    sets = any(stands_for_set(tap) for _, tap, _ in places)
     key = task_key(column.task, column.dataset, column.protocol, transform, sets)
     path = folder / scored_path(key, backbone)
     try:
