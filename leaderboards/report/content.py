@@ -49,6 +49,7 @@ class Content:
     Attributes:
         suite: Its name.
         scores: Its newest records that rank, or compare layers.
+        measured: Its newest scores, those of sets of layers and of transformed features among them.
         inside: Its newest records of analyses, but for those of costs.
         spent: Its newest records of costs.
         ties: For the `Column.key` of each column, what is tied with its best.
@@ -62,6 +63,7 @@ class Content:
 
     suite: str
     scores: pd.DataFrame
+    measured: pd.DataFrame
     inside: pd.DataFrame
     spent: pd.DataFrame
     ties: ColumnTies
@@ -82,7 +84,8 @@ def content_of(records: pd.DataFrame, suite: str, sources: Sources) -> Content:
     """
     everything = newest(of_suite(records, suite))
     described = is_analysis(everything)
-    own = everything[~described & (everything["transform"] == "") & ~is_set(everything)]
+    measured = everything[~described]
+    own = measured[(measured["transform"] == "") & ~is_set(measured)]
     ties = known_ties(score_rows(own), sources.items)
     board = board_of(own, ties, sources.facts, sources.published)
     costs = costs_of(everything, sources.facts)
@@ -90,7 +93,7 @@ def content_of(records: pd.DataFrame, suite: str, sources: Sources) -> Content:
     inner = everything[described & ~is_cost(everything)]
     numbers = _numbers(own, inner, spent, suite)
     found = tuple(answers(everything, ties))
-    return Content(suite, own, inner, spent, ties, found, board, costs, likeness(own), numbers)
+    return Content(suite, own, measured, inner, spent, ties, found, board, costs, likeness(own), numbers)
 
 
 def _numbers(own: pd.DataFrame, inside: pd.DataFrame, spent: pd.DataFrame, suite: str) -> tuple[Numbers, ...]:

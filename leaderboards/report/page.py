@@ -9,6 +9,7 @@ import pandas as pd
 from leaderboards.choices.gaps import empty_cells
 from leaderboards.choices.selection import columns_of, score_rows
 from leaderboards.display import page_name
+from leaderboards.pages.allowed import allowed_blocks
 from leaderboards.pages.best import best_blocks
 from leaderboards.pages.blocks import Block, Heading
 from leaderboards.pages.cost import cost_page
@@ -18,8 +19,12 @@ from leaderboards.pages.layers import layer_blocks
 from leaderboards.pages.page import gap_blocks
 from leaderboards.pages.provenance import provenance_blocks, run_sentence
 from leaderboards.pages.published import published_blocks
+from leaderboards.pages.seen import seen_blocks
+from leaderboards.pages.sets import set_blocks
 from leaderboards.pages.similarity import similarity_blocks
+from leaderboards.pages.sizes import size_blocks
 from leaderboards.pages.svg.colours import SERIES
+from leaderboards.pages.transforms import transform_blocks
 from leaderboards.pages.twins import twin_blocks
 from leaderboards.report import charts
 from leaderboards.report import parts as chart_parts
@@ -136,6 +141,7 @@ def _further_parts(content: Content, sources: Sources) -> list[Part]:
     """The sections on likeness, on what others wrote and on what stands behind the numbers."""
     folder = Folder()
     parts = [likeness_part(content.likeness)] if content.likeness.matrices else []
+    parts += _beyond_parts(content, sources, folder)
     parts += [Part(one.anchor, one.title.lower(), one.title, one.html) for one in sources.sections]
     if len(content.inside):
         inside = inside_page(content.inside, content.suite, sources.arrays)
@@ -147,6 +153,19 @@ def _further_parts(content: Content, sources: Sources) -> list[Part]:
     return [*parts, Part("tables", "all tables", "Every table, and where the numbers come from", tables)]
 
 
+def _beyond_parts(content: Content, sources: Sources, folder: Folder) -> list[Part]:
+    """The section on what single layers at the usual size do not show; none where nothing of it was run."""
+    blocks = [
+        *size_blocks(score_rows(content.scores), sources.items),
+        *set_blocks(content.measured, sources.items),
+        *transform_blocks(content.measured, sources.items),
+    ]
+    if not blocks:
+        return []
+    said = folder.html(folds(blocks, ""))
+    return [Part("beyond", "beyond one layer", "Beyond one layer: sizes, sets, transforms", said)]
+
+
 def _table_blocks(content: Content, sources: Sources) -> list[Block]:
     """The leaderboard's blocks: every number of the charts as a table."""
     own, blocks = content.scores, list[Block]()
@@ -155,6 +174,8 @@ def _table_blocks(content: Content, sources: Sources) -> list[Block]:
     if columns:
         blocks += [
             *best_blocks(scores, columns, content.ties),
+            *seen_blocks(own),
+            *allowed_blocks(scores, columns),
             *layer_blocks(scores, columns, pictures=False),
         ]
     if len(content.board.published):

@@ -5,7 +5,7 @@ import pytest
 from leaderboards.report.engine import library
 from leaderboards.report.page import ASSETS, report_page
 from leaderboards.report.section import Section
-from tests.leaderboards.builder import floor, frame, layers
+from tests.leaderboards.builder import floor, frame, layers, record
 from tests.leaderboards.pages.test_html import Reader
 from tests.leaderboards.report.boards import HOSTILE, content, cost, small
 
@@ -110,6 +110,24 @@ def test_a_suite_without_scores_still_has_a_page(records):
 
 def test_the_page_is_the_same_for_the_records_in_any_order(text):
     assert page(small().sample(frac=1, random_state=0), sections=[SECTION]) == text
+
+
+BEYOND = {
+    "Score against input size": layers([31.0, 52.0, 64.5], backbone="mini-fs@128px", input_size=128),
+    "What sets of layers gain": [record(backbone="mini-fs", layer=3, tap="2+3", value=66.25)],
+    "What transforms of the features gain": layers([3.0, 70.75, 1.0], backbone="mini-fs", transform="whiten"),
+}
+
+
+def test_sizes_sets_and_transforms_have_a_section_where_they_were_run(text):
+    plain = layers([30.0, 50.0, 60.0], backbone="mini-fs")
+    for title, more in BEYOND.items():
+        shown = page(frame(plain, more))
+        section = shown[shown.index('<section id="beyond"') : shown.index('<section id="tables"')]
+        assert section.count("<summary>") == 1
+        assert f"<summary>{title}</summary>" in section
+        assert f"{max(one.value for one in more):.1f}" in section
+    assert 'id="beyond"' not in text
 
 
 def test_assets_are_part_of_the_package():
