@@ -81,6 +81,7 @@ def alive(processes: set[int]) -> set[int]:
 
 
 @linux
+@pytest.mark.slow
 def test_a_killed_rendering_leaves_no_process_and_goes_on(tmp_path: Path) -> None:
     parent, below = rendering_for_long(tmp_path)
     parent.kill()
@@ -93,6 +94,7 @@ def test_a_killed_rendering_leaves_no_process_and_goes_on(tmp_path: Path) -> Non
 
 
 @linux
+@pytest.mark.slow
 def test_a_killed_process_is_a_sentence(tmp_path: Path) -> None:
     parent, below = rendering_for_long(tmp_path)
     workers = {one for one in below if "spawn_main" in Path(f"/proc/{one}/cmdline").read_text()}

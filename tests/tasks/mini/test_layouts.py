@@ -20,7 +20,9 @@ from tasks.datasets.scenes import read_classes
 from tasks.datasets.spair import SpairEntry, read_spair
 from tasks.datasets.voc import VocEntry, read_voc
 from tasks.mini import TEMPLATES, counts
-from tasks.mini.writers import imagenet, partimagenet, spair, voc
+from tasks.mini.manifest import manifest_of
+from tasks.mini.writers import WRITERS, imagenet, partimagenet, spair, voc
+from tasks.mini.writers.base import Note
 from tasks.mini.writers.davis import palette
 from tests.tasks.mini.conftest import IMAGENET_CLASSES
 
@@ -231,6 +233,16 @@ def test_segmentations_have_the_stated_area_and_box(mini_root: Path, file: str) 
         assert (columns.min(), rows.min()) == (left, top)
         assert (columns.max() + 1, rows.max() + 1) == (left + width, top + height)
     assert kinds == {list, dict}
+
+
+def test_annotations_made_of_kept_notes_are_the_same_bytes(
+    mini_root: Path, mini_notes: dict[str, list[list[Note]]], tmp_path: Path
+) -> None:
+    for writer in WRITERS:
+        writer.finish(tmp_path, json.loads(json.dumps(mini_notes[writer.name])))
+    files = manifest_of(tmp_path).files
+    assert len(files) > counts.PAIRS
+    assert files.items() <= manifest_of(mini_root).files.items()
 
 
 def _decode(segmentation: object, height: int, width: int) -> NDArray[np.uint8]:
