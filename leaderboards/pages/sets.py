@@ -14,7 +14,7 @@ from leaderboards.pages.transforms import NO_ITEMS, difference_text, empty_sente
 
 NOTE = """\
 The same forwards, with layers taken together: the cosine of a set is the mean of its layers' cosines; probes
-see the layers' unit vectors side by side. None of these scores stands in the tables above. `gain` is the set
+see the layers' unit vectors side by side. None of these scores stands in another table. `gain` is the set
 less the best single layer, in points, with its 95 % interval over the same items. The best layer was chosen
 on the items that score it, the blocks of `last4`, `quarters` and `all` were not, so their gains are a little
 too low; the best pair was chosen among many more than the best layer, so its gain is too high. The last row
@@ -38,7 +38,9 @@ def set_blocks(records: pd.DataFrame, items: Path | None) -> list[Block]:
     if found:
         frame = pd.DataFrame([_row(one, labels[one.backbone]) for one in found])
         empty = [name for name in ("transform",) if not frame[name].any()]
-        blocks.append(Table(frame.drop(columns=empty), left=4, caption="What sets of layers gain", head=2))
+        frame = frame.drop(columns=empty)
+        head = list(frame.columns).index("set")
+        blocks.append(Table(frame, left=head + 2, caption="What sets of layers gain", head=head))
     sentences = tuple(_missing(rows, labels))
     return [*blocks, *([Bullets(sentences)] if sentences else [])]
 

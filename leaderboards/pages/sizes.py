@@ -16,7 +16,7 @@ from zoo.spec import entry_name
 NOTE = """\
 The same backbones, shown images of several sizes; views scale with them. In the other tables each size has a
 row of its own, called after it (`@448px`; without one it is the backbone's own). A cell is the best layer at
-that size, `of` what the ground truth itself would get on that layer's grid, as above. `largest less smallest`
+that size, `of` what the ground truth itself would get on that layer's grid. `largest less smallest`
 is in points, with its 95 % interval over the same items; the interval is of that difference alone, so of
 twenty about one lies off 0 by chance, and both layers were chosen on the items that score them. `alike`: all
 layers score the same, as they do where the protocol shows images at one size whatever the backbone's. A

@@ -16,7 +16,7 @@ from leaderboards.pages.notation import said
 NOTE = """\
 The same forwards, with something done to the features before they were scored: `debias:K` removes from tokens
 K directions in which they show their position, as a black image shows it; `whiten` and `zscore` fit vectors
-to the spread of those of other images, without labels. None of these scores stands in the tables above.
+to the spread of those of other images, without labels. None of these scores stands in another table.
 `gain` is the best layer with the transform less the best one without it, in points, with its 95 % interval
 over the same items; the interval is of that gain alone, so of twenty about one lies off 0 by chance. Both
 layers were chosen on the items that score them. `at the plain layer` keeps the layer that is best as it is;

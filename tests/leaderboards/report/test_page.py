@@ -130,6 +130,14 @@ def test_sizes_sets_and_transforms_have_a_section_where_they_were_run(text):
     assert 'id="beyond"' not in text
 
 
+def test_a_row_of_a_set_is_named_by_the_set_whatever_was_done_to_its_layers():
+    changed = {"backbone": "mini-fs", "transform": "whiten"}
+    sets = [record(backbone="mini-fs", layer=3, tap="2+3"), record(**changed, layer=3, tap="2+3")]
+    shown = page(frame(layers([30.0, 50.0], backbone="mini-fs"), layers([3.0, 70.75], **changed), sets))
+    names = re.findall(r'<th scope="row" class="left">([^<]*)</th>', shown[shown.index("What sets") :])
+    assert names[:2] == ["best pair of 1", "best pair of 1"]
+
+
 def test_assets_are_part_of_the_package():
     names = {path.name for path in ASSETS.iterdir()}
     assert names == {"examples.css", "report.css", "report.js"}
