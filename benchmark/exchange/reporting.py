@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmark.exchange.comparison import records_of
-from benchmark.plan.facts import known_facts
+from benchmark.plan.facts import known_facts, with_seen
 from benchmark.request.pages import ReportRequest
 from leaderboards.display import page_name
 from leaderboards.literature import all_published, read_published
@@ -28,7 +28,7 @@ def written(request: ReportRequest) -> list[Path]:
         InputError: There are no records, no such suite, or a file of published numbers cannot be read.
     """
     own = [one for path in request.published for one in read_published(path, own=True)]
-    records = records_of(request.output)
+    records = with_seen(records_of(request.output))
     suites = suites_of(records)
     if request.suite is not None and request.suite not in suites:
         raise unknown("suite", request.suite, suites)

@@ -44,6 +44,15 @@ def test_the_page_is_written_with_the_facts_of_the_registry(capsys: Capture, out
     assert 'data-parameters="1367232"' in row
 
 
+def test_the_page_says_what_trainings_have_seen(tmp_path: Path) -> None:
+    records = frame(layers([50.0, 60.0], backbone="dino-b16", dataset="imagenet", suite="standard"))
+    write_frame(records, tmp_path / "records" / "all.parquet")
+    (page,) = written(ReportRequest(output=tmp_path))
+    text = page.read_text(encoding="utf-8")
+    seen = text[text.index("<summary>What the trainings have seen</summary>") :]
+    assert re.search(r"dino-b16</th><td>images</td>", seen)
+
+
 def test_figures_and_a_site_are_written_where_they_are_asked_for(tmp_path: Path) -> None:
     records = frame(layers([50.0, 60.0], backbone="mini-fs"), layers([40.0, 30.0], backbone="mini-dino"))
     write_frame(records, tmp_path / "records" / "all.parquet")
