@@ -146,6 +146,11 @@ def is_set(records: pd.DataFrame) -> "pd.Series[bool]":
     return records["tap"].isin(several)
 
 
+def is_plain(records: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether each record is of layers as they are: neither transformed nor taken together."""
+    return (records["transform"] == "") & ~is_set(records)
+
+
 def newest(records: pd.DataFrame) -> pd.DataFrame:
     """One record of each identity, the last by date, in an order that does not depend on the input's.
 
@@ -183,9 +188,7 @@ def score_rows(records: pd.DataFrame) -> pd.DataFrame:
     if is_kept(records):
         return records
     scores = (records["other"] == "") & (records["task"] != COMPARISON_TASK)
-    scores &= (
-        (records["head"] == -1) & ~is_analysis(records) & (records["transform"] == "") & ~is_set(records)
-    )
+    scores &= (records["head"] == -1) & ~is_analysis(records) & is_plain(records)
     found = newest(records if scores.all() else records[scores])
     return found if found is records else keep(found)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from leaderboards.choices.gaps import empty_cells
-from leaderboards.choices.selection import columns_of, is_analysis, is_set, newest, score_rows
+from leaderboards.choices.selection import columns_of, is_analysis, is_plain, newest, score_rows
 from leaderboards.choices.ties import Compared, known_folder, known_ties
 from leaderboards.display import inside_name, page_name
 from leaderboards.literature import Published
@@ -40,7 +40,7 @@ def leaderboard_page(
     """
     everything = newest(of_suite(records, suite))
     inside = is_analysis(everything)
-    own = everything[~inside & (everything["transform"] == "") & ~is_set(everything)]
+    own = everything[~inside & is_plain(everything)]
     blocks: list[Block] = []
     columns = columns_of(own)
     if columns:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from leaderboards.choices.answers import Answer, answers
 from leaderboards.choices.costs import is_cost
-from leaderboards.choices.selection import is_analysis, is_set, newest, score_rows
+from leaderboards.choices.selection import is_analysis, is_plain, newest, score_rows
 from leaderboards.choices.ties import ColumnTies, known_ties
 from leaderboards.display import cost_name, inside_name, page_name
 from leaderboards.literature import Published
@@ -85,7 +85,7 @@ def content_of(records: pd.DataFrame, suite: str, sources: Sources) -> Content:
     everything = newest(of_suite(records, suite))
     described = is_analysis(everything)
     measured = everything[~described]
-    own = measured[(measured["transform"] == "") & ~is_set(measured)]
+    own = measured[is_plain(measured)]
     ties = known_ties(score_rows(own), sources.items)
     board = board_of(own, ties, sources.facts, sources.published)
     costs = costs_of(everything, sources.facts)
