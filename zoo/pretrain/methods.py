@@ -60,7 +60,7 @@ METHODS: tuple[Method, ...] = (
     Method("fs", fs.RECIPE, fs.make, "class labels", 3000),
     Method("clip", clip.RECIPE, clip.make, "captions", 3000),
     Method("dino", dino.RECIPE, dino.make, "images alone", 10_000),
-    Method("moco", moco.RECIPE, moco.make, "images alone", 4000),
+    Method("moco", moco.RECIPE, moco.make, "images alone", 20_000),
     Method("mae", mae.RECIPE, mae.make, "images alone", 3500),
     Method("beit", beit.RECIPE, beit.make, "images alone", 6000),
     Method("resnet", resnet.RECIPE, resnet.make, "class labels", 4000),
