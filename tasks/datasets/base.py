@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from tasks.datasets.storage import exists, is_folder, readable, stamp
+from tasks.datasets.storage import exists, is_folder, open_image, stamp
 from zoo.errors import InputError, MissingDataError
 from zoo.view.geometry import Box
 
@@ -66,7 +66,7 @@ class FileSample:
     def open(self) -> Image.Image:
         """The decoded RGB image; raises UnreadableImageError for a missing, truncated or foreign file."""
         try:
-            with Image.open(readable(self.path)) as image:
+            with open_image(self.path) as image:
                 return to_rgb(image)
         except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
             raise UnreadableImageError(f"cannot decode image {self.path}: {error}") from error

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from tasks.datasets.base import UnreadableImageError
-from tasks.datasets.storage import readable
+from tasks.datasets.storage import open_image
 from tasks.metrics.arrays import VOID
 from zoo.errors import InputError
 
@@ -37,7 +37,7 @@ def read_mask(path: Path, what: str = "object ids") -> NDArray[np.uint8]:
         InputError: Colours in place of such values.
     """
     try:
-        with Image.open(readable(path)) as image:
+        with open_image(path) as image:
             if image.mode not in ("P", "L"):
                 raise InputError(
                     f"expected a palette or greyscale PNG whose pixel values are {what} at {path}, "

@@ -9,7 +9,7 @@ from PIL import Image
 
 from tasks.datasets.base import UnreadableImageError
 from tasks.datasets.fields import JsonObject, as_object, describe
-from tasks.datasets.storage import is_packed, packed_names, read_bytes, readable
+from tasks.datasets.storage import is_packed, open_image, packed_names, read_bytes
 from zoo.errors import InputError
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
@@ -87,7 +87,7 @@ def require_text(name: str, what: str) -> str:
 def image_size(path: Path) -> tuple[int, int]:
     """Width and height of an image from its header; raises UnreadableImageError."""
     try:
-        with Image.open(readable(path)) as image:
+        with open_image(path) as image:
             return image.size
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise UnreadableImageError(f"cannot read the header of image {path}: {error}") from error

@@ -12,6 +12,7 @@ from tasks.datasets.base import Classification, ClassImages, Count, Coverage, Un
 from tasks.datasets.class_folders import class_labels, require_known_classes
 from tasks.datasets.hub_spec import HubSpec, parse_hub_spec
 from tasks.datasets.split import MADE, MADE_SPLIT, require_classes, require_splittable, split_names
+from tasks.datasets.storage import FORMATS
 from zoo.errors import InputError
 from zoo.online import hub_answers, offline_unless
 from zoo.view.geometry import Box
@@ -50,7 +51,7 @@ class TableSample:
         if source is None:
             raise UnreadableImageError(f"cannot decode image {self.key}: the table has none in that row")
         try:
-            with Image.open(source) as image:
+            with Image.open(source, formats=FORMATS) as image:
                 return to_rgb(image)
         except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
             raise UnreadableImageError(f"cannot decode image {self.key}: {error}") from error

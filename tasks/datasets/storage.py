@@ -7,12 +7,21 @@ Readers of datasets go through these functions and do not see the difference.
 """
 
 import threading
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
+
+from PIL import Image
 
 from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.packs.opening import INSIDE, find_pack, open_pack
 from tasks.datasets.packs.pack import Pack
+
+FORMATS = (
+    *("JPEG", "PNG", "BMP", "GIF", "PPM", "WEBP", "TIFF", "JPEG2000"),
+    *(("AVIF",) if find_spec("PIL.AvifImagePlugin") else ()),
+)
+"""What images may be, whatever they are called: Pillow hands PostScript to Ghostscript, which runs it."""
 
 _packs: dict[str, Pack] = {}
 """Open packs by name, in this process."""
@@ -92,9 +101,9 @@ def read_bytes(path: Path | str) -> bytes:
     return pack.rows.read(pack.existing(inner))
 
 
-def readable(path: Path | str) -> Path | str | BytesIO:
-    """What Pillow opens: the path, or the bytes of a file of a pack; raises as `read_bytes`."""
-    return BytesIO(read_bytes(path)) if is_packed(path) else path
+def open_image(path: Path | str) -> Image.Image:
+    """An image of one of the `FORMATS`, not decoded yet; raises as `read_bytes` and Pillow's `open` do."""
+    return Image.open(BytesIO(read_bytes(path)) if is_packed(path) else path, formats=FORMATS)
 
 
 def stamp(path: Path | str) -> tuple[int, int | str]:

@@ -78,7 +78,7 @@ class Pictures:
         if len(data) > self._room:
             return None
         self._room -= len(data)
-        with Image.open(BytesIO(content)) as image:
+        with Image.open(BytesIO(content), formats=("WEBP",)) as image:
             width, height = image.size
         anchor = f"examples-{len(self._definitions)}"
         self._definitions.append(

@@ -1,11 +1,20 @@
+import ast
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import EpsImagePlugin, Image
 
 from tasks.datasets.base import Count, Coverage, FileSample, UnreadableImageError
+from tasks.datasets.davis_masks import read_mask
+from tasks.datasets.files import image_size
+from tasks.datasets.hub import TableSample
 from tests.fakes import fake_image
+
+ROOT = Path(__file__).parents[3]
+POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\n(x) print\n%%EOF\n"
 
 
 @pytest.fixture
@@ -52,6 +61,53 @@ def test_foreign_file_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "page.jpg").write_bytes(content)
     with pytest.raises(UnreadableImageError, match=r"page\.jpg"):
         FileSample("page", str(tmp_path / "page.jpg")).open()
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "image": lambda path: FileSample("a", str(path)).open(),
+    "header": image_size,
+    "mask": read_mask,
+    "table": lambda path: TableSample("a", 0, "image", "", [{"image": {"bytes": path.read_bytes()}}]).open(),
+    "table of paths": lambda path: TableSample("a", 0, "image", "", [{"image": {"path": str(path)}}]).open(),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_postscript_of_another_name_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str
+) -> None:
+    ghostscript, ran = tmp_path / "gs", tmp_path / "ran"
+    ghostscript.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    ghostscript.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(EpsImagePlugin, "gs_binary", None)
+    (tmp_path / "photo.jpg").write_bytes(POSTSCRIPT)
+    with pytest.raises(UnreadableImageError, match="cannot identify image file"):
+        READERS[reader](tmp_path / "photo.jpg")
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF", "PPM", "JPEG2000"])
+def test_formats_are_told_by_their_bytes(tmp_path: Path, picture: Image.Image, kind: str) -> None:
+    picture.save(tmp_path / "a.jpg", format=kind)
+    assert FileSample("a", str(tmp_path / "a.jpg")).open().size == image_size(tmp_path / "a.jpg") == (40, 32)
+
+
+def test_every_image_is_opened_with_a_list_of_formats() -> None:
+    files = (
+        path
+        for part in ("zoo", "tasks", "leaderboards", "benchmark")
+        for path in ROOT.glob(f"{part}/**/*.py")
+    )
+    calls = [
+        (path.name, node)
+        for path in files
+        if "Image.open" in path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Image.open"
+    ]
+    assert calls
+    assert [name for name, call in calls if "formats" not in {word.arg for word in call.keywords}] == []
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
