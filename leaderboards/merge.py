@@ -4,7 +4,6 @@ import math
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from glob import escape
 from pathlib import Path
 
 import pandas as pd
@@ -42,6 +41,10 @@ IDENTITY = {
 
 PLACE = ["layer", "tap", "pooling", "head", "metric", "other", "other_layer", "other_tap"]
 """What tells the numbers of one file apart."""
+
+
+COMPANIONS = {"items": ".parquet", "arrays": ".npz", "examples": ".npz"}
+"""Folders of what may belong to records, and how its files end."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +175,8 @@ def _results(folder: Path, *, strict: bool = True) -> list[Result]:
 
 def _result(folder: Path, path: Path) -> Result:
     name = path.relative_to(folder / "records")
+    if any(part.startswith(".") for part in name.parts):
+        raise InputError(f"{path} is in a hidden folder, where no run writes; remove that folder")
     frame = read_frame(path)
     beside = dict(_beside(folder, name, path))
     pictures = _pictures(folder, beside["examples"]) if "examples" in beside else ()
@@ -202,16 +207,29 @@ def _beside(folder: Path, name: Path, path: Path) -> Iterator[tuple[str, Path]]:
     except UNREADABLE as error:
         raise InputError(f"cannot read records {path}: {error}; delete the file and run again") from error
     for kind, digest in companions.items():
-        there = sorted((folder / kind / name.parent).glob(f"{escape(name.stem)}.*"))
-        own = [one for one in there if file_digest(one) == digest]
-        if not own:
-            state = "are not those that were written" if there else "are not there"
+        if kind not in COMPANIONS:
+            raise InputError(
+                f"{path} names {kind!r} as a folder of what belongs to it, expected {', '.join(COMPANIONS)}; "
+                "no run writes that: remove the file"
+            )
+        companion = name.with_suffix(COMPANIONS[kind])
+        if not _has_digest(folder / kind / companion, digest):
+            state = (
+                "are not those that were written" if (folder / kind / companion).exists() else "are not there"
+            )
             raise InputError(
                 f"the {kind} of {path} {state}; copy the whole folder, or delete that file and run again"
             )
-        yield kind, own[0].relative_to(folder / kind)
+        yield kind, companion
     if is_older(content) and (folder / "items" / name).is_file():
         yield "items", name
+
+
+def _has_digest(path: Path, digest: str) -> bool:
+    try:
+        return file_digest(path) == digest
+    except OSError:
+        return False
 
 
 def _one_of(first: Result, second: Result) -> Result:

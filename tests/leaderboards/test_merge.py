@@ -150,6 +150,33 @@ def test_what_is_damaged_is_not_merged_but_may_be_replaced(tmp_path, harm, words
     assert contents(second) == contents(first)
 
 
+@pytest.mark.parametrize("kind", ["../elsewhere", ".config/autostart", "records", "thumbnails"])
+def test_records_cannot_name_another_folder_to_write_to(tmp_path, kind):
+    folder = output(tmp_path / "a")
+    evil = (folder / kind / NAME).with_suffix(".desktop")
+    evil.parent.mkdir(parents=True, exist_ok=True)
+    evil.write_bytes(b"evil")
+    write_frame(frame(layers([1.0])), folder / "records" / NAME, {kind: file_digest(evil)})
+    with pytest.raises(InputError, match="expected items, arrays, examples"):
+        merge_outputs([folder, folder], tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_companion_has_the_ending_of_its_kind(tmp_path):
+    folder = output(tmp_path / "a")
+    items = folder / "items" / NAME
+    items.rename(items.with_suffix(".desktop"))
+    with pytest.raises(InputError, match=r"the items of .* are not there"):
+        merge_outputs([folder, folder], tmp_path / "c")
+
+
+def test_records_in_a_hidden_folder_are_refused(tmp_path):
+    folder = output(tmp_path / "a", Path(".config") / "autostart" / NAME.name)
+    with pytest.raises(InputError, match="hidden folder"):
+        merge_outputs([folder, folder], tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+
+
 def test_a_folder_without_records_is_named(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=f"with records .* at {tmp_path / 'empty'}, found none"):
