@@ -24,7 +24,7 @@ from benchmark.request import Request
 from leaderboards.choices.ties import ColumnTies, KnownTies, column_ties
 from leaderboards.pages.build import write_pages
 from leaderboards.records.record import suite_records
-from leaderboards.records.thumbnails import remove_unneeded
+from leaderboards.records.thumbnails import named_thumbnails, remove_thumbnails
 from tasks.protocols import EvaluationProtocol
 
 
@@ -81,6 +81,7 @@ def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProt
     ready = make_ready(request, report, protocols=steps)
     name, devices, plan, prepared = ready.suite, ready.devices, ready.plan, ready.prepared
     file_current(prepared, name)
+    former = set() if request.examples else named_thumbnails(request.output)
 
     begin = perf_counter()
     engine = find_engine([one.setup.spec for one in prepared.backbones], request, devices)
@@ -93,7 +94,7 @@ def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProt
     failures += compare_all(plan, prepared.comparisons, failures, done.refusals, report)
     failures += measure_costs(plan, prepared.costs, report)  # alone on the machine
     if not request.examples:
-        remove_unneeded(request.output)
+        remove_thumbnails(request.output, former)
 
     records = suite_records(request.output / "records", name)
     ties = column_ties(records, request.output / "items") if len(records) else {}

@@ -3,6 +3,7 @@
 They are pictures of the user's images: `run --no-examples` writes none.
 """
 
+from collections.abc import Collection
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
@@ -83,14 +84,23 @@ def thumbnails_of(examples: Path) -> list[str]:
     return [name for name in names if name]
 
 
-def remove_unneeded(output: Path) -> None:
-    """Remove the pictures of an output folder that no file of examples in it names."""
-    needed: set[str] = set()
+def named_thumbnails(output: Path) -> set[str]:
+    """Names of the pictures that any file of examples in an output folder needs."""
+    names: set[str] = set()
     for examples in (output / "examples").rglob("*.npz"):
         with suppress(OSError, ValueError):
-            needed |= {*thumbnails_of(examples)}
-    for path in (output / FOLDER).glob("*.webp"):
-        if path.name not in needed:
+            names |= {*thumbnails_of(examples)}
+    return names
+
+
+def remove_thumbnails(output: Path, names: Collection[str]) -> None:
+    """Remove those of some pictures that no file of examples in an output folder needs any more.
+
+    Only files whose names are the digests of their bytes go: others were not written by a run.
+    """
+    for name in {*names} - named_thumbnails(output):
+        path = output / FOLDER / name
+        if is_whole(path):
             path.unlink(missing_ok=True)
 
 

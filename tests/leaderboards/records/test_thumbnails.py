@@ -8,7 +8,15 @@ import pytest
 from PIL import Image
 
 from leaderboards.records.arrays import read_arrays, write_arrays
-from leaderboards.records.thumbnails import LARGEST, encoded, is_whole, thumbnails_of, write_thumbnail
+from leaderboards.records.thumbnails import (
+    LARGEST,
+    encoded,
+    is_whole,
+    named_thumbnails,
+    remove_thumbnails,
+    thumbnails_of,
+    write_thumbnail,
+)
 from tasks.examples.draw import SIDE
 
 
@@ -51,6 +59,21 @@ def test_a_file_of_examples_names_pictures_of_its_own_folder_only(tmp_path: Path
     write_arrays({"thumbnail": np.array(["../../secret"])}, path)
     with pytest.raises(ValueError, match="outside of thumbnails"):
         thumbnails_of(path)
+
+
+def test_only_pictures_that_examples_named_and_whose_names_are_their_digests_are_removed(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "thumbnails"
+    ours, needed, unnamed = (write_thumbnail(noise(50, side), folder) for side in (40, 41, 42))
+    (folder / "photo.webp").write_bytes(b"the user's own")
+    examples = [tmp_path / "examples" / name for name in ("knn.npz", "spair.npz")]
+    write_arrays({"thumbnail": np.array([ours, needed, "photo.webp"])}, examples[0])
+    write_arrays({"thumbnail": np.array([needed])}, examples[1])
+    former = named_thumbnails(tmp_path)
+    examples[0].unlink()
+    remove_thumbnails(tmp_path, former)
+    assert {path.name for path in folder.iterdir()} == {needed, unnamed, "photo.webp"}
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 cut"])
