@@ -9,9 +9,9 @@ from benchmark.jobs.failures import Failure
 from benchmark.plan.decomposed import Given, reference, steps_protocols, task_steps
 from benchmark.request import Request
 from leaderboards.choices.decomposition import Change, changes
-from leaderboards.pages.blocks import Page
 from leaderboards.pages.build import write_page
 from leaderboards.pages.decomposition import Side, decomposition_page
+from tasks.blocks import Page
 from tasks.paths import Steps
 from zoo.errors import InputError
 

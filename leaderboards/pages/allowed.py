@@ -4,8 +4,8 @@ import pandas as pd
 
 from leaderboards.choices.allowed import Allowed, allowed
 from leaderboards.choices.selection import Column, backbones_of
-from leaderboards.pages.blocks import Block, Heading, Table
 from leaderboards.pages.notation import said
+from tasks.blocks import Block, Heading, Table
 
 NOTE = """\
 A layer can say no more than its grid: a keypoint is a pixel or a token, a mask is made of cells. The ceiling

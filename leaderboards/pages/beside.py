@@ -4,9 +4,8 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from leaderboards.pages.blocks import Page
-from leaderboards.pages.pictures import Picture
 from leaderboards.pages.svg.draw import svg_file
+from tasks.blocks import Page, Picture
 from zoo.atomic import whole_file
 
 _SHOWN = re.compile(r"\]\(([^)\s]+\.svg)\)")

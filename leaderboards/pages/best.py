@@ -11,7 +11,6 @@ from leaderboards.choices.selection import (
 )
 from leaderboards.choices.ties import ColumnTies
 from leaderboards.display import GLOBAL_AVERAGE, pooling_name, pooling_rank, task_display
-from leaderboards.pages.blocks import Block, Bullets, Heading, Table, Text
 from leaderboards.pages.honest import honest_table
 from leaderboards.pages.means import mean_blocks, with_means
 from leaderboards.pages.notation import said
@@ -33,6 +32,7 @@ from leaderboards.pages.wording import (
     floor_note,
     reading,
 )
+from tasks.blocks import Block, Bullets, Heading, Table, Text
 
 CAPTION = "The best layer of each backbone"
 

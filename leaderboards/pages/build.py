@@ -10,7 +10,6 @@ from leaderboards.choices.selection import is_analysis
 from leaderboards.choices.ties import Compared
 from leaderboards.literature import Published
 from leaderboards.pages.beside import write_figures
-from leaderboards.pages.blocks import Page
 from leaderboards.pages.cost import cost_page
 from leaderboards.pages.csv import csv_page
 from leaderboards.pages.html import html_page
@@ -18,6 +17,7 @@ from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.page import leaderboard_page
 from leaderboards.records.record import of_suite, suites_of
+from tasks.blocks import Page
 from zoo.atomic import whole_file
 from zoo.errors import unknown
 

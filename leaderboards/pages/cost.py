@@ -8,15 +8,14 @@ from leaderboards.choices.analyses import Analysis, analyses_of
 from leaderboards.choices.gaps import empty_analyses
 from leaderboards.choices.selection import BoardBackbone, backbones_of, newest
 from leaderboards.display import cost_name, count_text, fixed, ms_text
-from leaderboards.pages.blocks import Block, Heading, Numbers, Page, Table
 from leaderboards.pages.inside.evidence import by_layer
 from leaderboards.pages.inside.numbers import inside_frame
 from leaderboards.pages.layers import depth_axis
 from leaderboards.pages.notation import said
 from leaderboards.pages.page import gap_blocks
-from leaderboards.pages.pictures import Figure
 from leaderboards.pages.provenance import provenance_blocks
 from leaderboards.pages.wording import COSTS_NOTE, COSTS_UP_TO
+from tasks.blocks import Block, Figure, Heading, Numbers, Page, Table
 
 MEGABYTE = 1e6
 

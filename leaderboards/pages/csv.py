@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.pages.blocks import Numbers, Page
+from tasks.blocks import Numbers, Page
 from zoo.errors import InputError
 
 _FORMULA = re.compile(r"(?!-?\d+(\.\d+)?$)'*[=+\-@\t\r\n]")

@@ -7,8 +7,8 @@ import pandas as pd
 
 from leaderboards.choices.decomposition import Change
 from leaderboards.display import fixed, page_name
-from leaderboards.pages.blocks import Block, Bullets, Heading, Numbers, Page, Table
 from leaderboards.pages.notation import said
+from tasks.blocks import Block, Bullets, Heading, Numbers, Page, Table
 from tasks.paths import Steps
 
 READ = """

@@ -7,8 +7,8 @@ import pandas as pd
 from leaderboards.choices.honest import Choice, choices, primary_candidates
 from leaderboards.choices.selection import Column, backbones_of, best_rows, columns_of
 from leaderboards.display import fixed, score_text, signed_text
-from leaderboards.pages.blocks import Cell
 from leaderboards.pages.scores import board, mark_of
+from tasks.blocks import Cell
 
 SHOWN_SHARE = 0.05
 """Blocks that fewer of the splits chose are not listed."""

@@ -4,7 +4,10 @@ import base64
 from html import escape
 from urllib.parse import urlsplit
 
-from leaderboards.pages.blocks import (
+from leaderboards.pages.csv import csv_text
+from leaderboards.pages.style import STYLE
+from leaderboards.pages.svg.draw import draw
+from tasks.blocks import (
     TIED,
     Block,
     Break,
@@ -15,15 +18,12 @@ from leaderboards.pages.blocks import (
     Link,
     Numbers,
     Page,
+    Picture,
     Piece,
     Strong,
     Table,
     Text,
 )
-from leaderboards.pages.csv import csv_text
-from leaderboards.pages.pictures import Picture
-from leaderboards.pages.style import STYLE
-from leaderboards.pages.svg.draw import draw
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """What the page may load: nothing; its style and its images are in it."""

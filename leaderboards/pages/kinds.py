@@ -4,8 +4,8 @@ import pandas as pd
 
 from leaderboards.choices.beside import NAMES, TURNS, at_best, kind_of
 from leaderboards.choices.selection import Column, backbones_of
-from leaderboards.pages.blocks import Block, Table
 from leaderboards.pages.notation import said
+from tasks.blocks import Block, Table
 
 NOTE = """\
 By kind, at the best layer of all: how far the viewpoints and the sizes of the two objects differ; which

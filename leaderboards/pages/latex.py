@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from leaderboards.pages.blocks import Cell
+from tasks.blocks import Cell
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",

@@ -13,14 +13,13 @@ from leaderboards.choices.selection import (
     secondary_poolings,
 )
 from leaderboards.display import fixed, pooling_name, pooling_rank
-from leaderboards.pages.blocks import Block, Heading, Table
 from leaderboards.pages.honest import SHOWN_SHARE, choice_table
 from leaderboards.pages.kinds import kind_blocks
 from leaderboards.pages.notation import said
-from leaderboards.pages.pictures import Figure
 from leaderboards.pages.provenance import partial_line, units_text
 from leaderboards.pages.scores import floor_sentence, has_intervals, layer_table, metrics_table
 from leaderboards.pages.wording import CHOICES, layers_note
+from tasks.blocks import Block, Figure, Heading, Table
 
 
 def layer_blocks(records: pd.DataFrame, columns: tuple[Column, ...], *, pictures: bool = True) -> list[Block]:

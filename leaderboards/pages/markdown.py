@@ -7,7 +7,7 @@ import pandas as pd
 from tabulate import tabulate
 
 from leaderboards.pages.beside import figure_path
-from leaderboards.pages.blocks import (
+from tasks.blocks import (
     TIED,
     Block,
     Break,
@@ -17,12 +17,13 @@ from leaderboards.pages.blocks import (
     Heading,
     Link,
     Page,
+    Picture,
     Piece,
     Strong,
     Table,
     Text,
+    alternative,
 )
-from leaderboards.pages.pictures import Picture, alternative
 
 _SPECIAL = re.compile(r"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)")
 _ADDRESS = "/:?#&=%-._~"

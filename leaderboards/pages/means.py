@@ -5,9 +5,9 @@ import pandas as pd
 from leaderboards.choices.means import DatasetMean, dataset_means
 from leaderboards.choices.selection import backbones_of
 from leaderboards.display import score_text
-from leaderboards.pages.blocks import Block, Bullets, Cell
 from leaderboards.pages.notation import said
 from leaderboards.pages.wording import MEANS
+from tasks.blocks import Block, Bullets, Cell
 
 
 def with_means(table: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,7 @@ notation, whatever they contain.
 
 import re
 
-from leaderboards.pages.blocks import Break, Code, Link, Piece, Strong, Text
+from tasks.blocks import Break, Code, Link, Piece, Strong, Text
 
 _MARKED = re.compile(
     r"\*\*(?P<strong>.+?)\*\*|`(?P<code>.+?)`|\[(?P<text>[^\]]+)\]\((?P<target>[^)]+)\)|(?P<line>\n)",

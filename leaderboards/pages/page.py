@@ -11,7 +11,6 @@ from leaderboards.display import inside_name, page_name
 from leaderboards.literature import Published
 from leaderboards.pages.allowed import allowed_blocks
 from leaderboards.pages.best import best_blocks
-from leaderboards.pages.blocks import Block, Bullets, Heading, Numbers, Page
 from leaderboards.pages.layers import layer_blocks
 from leaderboards.pages.notation import said
 from leaderboards.pages.provenance import provenance_blocks
@@ -25,6 +24,7 @@ from leaderboards.pages.transforms import transform_blocks
 from leaderboards.pages.twins import twin_blocks
 from leaderboards.pages.wording import ELSEWHERE
 from leaderboards.records.record import of_suite
+from tasks.blocks import Block, Bullets, Heading, Numbers, Page
 
 
 def leaderboard_page(

@@ -5,9 +5,9 @@ import pandas as pd
 from leaderboards.choices.poolings import better_poolings
 from leaderboards.choices.selection import Column, backbones_of
 from leaderboards.display import pooling_name, score_text
-from leaderboards.pages.blocks import Block, Bullets
 from leaderboards.pages.notation import said
 from leaderboards.pages.wording import BETTER
+from tasks.blocks import Block, Bullets
 
 
 def better_blocks(records: pd.DataFrame, columns: tuple[Column, ...]) -> list[Block]:

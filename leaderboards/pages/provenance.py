@@ -6,9 +6,9 @@ import pandas as pd
 
 from leaderboards.choices.selection import backbones_of
 from leaderboards.display import counted, task_rank
-from leaderboards.pages.blocks import Block, Bullets, Heading, Numbers, Table, Text
 from leaderboards.pages.csv import csv_text, file_digest
 from leaderboards.pages.notation import said
+from tasks.blocks import Block, Bullets, Heading, Numbers, Table, Text
 from tasks.protocols import PROTOCOLS
 
 

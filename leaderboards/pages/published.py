@@ -8,9 +8,9 @@ import pandas as pd
 from leaderboards.display import fixed
 from leaderboards.disputes import disputes
 from leaderboards.literature import Published
-from leaderboards.pages.blocks import Block, Bullets, Heading, Table
 from leaderboards.pages.notation import said
 from leaderboards.reproduce import NOT_MEASURED, reproduce
+from tasks.blocks import Block, Bullets, Heading, Table
 
 AGREES = (
     "A published number agrees where it meets the 95 % interval of the measured one. Layers are in brackets. "

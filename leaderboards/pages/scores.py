@@ -23,7 +23,7 @@ from leaderboards.choices.selection import (
 )
 from leaderboards.choices.ties import ColumnTies, Ties
 from leaderboards.display import GLOBAL_AVERAGE, metric_rank, score_text
-from leaderboards.pages.blocks import Cell, Mark
+from tasks.blocks import Cell, Mark
 
 EMPTY = Cell("")
 

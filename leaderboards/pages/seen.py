@@ -3,8 +3,8 @@
 import pandas as pd
 
 from leaderboards.choices.selection import backbones_of, is_floor
-from leaderboards.pages.blocks import Block, Heading, Table
 from leaderboards.pages.notation import said
+from tasks.blocks import Block, Heading, Table
 
 COLUMN = "seen"
 """The column of marks, which whoever knows backbones joins to records; without it there is no such table."""

@@ -8,9 +8,9 @@ import pandas as pd
 from leaderboards.choices.selection import backbones_of
 from leaderboards.choices.sets import SetGain, set_gains, set_rows
 from leaderboards.display import score_text
-from leaderboards.pages.blocks import Block, Bullets, Heading, Table
 from leaderboards.pages.notation import said
 from leaderboards.pages.transforms import NO_ITEMS, difference_text, empty_sentences
+from tasks.blocks import Block, Bullets, Heading, Table
 
 NOTE = """\
 The same forwards, with layers taken together: the cosine of a set is the mean of its layers' cosines; probes

@@ -6,10 +6,10 @@ import pandas as pd
 
 from leaderboards.choices.selection import UNKNOWN_DATA, BoardBackbone, backbones_of, half_widths, pair_rows
 from leaderboards.display import COMPARISON_TASK, pooling_name, pooling_rank, similarity_text
-from leaderboards.pages.blocks import Block, Heading, Table
 from leaderboards.pages.notation import said
 from leaderboards.pages.provenance import partial_line, units_text
 from leaderboards.pages.wording import CKA_NOTE
+from tasks.blocks import Block, Heading, Table
 
 
 @dataclass(frozen=True, slots=True)

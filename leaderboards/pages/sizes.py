@@ -9,8 +9,8 @@ from leaderboards.choices.selection import backbones_of
 from leaderboards.choices.sizes import AtSize, BySize, by_size, size_columns
 from leaderboards.display import fixed, score_text, signed_text
 from leaderboards.pages.allowed import ceilings_text
-from leaderboards.pages.blocks import Block, Heading, Table
 from leaderboards.pages.notation import said
+from tasks.blocks import Block, Heading, Table
 from zoo.spec import entry_name
 
 NOTE = """\

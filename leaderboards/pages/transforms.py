@@ -10,8 +10,8 @@ from leaderboards.choices.gains import Difference, Gain, gains_of, transformed_r
 from leaderboards.choices.selection import backbones_of
 from leaderboards.choices.sides import Side
 from leaderboards.display import fixed, score_text, signed_text
-from leaderboards.pages.blocks import Block, Bullets, Heading, Table
 from leaderboards.pages.notation import said
+from tasks.blocks import Block, Bullets, Heading, Table
 
 NOTE = """\
 The same forwards, with something done to the features before they were scored: `debias:K` removes from tokens

@@ -5,12 +5,11 @@ import pandas as pd
 from leaderboards.choices.selection import newest
 from leaderboards.choices.twins import RECIPES, LayerMatch, Recipe, matches, parting
 from leaderboards.display import COMPARISON_TASK, pooling_name, similarity_text
-from leaderboards.pages.blocks import Block, Heading, Table
 from leaderboards.pages.inside.evidence import slug
 from leaderboards.pages.notation import said
-from leaderboards.pages.pictures import Figure
 from leaderboards.pages.provenance import partial_line
 from leaderboards.pages.similarity import CkaTable, cka_tables
+from tasks.blocks import Block, Figure, Heading, Table
 
 PRIMARY = "patch"
 """Pooling that is drawn; of the others there are tables."""

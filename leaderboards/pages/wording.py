@@ -2,8 +2,8 @@
 
 from textwrap import fill
 
-from leaderboards.pages.blocks import Text
 from leaderboards.pages.notation import said
+from tasks.blocks import Text
 
 WIDTH = 105
 

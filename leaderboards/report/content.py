@@ -12,7 +12,6 @@ from leaderboards.choices.selection import is_analysis, is_plain, newest, score_
 from leaderboards.choices.ties import ColumnTies, known_ties
 from leaderboards.display import cost_name, inside_name, page_name
 from leaderboards.literature import Published
-from leaderboards.pages.blocks import Numbers
 from leaderboards.pages.inside.numbers import inside_frame
 from leaderboards.pages.tidy import tidy_frame
 from leaderboards.records.record import of_suite
@@ -21,6 +20,7 @@ from leaderboards.report.board import Board, board_of
 from leaderboards.report.cost import Costs, costs_of
 from leaderboards.report.facts import Facts
 from leaderboards.report.section import Section
+from tasks.blocks import Numbers
 
 
 @dataclass(frozen=True, slots=True)

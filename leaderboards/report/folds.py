@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from html import escape
 from itertools import count
 
-from leaderboards.pages.blocks import Block, Heading, Link, Numbers, Text
 from leaderboards.pages.html import block_html
-from leaderboards.pages.pictures import Picture
+from tasks.blocks import Block, Heading, Link, Numbers, Picture, Text
 
 PICTURES = 1_500_000
 """Characters that all pictures of a page have together at most."""

@@ -11,7 +11,6 @@ from leaderboards.choices.selection import columns_of, score_rows
 from leaderboards.display import page_name
 from leaderboards.pages.allowed import allowed_blocks
 from leaderboards.pages.best import best_blocks
-from leaderboards.pages.blocks import Block, Heading
 from leaderboards.pages.cost import cost_page
 from leaderboards.pages.csv import csv_text
 from leaderboards.pages.inside.page import inside_page
@@ -44,6 +43,7 @@ from leaderboards.report.views import (
     one_backbone_part,
     one_task_part,
 )
+from tasks.blocks import Block, Heading
 
 ASSETS = Path(__file__).parent / "assets"
 

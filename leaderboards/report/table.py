@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from leaderboards.display import fixed, score_text
-from leaderboards.pages.blocks import TIED
 from leaderboards.report.board import FIRST, MAYBE, Board
+from tasks.blocks import TIED
 
 FACTS = (
     ("backbone", "backbone"),

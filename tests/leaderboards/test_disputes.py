@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from leaderboards.disputes import disputes
 from leaderboards.literature import all_published
-from leaderboards.pages.blocks import Bullets
 from leaderboards.pages.published import published_blocks
 from leaderboards.records.record import to_frame
+from tasks.blocks import Bullets
 from tests.leaderboards.builder import record
 from tests.leaderboards.test_reproduce import README
 

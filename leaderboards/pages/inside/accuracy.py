@@ -7,11 +7,10 @@ import pandas as pd
 
 from leaderboards.choices.selection import is_floor
 from leaderboards.display import pooling_name, pooling_rank
-from leaderboards.pages.blocks import Block, Heading
 from leaderboards.pages.inside.depth import PANELS
 from leaderboards.pages.inside.evidence import by_layer, choose, shown, slug
 from leaderboards.pages.notation import said
-from leaderboards.pages.pictures import Facets
+from tasks.blocks import Block, Facets, Heading
 
 PROBES = ("fewshot", "linear")
 """Tasks whose scores are drawn."""

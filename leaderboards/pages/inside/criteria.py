@@ -1,9 +1,9 @@
 """What is drawn of the criteria of layers that need no labels."""
 
-from leaderboards.pages.blocks import Block
 from leaderboards.pages.inside.depth import depth_facets
 from leaderboards.pages.inside.evidence import Evidence
 from leaderboards.pages.notation import said
+from tasks.blocks import Block
 
 POOLINGS = {"cls": "the class token", "mean": "the mean of the patch tokens"}
 

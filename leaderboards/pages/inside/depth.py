@@ -7,7 +7,7 @@ import pandas as pd
 from leaderboards.choices.selection import BoardBackbone
 from leaderboards.pages.inside.evidence import Evidence, by_layer, shown
 from leaderboards.pages.layers import depth_axis
-from leaderboards.pages.pictures import Facets, Figure
+from tasks.blocks import Facets, Figure
 
 SERIES = ["series", "x", "y"]
 PANELS = ["panel", *SERIES]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from leaderboards.pages.blocks import Block
 from leaderboards.pages.inside.criteria import draw_label_free
 from leaderboards.pages.inside.evidence import Evidence
 from leaderboards.pages.inside.fields import draw_fields, draw_locality
@@ -13,6 +12,7 @@ from leaderboards.pages.inside.places import draw_localisation, draw_position, d
 from leaderboards.pages.inside.residual import draw_residuals, draw_similarity
 from leaderboards.pages.inside.shares import draw_shares
 from leaderboards.pages.inside.weights import draw_weights
+from tasks.blocks import Block
 
 DRAWINGS: dict[str, Callable[[Evidence], list[Block]]] = {
     "attention-distance": draw_distance,

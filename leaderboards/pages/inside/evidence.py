@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from leaderboards.choices.analyses import Analysis
 from leaderboards.choices.selection import BoardBackbone, backbones_of
-from leaderboards.pages.blocks import Text
 from leaderboards.pages.notation import said
 from leaderboards.records.files import scored_path, task_key
+from tasks.blocks import Text
 
 Array = NDArray[np.generic]
 Floats = NDArray[np.float64]

@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.choices.selection import BoardBackbone
-from leaderboards.pages.blocks import Block
 from leaderboards.pages.inside.depth import PANELS, depth_facets, views
 from leaderboards.pages.inside.evidence import Evidence, Floats, deep
 from leaderboards.pages.inside.wording import DEPTHS
 from leaderboards.pages.notation import said
-from leaderboards.pages.pictures import Facets, Maps, SmallMap
+from tasks.blocks import Block, Facets, Maps, SmallMap
 
 FIELDS = """\
 Which pixels move the middle token's features, by the size of their gradients (after Raghu et al., NeurIPS

@@ -5,11 +5,10 @@ Sources: Raghu et al., NeurIPS 2021, figures 3 and 4; Dosovitskiy et al., ICLR 2
 
 import pandas as pd
 
-from leaderboards.pages.blocks import Block
 from leaderboards.pages.inside.depth import PANELS, depth_lines, head_facets
 from leaderboards.pages.inside.evidence import Evidence
 from leaderboards.pages.notation import said
-from leaderboards.pages.pictures import Facets
+from tasks.blocks import Block, Facets
 
 DISTANCE = "attention-distance"
 PIXELS = f"{DISTANCE}-px"

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from leaderboards.choices.selection import BoardBackbone
-from leaderboards.pages.blocks import Block
 from leaderboards.pages.inside.depth import depth_lines
 from leaderboards.pages.inside.evidence import Evidence, Floats, deep, evenly
 from leaderboards.pages.inside.wording import DEPTHS
 from leaderboards.pages.notation import said
-from leaderboards.pages.pictures import Gallery, Maps, SmallMap
+from tasks.blocks import Block, Gallery, Maps, SmallMap
 
 MOST_HEADS, MOST_IMAGES = 6, 4
 

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 import pandas as pd
 
 from leaderboards.choices.selection import BoardBackbone
-from leaderboards.pages.blocks import Block
 from leaderboards.pages.inside.depth import backbone_facets
 from leaderboards.pages.inside.evidence import Evidence, Floats, deep
 from leaderboards.pages.inside.wording import DEPTHS
 from leaderboards.pages.notation import said
-from leaderboards.pages.pictures import Maps, SmallMap
+from tasks.blocks import Block, Maps, SmallMap
 
 IOU = "saliency-iou"
 SERIES = {

@@ -8,7 +8,6 @@ from leaderboards.choices.analyses import Analysis, View, analyses_of, measured,
 from leaderboards.choices.gaps import empty_analyses
 from leaderboards.choices.selection import is_analysis, newest
 from leaderboards.display import inside_name, task_display
-from leaderboards.pages.blocks import Block, Heading, Numbers, Page, Table, Text
 from leaderboards.pages.inside.accuracy import probe_blocks
 from leaderboards.pages.inside.depth import depth_lines, head_facets
 from leaderboards.pages.inside.drawings import DRAWINGS
@@ -21,6 +20,7 @@ from leaderboards.pages.page import gap_blocks
 from leaderboards.pages.provenance import partial_line, provenance_blocks, units_text
 from leaderboards.pages.wording import ASKED, COMPARED, HEADS, INSIDE_NOTE, MEASURED, RANGES, WHOLE
 from leaderboards.records.record import of_suite
+from tasks.blocks import Block, Heading, Numbers, Page, Table, Text
 
 TOKENS = {
     "cls": "class token",

@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leaderboards.choices.selection import BoardBackbone
-from leaderboards.pages.blocks import Block
 from leaderboards.pages.inside.depth import depth_facets, depth_lines, views
 from leaderboards.pages.inside.evidence import Evidence, Floats, deep
 from leaderboards.pages.inside.wording import DEPTHS
 from leaderboards.pages.notation import said
-from leaderboards.pages.pictures import Maps, SmallMap
-from leaderboards.pages.svg.raster import own_span
+from tasks.blocks import Block, Maps, SmallMap, own_span
 
 TOKENS = """\
 How alike one token is to each patch of the images (CKA): a token that knows where it is has one bright spot,

@@ -8,12 +8,10 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from leaderboards.choices.selection import BoardBackbone
-from leaderboards.pages.blocks import Block
 from leaderboards.pages.inside.depth import depth_facets
 from leaderboards.pages.inside.evidence import Evidence, Floats
 from leaderboards.pages.notation import said
-from leaderboards.pages.pictures import HeatMap, Matrix
-from leaderboards.pages.svg.raster import own_span
+from tasks.blocks import Block, HeatMap, Matrix, own_span
 
 RATIO = "norm-ratio"
 HIGHEST = 10.0

@@ -1,8 +1,8 @@
 """What is drawn of the shares of attention: to special tokens, to itself, and how spread it is."""
 
-from leaderboards.pages.blocks import Block
 from leaderboards.pages.inside.depth import depth_facets
 from leaderboards.pages.inside.evidence import Evidence
+from tasks.blocks import Block
 
 ASKING = {"patch": "patch tokens", "cls": "the class token"}
 

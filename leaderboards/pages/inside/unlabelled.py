@@ -8,8 +8,8 @@ from leaderboards.choices.regrets import LEVEL, Beaten, Mean, against_rules, mea
 from leaderboards.choices.selection import Column, backbones_of
 from leaderboards.choices.unlabelled import CRITERIA, RULES, TESTED, Named, choices_without_labels
 from leaderboards.display import fixed, ranges_text
-from leaderboards.pages.blocks import Block, Heading, Table, Text
 from leaderboards.pages.notation import said
+from tasks.blocks import Block, Heading, Table, Text
 
 READ = """\
 Whoever has no labels has to name a layer by something else. **Regret** is the best score of all layers less

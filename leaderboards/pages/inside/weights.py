@@ -8,10 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from leaderboards.choices.selection import BoardBackbone
-from leaderboards.pages.blocks import Block
 from leaderboards.pages.inside.evidence import Evidence, Floats, evenly
 from leaderboards.pages.notation import said
-from leaderboards.pages.pictures import Maps, Rgb, SmallMap
+from tasks.blocks import Block, Maps, Rgb, SmallMap
 
 MOST_FILTERS, IN_ROW, MOST_POSITIONS = 28, 7, 5
 

@@ -2,11 +2,11 @@
 
 from html import escape
 
-from leaderboards.pages.pictures import Facets, Figure, Gallery, HeatMap, Maps, Picture, alternative
 from leaderboards.pages.svg.frame import Drawn
 from leaderboards.pages.svg.heat import heat_parts
 from leaderboards.pages.svg.lines import facets_parts, figure_parts
 from leaderboards.pages.svg.maps import gallery_parts, maps_parts
+from tasks.blocks import Facets, Figure, Gallery, HeatMap, Maps, Picture, alternative
 
 _LOOK = (
     "<style>svg{color:#1b1f24;background:#fff}"

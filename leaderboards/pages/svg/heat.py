@@ -1,9 +1,9 @@
 """Matrices in colours, with numbered axes."""
 
-from leaderboards.pages.pictures import HeatMap, Matrix
 from leaderboards.pages.svg.frame import MARGIN, WIDTH, Drawn, colour_bar, fitting, image, upright, words
-from leaderboards.pages.svg.raster import Span, map_png, own_span
+from leaderboards.pages.svg.raster import map_png
 from leaderboards.pages.svg.scales import whole_ticks
+from tasks.blocks import HeatMap, Matrix, Span, own_span
 
 LEFT, HEAD, FOOT = 46, 22, 38
 SHORTEST, TALLEST = 110.0, 200.0

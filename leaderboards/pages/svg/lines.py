@@ -11,10 +11,10 @@ from html import escape
 
 import pandas as pd
 
-from leaderboards.pages.pictures import Facets, Figure, Kind
 from leaderboards.pages.svg.colours import SERIES
 from leaderboards.pages.svg.frame import MARGIN, SHAPES, WIDTH, Drawn, fitting, legend, upright, words
 from leaderboards.pages.svg.scales import Scale, across, upward
+from tasks.blocks import Facets, Figure, Kind
 
 LEFT, TOP, PLOT_HEIGHT, BOTTOM = 62, 12, 250, 46
 MOST_TIPS = 300

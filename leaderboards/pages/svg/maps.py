@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leaderboards.pages.pictures import Gallery, Maps, SmallMap
 from leaderboards.pages.svg.frame import LETTER, MARGIN, WIDTH, Drawn, colour_bar, fitting, image, words
 from leaderboards.pages.svg.raster import GAP, Sheet, colours_png, image_png, merged, sheet_png
+from tasks.blocks import Gallery, Maps, SmallMap
 
 HEAD, PANEL_GAP = 16, 18
 SMALLEST, LARGEST = 30.0, 60.0

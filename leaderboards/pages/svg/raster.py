@@ -2,15 +2,15 @@
 
 import base64
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from leaderboards.pages.pictures import Numbers2D, Rgb
 from leaderboards.pages.svg.colours import LEVELS, steps
+from tasks.blocks import Numbers2D, Rgb, Span, own_span
 
 MOST_CELLS = 32
 """Cells along a side of a map that is drawn; larger ones are averaged."""
@@ -23,8 +23,6 @@ GAP = 4
 
 _DARKEST = 205
 """How much of an image the lowest number of a map hides, of 255."""
-
-Span = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +107,6 @@ def levels(values: Numbers2D, span: Span | None) -> NDArray[np.uint8]:
     if high > low:
         share[there] = np.clip((values[there] - low) / (high - low), 0, 1)
     return np.where(there, np.minimum(share * LEVELS, LEVELS - 1).astype(np.uint8) + 1, 0).astype(np.uint8)
-
-
-def own_span(maps: Iterable[Numbers2D]) -> Span | None:
-    """The lowest and the highest number of some maps; None where they have none."""
-    found = [values[np.isfinite(values)] for values in maps]
-    there = [values for values in found if values.size]
-    if not there:
-        return None
-    return float(min(values.min() for values in there)), float(max(values.max() for values in there))
 
 
 def merged(side: int, most: int = MOST_CELLS) -> int:

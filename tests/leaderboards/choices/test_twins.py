@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from leaderboards.choices.twins import RECIPES, Recipe, Variant, matches, parting, partition_of
-from leaderboards.pages.blocks import Heading, Table
-from leaderboards.pages.pictures import Figure
 from leaderboards.pages.twins import twin_blocks
+from tasks.blocks import Figure, Heading, Table
 from tests.leaderboards.builder import NAN, frame, pair, unsure
 
 FULL, SEED, NOSKIP, RAW = "full", "full-seed1", "full-noskip2", "full-untrained"

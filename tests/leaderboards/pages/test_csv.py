@@ -5,12 +5,12 @@ import re
 import pandas as pd
 import pytest
 
-from leaderboards.pages.blocks import Numbers, Page
 from leaderboards.pages.csv import csv_page, read_numbers
 from leaderboards.pages.html import html_page
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.page import leaderboard_page
 from leaderboards.pages.tidy import TIDY, tidy_frame
+from tasks.blocks import Numbers, Page
 from tests.leaderboards.builder import frame, layers, pair
 
 HOSTILE = '<script>"a",|*`b`\n,=1+1'

@@ -4,11 +4,11 @@ from xml.etree import ElementTree as ET
 import pandas as pd
 import pytest
 
-from leaderboards.pages.pictures import Figure
 from leaderboards.pages.svg.colours import SERIES as PALETTE
 from leaderboards.pages.svg.draw import draw
 from leaderboards.pages.svg.frame import SHAPES
 from leaderboards.pages.svg.scales import round_ticks, whole_ticks
+from tasks.blocks import Figure
 
 NAN = float("nan")
 SVG = "{http://www.w3.org/2000/svg}"

@@ -5,10 +5,14 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from leaderboards.pages.blocks import (
+from leaderboards.pages.csv import csv_text
+from leaderboards.pages.html import html_page
+from leaderboards.pages.page import leaderboard_page
+from tasks.blocks import (
     Bullets,
     Cell,
     Code,
+    Figure,
     Heading,
     Link,
     Numbers,
@@ -17,10 +21,6 @@ from leaderboards.pages.blocks import (
     Table,
     Text,
 )
-from leaderboards.pages.csv import csv_text
-from leaderboards.pages.html import html_page
-from leaderboards.pages.page import leaderboard_page
-from leaderboards.pages.pictures import Figure
 from tests.leaderboards.builder import floor, frame, full_suite, layers, record, unsure
 
 HOSTILE = "<script>alert(1)</script>|*a*`b`\"'&lt;"

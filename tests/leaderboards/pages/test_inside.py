@@ -17,8 +17,8 @@ from leaderboards.pages.inside.numbers import INSIDE, inside_frame
 from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.inside.tables import layers_table, ranges_table
 from leaderboards.pages.markdown import markdown_page
-from leaderboards.pages.pictures import Facets, Figure
 from leaderboards.pages.tidy import tidy_frame
+from tasks.blocks import Facets, Figure
 from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from tests.leaderboards.shown import render_page

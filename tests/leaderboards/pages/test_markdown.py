@@ -1,11 +1,13 @@
 import pandas as pd
 import pytest
 
-from leaderboards.pages.blocks import (
+from leaderboards.pages.markdown import markdown_page, plain
+from tasks.blocks import (
     Break,
     Bullets,
     Cell,
     Code,
+    Figure,
     Heading,
     Link,
     Numbers,
@@ -14,8 +16,6 @@ from leaderboards.pages.blocks import (
     Table,
     Text,
 )
-from leaderboards.pages.markdown import markdown_page, plain
-from leaderboards.pages.pictures import Figure
 
 FRAME = pd.DataFrame({"series": ["a"], "x": [1.0], "y": [2.0]})
 

@@ -1,7 +1,7 @@
 import pytest
 
-from leaderboards.pages.blocks import Break, Code, Link, Strong, Text
 from leaderboards.pages.notation import said
+from tasks.blocks import Break, Code, Link, Strong, Text
 
 
 def test_our_own_sentences_are_read():

@@ -5,12 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.pages.blocks import Page
 from leaderboards.pages.csv import csv_page
 from leaderboards.pages.html import html_page
 from leaderboards.pages.markdown import markdown_page
-from leaderboards.pages.pictures import Facets, Figure, Gallery, HeatMap, Maps, Matrix, SmallMap, alternative
 from leaderboards.pages.svg.draw import draw, svg_file
+from tasks.blocks import Facets, Figure, Gallery, HeatMap, Maps, Matrix, Page, SmallMap, alternative
 
 NAN = float("nan")
 HOSTILE = "<script>alert(1)</script>|\"'&lt;"

@@ -5,15 +5,14 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from leaderboards.pages.blocks import Text
 from leaderboards.pages.html import html_page
 from leaderboards.pages.inside.drawings import DRAWINGS
 from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.markdown import markdown_page
-from leaderboards.pages.pictures import Facets, Figure, Gallery, HeatMap, Maps, Picture
 from leaderboards.pages.svg.draw import svg_file
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.files import scored_path
+from tasks.blocks import Facets, Figure, Gallery, HeatMap, Maps, Picture, Text
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.planted import DATASET, arrays, compared, metrics, plant, records
 

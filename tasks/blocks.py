@@ -1,7 +1,8 @@
-"""What pictures show: numbers and names, in no format.
+"""What a page is made of, between records and text: no block and no picture holds the marks of any format.
 
-A picture with a ``name`` may be written into a file of its own, ``name`` without an ending; one without it
-is shown only where pictures stand on the page itself, and the tables beside it say the same.
+Data, such as names and reasons, stand in blocks as they are; each writer escapes them once. A picture with a
+``name`` may be written into a file of its own, ``name`` without an ending; one without it is shown only where
+pictures stand on the page itself, and the tables beside it say the same.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,107 @@ from numpy.typing import NDArray
 Kind = Literal["lines", "points"]
 Numbers2D = NDArray[np.floating[Any]]
 Rgb = NDArray[np.uint8]
+Span = tuple[float, float]
+
+TIED = "≈"
+"""Mark of a score that the data cannot tell from the best one."""
+
+Mark = Literal["best", "tied", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table that may be marked; cells that never are may be plain text.
+
+    Attributes:
+        text: What it says.
+        mark: Whether it is the best of its row or column, or cannot be told from that.
+    """
+
+    text: str
+    mark: Mark = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Strong:
+    """Words that stand out."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Something to be typed, or quoted as it is."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link to a file beside the page, or to an http address."""
+
+    text: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A place where a line of plain text ends; where lines are filled by themselves, a space."""
+
+
+Piece = str | Strong | Code | Link | Break
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading below the page's title; levels count from 2."""
+
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph; one without any words is not written."""
+
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """A list of sentences."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table.
+
+    Attributes:
+        frame: Cells that are text or `Cell`; the columns' names are its head.
+        left: How many of the first columns are aligned left; the others are aligned right.
+        caption: What it shows, for those who cannot see where it stands.
+        head: Which column names its rows, from 0.
+    """
+
+    frame: pd.DataFrame
+    left: int = 1
+    caption: str = ""
+    head: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers that a page offers for download.
+
+    Attributes:
+        frame: All numbers as text, as the file has them.
+        name: Name of the file, without an ending.
+    """
+
+    frame: pd.DataFrame
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +262,36 @@ class Gallery:
 
 
 Picture = Figure | Facets | HeatMap | Maps | Gallery
+Block = Heading | Text | Bullets | Table | Picture | Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page.
+
+    Attributes:
+        name: Name of its files, without an ending.
+        title: Its heading.
+        blocks: What stands on it, from top to bottom.
+    """
+
+    name: str
+    title: str
+    blocks: tuple[Block, ...]
+
+    @property
+    def numbers(self) -> Numbers | None:
+        """The numbers that it offers; None where it has none."""
+        return next((block for block in self.blocks if isinstance(block, Numbers)), None)
+
+
+def own_span(maps: Iterable[Numbers2D]) -> Span | None:
+    """The lowest and the highest number of some maps; None where they have none."""
+    found = [values[np.isfinite(values)] for values in maps]
+    there = [values for values in found if values.size]
+    if not there:
+        return None
+    return float(min(values.min() for values in there)), float(max(values.max() for values in there))
 
 
 def alternative(picture: Picture) -> str:
