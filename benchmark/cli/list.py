@@ -51,7 +51,13 @@ def list_command(
     supervision: Annotated[
         str, typer.Option(help="Part of what they learned from: images, texts, labels, ImageNet-22k, ...")
     ] = "",
-    licence: Annotated[str, typer.Option(help="Part of the licence: apache, mit, cc-by-nc, ...")] = "",
+    licence: Annotated[
+        str,
+        typer.Option(
+            help="Part of the licence: apache, mit, cc-by-nc, ...; "
+            "commercial: those alone whose names allow it."
+        ),
+    ] = "",
     max_parameters: Annotated[
         str | None, typer.Option(help="Most weights: 100M, 1.2G.", show_default=False)
     ] = None,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from benchmark.plan.facts import teachers
+from leaderboards.choices.licences import fits_licence
 from zoo.errors import InputError, shortened
 from zoo.registry import all_specs
 from zoo.seen import DATASETS
@@ -24,7 +25,7 @@ class Filter:
     Attributes:
         families: Families, in any case.
         supervision: Part of what they learned from, or of their data, in any case.
-        licence: Part of the licence, in any case.
+        licence: What the licence must be (`leaderboards.choices.licences.fits_licence`).
         max_parameters: Most weights.
         gated: Whether their terms must be accepted.
     """
@@ -41,7 +42,7 @@ class Filter:
         return (
             (not self.families or spec.family.lower() in self.families)
             and self.supervision.lower() in learned
-            and self.licence.lower() in spec.licence.lower()
+            and fits_licence(spec.licence, self.licence)
             and (self.max_parameters is None or (spec.parameters or 0) <= self.max_parameters)
             and self.gated in (None, spec.gated)
         )

@@ -71,7 +71,10 @@ class ListCall:
         None, "Part of what they learned from: images, texts, labels, ...", parsers.text, shown="any"
     )
     licence: Option[str | None, str | None] = Option(
-        None, "Part of the licence: apache, mit, cc-by-nc, ...", parsers.text, shown="any"
+        None,
+        "Part of the licence: apache, mit, cc-by-nc, ...; commercial: those alone whose names allow it.",
+        parsers.text,
+        shown="any",
     )
     max_parameters: Option[str | int | None, str | None] = Option(
         None, "Most weights: 100M, 1.2G.", parsers.number_text, shown="any number"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from leaderboards.choices.honest import primary_candidates
-from leaderboards.choices.licences import commercial_use
+from leaderboards.choices.licences import fits_licence
 from leaderboards.choices.selection import Column, half_widths
 
 CANDIDATE = [
@@ -47,8 +47,8 @@ class Limits:
                     rows[column] <= most
                 )
         if self.commercial:
-            uses = rows["licence"].map(commercial_use)
-            found["--licence commercial"] = uses != "allowed"
+            fits = [fits_licence(name, "commercial") for name in rows["licence"]]
+            found["--licence commercial"] = ~pd.Series(fits, rows.index, dtype=bool)
         return found
 
 

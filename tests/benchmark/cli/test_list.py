@@ -4,11 +4,14 @@ import json
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 
 from benchmark.cli.backbones_page import PATH, page
 from benchmark.cli.listing import Filter, count, details, facts, parse_count, select
 from benchmark.plan.facts import teachers
+from leaderboards.choices.licences import commercial_use
+from leaderboards.choices.limits import Limits
 from tests.benchmark.runs import command
 from zoo.errors import InputError
 from zoo.registry import all_specs, find
@@ -49,6 +52,20 @@ def test_filters(capsys: Capture, options: tuple[str, ...], some: str, none: str
     found = names(capsys, *options)
     assert some in found
     assert none not in found
+
+
+@pytest.mark.parametrize("licence", sorted({spec.licence for spec in all_specs()}))
+def test_commercial_means_the_same_to_list_and_recommend(capsys: Capture, licence: str) -> None:
+    """Of every licence of the registry: a word in its name does not decide, what it allows does."""
+    listed = {spec.licence for spec in find(names(capsys, "--licence", "commercial"))}
+    rows = pd.DataFrame({"licence": [licence]})
+    (refused,) = Limits(commercial=True).refused(rows).values()
+    assert (licence in listed) == (commercial_use(licence) == "allowed") == (not refused.any())
+
+
+@pytest.mark.parametrize(("wanted", "count"), [("any", len(all_specs())), ("noncommercial", 5)])
+def test_other_words_are_part_of_the_licence(capsys: Capture, wanted: str, count: int) -> None:
+    assert len(names(capsys, "--licence", wanted)) == count
 
 
 def test_filters_are_joined(capsys: Capture) -> None:
