@@ -26,6 +26,7 @@ _VIEWS: Mapping[Role, Callable[[EvaluationProtocol], View]] = {
     "keypoints": lambda rules: rules.keypoints.view,
     "objects": lambda rules: rules.clusters.view,
     "parts": lambda rules: rules.clusters.view,
+    "scenes": lambda rules: rules.segmentation.view,
     "masks": lambda rules: rules.saliency.view,
 }
 """How the tasks of each role show images."""

@@ -18,6 +18,7 @@ from leaderboards.choices.possible import Possible, may_be_best, pareto_front
 from leaderboards.choices.selection import Column, columns_of
 from leaderboards.display import score_text
 from leaderboards.recommendation import Recommendation
+from tasks.registry import TASKS
 from zoo.errors import InputError, unknown
 from zoo.registry import all_specs
 from zoo.spec import BackboneSpec, Layer, entry_name, split_size
@@ -164,10 +165,9 @@ def _call(name: str, column: Column, row: pd.Series) -> str:
     """The call that loads one layer as the task showed images to it."""
     entry, size = split_size(name)
     words = [repr(entry), f"layer={row['layer']}", f"pooling={str(row['pooling'])!r}"]
-    if row["pooling"] == "grid":
+    known = any(task.name == column.task for task in TASKS)  # not those of somebody's own
+    if known and (row["pooling"] == "grid" or column.task == "retrieval"):
         words.append(f"task={column.task!r}")
-    elif column.task == "retrieval":
-        words.append("task='retrieval'")
     if column.protocol != "standard":
         words.append(f"protocol={column.protocol!r}")
     spec = _spec(name)

@@ -11,9 +11,13 @@ import pytest
 import torch
 from PIL import Image
 
-from benchmark.exchange.recommending import recommended
+from benchmark.exchange.recommending import code_of, recommended
 from benchmark.request.recommending import RecommendRequest
+from leaderboards.choices.picks import Pick
+from leaderboards.choices.selection import Column
 from leaderboards.records.record import to_frame, write_frame
+from tasks.protocols import PROTOCOLS
+from tasks.registry import TASKS, find_tasks
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import command
 from tests.leaderboards.choices.test_picks import cost
@@ -96,6 +100,37 @@ def test_the_lines_of_python_run_and_give_the_vectors_of_that_layer(out: Path) -
         assert one.shape[-1] == next(stage.width for stage in spec.stages if stage.width == one.shape[-1])
     encode = next(value for name, value in names.items() if name.startswith("encode"))
     assert str(encode.layer) == str(next(iter(pick.rows.values()))["layer"])  # type: ignore[attr-defined]
+
+
+COLUMNS = [
+    Column(task.name, "images", protocol.name, task.metric, task.name, partial=False)
+    for task in TASKS
+    if not task.analysis
+    for protocol in PROTOCOLS
+    if protocol.speaks_of(task.name)
+]
+DENSE = ("videos", "keypoints", "scenes", "objects", "parts", "masks")
+"""Roles of tasks that are scored on grids."""
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: f"{column.task}-{column.protocol}")
+def test_the_lines_of_python_run_for_every_task_and_protocol(column: Column) -> None:
+    (task,) = find_tasks([column.task])
+    pooling = "grid" if task.role in DENSE else "cls"
+    row = pd.Series({"layer": 2, "pooling": pooling, "input_size": 64, "dim": 96.0})
+    names: dict[str, object] = {"images": photos()[:1]}
+    exec(code_of(Pick("mini-fs", {column: row})), names)
+    vectors = names["vectors"]
+    assert isinstance(vectors, torch.Tensor)
+    assert (vectors.ndim, vectors.shape[0], vectors.shape[-1]) == (4 if pooling == "grid" else 2, 1, 96)
+
+
+def test_the_lines_of_python_run_for_a_task_of_somebodys_own() -> None:
+    column = Column("my-task", "images", "standard", "score", "my-task", partial=False)
+    row = pd.Series({"layer": 2, "pooling": "grid", "input_size": 64, "dim": 96.0})
+    names: dict[str, object] = {"images": photos()[:1]}
+    exec(code_of(Pick("mini-fs", {column: row})), names)
+    assert isinstance(names["vectors"], torch.Tensor)
 
 
 def test_limits_choose_among_what_is_left(capsys: Capture, out: Path) -> None:
