@@ -27,8 +27,8 @@ TOGETHER = (
     "benchmark/test_several_datasets.py",
     "benchmark/test_transforms.py",
     "leaderboards/report/test_browser.py",
-    "tasks/mini/test_layouts.py",
-    "zoo/pretrain/test_train.py",
+    "mini/render/test_layouts.py",
+    "mini/training/test_train.py",
 )
 """Files whose tests share what takes seconds to make: one process runs all of a file."""
 

@@ -197,7 +197,8 @@ class BackboneSpec:
             when the backbone is loaded.
         checkpoint: Format of the weights: ``transformers``, ``original`` (a state dict under the names of the
             original code, see `zoo.load.convert`), ``packaged`` (files that come with this package),
-            ``generated`` (no file: features or weights come from a seed), ``object`` (no file:
+            ``generated`` (files written from a seed; none of a random floor), of both of which ``repository``
+            names the Python function that gives their directory and revision, ``object`` (no file:
             ``repository`` names a Python function, see `zoo.load.own`), ``module`` (no file: a network of
             this process, see `zoo.load.module`) or ``timm`` (a network that timm builds).
         stages: Blocks with their widths and strides; a plain ViT has one stage.

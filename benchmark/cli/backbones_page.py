@@ -49,7 +49,8 @@ def page() -> str:
     families = [_family(name, list(specs)) for name, specs in groupby(trained, lambda spec: spec.family)]
     last = (
         f"## With the package\n\n{packaged}: the mini suite, trained on rendered images; each has a card in "
-        f"[zoo/mini](../zoo/mini).\n\n{generated}: untrained networks and random floors, from a seed.\n"
+        "[mini/weights](../mini/weights).\n\n"
+        f"{generated}: untrained networks and random floors, from a seed.\n"
     )
     text = f"{len(trained)} backbones in {len(families)} families.\n"
     return "\n".join((_HEAD, text, *families, last))

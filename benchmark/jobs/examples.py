@@ -13,10 +13,10 @@ from benchmark.plan.bound import BoundTask
 from benchmark.scores.records import Context
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.thumbnails import MOST, NAMES, write_thumbnail
+from mini.render import TEMPLATES
 from tasks.base import LayerOutcome
 from tasks.datasets.base import Sample, UnreadableImageError
 from tasks.examples.draw import VERSION
-from tasks.mini import TEMPLATES
 
 Arrays = dict[str, NDArray[np.generic]]
 

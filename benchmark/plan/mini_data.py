@@ -10,7 +10,7 @@ from benchmark.engines.base import Engine
 from benchmark.engines.local import LocalEngine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.engines.progress import OneBar, Reporter
-from tasks.mini import MINI_VERSION, Piece, finish, missing_pieces, render_piece
+from mini.render import MINI_VERSION, Piece, finish, missing_pieces, render_piece
 from zoo.errors import InputError
 
 _DAY = 24 * 3600

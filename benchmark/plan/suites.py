@@ -6,6 +6,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from benchmark.request import Request
+from mini.render import counts as mini
+from mini.render.templates import TEMPLATES
 from tasks.datasets.ade20k import ADE20K, AdeEntry
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
@@ -16,8 +18,6 @@ from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K, RevisitedEntry
 from tasks.datasets.spair import SpairEntry
 from tasks.datasets.voc import VOC_2012, VocEntry
-from tasks.mini import counts as mini
-from tasks.mini.templates import TEMPLATES
 from zoo.errors import InputError, unknown
 
 LONGEST_SUITE = 120

@@ -8,10 +8,10 @@ import torch
 
 from benchmark.pretrain.options import Pretraining
 from leaderboards.records.version import VERSION
-from tasks.mini import MINI_VERSION
-from zoo.pretrain.export import Card
-from zoo.pretrain.methods import Method
-from zoo.pretrain.train import HistoryRow, Schedule
+from mini.render import MINI_VERSION
+from mini.training.export import Card
+from mini.training.methods import Method
+from mini.training.train import HistoryRow, Schedule
 from zoo.spec import BackboneSpec
 
 LICENCE = "Apache-2.0"

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from benchmark.engines.local import LocalEngine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.engines.progress import OneBar, Reporter
-from tasks.mini import MINI_VERSION, TEMPLATES, sample_image
+from mini.render import MINI_VERSION, TEMPLATES, sample_image
+from mini.training.data import Pictures
 from zoo.atomic import whole_file
 from zoo.errors import InputError
-from zoo.pretrain.data import Pictures
 
 FORMAT = 2
 """Version of the files: raise it when they change."""

@@ -9,7 +9,7 @@ from benchmark.request import parsers
 from benchmark.request.option import Option
 
 OBJECTIVES = ("fs", "clip", "dino", "moco", "mae", "beit", "resnet")
-"""Names of the methods of `zoo.pretrain.methods`."""
+"""Names of the methods of `mini.training.methods`."""
 
 NARROW_WIDTH = 64
 """Channels of the networks of ``--narrow``: their entries' names end with it."""

@@ -14,19 +14,19 @@ from benchmark.plan.folders import require_writable
 from benchmark.pretrain.card import Trained, card_of, commit
 from benchmark.pretrain.images import held_out_images, training_images
 from benchmark.pretrain.options import Pretraining, TrainingDtype
-from tasks.mini import MINI_VERSION
+from mini.checkpoints import install
+from mini.render import MINI_VERSION
+from mini.training.data import Pictures, require_batch, require_share
+from mini.training.export import export
+from mini.training.fs import require_block
+from mini.training.methods import Method, method
+from mini.training.optimise import Optimisation
+from mini.training.probe import make_probe
+from mini.training.state import Kept
+from mini.training.train import HistoryRow, Schedule, train, warning
 from zoo.atomic import remove_leftovers
 from zoo.errors import InputError
 from zoo.look.precision import multiplies_bfloat16
-from zoo.mini import install
-from zoo.pretrain.data import Pictures, require_batch, require_share
-from zoo.pretrain.export import export
-from zoo.pretrain.fs import require_block
-from zoo.pretrain.methods import Method, method
-from zoo.pretrain.optimise import Optimisation
-from zoo.pretrain.probe import make_probe
-from zoo.pretrain.state import Kept
-from zoo.pretrain.train import HistoryRow, Schedule, train, warning
 from zoo.registry import find
 from zoo.spec import BackboneSpec
 

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 from benchmark.engines.progress import Silent
 from benchmark.plan.mini_data import mini_data
-from tasks.mini import write
+from mini.render import write
 from tests.campaign.counts import Count
 from tests.campaign.damage import flip, remove, truncate
 

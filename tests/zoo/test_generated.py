@@ -9,13 +9,13 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from mini import checkpoints as mini
+from mini import random_weights as weights
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import pixels
-from zoo import mini
 from zoo.errors import InputError
 from zoo.features import LayerFeatures
 from zoo.load.backbone import load
-from zoo.mini import weights
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Layer
 
@@ -82,7 +82,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
 def test_trained_weights_come_with_the_package(spec: BackboneSpec, loader: Loader) -> None:
     assert spec.trained
     assert loader(spec).revision.startswith("sha256:")
-    folder = Path(mini.__file__).parent / spec.name
+    folder = mini.WEIGHTS / spec.name
     weights_file = load_file(folder / "model.safetensors")
     assert {tensor.dtype for tensor in weights_file.values()} <= {torch.float16, torch.int64}
     card = (folder / "README.md").read_text()
@@ -92,14 +92,14 @@ def test_trained_weights_come_with_the_package(spec: BackboneSpec, loader: Loade
 
 
 def test_packaged_weights_are_small() -> None:
-    folder = Path(mini.__file__).parent
+    folder = mini.WEIGHTS
     assert sum(path.stat().st_size for path in folder.glob("*/*")) < 25e6
 
 
 def test_an_installation_without_weights_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loader: Loader
 ) -> None:
-    monkeypatch.setattr("zoo.mini.__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr("mini.checkpoints.WEIGHTS", tmp_path)
     with pytest.raises(InputError, match="mini-mae has no weights: install the package again, or train"):
         loader(find(["mini-mae"])[0])
 

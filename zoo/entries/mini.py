@@ -1,6 +1,6 @@
 """The mini suites: one small backbone per family for 64 px images, variants, and the random floor.
 
-Trained weights come with the package, each with a card that says how they were made (`zoo.pretrain`); those
+Trained weights come with the package, each with a card that says how they were made (`mini.training`); those
 of the untrained networks come from a seed.
 """
 
@@ -29,7 +29,7 @@ def _vit(
         data="rendered images",
         seen=NOTHING,
         parameters=parameters,
-        repository="package",
+        repository="mini.checkpoints:packaged",
         checkpoint="packaged",
         model_types=_TYPES.get(family, ("vit",)),
         stages=MINI.stages(PATCH),
@@ -58,7 +58,7 @@ _RESNET = BackboneSpec(
     data="rendered images",
     seen=NOTHING,
     parameters=408_864,
-    repository="package",
+    repository="mini.checkpoints:packaged",
     checkpoint="packaged",
     model_types=("resnet",),
     stages=(Stage(4, 64, 4), Stage(4, 128, 8), Stage(4, 256, 16)),
@@ -96,7 +96,7 @@ def _untrained(spec: BackboneSpec) -> BackboneSpec:
         name=f"{spec.name}-untrained",
         supervision="none",
         data="none",
-        repository="generated",
+        repository="mini.checkpoints:generated",
         checkpoint="generated",
         paper="",
         trained=False,

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import torch
 
-from zoo import mini
 from zoo.errors import InputError
 from zoo.features import BackboneIdentity
 from zoo.load.checkpoint import Checkpoint, in_directory, single_file
@@ -13,6 +12,7 @@ from zoo.load.hub import fetch
 from zoo.load.module.network import given
 from zoo.load.own import make_own
 from zoo.look.random_floor import SEED
+from zoo.references import find_object
 from zoo.spec import BackboneSpec
 
 FORMAT = 1
@@ -61,12 +61,10 @@ def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
     Raises:
         InputError: They cannot be had.
     """
-    if spec.checkpoint == "packaged":
-        return in_directory(mini.packaged(spec))
-    if spec.checkpoint == "generated":
-        if cache_dir is None:
-            raise InputError(f"{spec.name} needs a cache directory for its generated weights.")
-        return in_directory(*mini.generated(spec, cache_dir))
+    if spec.checkpoint in ("packaged", "generated"):
+        directory_of = find_object(spec.repository)
+        assert callable(directory_of)
+        return in_directory(*directory_of(spec, cache_dir))
     if not spec.repository:
         raise InputError(
             f"{spec.name} is in no repository of the Hub that is read; fetch {spec.original} and give "

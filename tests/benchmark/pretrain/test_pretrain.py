@@ -21,13 +21,13 @@ from benchmark.pretrain.card import commit
 from benchmark.pretrain.images import HELD_OUT, SEEDS, Wanted, held_out_images, rendered, training_images
 from benchmark.pretrain.options import OBJECTIVES, Pretraining
 from benchmark.pretrain.pretrain import find_dtype, pretrain, tuned
-from tasks.mini import TEMPLATES, sample_image
-from tasks.mini.seeds import ENTROPY, Namespace, generator
+from mini.checkpoints import install
+from mini.render import TEMPLATES, sample_image
+from mini.render.seeds import ENTROPY, Namespace, generator
+from mini.training.methods import METHODS
 from tests.benchmark.runs import command
 from zoo.errors import InputError
 from zoo.load.backbone import load
-from zoo.mini import install
-from zoo.pretrain.methods import METHODS
 from zoo.registry import find
 
 Capture = pytest.CaptureFixture[str]
@@ -215,7 +215,7 @@ def test_the_command_makes_a_backbone_that_the_suite_takes(
 ) -> None:
     package = tmp_path / "package"
     package.mkdir()
-    monkeypatch.setattr("zoo.mini.__file__", str(package / "__init__.py"))
+    monkeypatch.setattr("mini.checkpoints.WEIGHTS", package)
     said = command(
         capsys, "pretrain", "fs", "--steps", "2", *OPTIONS, "-o", tmp_path, "--cache", cache, "--install"
     )
@@ -237,7 +237,7 @@ def test_a_second_call_trains_nothing(cache: Path, tmp_path: Path, monkeypatch: 
     weights = pretrain(wish, Silent()) / "model.safetensors"
     first = weights.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("zoo.pretrain.train._update", lambda *_: pytest.fail("trained again"))
+        patch.setattr("mini.training.train._update", lambda *_: pytest.fail("trained again"))
         pretrain(wish, Silent())
     assert weights.read_bytes() == first
     with pytest.raises(InputError, match="is a checkpoint of another training"):
@@ -279,7 +279,7 @@ def test_a_full_disk_is_one_sentence(
 
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr("zoo.atomic.shutil.disk_usage", lambda _: usage._replace(free=100))
-    monkeypatch.setattr("zoo.pretrain.state.torch.save", full)
+    monkeypatch.setattr("mini.training.state.torch.save", full)
     said = command(capsys, "pretrain", "fs", "--steps", "2", *OPTIONS, "-o", tmp_path, "--cache", cache)
     assert (said.code, len(said.lines("step 2: ")), len(said.err.splitlines())) == (2, 1, 2)
     assert said.lines("error: no space is left on the disk; free some and run again")

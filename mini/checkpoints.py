@@ -1,0 +1,109 @@
+"""Where the mini backbones' weights are: trained ones come with the package, untrained ones from a seed.
+
+Both are directories in Hugging Face format, loaded like any other. Imports transformers only to draw weights.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from zoo.entries.mini import ENTRIES
+from zoo.errors import InputError
+from zoo.spec import BackboneSpec
+
+RECIPE = 1
+"""Version of the random weights: raise it when a change here changes them."""
+
+SEED = 0
+
+WEIGHTS = Path(__file__).parent / "weights"
+"""Folder of the trained backbones, one directory each."""
+
+
+def packaged(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, None]:
+    """Directory of a trained mini backbone, whose digest is its revision.
+
+    Raises:
+        InputError: This installation lacks them.
+    """
+    folder = WEIGHTS / spec.entry
+    if not (folder / "model.safetensors").is_file():
+        raise InputError(
+            f"{folder} has no weights: install the package again, or train them with 'python -m benchmark "
+            "pretrain OBJECTIVE --install'"
+        )
+    return folder, None
+
+
+def install(folder: Path, name: str, package: Path | None = None) -> Path:
+    """Copy a trained backbone into the package, where the mini suite takes it from.
+
+    Args:
+        folder: Its directory.
+        name: Of its entry.
+        package: Folder of the package's weights; `WEIGHTS` if None.
+
+    Raises:
+        InputError: The package cannot be written.
+    """
+    place = (package or WEIGHTS) / name
+    try:
+        place.mkdir(exist_ok=True)
+        # The weights come last: a directory counts as a checkpoint from then on.
+        for file in sorted(folder.glob("*.*"), key=lambda path: path.name == "model.safetensors"):
+            shutil.copyfile(file, place / file.name)
+    except OSError as error:
+        raise InputError(f"{place} cannot be written: {error.strerror}; install without --install") from error
+    return place
+
+
+def generated(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, str]:
+    """Directory and revision of an untrained mini backbone, written below ``cache_dir`` when first asked for.
+
+    Raises:
+        InputError: They cannot be written, or there is no folder for them.
+    """
+    if cache_dir is None:
+        raise InputError(f"{spec.name} needs a cache directory for its generated weights.")
+    spec = _drawn(spec)
+    recipe = _recipe(spec)
+    folder = cache_dir / "generated" / f"{spec.name}-{recipe}"
+    if not (folder / "model.safetensors").is_file():
+        try:
+            _publish(spec, folder)
+        except OSError as error:
+            raise InputError(
+                f"{folder} cannot be written: {error.strerror}; choose another --cache."
+            ) from error
+    return folder, f"seed-{SEED}-{recipe}"
+
+
+def _drawn(spec: BackboneSpec) -> BackboneSpec:
+    """The spec by which weights are drawn: at the input size of its entry, whatever a run asks for."""
+    side = next((entry.input_size for entry in ENTRIES if entry.name == spec.entry), spec.input_size)
+    return replace(spec, name=spec.entry, input_size=side)
+
+
+def _recipe(spec: BackboneSpec) -> str:
+    """Digest of all that the weights follow from."""
+    facts = (RECIPE, SEED, spec.name, spec.family, spec.stages, spec.heads, spec.stem_width, spec.input_size)
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
+
+
+def _publish(spec: BackboneSpec, folder: Path) -> None:
+    """Write a checkpoint beside its place and rename it; whoever comes second finds it there and stops."""
+    from mini.random_weights import write
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        write(spec, draft, SEED)
+        os.replace(draft, folder)
+    except OSError:
+        if not (folder / "model.safetensors").is_file():
+            raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

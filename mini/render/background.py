@@ -1,0 +1,145 @@
+"""Backgrounds, clutter and occluders: textured, with shapes that look like parts of something."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+from mini.render.affine import Affine, rotation
+from mini.render.canvas import Canvas, Owner
+from mini.render.colours import Colour, draw_colour, draw_unlike, mixed
+from mini.render.habits import draw_ground
+from mini.render.individual import Material
+from mini.render.lighting import Light
+from mini.render.shapes import Capsule, Ellipse, Field, Polygon, Ring, Shape, clamp
+from mini.render.textures import Texture, draw_texture, pattern
+
+_PLAIN = 0.5
+"""Share of backgrounds that have no pattern; of the rest, every eighth has none either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prop:
+    """A shape without a name in the scene; its frame maps unit coordinates to pixels."""
+
+    shape: Shape
+    frame: Affine
+    material: Material
+
+
+@dataclass(frozen=True, slots=True)
+class Backdrop:
+    """A painted background, float32 [3 height width], and what a caption can say about it."""
+
+    pixels: Field
+    colour: Colour
+    texture: str
+
+
+def clouds(
+    rng: np.random.Generator, size: tuple[int, int], cells: float, octaves: tuple[float, ...] = (1.0,)
+) -> Field:
+    """Smooth noise of mean about 0 and deviation below 1, [height width].
+
+    Args:
+        rng: Where numbers come from.
+        size: Width and height in pixels.
+        cells: Blots along the longer side.
+        octaves: Factors of ``cells``; each has half the strength of the one before.
+    """
+    total = np.zeros(size[::-1], np.float32)
+    for number, octave in enumerate(octaves):
+        shape = tuple(max(2, round(cells * octave * side / max(size))) + 2 for side in size[::-1])
+        coarse = Image.fromarray(rng.standard_normal(shape, np.float32))
+        resized = coarse.resize(size, Image.Resampling.BICUBIC)
+        total += np.float32(0.7 * 0.5**number) * np.asarray(resized, np.float32)
+    return total
+
+
+def _fill(
+    rng: np.random.Generator, size: tuple[int, int], pair: tuple[Colour, Colour], texture: Texture
+) -> Field:
+    """Two colours mixed by a texture and blotched by noise, [3 height width]."""
+    width, height = size
+    unit = 1 / max(size)
+    shape = (height, width)
+    u = np.broadcast_to(np.arange(width, dtype=np.float32) * np.float32(unit), shape)
+    v = np.broadcast_to((np.arange(height, dtype=np.float32) * np.float32(unit))[:, None], shape)
+    wobble = clouds(rng, size, rng.uniform(2, 7), (1.0, 2.7))
+    bend = np.float32(rng.uniform(0, 0.05))
+    mix = pattern(texture, u + bend * wobble, v + bend * wobble, 1 / unit)
+    first, second = (np.array(colour, np.float32)[:, None, None] for colour in pair)
+    mix = clamp(mix + np.float32(rng.uniform(0, 0.35)) * wobble, 0, 1)
+    filled: Field = first + mix * (second - first)
+    filled *= 1 + np.float32(rng.uniform(0.03, 0.14)) * clouds(rng, size, rng.uniform(8, 30))
+    return filled
+
+
+def draw_backdrop(
+    rng: np.random.Generator, size: tuple[int, int], unlike: Colour, ground: str | None = None
+) -> Backdrop:
+    """A random background of that (width, height) whose main colour is not ``unlike``.
+
+    ``ground`` names the colours that are usual there.
+    """
+    main = draw_unlike(rng, unlike, 0.35, lambda rng: draw_ground(rng, ground))
+    other = draw_unlike(rng, unlike, 0.25, draw_colour)
+    # Neighbouring shades are commoner than two contrasting colours.
+    blend = rng.uniform(0.15, 0.85)
+    other = mixed(main, other, float(blend))
+    texture = draw_texture(rng, (12, 110), plain=_PLAIN)
+    pixels = _fill(rng, size, (main, other), texture)
+    if rng.uniform() < 0.4:
+        pixels = _add_horizon(rng, size, pixels, unlike)
+    return Backdrop(pixels, main, texture.kind)
+
+
+def _add_horizon(rng: np.random.Generator, size: tuple[int, int], sky: Field, unlike: Colour) -> Field:
+    """Ground below a slanted, wavy line."""
+    width, height = size
+    pair = (draw_unlike(rng, unlike, 0.3, draw_colour), draw_colour(rng))
+    ground = _fill(rng, size, pair, draw_texture(rng, (15, 110), plain=_PLAIN))
+    x = np.arange(width, dtype=np.float32)
+    wave = np.sin(x * np.float32(rng.uniform(0.02, 0.12)) + np.float32(rng.uniform(0, 6)))
+    line = height * rng.uniform(0.35, 0.75) + (x - width / 2) * rng.uniform(-0.15, 0.15)
+    line = line + wave * np.float32(rng.uniform(0, 0.05) * height)
+    below = np.clip(np.arange(height, dtype=np.float32)[:, None] - line.astype(np.float32), 0, 1)
+    return np.asarray(sky + below * (ground - sky), np.float32)
+
+
+def _draw_shape(rng: np.random.Generator) -> Shape:
+    kind = int(rng.integers(5))
+    if kind == 0:
+        return Ellipse(0, 0, 0.5, float(rng.uniform(0.15, 0.5)))
+    if kind == 1:
+        return Capsule(0.8, float(rng.uniform(0.04, 0.18)), float(rng.uniform(0.03, 0.14)))
+    if kind == 2:
+        return Ring(0, 0, float(rng.uniform(0.25, 0.42)), float(rng.uniform(0.03, 0.08)))
+    count = int(rng.integers(3, 7))
+    turns = np.sort(rng.uniform(0, 2 * np.pi, count)) + np.arange(count) * 1e-3
+    radii = rng.uniform(0.25, 0.5, count)
+    points = tuple((float(r * np.cos(t)), float(r * np.sin(t))) for r, t in zip(radii, turns, strict=True))
+    return Polygon(points, 0.04)
+
+
+def draw_prop(rng: np.random.Generator, centre: tuple[float, float], scale: float) -> Prop:
+    """A random shape about ``scale`` pixels long."""
+    colour = draw_colour(rng)
+    material = Material(colour, draw_colour(rng), draw_texture(rng, (6, 30)), float(rng.uniform(0, 0.4)))
+    return Prop(_draw_shape(rng), rotation(float(rng.uniform(0, 360)), centre, scale), material)
+
+
+def draw_pole(rng: np.random.Generator, x: float, height: float) -> Prop:
+    """An upright post through the whole height at about that x."""
+    colour = draw_colour(rng)
+    lean = float(rng.uniform(83, 97))
+    half = float(rng.uniform(0.02, 0.045))
+    shape = Capsule(1.3, half, half * 0.8)
+    material = Material(colour, draw_colour(rng), draw_texture(rng, (10, 40)))
+    return Prop(shape, rotation(lean, (x, -0.15 * height), height), material)
+
+
+def paint_props(canvas: Canvas, props: tuple[Prop, ...], light: Light) -> None:
+    """Paint props in order, owned by nobody."""
+    for prop in props:
+        canvas.paint(prop.shape, prop.frame, prop.material, light, Owner())

@@ -1,0 +1,111 @@
+"""Training images on the fly: the same scenes as the evaluation sets', never the same pictures."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mini.render.colours import colour_name
+from mini.render.individual import Individual, draw_individual
+from mini.render.parts import Facing
+from mini.render.seeds import Namespace, generator
+from mini.render.still import Still, Variation, draw_still
+from mini.render.templates import TEMPLATES
+
+_GROUND = {
+    "plain": "plain",
+    "striped": "striped",
+    "spotted": "dotted",
+    "checked": "checked",
+    "mottled": "mottled",
+    "zigzag": "zigzag",
+    "ringed": "ringed",
+    "shaded": "shaded",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedImage:
+    """A picture and the facts of its scene.
+
+    Attributes:
+        pixels: uint8 [height width 3].
+        class_index: Rank of the class in ``class_names``.
+        caption: A sentence made of the facts below.
+        colour: Word for the figure's main colour.
+        texture: Its texture.
+        pose: How it is turned, such as "facing left".
+        background: Colour and texture of the background.
+        shown: Share of the figure that nothing hides, 0 to 1.
+    """
+
+    pixels: NDArray[np.uint8]
+    class_index: int
+    caption: str
+    colour: str
+    texture: str
+    pose: str
+    background: str
+    shown: float
+
+
+def sample_image(
+    seed: int, class_index: int | None = None, size: tuple[int, int] = (64, 64)
+) -> RenderedImage:
+    """A random training image.
+
+    Its generator is ``SeedSequence(ENTROPY, spawn_key=(Namespace.TRAINING, seed))``; evaluation sets have
+    other first words in their spawn keys, so no seed reaches their streams.
+
+    Args:
+        seed: Which image, not negative.
+        class_index: Its class; drawn if None. The rest of the scene is drawn after it either way.
+        size: Width and height in pixels.
+    """
+    rng = generator(Namespace.TRAINING, seed)
+    drawn = int(rng.integers(len(TEMPLATES)))
+    index = drawn if class_index is None else class_index
+    still = draw_still(rng, draw_individual(rng, index), size, Variation())
+    return describe(still)
+
+
+def describe(still: Still) -> RenderedImage:
+    """A picture with its facts in words."""
+    individual = still.figure.individual
+    material = individual.materials[0]
+    colour = colour_name(material.colour)
+    texture = material.texture.kind
+    pose = _pose(individual, still)
+    background = f"{_GROUND[still.backdrop.texture]} {colour_name(still.backdrop.colour)}"
+    return RenderedImage(
+        pixels=still.rendering.pixels,
+        class_index=individual.class_index,
+        caption=_caption(individual, pose, background, still.rendering.shown[0]),
+        colour=colour,
+        texture=texture,
+        pose=pose,
+        background=background,
+        shown=still.rendering.shown[0],
+    )
+
+
+def _pose(individual: Individual, still: Still) -> str:
+    camera, facing = still.figure.camera, individual.template.facing
+    if facing is Facing.SIDE:
+        return "facing left" if camera.mirror else "facing right"
+    if facing is Facing.FRONT:
+        return "seen from the front"
+    # Rotation is clockwise from right.
+    heading = ("right", "down", "left", "up")[round(camera.rotation / 90) % 4]
+    return f"seen from above, heading {heading}"
+
+
+def _caption(individual: Individual, pose: str, background: str, shown: float) -> str:
+    main = individual.materials[0]
+    words = colour_name(main.colour)
+    if main.texture.kind != "plain":
+        words = f"{main.texture.kind} {words} and {colour_name(main.other)}"
+    article = "an" if words[0] in "aeiou" else "a"
+    hidden = ", partly hidden" if shown < 0.9 else ""
+    name = individual.template.name
+    return f"{article} {words} {name} {pose}{hidden}, on a {background} background"

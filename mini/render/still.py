@@ -1,0 +1,119 @@
+"""Random still pictures of one figure, from gentle to hard."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mini.render.background import Backdrop, Prop, draw_backdrop, draw_pole, draw_prop
+from mini.render.figure import Figure, draw_angles, draw_camera, figure_bounds, moved, placed
+from mini.render.habits import HABITS
+from mini.render.individual import Individual
+from mini.render.lighting import draw_light
+from mini.render.scene import Rendering, Scene, render
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """How much the pictures of a set differ from each other.
+
+    Attributes:
+        fill: Smallest and largest share of the frame that the figure's box takes.
+        drift: How far from the centre it may be, as a share of the room that is left; beyond 1 it is cut off.
+        turn: Share of the class's largest tilt.
+        squeeze: Largest foreshortening.
+        pose: Share of each joint's swing.
+        light: Strength of light, 0 to 1.
+        clutter: Least and most shapes behind the figure.
+        occluders: Least and most shapes before it.
+        least_shown: Share of the figure that occluders leave at least.
+        most_shown: Share that they leave at most.
+    """
+
+    fill: tuple[float, float] = (0.7, 1.0)
+    drift: float = 1.0
+    turn: float = 0.6
+    squeeze: float = 0.2
+    pose: float = 0.8
+    light: float = 0.6
+    clutter: tuple[int, int] = (0, 3)
+    occluders: tuple[int, int] = (0, 1)
+    least_shown: float = 0.8
+    most_shown: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Still:
+    """A picture of one figure."""
+
+    rendering: Rendering
+    figure: Figure
+    backdrop: Backdrop
+
+
+def draw_figure(
+    rng: np.random.Generator, individual: Individual, size: tuple[int, int], variation: Variation
+) -> Figure:
+    """The individual in a random pose, view and place in a frame of that (width, height)."""
+    figure = Figure(
+        individual,
+        draw_angles(rng, individual, variation.pose),
+        draw_camera(rng, individual, variation.turn, variation.squeeze),
+    )
+    fill = float(rng.uniform(*variation.fill))
+    centred, snug = placed(figure, (size[0] * fill, size[1] * fill))
+    x, y = (
+        side / 2 + 0.5 * float(rng.uniform(-1, 1)) * variation.drift * (side - extent)
+        for side, extent in zip(size, snug, strict=True)
+    )
+    return moved(centred, x, y)
+
+
+def draw_still(
+    rng: np.random.Generator, individual: Individual, size: tuple[int, int], variation: Variation
+) -> Still:
+    """A random picture of an individual.
+
+    Occluders are drawn at most five times, until what they leave is within the variation's limits.
+    """
+    ground = HABITS[individual.template.name].ground
+    backdrop = draw_backdrop(rng, size, individual.materials[0].colour, ground)
+    clutter = _draw_clutter(rng, size, variation.clutter)
+    figure = draw_figure(rng, individual, size, variation)
+    light = draw_light(rng, variation.light)
+    count = int(rng.integers(variation.occluders[0], variation.occluders[1] + 1))
+    scale = 1.0
+    for _ in range(5):
+        occluders = tuple(draw_occluder(rng, figure, size, scale) for _ in range(count))
+        rendering = render(Scene(backdrop.pixels, clutter, (figure,), occluders, light), rng)
+        if not count or variation.least_shown <= rendering.shown[0] <= variation.most_shown:
+            break
+        scale *= 0.7 if rendering.shown[0] < variation.least_shown else 1.3
+    return Still(rendering, figure, backdrop)
+
+
+def _draw_clutter(
+    rng: np.random.Generator, size: tuple[int, int], limits: tuple[int, int]
+) -> tuple[Prop, ...]:
+    return tuple(
+        draw_prop(
+            rng,
+            (float(rng.uniform(0, size[0])), float(rng.uniform(0, size[1]))),
+            float(rng.uniform(0.12, 0.45) * max(size)),
+        )
+        for _ in range(rng.integers(limits[0], limits[1] + 1))
+    )
+
+
+def draw_occluder(
+    rng: np.random.Generator, figure: Figure, size: tuple[int, int], scale: float = 1.0
+) -> Prop:
+    """A shape before a figure: a post, or anything that overlaps the rim of its box."""
+    left, top, right, bottom = figure_bounds(figure)
+    if rng.uniform() < 0.25:
+        return draw_pole(rng, float(rng.uniform(left, right)), size[1])
+    turn = float(rng.uniform(0, 2 * np.pi))
+    reach = float(rng.uniform(0.5, 1.0))
+    x = (left + right) / 2 + 0.5 * (right - left) * reach * np.cos(turn)
+    y = (top + bottom) / 2 + 0.5 * (bottom - top) * reach * np.sin(turn)
+    length = float(rng.uniform(0.25, 0.6)) * min(max(right - left, bottom - top), max(size))
+    return draw_prop(rng, (float(x), float(y)), length * scale)

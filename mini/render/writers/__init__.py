@@ -1,0 +1,14 @@
+"""Writers of the seven mini datasets."""
+
+from mini.render.writers import coco, davis, imagenet, partimagenet, revisitop, spair, voc
+from mini.render.writers.base import Writer
+
+WRITERS: tuple[Writer, ...] = (
+    imagenet.WRITER,
+    revisitop.WRITER,
+    davis.WRITER,
+    spair.WRITER,
+    coco.WRITER,
+    partimagenet.WRITER,
+    voc.WRITER,
+)

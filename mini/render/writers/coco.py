@@ -1,0 +1,178 @@
+"""The object dataset, in COCO's layout, with COCO's names and ids of the categories."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from mini.render.background import draw_backdrop, draw_prop
+from mini.render.counts import COCO_CROWDS, COCO_IMAGES
+from mini.render.figure import Figure, moved
+from mini.render.individual import draw_individual
+from mini.render.lighting import draw_light
+from mini.render.masks import Mask, mask_box, run_lengths, segmentation
+from mini.render.scene import Rendering, Scene, render
+from mini.render.seeds import Namespace, generator
+from mini.render.still import Variation, draw_figure
+from mini.render.templates import class_index
+from mini.render.writers.base import Note, Writer, draw_size, save_jpeg, save_json
+
+SIZES = ((128, 96), (96, 128), (128, 104), (120, 96))
+_UNIT = 8
+"""Images of a unit."""
+_LEAST_AREA = 40
+"""Objects of which fewer pixels are seen are not annotated."""
+_CROWD_EVERY = COCO_IMAGES // COCO_CROWDS
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A COCO category and the class that is drawn for it."""
+
+    id: int
+    name: str
+    supercategory: str
+    class_name: str
+
+
+CATEGORIES = (
+    Category(2, "bicycle", "vehicle", "bicycle"),
+    Category(3, "car", "vehicle", "car"),
+    Category(5, "airplane", "vehicle", "plane"),
+    Category(8, "truck", "vehicle", "truck"),
+    Category(9, "boat", "vehicle", "boat"),
+    Category(16, "bird", "animal", "songbird"),
+    Category(18, "dog", "animal", "dog"),
+    Category(19, "horse", "animal", "horse"),
+    Category(22, "elephant", "animal", "elephant"),
+    Category(25, "giraffe", "animal", "giraffe"),
+    Category(47, "cup", "kitchen", "mug"),
+    Category(62, "chair", "furniture", "chair"),
+)
+_VIEW = Variation((0.95, 1.0), 0.0, 1.0, 0.25, 1.0, 0.7)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectScene:
+    """A picture of several objects.
+
+    Attributes:
+        rendering: The picture.
+        categories: Index in ``CATEGORIES`` of each figure.
+        crowd: Whether the last two figures, of one category, are annotated as a crowd.
+    """
+
+    rendering: Rendering
+    categories: tuple[int, ...]
+    crowd: bool
+
+
+def _draw_objects(
+    rng: np.random.Generator, size: tuple[int, int], categories: Sequence[int]
+) -> tuple[Figure, ...]:
+    """Figures side by side in a jittered row or two, so that they overlap a little."""
+    width, height = size
+    figures = []
+    columns = -(-len(categories) // 2)
+    cells = rng.permutation(2 * columns)[: len(categories)]
+    for index, cell in zip(categories, cells, strict=True):
+        individual = draw_individual(rng, class_index(CATEGORIES[index].class_name))
+        extent = (0.85 * width / columns * rng.uniform(0.8, 1.35), 0.5 * height * rng.uniform(0.8, 1.35))
+        figure = draw_figure(rng, individual, (round(extent[0]), round(extent[1])), _VIEW)
+        column, row = int(cell) // 2, int(cell) % 2
+        x = (column + 0.5 + rng.uniform(-0.15, 0.15)) * width / columns - extent[0] / 2
+        y = (0.27 + 0.46 * row + rng.uniform(-0.06, 0.06)) * height - extent[1] / 2
+        figures.append(moved(figure, float(x), float(y)))
+    return tuple(figures)
+
+
+def object_scene(number: int) -> ObjectScene:
+    """The picture of several objects that has that number."""
+    rng = generator(Namespace.OBJECTS, number)
+    crowd = number % _CROWD_EVERY == _CROWD_EVERY - 1
+    # The first category walks through all of them, so that each is there.
+    categories = [
+        number % len(CATEGORIES),
+        *rng.integers(len(CATEGORIES), size=int(rng.integers(1, 5))).tolist(),
+    ]
+    if crowd:
+        categories = [*categories[:3], categories[0], categories[0]]
+    size = draw_size(rng, SIZES)
+    figures = _draw_objects(rng, size, categories)
+    backdrop = draw_backdrop(rng, size, figures[0].individual.materials[0].colour)
+    clutter = tuple(
+        draw_prop(
+            rng, (float(rng.uniform(0, size[0])), float(rng.uniform(0, size[1]))), float(rng.uniform(12, 40))
+        )
+        for _ in range(int(rng.integers(1, 5)))
+    )
+    scene = Scene(backdrop.pixels, clutter, figures, (), draw_light(rng, 0.7))
+    return ObjectScene(render(scene, rng), tuple(categories), crowd)
+
+
+def _annotation(mask: Mask, category_id: int, crowd: bool) -> Note:
+    left, top, right, bottom = mask_box(mask)
+    runs = {"counts": run_lengths(mask), "size": list(mask.shape)}
+    return {
+        "segmentation": runs if crowd else segmentation(mask),
+        "area": int(np.count_nonzero(mask)),
+        "iscrowd": int(crowd),
+        "bbox": [left, top, right - left, bottom - top],
+        "category_id": category_id,
+    }
+
+
+def _annotations(scene: ObjectScene) -> list[Note]:
+    count = len(scene.categories)
+    groups = [(number,) for number in range(1, count + 1)]
+    notes = []
+    members: list[tuple[int, ...]] = [*groups[:-2], (count - 1, count)] if scene.crowd else [*groups]
+    for numbers in members:
+        mask = np.isin(scene.rendering.figures, numbers)
+        if np.count_nonzero(mask) >= _LEAST_AREA:
+            category = CATEGORIES[scene.categories[numbers[0] - 1]]
+            notes.append(_annotation(mask, category.id, len(numbers) > 1))
+    return notes
+
+
+def _image_id(number: int) -> int:
+    """An id with gaps, as COCO's are."""
+    return 139 + 857 * number
+
+
+def _render(root: Path, unit: int) -> list[Note]:
+    notes: list[Note] = []
+    for number in range(unit * _UNIT, (unit + 1) * _UNIT):
+        scene = object_scene(number)
+        height, width = scene.rendering.figures.shape
+        name = f"{_image_id(number):012d}.jpg"
+        save_jpeg(root / "coco" / "images" / "val2017" / name, scene.rendering.pixels)
+        image = {"license": 1, "file_name": name, "height": height, "width": width, "id": _image_id(number)}
+        notes.append({"image": image, "annotations": _annotations(scene)})
+    return notes
+
+
+def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
+    images: list[Note] = []
+    annotations: list[Note] = []
+    for note in (note for unit in notes for note in unit):
+        image = cast("Note", note["image"])
+        images.append(image)
+        for annotation in cast("list[Note]", note["annotations"]):
+            annotations.append({**annotation, "image_id": image["id"], "id": 900_001 + 7 * len(annotations)})
+    content: Note = {
+        "info": {"description": "layerboard mini: rendered objects", "version": "1.0", "year": 2026},
+        "licenses": [{"url": "https://www.apache.org/licenses/LICENSE-2.0", "id": 1, "name": "Apache-2.0"}],
+        "images": images,
+        "annotations": annotations,
+        "categories": [
+            {"supercategory": category.supercategory, "id": category.id, "name": category.name}
+            for category in CATEGORIES
+        ],
+    }
+    save_json(root / "coco" / "annotations" / "instances_val2017.json", content)
+
+
+WRITER = Writer("coco", (_UNIT,) * (COCO_IMAGES // _UNIT), _render, _finish)

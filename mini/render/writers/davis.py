@@ -1,0 +1,213 @@
+"""The video dataset, in DAVIS-2017's layout: articulated figures before a moving camera."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from mini.render import counts
+from mini.render.affine import rotation
+from mini.render.background import Prop, draw_backdrop, draw_pole, draw_prop, paint_props
+from mini.render.canvas import Canvas
+from mini.render.figure import Camera, Figure, placed
+from mini.render.individual import draw_individual
+from mini.render.lighting import Light, draw_light
+from mini.render.parts import Facing
+from mini.render.scene import Rendering, Scene, render
+from mini.render.seeds import Namespace, generator
+from mini.render.shapes import Field
+from mini.render.templates import class_index
+from mini.render.writers.base import Note, Writer, save_jpeg, save_text
+
+SIZE = (counts.FRAME_WIDTH, counts.FRAME_HEIGHT)
+_WORLD = (counts.FRAME_WIDTH * 2, counts.FRAME_HEIGHT * 3 // 2)
+"""Size of the scenery that the camera moves over, pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who moves in a sequence.
+
+    Attributes:
+        class_name: Its class.
+        start: Centre in the first frame, as shares of the frame.
+        travel: Movement from the first to the last frame, as shares of the frame.
+        size: Height and width of its box at most, as a share of the frame's height.
+        turn: Rotation from the first to the last frame, degrees.
+    """
+
+    class_name: str
+    start: tuple[float, float]
+    travel: tuple[float, float]
+    size: float
+    turn: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A sequence: its actors, back to front, and whether they pass behind a post."""
+
+    name: str
+    actors: tuple[Actor, ...]
+    post: float | None = None
+
+
+SEQUENCES = (
+    Clip(
+        "beetle-race",
+        (
+            Actor("beetle", (0.3, 0.35), (0.3, 0.1), 0.5, 50),
+            Actor("lizard", (0.7, 0.65), (-0.35, 0.0), 0.65, -40),
+        ),
+    ),
+    Clip("car-street", (Actor("car", (0.3, 0.55), (0.4, 0.03), 0.62),), 0.55),
+    Clip("dog-meadow", (Actor("dog", (0.35, 0.5), (0.3, 0.0), 0.75),)),
+    Clip(
+        "fish-school",
+        (
+            Actor("fish", (0.3, 0.3), (0.3, 0.1), 0.42, 12),
+            Actor("fish", (0.65, 0.45), (-0.25, 0.15), 0.45, -12),
+            Actor("shark", (0.4, 0.75), (0.2, -0.15), 0.7, -8),
+        ),
+    ),
+    Clip("heron-lake", (Actor("heron", (0.6, 0.5), (-0.22, 0.0), 0.8),), 0.27),
+    Clip(
+        "horse-giraffe",
+        (Actor("giraffe", (0.62, 0.47), (-0.2, 0.0), 0.85), Actor("horse", (0.3, 0.58), (0.35, 0.0), 0.6)),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """What stays over a sequence: scenery, its post if any, light, and the camera's path."""
+
+    world: Image.Image
+    post: Prop | None
+    light: Light
+    pan: tuple[float, float]
+    zoom: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Cast:
+    """An actor and what it keeps over a sequence; phases are radians, one a joint."""
+
+    actor: Actor
+    figure: Figure
+    phases: NDArray[np.float64]
+    strides: float
+
+
+def _build_stage(rng: np.random.Generator, sequence: Clip, unlike: tuple[float, float, float]) -> _Stage:
+    canvas = Canvas(draw_backdrop(rng, _WORLD, unlike).pixels)
+    light = draw_light(rng, 0.6)
+    props = tuple(
+        draw_prop(
+            rng,
+            (float(rng.uniform(0, _WORLD[0])), float(rng.uniform(0, _WORLD[1]))),
+            float(rng.uniform(20, 60)),
+        )
+        for _ in range(int(rng.integers(5, 12)))
+    )
+    paint_props(canvas, props, light)
+    world = Image.fromarray(
+        np.ascontiguousarray((np.clip(canvas.pixels, 0, 1) * 255).astype(np.uint8).transpose(1, 2, 0))
+    )
+    post = None if sequence.post is None else draw_pole(rng, sequence.post * SIZE[0], SIZE[1])
+    pan = (float(rng.uniform(20, 60) * rng.choice([-1, 1])), float(rng.uniform(-10, 10)))
+    return _Stage(world, post, light, pan, float(rng.uniform(-0.12, 0.12)))
+
+
+def _build_cast(rng: np.random.Generator, actor: Actor) -> _Cast:
+    individual = draw_individual(rng, class_index(actor.class_name))
+    template = individual.template
+    # Side views walk the way they face; figures on the ground head along their travel.
+    heading = float(np.degrees(np.arctan2(actor.travel[1], actor.travel[0])))
+    side = template.facing is Facing.SIDE
+    camera = Camera(0.0 if side else heading, side and actor.travel[0] < 0)
+    rest = (0.0,) * len(template.parts)
+    extent = actor.size * SIZE[1]
+    figure, _ = placed(Figure(individual, rest, camera), (extent * 1.25, extent))
+    return _Cast(actor, figure, rng.uniform(0, 2 * np.pi, len(template.parts)), float(rng.uniform(0.8, 1.4)))
+
+
+def _act(cast: _Cast, time: float, zoom: float) -> Figure:
+    """The actor at a time from 0 to 1."""
+    actor, figure = cast.actor, cast.figure
+    swings = np.array([part.swing for part in figure.individual.template.parts])
+    swings = np.minimum(swings, 45)
+    angles = 0.75 * swings * np.sin(cast.phases + 2 * np.pi * cast.strides * time)
+    turn = rotation(actor.turn * time)
+    camera = Camera(figure.camera.rotation + actor.turn * time, figure.camera.mirror)
+    x, y = (s + t * time for s, t in zip(actor.start, actor.travel, strict=True))
+    # The centre of the resting figure follows the path; it is the origin of the placed figure.
+    to_origin = turn.scaled(zoom).apply(*figure.offset)
+    offset = (x * SIZE[0] + to_origin[0], y * SIZE[1] + to_origin[1])
+    return Figure(figure.individual, tuple(float(a) for a in angles), camera, figure.scale * zoom, offset)
+
+
+def _look(stage: _Stage, time: float) -> tuple[Field, tuple[Prop, ...], float]:
+    """What the camera sees of the scenery at a time: backdrop, posts before the actors, zoom."""
+    zoom = 1 + stage.zoom * (time - 0.5)
+    shift = [p * (time - 0.5) for p in stage.pan]
+    left = (_WORLD[0] - SIZE[0] / zoom) / 2 + shift[0]
+    top = (_WORLD[1] - SIZE[1] / zoom) / 2 + shift[1]
+    view = stage.world.transform(
+        SIZE, Image.Transform.AFFINE, (1 / zoom, 0, left, 0, 1 / zoom, top), Image.Resampling.BICUBIC
+    )
+    posts: tuple[Prop, ...] = ()
+    if stage.post is not None:
+        frame = stage.post.frame.moved(-shift[0], 0)
+        posts = (Prop(stage.post.shape, frame, stage.post.material),)
+    return np.asarray(view, np.float32).transpose(2, 0, 1) / np.float32(255), posts, zoom
+
+
+def video_frames(index: int) -> list[Rendering]:
+    """All frames of a sequence; figure k owns the pixels of object k."""
+    sequence = SEQUENCES[index]
+    rng = generator(Namespace.VIDEO, index)
+    casts = [_build_cast(rng, actor) for actor in sequence.actors]
+    stage = _build_stage(rng, sequence, casts[-1].figure.individual.materials[0].colour)
+    frames = []
+    for number in range(counts.FRAMES_PER_SEQUENCE):
+        time = number / (counts.FRAMES_PER_SEQUENCE - 1)
+        backdrop, posts, zoom = _look(stage, time)
+        figures = tuple(_act(cast, time, zoom) for cast in casts)
+        frames.append(render(Scene(backdrop, (), figures, posts, stage.light), rng))
+    return frames
+
+
+def palette() -> list[int]:
+    """The DAVIS palette: bits of the id in turn to red, green and blue, highest first; 768 values."""
+    values = []
+    for number in range(256):
+        channels = [0, 0, 0]
+        for bit in range(8):
+            for channel in range(3):
+                channels[channel] |= (number >> (3 * (bit % 3) + channel) & 1) << (7 - bit) if bit < 3 else 0
+        values += channels
+    return values
+
+
+def _render(root: Path, unit: int) -> list[Note]:
+    name = SEQUENCES[unit].name
+    masks = root / "DAVIS" / "Annotations" / "480p" / name
+    masks.mkdir(parents=True)
+    for number, frame in enumerate(video_frames(unit)):
+        save_jpeg(root / "DAVIS" / "JPEGImages" / "480p" / name / f"{number:05d}.jpg", frame.pixels)
+        mask = Image.fromarray(frame.figures.astype(np.uint8)).convert("P")
+        mask.putpalette(palette())
+        mask.save(masks / f"{number:05d}.png")
+    return []
+
+
+def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
+    names = sorted(sequence.name for sequence in SEQUENCES)
+    save_text(root / "DAVIS" / "ImageSets" / "2017" / "val.txt", names)
+
+
+WRITER = Writer("davis", (counts.FRAMES_PER_SEQUENCE,) * counts.SEQUENCES, _render, _finish)

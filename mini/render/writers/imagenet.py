@@ -1,0 +1,40 @@
+"""The classification dataset: class folders of JPEG files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mini.render.counts import CLASSES, TRAIN_PER_CLASS, VAL_PER_CLASS
+from mini.render.individual import draw_individual
+from mini.render.seeds import Namespace, generator
+from mini.render.still import Still, Variation, draw_still
+from mini.render.templates import TEMPLATES
+from mini.render.writers.base import Note, Writer, draw_size, save_jpeg
+
+SIZES = ((96, 96), (112, 96), (96, 112), (88, 104), (104, 88), (128, 88), (88, 128), (88, 96))
+
+
+def imagenet_still(namespace: Namespace, class_index: int, number: int) -> Still:
+    """The picture of that number of a class; every picture shows another individual."""
+    rng = generator(namespace, class_index, number)
+    return draw_still(rng, draw_individual(rng, class_index), draw_size(rng, SIZES), Variation())
+
+
+def _render(root: Path, unit: int) -> list[Note]:
+    class_index, validation = divmod(unit, 2)
+    wnid = TEMPLATES[class_index].wnid
+    namespace = Namespace.IMAGENET_VAL if validation else Namespace.IMAGENET_TRAIN
+    for number in range(VAL_PER_CLASS if validation else TRAIN_PER_CLASS):
+        if validation:
+            serial = class_index * VAL_PER_CLASS + number + 1
+            path = root / "imagenet" / "val" / wnid / f"ILSVRC2012_val_{serial:08d}.JPEG"
+        else:
+            path = root / "imagenet" / "train" / wnid / f"{wnid}_{number + 1}.JPEG"
+        save_jpeg(path, imagenet_still(namespace, class_index, number).rendering.pixels)
+    return []
+
+
+def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
+    """The folders say everything."""
+
+
+WRITER = Writer("imagenet", (TRAIN_PER_CLASS, VAL_PER_CLASS) * CLASSES, _render, _finish)

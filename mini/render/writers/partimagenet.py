@@ -1,0 +1,128 @@
+"""The part dataset, in PartImageNet's layout, with its names of super-categories and parts."""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from mini.render.individual import draw_individual
+from mini.render.masks import mask_box, segmentation
+from mini.render.seeds import Namespace, generator
+from mini.render.still import Still, Variation, draw_still
+from mini.render.templates import TEMPLATES, class_index
+from mini.render.writers.base import Note, Writer, draw_size, save_jpeg, save_json
+
+SIZES = ((112, 112), (128, 96), (96, 128), (120, 104))
+_VIEW = Variation((0.75, 0.98), 0.9, 0.7, 0.2, 0.9, 0.6, (0, 4), (0, 1), 0.8)
+_UNIT = 8
+_LEAST_AREA = 16
+"""Parts of which fewer pixels are seen are not annotated."""
+
+_PLAN = (
+    ("Quadruped", ("horse", "dog", "elephant", "giraffe"), 3),
+    ("Bird", ("songbird", "heron"), 5),
+    ("Fish", ("fish", "shark"), 5),
+    ("Snake", ("snake",), 8),
+    ("Car", ("car", "truck"), 4),
+)
+"""Super-category, classes, and images a class."""
+
+_PARTS: dict[str, dict[str, tuple[str, ...]]] = {
+    "Quadruped": {
+        "Head": ("head", "ear", "eye", "trunk", "tusk", "horn"),
+        "Body": ("body", "neck", "hair"),
+        "Foot": ("leg",),
+        "Tail": ("tail",),
+    },
+    "Bird": {
+        "Head": ("head", "eye", "beak"),
+        "Body": ("body", "neck"),
+        "Wing": ("wing",),
+        "Foot": ("leg", "foot"),
+        "Tail": ("tail",),
+    },
+    "Fish": {"Head": ("head", "eye"), "Body": ("body", "gill"), "Fin": ("fin",), "Tail": ("tail",)},
+    "Snake": {"Head": ("head", "eye", "tongue"), "Body": ("body",)},
+    # "Tier" is how the official file spells it.
+    "Car": {"Body": ("body", "cabin", "cargo", "window", "lamp"), "Tier": ("wheel", "hub")},
+}
+CATEGORIES = tuple((group, part) for group, parts in _PARTS.items() for part in parts)
+"""Super-category and part of each category id, from 0."""
+
+
+@cache
+def items() -> tuple[tuple[str, str, int, str], ...]:
+    """Super-category, class name, number in the class and split of each image."""
+    return tuple(
+        (group, name, number, ("train", "train", "test", "train", "val")[number % 5])
+        for group, names, count in _PLAN
+        for name in names
+        for number in range(count)
+    )
+
+
+def part_still(position: int) -> Still:
+    """The picture of that position in ``items``; every picture shows another individual."""
+    _, name, number, _ = items()[position]
+    rng = generator(Namespace.PARTS, class_index(name), number)
+    return draw_still(rng, draw_individual(rng, class_index(name)), draw_size(rng, SIZES), _VIEW)
+
+
+def _annotations(group: str, still: Still) -> list[Note]:
+    """One annotation for each part category that is seen, legs and wheels together."""
+    template = still.figure.individual.template
+    notes: list[Note] = []
+    for part, kinds in _PARTS[group].items():
+        numbers = [i for i, member in enumerate(template.parts, 1) if member.kind in kinds]
+        mask = np.isin(still.rendering.parts, numbers) & still.rendering.mask(1)
+        if np.count_nonzero(mask) < _LEAST_AREA:
+            continue
+        left, top, right, bottom = mask_box(mask)
+        notes.append(
+            {
+                "segmentation": segmentation(mask),
+                "area": int(np.count_nonzero(mask)),
+                "iscrowd": 0,
+                "bbox": [left, top, right - left, bottom - top],
+                "category_id": CATEGORIES.index((group, part)),
+            }
+        )
+    return notes
+
+
+def _render(root: Path, unit: int) -> list[Note]:
+    notes: list[Note] = []
+    for position in range(unit * _UNIT, (unit + 1) * _UNIT):
+        group, name, number, split = items()[position]
+        still = part_still(position)
+        wnid = TEMPLATES[class_index(name)].wnid
+        file = f"{wnid}_{number + 1}.JPEG"
+        save_jpeg(root / "PartImageNet" / split / wnid / file, still.rendering.pixels)
+        height, width = still.rendering.figures.shape
+        image = {"file_name": file, "height": height, "width": width, "id": position}
+        notes.append({"split": split, "image": image, "annotations": _annotations(group, still)})
+    return notes
+
+
+def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
+    flat = [note for unit in notes for note in unit]
+    categories = [
+        {"id": i, "name": f"{group} {part}", "supercategory": group}
+        for i, (group, part) in enumerate(CATEGORIES)
+    ]
+    for split in ("train", "val", "test"):
+        images: list[Note] = []
+        annotations: list[Note] = []
+        for note in flat:
+            if note["split"] == split:
+                image = cast("Note", note["image"])
+                images.append(image)
+                for annotation in cast("list[Note]", note["annotations"]):
+                    annotations.append({**annotation, "image_id": image["id"], "id": len(annotations)})
+        content: Note = {"images": images, "annotations": annotations, "categories": categories}
+        save_json(root / "PartImageNet" / f"{split}.json", content)
+
+
+WRITER = Writer("partimagenet", (_UNIT,) * (len(items()) // _UNIT), _render, _finish)

@@ -1,0 +1,151 @@
+"""The retrieval dataset, in revisited Oxford's layout.
+
+Each identity has two queries and easy, hard and junk views; every query has the views of its identity as
+positives. Distractors are other individuals of the same classes, and half of them wear the very materials of
+one of the identities, so that colours alone do not find it.
+"""
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from mini.render import counts
+from mini.render.individual import Individual, draw_individual
+from mini.render.masks import mask_box
+from mini.render.seeds import Namespace, generator
+from mini.render.still import Still, Variation, draw_still
+from mini.render.templates import class_index
+from mini.render.writers.base import Note, Writer, draw_size, save_jpeg
+
+CLASSES = ("house", "windmill", "tree", "boat", "car", "elephant")
+SIZES = ((112, 112), (120, 96), (96, 120), (112, 96))
+_EASY = Variation((0.6, 0.95), 0.8, 0.5, 0.12, 0.5, 0.35, (0, 3), (0, 1), 0.85)
+_HARD = Variation((0.45, 0.85), 1.1, 0.8, 0.25, 1.0, 0.9, (1, 6), (0, 2), 0.55)
+_TINY = Variation((0.16, 0.24), 1.0, 1.0, 0.3, 1.0, 0.8, (3, 8), (0, 1), 0.6)
+_HIDDEN = Variation((0.5, 0.8), 1.0, 1.0, 0.3, 1.0, 0.8, (2, 6), (3, 4), 0.12, 0.4)
+_PICKLE_PROTOCOL = 3
+"""That of the official file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One picture: its unit (an identity, or a class's distractors), role and number in the unit."""
+
+    unit: int
+    role: str
+    number: int
+    name: str
+
+
+_ROLES = (
+    ("query",) * counts.QUERIES_PER_IDENTITY
+    + ("easy",) * counts.EASY_PER_IDENTITY
+    + ("hard",) * counts.HARD_PER_IDENTITY
+    + ("junk",) * counts.JUNK_PER_IDENTITY
+)
+_DISTRACTORS = counts.DISTRACTORS // len(CLASSES)
+
+
+def _class_of(unit: int) -> int:
+    return class_index(CLASSES[unit % len(CLASSES)])
+
+
+@cache
+def shots() -> tuple[Shot, ...]:
+    """All pictures; the numbers in their names are shuffled, so that name order tells no roles."""
+    slots = [(unit, role, i) for unit in range(counts.IDENTITIES) for i, role in enumerate(_ROLES)]
+    slots += [
+        (counts.IDENTITIES + k, "distractor", i) for k in range(len(CLASSES)) for i in range(_DISTRACTORS)
+    ]
+    order = generator(Namespace.RETRIEVAL_NAMES).permutation(len(slots))
+    return tuple(
+        Shot(unit, role, number, f"{CLASSES[unit % len(CLASSES)]}_{int(serial):06d}")
+        for (unit, role, number), serial in zip(slots, order, strict=True)
+    )
+
+
+def _individual(unit: int, number: int) -> Individual:
+    """Whom a picture shows: the unit's own individual, or for a distractor another one."""
+    index = _class_of(unit)
+    if unit < counts.IDENTITIES:
+        return draw_individual(generator(Namespace.RETRIEVAL_IDENTITIES, unit), index)
+    rng = generator(Namespace.RETRIEVAL_IDENTITIES, unit, number)
+    if number % 2:
+        return draw_individual(rng, index)
+    twin = unit - counts.IDENTITIES + len(CLASSES) * (number // 2 % (counts.IDENTITIES // len(CLASSES)))
+    return draw_individual(rng, index, _individual(twin, 0).materials)
+
+
+def _variation(shot: Shot) -> Variation:
+    if shot.role == "junk":
+        return _HIDDEN if shot.number % 2 else _TINY
+    if shot.role == "distractor":
+        return _HARD if shot.number // 2 % 2 else _EASY
+    return _HARD if shot.role == "hard" else _EASY
+
+
+def retrieval_still(shot: Shot) -> Still:
+    """The picture of a shot."""
+    rng = generator(Namespace.RETRIEVAL_VIEWS, shot.unit, shot.number)
+    return draw_still(rng, _individual(shot.unit, shot.number), draw_size(rng, SIZES), _variation(shot))
+
+
+def _query_box(still: Still) -> list[float]:
+    """The figure's box with a small margin, within the picture."""
+    mask = still.rendering.mask(1)
+    left, top, right, bottom = mask_box(mask)
+    height, width = mask.shape
+    margin = 0.04 * max(right - left, bottom - top)
+    box = (
+        max(0, left - margin),
+        max(0, top - margin),
+        min(width, right + margin),
+        min(height, bottom + margin),
+    )
+    return [round(float(value), 1) for value in box]
+
+
+def _render(root: Path, unit: int) -> list[Note]:
+    notes: list[Note] = []
+    for shot in shots():
+        if shot.unit == unit:
+            still = retrieval_still(shot)
+            save_jpeg(root / "roxford5k" / "jpg" / f"{shot.name}.jpg", still.rendering.pixels)
+            if shot.role == "query":
+                notes.append({"name": shot.name, "unit": unit, "box": _query_box(still)})
+    return notes
+
+
+def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
+    database = sorted((shot for shot in shots() if shot.role != "query"), key=lambda shot: shot.name)
+    queries = sorted((note for unit in notes for note in unit), key=lambda note: str(note["name"]))
+    truth = [
+        {
+            "bbx": query["box"],
+            **{
+                role: [
+                    i for i, shot in enumerate(database) if shot.unit == query["unit"] and shot.role == role
+                ]
+                for role in ("easy", "hard", "junk")
+            },
+        }
+        for query in queries
+    ]
+    content = {
+        "gnd": truth,
+        "imlist": [shot.name for shot in database],
+        "qimlist": [query["name"] for query in queries],
+    }
+    path = root / "roxford5k" / "gnd_roxford5k.pkl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(pickle.dumps(content, protocol=_PICKLE_PROTOCOL))
+
+
+_SIZES_OF_UNITS = tuple(
+    int(count) for count in np.bincount([shot.unit for shot in shots()], minlength=counts.IDENTITIES)
+)
+WRITER = Writer("roxford5k", _SIZES_OF_UNITS, _render, _finish)

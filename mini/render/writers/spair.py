@@ -1,0 +1,151 @@
+"""The keypoint dataset, in SPair-71k's layout."""
+
+from collections.abc import Sequence
+from itertools import permutations
+from pathlib import Path
+from typing import cast
+
+from mini.render import counts
+from mini.render.figure import landmark_points
+from mini.render.individual import draw_individual
+from mini.render.masks import mask_box
+from mini.render.parts import Facing
+from mini.render.scene import visible_landmarks
+from mini.render.seeds import Namespace, generator
+from mini.render.still import Still, Variation, draw_still
+from mini.render.templates import class_index
+from mini.render.writers.base import Note, Writer, draw_size, save_jpeg, save_json, save_text
+
+CATEGORIES = ("bicycle", "butterfly", "car", "chair", "dog", "horse", "plane", "songbird")
+SIZES = ((112, 112), (120, 96), (96, 120), (112, 88), (88, 112))
+_VIEW = Variation((0.7, 0.98), 1.0, 0.7, 0.2, 0.9, 0.6, (0, 4), (0, 1), 0.8)
+_SLOTS = 30
+"""Keypoint slots of an image annotation; unused ones are null."""
+
+
+def spair_still(category: int, number: int) -> Still:
+    """The picture of that number of a category; every picture shows another individual."""
+    rng = generator(Namespace.KEYPOINTS, category, number)
+    individual = draw_individual(rng, class_index(CATEGORIES[category]))
+    return draw_still(rng, individual, draw_size(rng, SIZES), _VIEW)
+
+
+def _pose(still: Still) -> str:
+    facing = still.figure.individual.template.facing
+    if facing is Facing.SIDE:
+        return "Left" if still.figure.camera.mirror else "Right"
+    return "Frontal" if facing is Facing.FRONT else "Unspecified"
+
+
+def image_note(category: int, number: int, still: Still) -> Note:
+    """The image annotation; a keypoint is the pixel that holds it."""
+    rendering = still.rendering
+    height, width = rendering.figures.shape
+    box = mask_box(rendering.mask(1))
+    points = landmark_points(still.figure)
+    seen = visible_landmarks(rendering, still.figure, 1)
+    slots: dict[str, list[int] | None] = {str(slot): None for slot in range(_SLOTS)}
+    for slot, ((x, y), visible) in enumerate(zip(points, seen, strict=True)):
+        if visible:
+            slots[str(slot)] = [int(x), int(y)]
+    return {
+        "filename": f"2026_{category * counts.IMAGES_PER_CATEGORY + number + 1:06d}.jpg",
+        "src_database": "layerboard mini",
+        "src_annotation": "layerboard mini",
+        "src_image": "rendered",
+        "image_width": width,
+        "image_height": height,
+        "image_depth": 3,
+        "category": CATEGORIES[category],
+        "pose": _pose(still),
+        "truncated": int(box[0] == 0 or box[1] == 0 or box[2] == width or box[3] == height),
+        "occluded": int(rendering.shown[0] < 0.95),
+        "difficult": 0,
+        "bndbox": list(box),
+        "kps": slots,
+        "azimuth_id": 4 if still.figure.camera.mirror else 0,
+    }
+
+
+def _render(root: Path, unit: int) -> list[Note]:
+    notes = []
+    for number in range(counts.IMAGES_PER_CATEGORY):
+        still = spair_still(unit, number)
+        note = image_note(unit, number, still)
+        folder, name = CATEGORIES[unit], Path(str(note["filename"]))
+        save_jpeg(root / "SPair-71k" / "JPEGImages" / folder / name, still.rendering.pixels)
+        save_json(root / "SPair-71k" / "ImageAnnotation" / folder / f"{name.stem}.json", note)
+        notes.append(note)
+    return notes
+
+
+def _points(note: Note) -> dict[str, list[int]]:
+    slots = cast("dict[str, list[int] | None]", note["kps"])
+    return {slot: point for slot, point in slots.items() if point is not None}
+
+
+def _box_area(note: Note) -> int:
+    left, top, right, bottom = cast("list[int]", note["bndbox"])
+    return (right - left) * (bottom - top)
+
+
+def _scale_variation(source: Note, target: Note) -> int:
+    """0, 1 or 2: boxes of similar, different, very different area."""
+    areas = sorted((_box_area(source), _box_area(target)))
+    return sum(areas[1] > limit * areas[0] for limit in (1.6, 2.6))
+
+
+def _flags(source: Note, target: Note, field: str) -> int:
+    """0 neither, 1 the source, 2 the target, 3 both."""
+    return cast("int", source[field]) + 2 * cast("int", target[field])
+
+
+def _pair_note(pair_id: int, source: Note, target: Note) -> Note:
+    src, trg = _points(source), _points(target)
+    shared = [slot for slot in src if slot in trg]
+    stems = [Path(str(note["filename"])).stem for note in (source, target)]
+    return {
+        "pair_id": pair_id,
+        "filename": f"{pair_id:06d}-{stems[0]}-{stems[1]}:{source['category']}",
+        "src_imname": source["filename"],
+        "trg_imname": target["filename"],
+        "src_imsize": [source["image_width"], source["image_height"], 3],
+        "trg_imsize": [target["image_width"], target["image_height"], 3],
+        "src_bndbox": source["bndbox"],
+        "trg_bndbox": target["bndbox"],
+        "category": source["category"],
+        "src_pose": source["pose"],
+        "trg_pose": target["pose"],
+        "src_kps": [src[slot] for slot in shared],
+        "trg_kps": [trg[slot] for slot in shared],
+        "kps_ids": shared,
+        "mirror": 0,
+        "viewpoint_variation": 2 if source["pose"] != target["pose"] else 0,
+        "scale_variation": _scale_variation(source, target),
+        "truncation": _flags(source, target, "truncated"),
+        "occlusion": _flags(source, target, "occluded"),
+    }
+
+
+def _category_pairs(category: int, notes: Sequence[Note]) -> list[tuple[Note, Note]]:
+    """Ordered pairs with enough shared keypoints, drawn without replacement."""
+    able = [
+        (source, target)
+        for source, target in permutations(notes, 2)
+        if len(_points(source).keys() & _points(target).keys()) >= counts.LEAST_POINTS
+    ]
+    order = generator(Namespace.KEYPOINT_PAIRS, category).permutation(len(able))[: counts.PAIRS_PER_CATEGORY]
+    return [able[int(i)] for i in sorted(order)]
+
+
+def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
+    pairs = [pair for category, unit in enumerate(notes) for pair in _category_pairs(category, unit)]
+    names = []
+    for pair_id, (source, target) in enumerate(pairs, 1):
+        note = _pair_note(pair_id, source, target)
+        names.append(str(note["filename"]))
+        save_json(root / "SPair-71k" / "PairAnnotation" / "test" / f"{names[-1]}.json", note)
+    save_text(root / "SPair-71k" / "Layout" / "large" / "test.txt", names)
+
+
+WRITER = Writer("spair", (counts.IMAGES_PER_CATEGORY,) * counts.CATEGORIES, _render, _finish)

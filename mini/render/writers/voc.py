@@ -1,0 +1,136 @@
+"""The segmentation dataset, in VOC 2012's layout, with VOC's names and numbers of the classes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mini.render.background import Prop, draw_backdrop, draw_prop
+from mini.render.counts import SCENES_TRAIN, SCENES_VAL
+from mini.render.figure import Figure, moved
+from mini.render.individual import draw_individual
+from mini.render.lighting import draw_light
+from mini.render.scene import Scene, render
+from mini.render.seeds import Namespace, generator
+from mini.render.still import Variation, draw_figure
+from mini.render.templates import class_index
+from mini.render.writers.base import Note, Writer, draw_size, save_jpeg, save_text
+from tasks.datasets.davis_masks import write_mask
+
+SIZES = ((128, 96), (96, 128))
+VOID = 255
+_ROOT = Path("VOCdevkit") / "VOC2012"
+_UNIT = 8
+"""Images of a unit."""
+_LEAST_AREA = 40
+"""Figures of which fewer pixels are seen have no class."""
+_MOST = 3
+"""Figures of an image at most."""
+
+CLASSES = (
+    (1, "plane"),
+    (2, "bicycle"),
+    (3, "songbird"),
+    (4, "boat"),
+    (7, "car"),
+    (9, "chair"),
+    (12, "dog"),
+    (13, "horse"),
+)
+"""VOC's numbers of the classes, and what is drawn for each."""
+
+_VIEW = Variation((0.95, 1.0), 0.0, 1.0, 0.25, 1.0, 0.7)
+
+
+def labelled_scene(split: Namespace, number: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """An image, uint8 [height width 3], and the class of each pixel, uint8 [height width]; 255 for none.
+
+    Args:
+        split: `Namespace.SCENES_TRAIN` or `Namespace.SCENES_VAL`.
+        number: Which of its images; the first figure walks through the classes.
+    """
+    rng = generator(split, number)
+    count = int(rng.integers(1, _MOST + 1))
+    drawn = [number % len(CLASSES), *rng.integers(len(CLASSES), size=count - 1).tolist()]
+    size = draw_size(rng, SIZES)
+    figures = tuple(_figure(rng, size, CLASSES[one][1], place, count) for place, one in enumerate(drawn))
+    backdrop = draw_backdrop(rng, size, figures[0].individual.materials[0].colour)
+    clutter = _props(rng, size, int(rng.integers(1, 4)), (12, 40))
+    occluders = _props(rng, size, int(rng.integers(0, 3)), (6, 18))
+    rendering = render(Scene(backdrop.pixels, clutter, figures, occluders, draw_light(rng, 0.7)), rng)
+    return rendering.pixels, class_mask(rendering.figures, [CLASSES[one][0] for one in drawn])
+
+
+def class_mask(figures: NDArray[np.int16], classes: Sequence[int]) -> NDArray[np.uint8]:
+    """The class of each pixel; none (255) along the outlines of figures and where little of one is seen.
+
+    Args:
+        figures: [height width] number of the figure that is seen at each pixel, from 1; 0 for none.
+        classes: Class of each figure.
+    """
+    mask = np.asarray([0, *classes], np.uint8)[figures]
+    areas = np.bincount(figures.ravel(), minlength=len(classes) + 1)
+    small = np.flatnonzero(areas < _LEAST_AREA)
+    mask[np.isin(figures, small[small > 0])] = VOID
+    for one, other in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
+        outline = figures[one] != figures[other]
+        mask[one][outline] = VOID
+        mask[other][outline] = VOID
+    return mask
+
+
+def _figure(rng: np.random.Generator, size: tuple[int, int], name: str, place: int, count: int) -> Figure:
+    """A figure in its share of the image's longer side, so that figures overlap a little."""
+    along = 0 if size[0] >= size[1] else 1
+    room = [0.9 * side for side in size]
+    room[along] = min(room[along], 1.25 * size[along] / count)
+    extent = [side * float(rng.uniform(0.75, 1.0)) for side in room]
+    figure = draw_figure(
+        rng, draw_individual(rng, class_index(name)), (round(extent[0]), round(extent[1])), _VIEW
+    )
+    centre = [side * float(rng.uniform(0.42, 0.58)) for side in size]
+    centre[along] = size[along] * (place + float(rng.uniform(0.4, 0.6))) / count
+    return moved(figure, centre[0] - extent[0] / 2, centre[1] - extent[1] / 2)
+
+
+def _props(
+    rng: np.random.Generator, size: tuple[int, int], count: int, extent: tuple[int, int]
+) -> tuple[Prop, ...]:
+    places = [(float(rng.uniform(0, size[0])), float(rng.uniform(0, size[1]))) for _ in range(count)]
+    return tuple(draw_prop(rng, place, float(rng.uniform(*extent))) for place in places)
+
+
+def _splits() -> tuple[tuple[Namespace, str, int], ...]:
+    return (Namespace.SCENES_TRAIN, "train", SCENES_TRAIN), (Namespace.SCENES_VAL, "val", SCENES_VAL)
+
+
+def _ids(split: str, count: int) -> list[str]:
+    """Ids like VOC's, years and numbers."""
+    year = {"train": 2007, "val": 2008}[split]
+    return [f"{year}_{3 * number + 32:06d}" for number in range(count)]
+
+
+def _render(root: Path, unit: int) -> list[Note]:
+    images = [
+        (space, name, one) for space, split, count in _splits() for one, name in enumerate(_ids(split, count))
+    ]
+    masks = root / _ROOT / "SegmentationClass"
+    masks.mkdir(parents=True, exist_ok=True)
+    for space, name, number in images[unit * _UNIT : (unit + 1) * _UNIT]:
+        pixels, classes = labelled_scene(space, number)
+        save_jpeg(root / _ROOT / "JPEGImages" / f"{name}.jpg", pixels)
+        write_mask(masks / f"{name}.png", classes)
+    return []
+
+
+def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
+    del notes
+    lists = root / _ROOT / "ImageSets" / "Segmentation"
+    every = {split: _ids(split, count) for _, split, count in _splits()}
+    every["trainval"] = sorted(one for ids in every.values() for one in ids)
+    for split, ids in every.items():
+        save_text(lists / f"{split}.txt", ids)
+
+
+WRITER = Writer("voc", (_UNIT,) * ((SCENES_TRAIN + SCENES_VAL) // _UNIT), _render, _finish)

@@ -1,0 +1,128 @@
+"""BEiT: blocks of patches are hidden, and their visual tokens are guessed (Bao et al., arXiv:2106.08254).
+
+The network has relative positions and LayerScale, and its last blocks are its decoder. The tokenizer is
+trained first; see `mini.training.tokenizer` for what it is and why.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from mini.training.augment import TrainingView, augment
+from mini.training.data import Examples, Pictures, seeded
+from mini.training.heads import right
+from mini.training.mae import patches
+from mini.training.network import fresh, spread
+from mini.training.objective import Moment, Objective, StepOutcome
+from mini.training.optimise import Optimisation
+from mini.training.tokenizer import Tokenizer, Tokenizing, fit
+from zoo.spec import BackboneSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """Numbers of the objective.
+
+    Attributes:
+        optimisation: How weights move.
+        view: What the network and the tokenizer see.
+        masked: Share of the patches that are hidden.
+        least: Patches of the smallest hidden block.
+        aspect: Least height by width of a block; the largest is one by it.
+        blocks: Blocks that are drawn for an image; those beyond the share are not used.
+        tokenizing: Numbers of the tokenizer; the network says how many tokens there are.
+    """
+
+    optimisation: Optimisation
+    view: TrainingView
+    masked: float
+    least: int
+    aspect: float
+    blocks: int
+    tokenizing: Tokenizing
+
+
+RECIPE = Recipe(
+    optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.05, clip=3.0),
+    view=TrainingView(side=64, scale=(0.4, 1.0), flip=0.5, jitter=0.5),
+    masked=0.4,
+    least=4,
+    aspect=0.3,
+    blocks=16,
+    tokenizing=Tokenizing(codes=512, components=32, images=1024, rounds=20),
+)
+
+
+class MaskedTokens(Objective):
+    """Cross-entropy of the visual tokens of hidden patches."""
+
+    def __init__(
+        self, spec: BackboneSpec, backbone: PreTrainedModel, recipe: Recipe, tokenizer: Tokenizer
+    ) -> None:
+        super().__init__(spec, backbone, recipe.optimisation)
+        self.recipe = recipe
+        self.patch = spec.patch_size
+        self.tokenizer = tokenizer
+
+    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
+        """Loss of a batch.
+
+        Metrics: ``accuracy`` of the guesses, ``codes``: share of all visual tokens that the batch has, and
+        the spread of what predicts hidden patches.
+        """
+        pixels = augment(batch.images, self.recipe.view, moment.generator)
+        mask = block_mask(len(pixels), pixels.shape[-1] // self.patch, self.recipe, moment.generator)
+        wanted = self.tokenizer(patches(pixels, self.patch))
+        output = self.backbone.beit(self.normalised(pixels), bool_masked_pos=mask).last_hidden_state
+        hidden = self.backbone.layernorm(output[:, 1:][mask])
+        logits = self.backbone.lm_head(hidden).float()
+        loss = nn.functional.cross_entropy(logits, wanted[mask])
+        used = logits.new_zeros(logits.shape[1]).index_fill(0, wanted.flatten(), 1.0).mean()
+        metrics = {"accuracy": right(logits, wanted[mask]), "codes": used, "spread": spread(hidden)}
+        return StepOutcome(loss, metrics)
+
+
+def block_mask(count: int, cells: int, recipe: Recipe, generator: torch.Generator) -> Tensor:
+    """Hidden patches of each image, bool [batch cells*cells]; each image has the same number of them.
+
+    Rectangles of random area and aspect are laid on the grid until they cover the share; of the last one only
+    as many patches are taken, at random, as are missing.
+    """
+    wanted = round(recipe.masked * cells * cells)
+    device = generator.device
+
+    def uniform(*shape: int) -> Tensor:
+        return torch.rand(shape, generator=generator, device=device)
+
+    shape = (count, recipe.blocks)
+    area = recipe.least + (wanted - recipe.least) * uniform(*shape)
+    ratio = ((2 * uniform(*shape) - 1) * -math.log(recipe.aspect)).exp()
+    height, width = ((area * r).sqrt().round().clamp(1, cells) for r in (ratio, 1 / ratio))
+    top, left = ((uniform(*shape) * (cells - side + 1)).floor() for side in (height, width))
+    line = torch.arange(cells, device=device)
+    rows = (line >= top[..., None]) & (line < (top + height)[..., None])
+    columns = (line >= left[..., None]) & (line < (left + width)[..., None])
+    covered = (rows[..., :, None] & columns[..., None, :]).flatten(2)
+    turn = torch.arange(recipe.blocks, device=device)[:, None]
+    first = torch.where(covered, turn, recipe.blocks).amin(dim=1)
+    chosen = (first + uniform(count, cells * cells)).argsort(dim=1)[:, :wanted]
+    return torch.zeros(count, cells * cells, dtype=torch.bool, device=device).scatter_(1, chosen, True)
+
+
+def make(spec: BackboneSpec, recipe: Recipe, data: Pictures, seed: int) -> MaskedTokens:
+    """The objective with fresh weights, and a tokenizer trained on patches of the data.
+
+    Raises:
+        InputError: There are fewer patches than visual tokens.
+    """
+    backbone = fresh(spec, seed)
+    how = replace(recipe.tokenizing, codes=int(backbone.config.vocab_size))
+    generator = seeded("tokenizer", spec.name, seed)
+    chosen = torch.randperm(len(data), generator=generator)[: how.images].numpy()
+    views = augment(data.take(np.sort(chosen)).images, recipe.view, generator)
+    tokenizer = fit(patches(views, spec.patch_size).flatten(0, 1), how, generator)
+    return MaskedTokens(spec, backbone, recipe, tokenizer)

@@ -1,0 +1,115 @@
+"""CLIP: images and captions find each other in a batch (Radford et al., arXiv:2103.00020).
+
+The only augmentation is a random crop, as in the paper: captions speak of left, right and colours.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from mini.training.augment import TrainingView
+from mini.training.data import Examples, Pictures, seeded
+from mini.training.heads import cosines, right
+from mini.training.network import fresh, initialise, spread, tokens
+from mini.training.objective import Moment, Objective, StepOutcome
+from mini.training.optimise import Optimisation
+from mini.training.text import TextTower, Vocabulary
+from zoo.spec import BackboneSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """Numbers of the objective.
+
+    Attributes:
+        optimisation: How weights move.
+        view: What the network sees.
+        text_width: Channels of the text tower.
+        text_depth: Its blocks.
+        text_heads: Its attention heads.
+        shared: Channels of the space in which images and captions meet.
+        temperature: Of the soft-max at the start; it is learned.
+        largest_scale: Bound of one by the temperature.
+    """
+
+    optimisation: Optimisation
+    view: TrainingView
+    text_width: int
+    text_depth: int
+    text_heads: int
+    shared: int
+    temperature: float
+    largest_scale: float
+
+
+RECIPE = Recipe(
+    optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.2, betas=(0.9, 0.98)),
+    view=TrainingView(side=48, scale=(0.6, 1.0)),
+    text_width=96,
+    text_depth=3,
+    text_heads=3,
+    shared=96,
+    temperature=0.07,
+    largest_scale=100.0,
+)
+
+
+class ImageText(Objective):
+    """Symmetric cross-entropy over the cosines of all images and captions of a batch."""
+
+    def __init__(
+        self, spec: BackboneSpec, backbone: PreTrainedModel, recipe: Recipe, vocabulary: Vocabulary
+    ) -> None:
+        super().__init__(spec, backbone, recipe.optimisation)
+        self.recipe = recipe
+        self.vocabulary = vocabulary
+        self.text = TextTower(
+            len(vocabulary), vocabulary.length, recipe.text_width, recipe.text_depth, recipe.text_heads
+        )
+        self.image_projection = nn.Linear(spec.width, recipe.shared, bias=False)
+        self.text_projection = nn.Linear(recipe.text_width, recipe.shared, bias=False)
+        self.log_scale = nn.Parameter(torch.tensor(math.log(1 / recipe.temperature)))
+
+    def embed_images(self, images: Tensor) -> Tensor:
+        """Points of normalised images, [batch shared]."""
+        return torch.as_tensor(self.image_projection(tokens(self.backbone, images)[:, 0]))
+
+    def embed_captions(self, captions: tuple[str, ...]) -> Tensor:
+        """Points of captions, [batch shared]."""
+        words = self.vocabulary.encode(captions).to(self.log_scale.device)
+        return torch.as_tensor(self.text_projection(self.text(words)))
+
+    def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
+        """Loss of a batch; metrics: how often an image finds its caption, scale, and spread of the images."""
+        images = self.embed_images(self.view(batch, self.recipe.view, moment))
+        logits = self.log_scale.exp() * cosines(images, self.embed_captions(batch.captions))
+        own = torch.arange(len(logits), device=logits.device)
+        cross_entropy = nn.functional.cross_entropy
+        loss = (cross_entropy(logits, own) + cross_entropy(logits.T, own)) / 2
+        metrics = {
+            "accuracy": right(logits, own),
+            "scale": self.log_scale.detach().exp(),
+            "spread": spread(images),
+        }
+        return StepOutcome(loss, metrics)
+
+    def after_update(self, moment: Moment) -> None:
+        """Keep the scale within its bound."""
+        with torch.no_grad():
+            self.log_scale.clamp_(max=math.log(self.recipe.largest_scale))
+
+
+def make(spec: BackboneSpec, recipe: Recipe, data: Pictures, seed: int) -> ImageText:
+    """The objective with fresh weights and the words of the data's captions.
+
+    Raises:
+        InputError: The captions have no words.
+    """
+    objective = ImageText(spec, fresh(spec, seed), recipe, Vocabulary(data.captions))
+    generator = seeded("head", spec.name, seed)
+    for part in (objective.text, objective.image_projection, objective.text_projection):
+        initialise(part, generator)
+    return objective

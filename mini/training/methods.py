@@ -1,0 +1,79 @@
+"""The seven objectives by name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from mini.training import beit, clip, dino, fs, mae, moco, resnet
+from mini.training.data import Pictures
+from mini.training.objective import Objective
+from zoo.errors import InputError
+from zoo.spec import BackboneSpec
+
+Make = Callable[[BackboneSpec, Any, Pictures, int], Objective]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """An objective with its numbers.
+
+    Attributes:
+        name: What it is asked for by; the backbone is ``mini-<name>``.
+        recipe: Its numbers; every method's are of its own type.
+        make: Gives the objective of an entry with fresh weights, from recipe, images and seed.
+        supervision: What it learns from.
+        steps: Updates that the packaged weights had, of 64 images each.
+    """
+
+    name: str
+    recipe: Any
+    make: Make
+    supervision: str
+    steps: int
+
+    def objective(self, spec: BackboneSpec, data: Pictures, seed: int) -> Objective:
+        """The objective of an entry with fresh weights; the process's random state stays as it is.
+
+        Raises:
+            InputError: The data or the recipe does not fit.
+        """
+        with torch.random.fork_rng(devices=[]):
+            return self.make(spec, self.recipe, data, seed)
+
+    def tuned(self, **changes: object) -> "Method":
+        """The method with other numbers in its recipe.
+
+        Raises:
+            InputError: Its recipe has no such number.
+        """
+        for name in changes:
+            if not hasattr(self.recipe, name):
+                raise InputError(
+                    f"{self.name} has no option {name.replace('_', '-')!r}; leave it out, or train fs"
+                )
+        return replace(self, recipe=replace(self.recipe, **changes))
+
+
+METHODS: tuple[Method, ...] = (
+    Method("fs", fs.RECIPE, fs.make, "class labels", 3000),
+    Method("clip", clip.RECIPE, clip.make, "captions", 3000),
+    Method("dino", dino.RECIPE, dino.make, "images alone", 10_000),
+    Method("moco", moco.RECIPE, moco.make, "images alone", 20_000),
+    Method("mae", mae.RECIPE, mae.make, "images alone", 3500),
+    Method("beit", beit.RECIPE, beit.make, "images alone", 6000),
+    Method("resnet", resnet.RECIPE, resnet.make, "class labels", 4000),
+)
+
+
+def method(name: str) -> Method:
+    """The method of that name.
+
+    Raises:
+        InputError: There is none.
+    """
+    for one in METHODS:
+        if one.name == name:
+            return one
+    raise InputError(f"no objective is called {name!r}; there are {', '.join(one.name for one in METHODS)}")

@@ -1,0 +1,113 @@
+"""The networks that are trained: of the very classes that the zoo loads, drawn from a seed."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import BeitForMaskedImageModeling, PreTrainedModel, ResNetModel, ViTModel
+
+from mini.random_weights import build
+from mini.training.data import seeded
+from zoo.spec import BackboneSpec
+
+_EMBEDDING_STD = 0.02
+
+
+def fresh(spec: BackboneSpec, seed: int) -> Any:  # noqa: ANN401  # see below
+    """An untrained network of an entry, float32 on the CPU.
+
+    Its type is left open, since what it is made of differs from class to class.
+    """
+    shape = build(spec)
+    model: PreTrainedModel = type(shape)(shape.config)
+    if isinstance(model, ViTModel):
+        model.pooler = None  # No objective has a use for it.
+    initialise(model, seeded("weights", spec.name, seed))
+    return model
+
+
+def initialise(module: nn.Module, generator: torch.Generator) -> None:
+    """Draw all weights of a module anew, in the order in which it names them.
+
+    Matrices and patch projections are Glorot-uniform (as in MAE and MoCo-v3), kernels of a ConvNet He-normal,
+    tokens, positions and words normal with a standard deviation of 0.02. Norms are the identity, biases zero;
+    LayerScale and tables of relative positions stay as they were made.
+    """
+    for part in module.modules():
+        if isinstance(part, nn.Linear):
+            nn.init.xavier_uniform_(part.weight, generator=generator)
+            if part.bias is not None:
+                nn.init.zeros_(part.bias)
+        elif isinstance(part, nn.MultiheadAttention):
+            nn.init.xavier_uniform_(part.in_proj_weight, generator=generator)
+            nn.init.zeros_(part.in_proj_bias)
+        elif isinstance(part, nn.Embedding):
+            nn.init.normal_(part.weight, std=_EMBEDDING_STD, generator=generator)
+        elif isinstance(part, nn.Conv2d):
+            _draw_kernels(part, generator)
+    for name, weight in module.named_parameters():
+        leaf = name.rsplit(".", 1)[-1]
+        if leaf in ("cls_token", "mask_token", "position_embeddings", "class_embedding"):
+            nn.init.normal_(weight, std=_EMBEDDING_STD, generator=generator)
+
+
+def _draw_kernels(conv: nn.Conv2d, generator: torch.Generator) -> None:
+    is_patch_projection = conv.kernel_size == conv.stride and conv.kernel_size[0] > 1
+    if is_patch_projection:
+        nn.init.xavier_uniform_(conv.weight.data.flatten(1), generator=generator)
+    else:
+        nn.init.kaiming_normal_(conv.weight, mode="fan_out", nonlinearity="relu", generator=generator)
+    if conv.bias is not None:
+        nn.init.zeros_(conv.bias)
+
+
+def tokens(model: Any, images: Tensor) -> Tensor:  # noqa: ANN401  # as `fresh` gives it
+    """Tokens after the final norm, class token first, [batch 1+cells width].
+
+    Args:
+        model: A transformer.
+        images: Normalised, [batch 3 side side], of any side that is a multiple of the patch size.
+    """
+    is_beit = isinstance(model, BeitForMaskedImageModeling)
+    # BEiT's positions are relative and follow the side by themselves.
+    options = {} if is_beit else {"interpolate_pos_encoding": True}
+    output = (model.beit if is_beit else model)(images, **options)
+    hidden: Tensor = output.last_hidden_state
+    if isinstance(model, ViTModel):
+        return hidden
+    norm = model.layernorm if is_beit else model.post_layernorm  # What transformers gives is not normed here.
+    return torch.as_tensor(norm(hidden))
+
+
+def vectors(model: Any, images: Tensor) -> dict[str, Tensor]:  # noqa: ANN401  # as `fresh` gives it
+    """Vectors after the final norm by pooling, [batch width]: ``cls`` (not of ConvNets) and ``mean``."""
+    if isinstance(model, ResNetModel):
+        return {"mean": model(images).last_hidden_state.mean(dim=(2, 3))}
+    found = tokens(model, images)
+    return {"cls": found[:, 0], "mean": found[:, 1:].mean(dim=1)}
+
+
+def spread(features: Tensor) -> Tensor:
+    """How much directions differ over a batch [batch width]: 0 where all are equal, about 1 at random.
+
+    The mean over channels of the standard deviation of L2-normalised features, times the root of the width.
+    """
+    directions = nn.functional.normalize(features.detach().float(), dim=1)
+    return directions.std(dim=0).mean() * math.sqrt(features.shape[1])
+
+
+def sine_positions(cells: int, width: int) -> Tensor:
+    """Fixed positions of a class token (zero) and a square grid, [1 1+cells*cells width].
+
+    Half of the channels follow the row, half the column; sines and cosines of wavelengths from 2 pi to
+    10000 x 2 pi cells (MAE, MoCo-v3).
+    """
+    quarter = width // 4
+    frequencies = 1 / 10000 ** (torch.arange(quarter, dtype=torch.float64) / quarter)
+    angles = torch.arange(cells, dtype=torch.float64)[:, None] * frequencies
+    line = torch.cat([angles.sin(), angles.cos()], dim=1)
+    rows = line[:, None].expand(cells, cells, -1)
+    grid = torch.cat([rows.transpose(0, 1), rows], dim=2).reshape(1, cells * cells, -1)
+    grid = nn.functional.pad(grid, (0, width - 4 * quarter))
+    return torch.cat([torch.zeros(1, 1, width), grid.float()], dim=1)

@@ -1,0 +1,188 @@
+"""The training loop: any objective, any images, and checkpoints from which it goes on exactly."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from transformers import PreTrainedModel
+
+from mini.training.data import Batches, Order, Pictures, seeded
+from mini.training.objective import Moment, Objective, StepOutcome
+from mini.training.optimise import make_optimiser, set_numbers
+from mini.training.state import Kept, TrainingState, load_state, save_state
+from zoo.errors import InputError
+
+HistoryRow = dict[str, float]
+"""Numbers of one step by name, ``step`` among them (from 1)."""
+
+Probe = Callable[[Objective], HistoryRow]
+
+CPU = torch.device("cpu")
+
+COLLAPSED = 0.02
+"""Spread of the features under which they are nearly the same for all images; at random it is about 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """Options of a training that are not the objective's.
+
+    Attributes:
+        steps: Updates in all.
+        batch_size: Images in a step.
+        seed: Of the order of the images and of every draw.
+        device: Where it runs.
+        dtype: Of the forward, float32 or bfloat16; in the latter, weights, soft-max and losses stay float32.
+        log_every: Steps from one row of the history to the next.
+        checkpoint_every: Steps from one checkpoint to the next.
+        probe_every: Steps from one probe to the next; 0 for none but at the end.
+    """
+
+    steps: int
+    batch_size: int
+    seed: int = 0
+    device: torch.device = CPU
+    dtype: torch.dtype = torch.float32
+    log_every: int = 50
+    checkpoint_every: int = 500
+    probe_every: int = 0
+
+
+class Watcher(Protocol):
+    """Hears how a training goes."""
+
+    def stepped(self, step: int) -> None:
+        """So many steps are done; after a checkpoint was found, the first call says how many were."""
+        ...
+
+    def noted(self, row: HistoryRow) -> None:
+        """The history has one more row."""
+        ...
+
+
+def train(
+    objective: Objective,
+    data: Pictures,
+    schedule: Schedule,
+    kept: Kept,
+    watcher: Watcher,
+    probe: Probe | None = None,
+) -> list[HistoryRow]:
+    """Train an objective in place.
+
+    All draws of a step come from a generator that is seeded by the schedule's seed and the step, so the
+    number of steps is all the random state there is, and a training that was interrupted goes on exactly.
+
+    Args:
+        objective: With fresh weights, on any device.
+        data: What to train on.
+        schedule: Steps, batch, seed, device.
+        kept: The checkpoint that is written every so often, and gone on from if it is there.
+        watcher: Told every step.
+        probe: Gives numbers about the features, which go into the history; never trains anything.
+
+    Returns:
+        The history: ``step``, ``loss``, ``rate`` and the objective's metrics every ``log_every`` steps and at
+        the end, and what the probe says (in the row of its step).
+
+    Raises:
+        InputError: The batch does not fit the data, the checkpoint is another's, or the loss is not finite.
+    """
+    order = Order(len(data), schedule.batch_size, schedule.seed)
+    objective.to(schedule.device).train()
+    _choose_attention(objective, schedule)
+    batches = Batches(data, schedule.device)
+    optimiser = make_optimiser(objective, objective.optimisation)
+    state = load_state(kept, schedule.device)
+    step, history = (0, []) if state is None else (state.step, state.history)
+    if state is not None:
+        objective.load_state_dict(state.objective)
+        optimiser.load_state_dict(state.optimiser)
+    watcher.stepped(step)
+    while step < schedule.steps:
+        generator = seeded("step", schedule.seed, step, device=schedule.device)
+        moment = Moment(step, schedule.steps, generator)
+        batch = batches.of(order.indices(step))
+        is_short = schedule.dtype == torch.bfloat16
+        with torch.autocast(schedule.device.type, torch.bfloat16, enabled=is_short):
+            outcome = objective(batch, moment)
+        _update(objective, optimiser, outcome, moment, schedule)
+        step += 1
+        watcher.stepped(step)
+        if step % schedule.log_every == 0 or step == schedule.steps:
+            row = _row(outcome, step, optimiser)
+            if probe is not None and _is_due(step, schedule):
+                row |= _probed(objective, probe)
+            history.append(row)
+            watcher.noted(row)
+        if step % schedule.checkpoint_every == 0 or step == schedule.steps:
+            saved = TrainingState(step, objective.state_dict(), optimiser.state_dict(), history)
+            save_state(kept, saved)
+    return history
+
+
+def _choose_attention(objective: Objective, schedule: Schedule) -> None:
+    """Attention in plain products where the fused one is slow: its backward in bfloat16 on a CPU.
+
+    There it takes half of the time of a whole step.
+    """
+    if schedule.device.type == "cpu" and schedule.dtype == torch.bfloat16:
+        for part in objective.modules():
+            if isinstance(part, PreTrainedModel):
+                part.set_attn_implementation("eager")
+
+
+def _update(
+    objective: Objective,
+    optimiser: torch.optim.Optimizer,
+    outcome: StepOutcome,
+    moment: Moment,
+    schedule: Schedule,
+) -> None:
+    how = objective.optimisation
+    rate = how.rate(moment.step, schedule.steps, schedule.batch_size)
+    set_numbers(optimiser, rate, how.decay(moment.step, schedule.steps))
+    optimiser.zero_grad(set_to_none=True)
+    outcome.loss.backward()  # type: ignore[no-untyped-call]  # missing in torch's stubs
+    if how.clip is not None:
+        torch.nn.utils.clip_grad_norm_(objective.parameters(), how.clip)
+    objective.before_update(moment)
+    optimiser.step()
+    objective.after_update(moment)
+
+
+def _row(outcome: StepOutcome, step: int, optimiser: torch.optim.Optimizer) -> HistoryRow:
+    """Numbers of a step; raises InputError where the loss is not finite."""
+    loss = float(outcome.loss.detach())
+    if not math.isfinite(loss):
+        raise InputError(f"the training diverged: the loss is {loss} at step {step}; choose a smaller rate")
+    metrics = {name: float(value) for name, value in outcome.metrics.items()}
+    return {"step": step, "loss": loss, "rate": float(optimiser.param_groups[0]["lr"]), **metrics}
+
+
+def _is_due(step: int, schedule: Schedule) -> bool:
+    return step == schedule.steps or (
+        schedule.probe_every > 0 and step % schedule.probe_every < schedule.log_every
+    )
+
+
+def _probed(objective: Objective, probe: Probe) -> HistoryRow:
+    objective.eval()
+    try:
+        return probe(objective)
+    finally:
+        objective.train()
+
+
+def warning(row: HistoryRow) -> str | None:
+    """What a row tells of a collapse, in a sentence; None if nothing."""
+    step = int(row["step"])
+    if row["spread"] < COLLAPSED:
+        return f"step {step}: features are nearly the same for all images (spread {row['spread']:.3f})"
+    if "used" in row and row["used"] < 0.1:
+        return f"step {step}: the teacher gives nearly all images one prototype"
+    if "entropy" in row and row["entropy"] > 0.999:
+        return f"step {step}: the teacher cannot tell prototypes apart"
+    return None

@@ -1,0 +1,251 @@
+"""Each dataset on disk: the official layout, complete, and read by the readers of the real ones."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+from pycocotools import mask as coco_mask
+
+from mini.render import TEMPLATES, counts
+from mini.render.manifest import manifest_of
+from mini.render.writers import WRITERS, imagenet, partimagenet, spair, voc
+from mini.render.writers.base import Note
+from mini.render.writers.davis import palette
+from tasks.datasets.coco import CocoEntry, read_coco
+from tasks.datasets.davis import DavisEntry, read_davis
+from tasks.datasets.davis_masks import voc_palette
+from tasks.datasets.imagenet import ImageNetEntry, read_imagenet
+from tasks.datasets.partimagenet import PartImageNetEntry, read_partimagenet
+from tasks.datasets.revisitop import RevisitedEntry, read_revisited
+from tasks.datasets.safe_pickle import restricted_load
+from tasks.datasets.scenes import read_classes
+from tasks.datasets.spair import SpairEntry, read_spair
+from tasks.datasets.voc import VocEntry, read_voc
+from tests.mini.render.conftest import IMAGENET_CLASSES
+
+
+def test_imagenet(mini_root: Path) -> None:
+    train, val = (IMAGENET_CLASSES * each for each in (counts.TRAIN_PER_CLASS, counts.VAL_PER_CLASS))
+    entry = ImageNetEntry(
+        name="mini",
+        classes=IMAGENET_CLASSES,
+        train=train,
+        val=val,
+        probe_wnids=None,
+        probe_per_class=counts.TRAIN_PER_CLASS,
+    )
+    data = read_imagenet(mini_root, entry)
+    assert not data.coverage.partial
+    assert data.train.classes == tuple(template.wnid for template in TEMPLATES[:IMAGENET_CLASSES])
+    assert np.bincount(data.train.labels).tolist() == [counts.TRAIN_PER_CLASS] * IMAGENET_CLASSES
+    assert np.bincount(data.val.labels).tolist() == [counts.VAL_PER_CLASS] * IMAGENET_CLASSES
+    assert len({sample.open().size for sample in data.val.samples}) > 4
+
+
+def test_all_of_imagenet_is_planned() -> None:
+    assert len(imagenet.WRITER.images) == 2 * counts.CLASSES
+    assert sum(imagenet.WRITER.images) == counts.TRAIN + counts.VAL
+
+
+def test_revisited_oxford(mini_root: Path) -> None:
+    data = read_revisited(mini_root, RevisitedEntry("mini", "roxford5k", counts.DATABASE, counts.QUERIES))
+    assert not data.coverage.partial
+    assert {len(rows) for rows in data.easy} == {counts.EASY_PER_IDENTITY}
+    assert {len(rows) for rows in data.hard} == {counts.HARD_PER_IDENTITY}
+    assert {len(rows) for rows in data.junk} == {counts.JUNK_PER_IDENTITY}
+    used = {int(row) for lists in (data.easy, data.hard, data.junk) for rows in lists for row in rows}
+    assert counts.DATABASE - len(used) == counts.DISTRACTORS
+    for query in data.queries:
+        width, height = query.open().size
+        assert query.box is not None
+        left, top, right, bottom = query.box
+        assert 0 <= left < right <= width
+        assert 0 <= top < bottom <= height
+
+
+def test_the_pickle_holds_plain_containers(mini_root: Path) -> None:
+    path = mini_root / "roxford5k" / "gnd_roxford5k.pkl"
+    assert path.read_bytes()[:2] == b"\x80\x03"
+    content = restricted_load(path)
+    assert isinstance(content, dict)
+    assert list(content) == ["gnd", "imlist", "qimlist"]
+    truth = content["gnd"]
+    assert isinstance(truth, list)
+    assert all(type(value) is float for entry in truth for value in entry["bbx"])
+    assert all(
+        type(row) is int for entry in truth for role in ("easy", "hard", "junk") for row in entry[role]
+    )
+
+
+def test_davis(mini_root: Path) -> None:
+    entry = DavisEntry(name="mini", sequences=counts.SEQUENCES, frames=counts.FRAMES, objects=counts.OBJECTS)
+    data = read_davis(mini_root, entry)
+    assert not data.coverage.partial
+    for video in data.videos:
+        assert video.size == (counts.FRAME_WIDTH, counts.FRAME_HEIGHT)
+        with Image.open(video.masks[0]) as first:
+            assert first.mode == "P"
+            assert first.getpalette() == palette()
+            ids = [number for number in np.unique(np.asarray(first)) if number]
+        assert ids == list(range(1, len(ids) + 1))
+        for path in video.masks:
+            with Image.open(path) as mask:
+                areas = np.bincount(np.asarray(mask).ravel(), minlength=len(ids) + 1)
+            assert len(areas) == len(ids) + 1
+            assert areas[1:].min() > 100
+
+
+def test_the_palette_is_that_of_davis() -> None:
+    start = "0 0 0 128 0 0 0 128 0 128 128 0 0 0 128 128 0 128 0 128 128 128 128 128 64 0 0"
+    official = [int(value) for value in start.split()]
+    assert palette()[:27] == official
+    assert len(palette()) == 768
+
+
+def test_spair(mini_root: Path) -> None:
+    data = read_spair(
+        mini_root, SpairEntry("mini", pairs=counts.PAIRS, categories=counts.CATEGORIES, levels=())
+    )
+    assert not data.coverage.partial
+    assert len(data.samples) == counts.SPAIR_IMAGES
+    assert min(len(pair.source_points) for pair in data.pairs) >= counts.LEAST_POINTS
+    for pair in data.pairs:
+        assert pair.source != pair.target
+        assert pair.category in spair.CATEGORIES
+
+
+def test_spair_annotations_have_the_official_fields(mini_root: Path) -> None:
+    example = {
+        "pair_id",
+        "filename",
+        "src_imname",
+        "trg_imname",
+        "src_imsize",
+        "trg_imsize",
+        "src_bndbox",
+        "trg_bndbox",
+        "category",
+        "src_pose",
+        "trg_pose",
+        "src_kps",
+        "trg_kps",
+        "kps_ids",
+        "mirror",
+        "viewpoint_variation",
+        "scale_variation",
+        "truncation",
+        "occlusion",
+    }
+    folder = mini_root / "SPair-71k"
+    names = (folder / "Layout" / "large" / "test.txt").read_text().split()
+    assert len(names) == counts.PAIRS
+    for name in names:
+        pair = json.loads((folder / "PairAnnotation" / "test" / f"{name}.json").read_text())
+        assert set(pair) == example
+        assert pair["filename"] == name
+        assert len(pair["src_kps"]) == len(pair["trg_kps"]) == len(pair["kps_ids"])
+        assert name.endswith(f":{pair['category']}")
+
+
+def test_voc(mini_root: Path) -> None:
+    entry = VocEntry(
+        name="mini", train_images=counts.SCENES_TRAIN, val_images=counts.SCENES_VAL, memory=counts.MEMORY
+    )
+    data = read_voc(mini_root, entry)
+    assert not data.coverage.partial
+    assert {scene.size for scene in data.train} == {(128, 96), (96, 128)}
+    numbers = {number for number, _ in voc.CLASSES}
+    for scenes in (data.train, data.val):
+        masks = [read_classes(data, scene) for scene in scenes]
+        assert {int(one) for mask in masks for one in np.unique(mask)} == {0, 255, *numbers}
+        # the first figure walks through the classes, and others beside it
+        shown = [sum((mask == number).any() for mask in masks) for number in numbers]
+        assert min(shown) >= len(masks) / 8
+        assert all((mask == 0).any() for mask in masks)
+    listed = (mini_root / "VOCdevkit/VOC2012/ImageSets/Segmentation/trainval.txt").read_text().split()
+    assert listed == sorted(scene.sample.key for scene in (*data.train, *data.val))
+    with Image.open(data.train[0].mask) as mask:
+        assert mask.mode == "P"
+        assert mask.getpalette() == voc_palette().ravel().tolist()
+
+
+def test_outlines_and_small_figures_have_no_class() -> None:
+    figures = np.zeros((20, 20), np.int16)
+    figures[2:12, 2:12] = 1
+    figures[14:18, 14:18] = 2  # 16 pixels
+    mask = voc.class_mask(figures, [7, 9])
+    assert (mask[3:11, 3:11] == 7).all()
+    assert (mask[2, 2:12] == 255).all()
+    assert (mask[1, 2:12] == 255).all()
+    assert (mask[14:18, 14:18] == 255).all()
+    assert mask[0, 0] == mask[1, 1] == mask[12, 12] == 0
+
+
+def test_coco(mini_root: Path) -> None:
+    entry = CocoEntry(name="mini", images=counts.COCO_IMAGES, first=counts.COCO_IMAGES)
+    data = read_coco(mini_root, entry)
+    assert not data.coverage.partial
+    assert len(data.images) == counts.COCO_IMAGES
+    assert len(data.categories) == counts.COCO_CATEGORIES
+    used = {region.label for image in data.images for region in image.regions}
+    assert used == set(data.categories)
+    content = json.loads((mini_root / "coco/annotations/instances_val2017.json").read_text())
+    assert len(content["annotations"]) == counts.COCO_ANNOTATIONS
+    assert sum(annotation["iscrowd"] for annotation in content["annotations"]) == counts.COCO_CROWDS
+
+
+def test_partimagenet(mini_root: Path) -> None:
+    entry = PartImageNetEntry(
+        name="mini",
+        images=counts.PART_IMAGES,
+        classes=counts.PART_CLASSES,
+        supercategories=counts.PART_SUPERCATEGORIES,
+        parts=counts.PART_CATEGORIES,
+    )
+    data = read_partimagenet(mini_root, entry)
+    assert not data.coverage.partial
+    assert sum(len(image.regions) for image in data.images) == counts.PART_ANNOTATIONS
+    used = {region.label for image in data.images for region in image.regions}
+    assert used == set(range(len(partimagenet.CATEGORIES)))
+    splits = [
+        json.loads((mini_root / f"PartImageNet/{name}.json").read_text()) for name in ("train", "val", "test")
+    ]
+    assert tuple(len(split["images"]) for split in splits) == counts.PART_SPLITS
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+@pytest.mark.parametrize(
+    "file", ["coco/annotations/instances_val2017.json", "PartImageNet/train.json", "PartImageNet/val.json"]
+)
+def test_segmentations_have_the_stated_area_and_box(mini_root: Path, file: str) -> None:
+    content = json.loads((mini_root / file).read_text())
+    sizes = {image["id"]: (image["height"], image["width"]) for image in content["images"]}
+    kinds = set()
+    for annotation in content["annotations"]:
+        mask = _decode(annotation["segmentation"], *sizes[annotation["image_id"]])
+        kinds.add(type(annotation["segmentation"]))
+        rows, columns = np.nonzero(mask)
+        left, top, width, height = annotation["bbox"]
+        assert len(rows) == annotation["area"]
+        assert (columns.min(), rows.min()) == (left, top)
+        assert (columns.max() + 1, rows.max() + 1) == (left + width, top + height)
+    assert kinds == {list, dict}
+
+
+def test_annotations_made_of_kept_notes_are_the_same_bytes(
+    mini_root: Path, mini_notes: dict[str, list[list[Note]]], tmp_path: Path
+) -> None:
+    for writer in WRITERS:
+        writer.finish(tmp_path, json.loads(json.dumps(mini_notes[writer.name])))
+    files = manifest_of(tmp_path).files
+    assert len(files) > counts.PAIRS
+    assert files.items() <= manifest_of(mini_root).files.items()
+
+
+def _decode(segmentation: object, height: int, width: int) -> NDArray[np.uint8]:
+    coded = coco_mask.frPyObjects(segmentation, height, width)
+    merged = coco_mask.merge(coded) if isinstance(coded, list) else coded
+    return np.asarray(coco_mask.decode(merged))

@@ -1,0 +1,203 @@
+"""Pictures: repeatable, never shared by training and evaluation, and true to their annotations."""
+
+from collections.abc import Callable
+from hashlib import sha256
+from itertools import product
+
+import numpy as np
+import pytest
+
+from mini.render import (
+    TEMPLATES,
+    class_names,
+    counts,
+    keypoint_names,
+    part_types,
+    sample_image,
+    supercategories,
+)
+from mini.render.affine import Affine, rotation
+from mini.render.canvas import Canvas, Owner
+from mini.render.figure import Camera, Figure, draw_camera, figure_bounds, landmark_points, moved
+from mini.render.individual import PLAIN, Material, draw_individual
+from mini.render.lighting import draw_light
+from mini.render.masks import outlines, run_lengths, segmentation
+from mini.render.parts import Facing
+from mini.render.scene import Scene, render, visible_landmarks
+from mini.render.seeds import ENTROPY, Namespace, generator
+from mini.render.shapes import Capsule, Ellipse, Polygon, Ring, Shape
+from mini.render.still import Still, Variation, draw_still
+from mini.render.writers.coco import object_scene
+from mini.render.writers.davis import video_frames
+from mini.render.writers.imagenet import imagenet_still
+from mini.render.writers.partimagenet import part_still
+from mini.render.writers.revisitop import retrieval_still, shots
+from mini.render.writers.spair import spair_still
+
+
+def _draw(class_index: int, number: int, size: tuple[int, int] = (72, 72)) -> Still:
+    rng = generator(Namespace.TRAINING, 10**6 + class_index, number)
+    return draw_still(rng, draw_individual(rng, class_index), size, Variation())
+
+
+def _digest(pixels: np.ndarray) -> str:
+    return sha256(np.ascontiguousarray(pixels).tobytes()).hexdigest()
+
+
+def test_names_agree() -> None:
+    assert len(class_names) == len(set(class_names)) == counts.CLASSES == len(keypoint_names)
+    assert [template.wnid for template in TEMPLATES] == sorted({template.wnid for template in TEMPLATES})
+    assert len(supercategories) >= 6
+    assert {"head", "body", "leg", "wing", "tail", "wheel", "window"} <= set(part_types)
+    for template in TEMPLATES:
+        names = [part.name for part in template.parts]
+        assert len(names) == len(set(names))
+        assert len(template.landmarks) == len(set(template.landmarks)) >= 6
+        for i, part in enumerate(template.parts):
+            assert part.parent in ("", *names[:i])
+
+
+EVALUATION: list[Callable[[], np.ndarray]] = [
+    lambda: imagenet_still(Namespace.IMAGENET_VAL, 3, 1).rendering.pixels,
+    lambda: retrieval_still(shots()[5]).rendering.pixels,
+    lambda: video_frames(0)[-1].pixels,
+    lambda: spair_still(2, 1).rendering.pixels,
+    lambda: object_scene(4).rendering.pixels,
+    lambda: part_still(7).rendering.pixels,
+    lambda: sample_image(11).pixels,
+]
+
+
+@pytest.mark.parametrize("draw", EVALUATION)
+def test_a_picture_is_drawn_again_bit_by_bit(draw: Callable[[], np.ndarray]) -> None:
+    assert _digest(draw()) == _digest(draw())
+
+
+def test_training_and_evaluation_streams_are_disjoint() -> None:
+    def state(*key: int) -> bytes:
+        return np.random.SeedSequence(ENTROPY, spawn_key=key).generate_state(8).tobytes()
+
+    keys = (0, 1, 2, 2**32 + 1)
+    streams = [
+        {state(int(namespace), *rest) for length in (1, 2) for rest in product(keys, repeat=length)}
+        for namespace in Namespace
+    ]
+    assert len(set.union(*streams)) == sum(len(stream) for stream in streams)
+    first = generator(Namespace.TRAINING, 5).bit_generator.random_raw()
+    assert first == np.random.PCG64(np.random.SeedSequence(ENTROPY, spawn_key=(1, 5))).random_raw()
+
+
+def test_train_and_val_pictures_differ() -> None:
+    digests = {
+        _digest(imagenet_still(namespace, index, number).rendering.pixels)
+        for namespace in (Namespace.IMAGENET_TRAIN, Namespace.IMAGENET_VAL)
+        for index in (0, 9)
+        for number in range(3)
+    }
+    assert len(digests) == 12
+
+
+def test_sample_image() -> None:
+    image = sample_image(3, class_index=class_names.index("elephant"), size=(64, 48))
+    assert image.pixels.shape == (48, 64, 3)
+    assert image.pixels.dtype == np.uint8
+    assert "elephant" in image.caption
+    assert image.colour in image.caption
+    assert image.pose in image.caption
+    assert image.background in image.caption
+    assert {sample_image(seed).class_index for seed in range(40)} > {sample_image(0).class_index}
+
+
+@pytest.mark.parametrize("class_index", range(counts.CLASSES))
+def test_visible_landmarks_lie_in_the_mask(class_index: int) -> None:
+    seen_somewhere = np.zeros(len(keypoint_names[class_index]), bool)
+    for number in range(6):
+        still = _draw(class_index, number)
+        visible = visible_landmarks(still.rendering, still.figure, 1)
+        points = landmark_points(still.figure)[visible].astype(int)
+        assert still.rendering.mask(1)[points[:, 1], points[:, 0]].all()
+        seen_somewhere |= visible
+    assert seen_somewhere.mean() >= 0.8
+
+
+def test_landmarks_behind_an_occluder_or_outside_are_not_visible() -> None:
+    still = _draw(class_names.index("car"), 0)
+    light, rng = draw_light(generator(Namespace.TRAINING, 1), 0.5), generator(Namespace.TRAINING, 2)
+    backdrop = np.full((3, 72, 72), 0.5, np.float32)
+    outside = moved(still.figure, 500, 0)
+    assert not visible_landmarks(render(Scene(backdrop, (), (outside,), (), light), rng), outside, 1).any()
+    both = (still.figure, still.figure)
+    behind = render(Scene(backdrop, (), both, (), light), rng)
+    assert not visible_landmarks(behind, still.figure, 1).any()
+    assert behind.shown[0] < 0.05
+    assert behind.shown[1] == 1
+
+
+def test_only_side_views_are_mirrored() -> None:
+    for index, template in enumerate(TEMPLATES):
+        rng = generator(Namespace.TRAINING, index)
+        individual = draw_individual(rng, index)
+        mirrored = {draw_camera(rng, individual, 1, 0.3).mirror for _ in range(20)}
+        assert mirrored == ({True, False} if template.facing is Facing.SIDE else {False})
+
+
+def test_a_mirrored_figure_keeps_its_landmarks_on_the_same_parts() -> None:
+    individual = draw_individual(generator(Namespace.TRAINING, 9), class_names.index("horse"))
+    angles = (0.0,) * len(individual.template.parts)
+    right, left = (Figure(individual, angles, Camera(mirror=mirror), 50, (0, 0)) for mirror in (False, True))
+    np.testing.assert_allclose(landmark_points(right) * [-1, 1], landmark_points(left))
+    assert figure_bounds(right)[2] == pytest.approx(-figure_bounds(left)[0])
+
+
+def test_individuals_of_a_class_differ() -> None:
+    one, other = (draw_individual(generator(Namespace.TRAINING, seed), 0) for seed in (1, 2))
+    assert one.materials != other.materials
+    assert one.stretch != other.stretch
+
+
+@pytest.mark.parametrize(
+    ("shape", "inside", "outside"),
+    [
+        (Ellipse(0, 0, 0.4, 0.2), (0.3, 0.05), (0.3, 0.19)),
+        (Capsule(0.5, 0.1, 0.05), (0.5, 0.03), (0.5, 0.07)),
+        (Polygon(((0, 0), (0.5, 0), (0.5, 0.5), (0.25, 0.1), (0, 0.5)), 0), (0.05, 0.3), (0.25, 0.3)),
+        (Ring(0, 0, 0.3, 0.05), (0.3, 0), (0.1, 0.1)),
+    ],
+)
+def test_distances_are_negative_inside(
+    shape: Shape, inside: tuple[float, float], outside: tuple[float, float]
+) -> None:
+    points = np.array([inside, outside], np.float32)[:, None]
+    distance = shape.surface(points[..., 0], points[..., 1]).distance[:, 0]
+    assert distance[0] < 0 < distance[1]
+    left, top, right, bottom = shape.bounds()
+    assert left <= inside[0] <= right
+    assert top <= inside[1] <= bottom
+
+
+def test_painted_area_is_the_shapes_area() -> None:
+    canvas = Canvas(np.zeros((3, 80, 80), np.float32))
+    light = draw_light(generator(Namespace.TRAINING, 1), 0)
+    material = Material((1, 1, 1), (1, 1, 1), PLAIN)
+    canvas.paint(Ellipse(0, 0, 0.5, 0.25), rotation(30, (40, 40), 60), material, light, Owner(1, 1))
+    assert canvas.coverage.sum() == pytest.approx(np.pi * 30 * 15, rel=0.02)
+    assert np.count_nonzero(canvas.figures == 1) == pytest.approx(np.pi * 30 * 15, rel=0.03)
+
+
+def test_affine_maps_undo_and_compose() -> None:
+    first, second = Affine(1, 2, 0.5, -1, 3, 4), rotation(40, (1, -2), 1.5)
+    assert (first @ second).apply(0.3, 0.7) == pytest.approx(first.apply(*second.apply(0.3, 0.7)))
+    assert first.inverse().apply(*first.apply(0.3, 0.7)) == pytest.approx((0.3, 0.7))
+    assert second.scale == pytest.approx(1.5)
+
+
+def test_outlines_and_runs_of_a_mask_with_a_hole() -> None:
+    mask = np.zeros((5, 6), bool)
+    mask[1:4, 1:5] = True
+    assert segmentation(mask) == [[1, 1, 5, 1, 5, 4, 1, 4]]
+    mask[2, 2] = False
+    assert len(outlines(mask)) == 2
+    assert segmentation(mask) == {"counts": run_lengths(mask), "size": [5, 6]}
+    assert sum(run_lengths(mask)) == mask.size
+    assert run_lengths(mask)[:2] == [6, 3]
+    assert run_lengths(np.ones((2, 2), bool)) == [0, 4]
