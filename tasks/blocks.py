@@ -120,38 +120,16 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A picture of numbers over one axis.
+class Plot:
+    """Numbers over one axis, in one panel or in small ones side by side that share a legend and the axis.
 
     Attributes:
-        frame: Columns series (text), x and y (numbers; NaN leaves a gap), in the order of drawing.
+        frame: Columns series (text), x and y (numbers; NaN leaves a gap), in the order of drawing, and where
+            there are several panels, panel (text).
         kind: Lines with markers, or markers alone.
         title: What it shows.
         x: Name of the horizontal axis.
         y: Name of the vertical axis.
-        span: Numbers that the vertical axis reaches at least, so that figures side by side share it.
-        name: Name of its file.
-    """
-
-    frame: pd.DataFrame
-    kind: Kind
-    title: str
-    x: str
-    y: str
-    span: tuple[float, ...] = ()
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Facets:
-    """Small figures side by side, with one legend and one horizontal scale.
-
-    Attributes:
-        frame: Columns panel and series (text), x and y (numbers; NaN leaves a gap), in the order of drawing.
-        kind: Lines with markers, or markers alone.
-        title: What it shows.
-        x: Name of the horizontal axes.
-        y: Name of the vertical axes.
         shared: Whether all panels have one vertical scale.
         name: Name of its file.
         order: Series in the order of their colours, also some without numbers; empty for the frame's order.
@@ -261,7 +239,7 @@ class Gallery:
     name: str = ""
 
 
-Picture = Figure | Facets | HeatMap | Maps | Gallery
+Picture = Plot | HeatMap | Maps | Gallery
 Block = Heading | Text | Bullets | Table | Picture | Numbers
 
 
@@ -296,11 +274,9 @@ def own_span(maps: Iterable[Numbers2D]) -> Span | None:
 
 def alternative(picture: Picture) -> str:
     """A picture in words, for those who cannot see it."""
-    if isinstance(picture, Figure):
-        return f"{picture.title}. {picture.y} over {picture.x}: {_listed(picture.frame['series'])}"
-    if isinstance(picture, Facets):
-        panels, series = _listed(picture.frame["panel"]), _listed(picture.frame["series"])
-        return f"{picture.title}. {picture.y} over {picture.x}: {series}; side by side: {panels}"
+    if isinstance(picture, Plot):
+        beside = f"; side by side: {_listed(picture.frame['panel'])}" if "panel" in picture.frame else ""
+        return f"{picture.title}. {picture.y} over {picture.x}: {_listed(picture.frame['series'])}{beside}"
     if isinstance(picture, HeatMap):
         panels = _listed(one.title for one in picture.panels)
         return f"{picture.title}. {picture.unit} by {picture.y} and {picture.x}: {panels}"

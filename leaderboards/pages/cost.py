@@ -15,7 +15,7 @@ from leaderboards.pages.notation import said
 from leaderboards.pages.page import gap_blocks
 from leaderboards.pages.provenance import provenance_blocks
 from leaderboards.pages.wording import COSTS_NOTE, COSTS_UP_TO
-from tasks.blocks import Block, Figure, Heading, Numbers, Page, Table
+from tasks.blocks import Block, Heading, Numbers, Page, Plot, Table
 
 MEGABYTE = 1e6
 
@@ -106,7 +106,7 @@ def up_to_table(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(body)
 
 
-def _lines(rows: pd.DataFrame, title: str) -> Figure:
+def _lines(rows: pd.DataFrame, title: str) -> Plot:
     """Times up to each block, a line a backbone."""
     rows = rows[rows["tap"] == "block"]
     backbones = backbones_of(rows)
@@ -116,7 +116,7 @@ def _lines(rows: pd.DataFrame, title: str) -> Figure:
         for one in backbones
         for layer, value in by_layer(rows[rows["backbone"] == one.name])
     ]
-    return Figure(pd.DataFrame(points, columns=["series", "x", "y"]), "lines", title, axis, "ms")
+    return Plot(pd.DataFrame(points, columns=["series", "x", "y"]), "lines", title, axis, "ms")
 
 
 def _three(value: float) -> str:

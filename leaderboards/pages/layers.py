@@ -19,7 +19,7 @@ from leaderboards.pages.notation import said
 from leaderboards.pages.provenance import partial_line, units_text
 from leaderboards.pages.scores import floor_sentence, has_intervals, layer_table, metrics_table
 from leaderboards.pages.wording import CHOICES, layers_note
-from tasks.blocks import Block, Figure, Heading, Table
+from tasks.blocks import Block, Heading, Plot, Table
 
 
 def layer_blocks(records: pd.DataFrame, columns: tuple[Column, ...], *, pictures: bool = True) -> list[Block]:
@@ -90,7 +90,7 @@ def _figures(records: pd.DataFrame, column: Column) -> list[Block]:
             points.append((backbone.label, block / scale[backbone.name], value))
     frame = pd.DataFrame(points, columns=["series", "x", "y"])
     title = f"{column.task} on {column.place} ({column.protocol}): the score of every block"
-    return [Figure(frame, "lines", title, axis, f"{column.metric}, %")]
+    return [Plot(frame, "lines", title, axis, f"{column.metric}, %")]
 
 
 def _pooling_blocks(records: pd.DataFrame, column: Column, pooling: str | None, title: str) -> list[Block]:

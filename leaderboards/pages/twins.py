@@ -9,7 +9,7 @@ from leaderboards.pages.inside.evidence import slug
 from leaderboards.pages.notation import said
 from leaderboards.pages.provenance import partial_line
 from leaderboards.pages.similarity import CkaTable, cka_tables
-from tasks.blocks import Block, Figure, Heading, Table
+from tasks.blocks import Block, Heading, Plot, Table
 
 PRIMARY = "patch"
 """Pooling that is drawn; of the others there are tables."""
@@ -63,7 +63,7 @@ def _recipe_blocks(rows: pd.DataFrame, recipe: Recipe, one: CkaTable) -> list[Bl
         points = [(label, each.layer, each.same) for label, every in found.items() for each in every]
         frame = pd.DataFrame(points, columns=["series", "x", "y"])
         name = slug(f"{recipe.reference}.{one.place}.{one.protocol}.same-blocks")
-        blocks.append(Figure(frame, "lines", title, "block", "CKA", name=name))
+        blocks.append(Plot(frame, "lines", title, "block", "CKA", name=name))
     blocks += [Table(_same_table(found), caption=title), partial_line(rows)]
     parted = parting(rows, recipe) if one.pooling == PRIMARY else []
     if parted:

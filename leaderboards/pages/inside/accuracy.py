@@ -10,7 +10,7 @@ from leaderboards.display import pooling_name, pooling_rank
 from leaderboards.pages.inside.depth import PANELS
 from leaderboards.pages.inside.evidence import by_layer, choose, shown, slug
 from leaderboards.pages.notation import said
-from tasks.blocks import Block, Facets, Heading
+from tasks.blocks import Block, Heading, Plot
 
 PROBES = ("fewshot", "linear")
 """Tasks whose scores are drawn."""
@@ -42,7 +42,7 @@ def probe_blocks(ranked: pd.DataFrame, analyses: pd.DataFrame) -> list[Block]:
     return [Heading(2, "Accuracy of probes over depth"), said(READ), *blocks] if blocks else []
 
 
-def _figure(rows: pd.DataFrame, analyses: pd.DataFrame, key: tuple[str, str, str]) -> Facets:
+def _figure(rows: pd.DataFrame, analyses: pd.DataFrame, key: tuple[str, str, str]) -> Plot:
     """A panel a backbone and a line a pooling, of one task on one dataset."""
     task, dataset, protocol = key
     tokens = analyses[(analyses["task"] == TOKEN[0]) & analyses["value"].notna()]
@@ -63,4 +63,4 @@ def _figure(rows: pd.DataFrame, analyses: pd.DataFrame, key: tuple[str, str, str
     frame = pd.DataFrame(points, columns=PANELS)
     name = slug(f"{task}.{dataset}.{protocol}.poolings")
     title = f"Accuracy by what is read: {task} on {dataset} ({protocol})"
-    return Facets(frame, "lines", title, "block", f"{metrics[0]}, %", name=name)
+    return Plot(frame, "lines", title, "block", f"{metrics[0]}, %", name=name)

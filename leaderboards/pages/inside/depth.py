@@ -7,7 +7,7 @@ import pandas as pd
 from leaderboards.choices.selection import BoardBackbone
 from leaderboards.pages.inside.evidence import Evidence, by_layer, shown
 from leaderboards.pages.layers import depth_axis
-from tasks.blocks import Facets, Figure
+from tasks.blocks import Plot
 
 SERIES = ["series", "x", "y"]
 PANELS = ["panel", *SERIES]
@@ -15,7 +15,7 @@ PANELS = ["panel", *SERIES]
 HEADS = {"one head": 0, "mean over heads": -1}
 
 
-def depth_lines(evidence: Evidence, rows: pd.DataFrame, title: str, y: str, what: str) -> Figure:
+def depth_lines(evidence: Evidence, rows: pd.DataFrame, title: str, y: str, what: str) -> Plot:
     """The numbers of every layer, a line a backbone.
 
     Args:
@@ -27,12 +27,12 @@ def depth_lines(evidence: Evidence, rows: pd.DataFrame, title: str, y: str, what
     """
     axis, points = _lines(rows)
     frame = pd.DataFrame(points, columns=SERIES)
-    return Figure(frame, "lines", evidence.title(title), axis, y, name=evidence.name(what))
+    return Plot(frame, "lines", evidence.title(title), axis, y, name=evidence.name(what))
 
 
 def depth_facets(
     evidence: Evidence, panels: Mapping[str, pd.DataFrame], title: str, y: str, what: str
-) -> Facets:
+) -> Plot:
     """The same for several metrics or views, each in a panel with a vertical scale of its own."""
     every = pd.concat([rows for rows in panels.values() if len(rows)] or [evidence.rows[:0]])
     axis, scale = depth_axis(shown(every))
@@ -42,12 +42,12 @@ def depth_facets(
     frame = pd.DataFrame(points, columns=PANELS)
     order = tuple(one.label for one in evidence.backbones)
     title, name = evidence.title(title), evidence.name(what)
-    return Facets(frame, "lines", title, axis, y, shared=False, name=name, order=order)
+    return Plot(frame, "lines", title, axis, y, shared=False, name=name, order=order)
 
 
 def backbone_facets(
     evidence: Evidence, series: Mapping[str, pd.DataFrame], title: str, y: str, what: str
-) -> Facets:
+) -> Plot:
     """Several numbers of every layer, a panel a backbone, all with one vertical scale."""
     every = pd.concat([rows for rows in series.values() if len(rows)] or [evidence.rows[:0]])
     points = [
@@ -58,10 +58,10 @@ def backbone_facets(
     ]
     frame = pd.DataFrame(points, columns=PANELS)
     title, name = evidence.title(title), evidence.name(what)
-    return Facets(frame, "lines", title, "block", y, name=name, order=tuple(series))
+    return Plot(frame, "lines", title, "block", y, name=name, order=tuple(series))
 
 
-def head_facets(evidence: Evidence, metric: str, what: str, **where: str | int) -> Facets | None:
+def head_facets(evidence: Evidence, metric: str, what: str, **where: str | int) -> Plot | None:
     """A point a head over depth, and their mean, a panel a backbone; None without numbers of heads."""
     heads = evidence.of_heads(metric, **where)
     if heads.empty:
@@ -75,7 +75,7 @@ def head_facets(evidence: Evidence, metric: str, what: str, **where: str | int) 
     ]
     frame = pd.DataFrame(points, columns=PANELS)
     title = evidence.title("Every head")
-    return Facets(frame, "points", title, "block", metric, name=evidence.name(what))
+    return Plot(frame, "points", title, "block", metric, name=evidence.name(what))
 
 
 def _lines(rows: pd.DataFrame) -> tuple[str, list[tuple[str, float, float]]]:

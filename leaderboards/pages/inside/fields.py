@@ -13,7 +13,7 @@ from leaderboards.pages.inside.depth import PANELS, depth_facets, views
 from leaderboards.pages.inside.evidence import Evidence, Floats, deep
 from leaderboards.pages.inside.wording import DEPTHS
 from leaderboards.pages.notation import said
-from tasks.blocks import Block, Facets, Maps, SmallMap
+from tasks.blocks import Block, Maps, Plot, SmallMap
 
 FIELDS = """\
 Which pixels move the middle token's features, by the size of their gradients (after Raghu et al., NeurIPS
@@ -74,7 +74,7 @@ def draw_locality(evidence: Evidence) -> list[Block]:
         frame = pd.DataFrame(points, columns=PANELS)
         title = evidence.title("Heads that look near, and a ConvNet's blocks")
         axes = ("attention distance, pixels", "CKA")
-        blocks = [said(WINDOWS), Facets(frame, "lines", title, *axes, name=evidence.name("windows"))]
+        blocks = [said(WINDOWS), Plot(frame, "lines", title, *axes, name=evidence.name("windows"))]
     if lacking:
         blocks.append(said(LACKING, names="; ".join(lacking)))
     return blocks

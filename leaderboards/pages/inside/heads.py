@@ -8,7 +8,7 @@ import pandas as pd
 from leaderboards.pages.inside.depth import PANELS, depth_lines, head_facets
 from leaderboards.pages.inside.evidence import Evidence
 from leaderboards.pages.notation import said
-from tasks.blocks import Block, Facets
+from tasks.blocks import Block, Plot
 
 DISTANCE = "attention-distance"
 PIXELS = f"{DISTANCE}-px"
@@ -31,7 +31,7 @@ def draw_distance(evidence: Evidence) -> list[Block]:
     return [*blocks, heads] if heads else blocks
 
 
-def sorted_heads(evidence: Evidence) -> Facets:
+def sorted_heads(evidence: Evidence) -> Plot:
     """Distances in pixels of the heads of four blocks, a panel a backbone and a line a block."""
     heads = evidence.of_heads(PIXELS)
     points = []
@@ -42,7 +42,7 @@ def sorted_heads(evidence: Evidence) -> Facets:
             points += [(one.label, name, float(rank), value) for rank, value in enumerate(distances, 1)]
     frame = pd.DataFrame(points, columns=PANELS)
     title = evidence.title("Heads sorted by how far they look")
-    return Facets(frame, "lines", title, "head, sorted", f"{DISTANCE}, pixels", name=evidence.name("sorted"))
+    return Plot(frame, "lines", title, "head, sorted", f"{DISTANCE}, pixels", name=evidence.name("sorted"))
 
 
 def _ends(blocks: list[int]) -> dict[str, int]:

@@ -6,7 +6,7 @@ from leaderboards.pages.svg.frame import Drawn
 from leaderboards.pages.svg.heat import heat_parts
 from leaderboards.pages.svg.lines import facets_parts, figure_parts
 from leaderboards.pages.svg.maps import gallery_parts, maps_parts
-from tasks.blocks import Facets, Figure, Gallery, HeatMap, Maps, Picture, alternative
+from tasks.blocks import Gallery, HeatMap, Maps, Picture, Plot, alternative
 
 _LOOK = (
     "<style>svg{color:#1b1f24;background:#fff}"
@@ -32,10 +32,9 @@ def svg_file(picture: Picture) -> str:
 
 def _parts(picture: Picture, prefix: str, *, tips: bool) -> Drawn:
     """What stands inside of a picture."""
-    if isinstance(picture, Figure):
-        return figure_parts(picture, prefix, tips=tips)
-    if isinstance(picture, Facets):
-        return facets_parts(picture, prefix)
+    if isinstance(picture, Plot):
+        several = "panel" in picture.frame
+        return facets_parts(picture, prefix) if several else figure_parts(picture, prefix, tips=tips)
     if isinstance(picture, HeatMap):
         return heat_parts(picture)
     if isinstance(picture, Maps):
@@ -47,7 +46,8 @@ def _parts(picture: Picture, prefix: str, *, tips: bool) -> Drawn:
 def _element(picture: Picture, drawn: Drawn, look: str) -> str:
     """A whole element."""
     title = escape(picture.title)
-    said = title if isinstance(picture, Figure) else escape(alternative(picture))
+    alone = isinstance(picture, Plot) and "panel" not in picture.frame
+    said = title if alone else escape(alternative(picture))
     size = f'width="{drawn.width:g}" height="{drawn.height:.0f}" ' if look else ""
     return "\n".join(
         [

@@ -14,7 +14,7 @@ import pandas as pd
 from leaderboards.pages.svg.colours import SERIES
 from leaderboards.pages.svg.frame import MARGIN, SHAPES, WIDTH, Drawn, fitting, legend, upright, words
 from leaderboards.pages.svg.scales import Scale, across, upward
-from tasks.blocks import Facets, Figure, Kind
+from tasks.blocks import Kind, Plot
 
 LEFT, TOP, PLOT_HEIGHT, BOTTOM = 62, 12, 250, 46
 MOST_TIPS = 300
@@ -52,17 +52,17 @@ class _Area:
         return self.up.stop
 
 
-def figure_parts(figure: Figure, prefix: str, *, tips: bool) -> Drawn:
+def figure_parts(figure: Plot, prefix: str, *, tips: bool) -> Drawn:
     """A figure with its axes and its legend; with tips, few markers tell their numbers."""
     points = figure.frame.dropna(subset=["x", "y"])
-    names = _names(figure.frame)
+    names = [*dict.fromkeys([*figure.order, *_names(figure.frame)])]
     area = _Area(
         across(points["x"].tolist(), LEFT, WIDTH - MARGIN),
-        upward([*points["y"].tolist(), *figure.span], TOP + PLOT_HEIGHT, TOP),
+        upward(points["y"].tolist(), TOP + PLOT_HEIGHT, TOP),
     )
     told = tips and len(points) <= MOST_TIPS
     drawn = _all_series(figure.frame, figure.kind, names, area, (figure.x, figure.y) if told else prefix)
-    below, height = legend(names, LEFT, area.bottom + BOTTOM)
+    below, height = legend(names, LEFT, area.bottom + BOTTOM, set(_names(points)))
     middle = (area.left + area.right) / 2
     parts = [
         *([] if told else [_shapes(names, prefix)]),
@@ -75,7 +75,7 @@ def figure_parts(figure: Figure, prefix: str, *, tips: bool) -> Drawn:
     return Drawn(parts, height)
 
 
-def facets_parts(facets: Facets, prefix: str) -> Drawn:
+def facets_parts(facets: Plot, prefix: str) -> Drawn:
     """Small panels in lines of three, each with its name above and its axes, and one legend below all."""
     frame = facets.frame
     panels = [str(name) for name in dict.fromkeys(frame["panel"])]

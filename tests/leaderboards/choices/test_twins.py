@@ -5,7 +5,7 @@ import pytest
 
 from leaderboards.choices.twins import RECIPES, Recipe, Variant, matches, parting, partition_of
 from leaderboards.pages.twins import twin_blocks
-from tasks.blocks import Figure, Heading, Table
+from tasks.blocks import Heading, Plot, Table
 from tests.leaderboards.builder import NAN, frame, pair, unsure
 
 FULL, SEED, NOSKIP, RAW = "full", "full-seed1", "full-noskip2", "full-untrained"
@@ -85,7 +85,7 @@ def test_the_section_has_the_ceiling_first_and_the_floor_last():
     assert parted[["block", "within", "across", "difference", "more by"]].to_numpy().tolist() == [
         ["2", "1.000", "0.000", "1.000", "1.000"]
     ]
-    (figure,) = (one for one in blocks if isinstance(one, Figure))
+    (figure,) = (one for one in blocks if isinstance(one, Plot))
     assert len(figure.frame) == 9
 
 
@@ -93,7 +93,7 @@ def test_other_poolings_are_tables_and_what_was_not_compared_is_not_said():
     records = frame(pairs(FULL, SEED, np.eye(3)))
     cls = twin_blocks(records.assign(pooling="cls"), (RECIPE,))
     assert [type(one) for one in cls].count(Table) == 1
-    assert not any(isinstance(one, Figure) for one in cls)
+    assert not any(isinstance(one, Plot) for one in cls)
     assert twin_blocks(frame(pairs(FULL, "other", np.eye(3))), (RECIPE,)) == []
     assert twin_blocks(frame(planted())) == []  # none of the recipes of the package
 

@@ -12,11 +12,11 @@ from tasks.blocks import (
     Bullets,
     Cell,
     Code,
-    Figure,
     Heading,
     Link,
     Numbers,
     Page,
+    Plot,
     Strong,
     Table,
     Text,
@@ -101,15 +101,13 @@ def test_marks_are_told_without_colour():
             pd.DataFrame({HOSTILE: [HOSTILE, "x"], "b": [Cell(HOSTILE, "best"), Cell(HOSTILE, "tied")]}),
             caption=HOSTILE,
         ),
-        Figure(
-            pd.DataFrame({"series": [HOSTILE], "x": [1.0], "y": [2.0]}), "lines", HOSTILE, HOSTILE, HOSTILE
-        ),
+        Plot(pd.DataFrame({"series": [HOSTILE], "x": [1.0], "y": [2.0]}), "lines", HOSTILE, HOSTILE, HOSTILE),
     ],
 )
 def test_data_are_shown_as_they_are(block):
     found = read(block, title=HOSTILE)
     assert not found.named("script")
-    shown = {"Heading": 1, "Text": 4, "Bullets": 1, "Table": 5, "Figure": 6}[type(block).__name__]
+    shown = {"Heading": 1, "Text": 4, "Bullets": 1, "Table": 5, "Plot": 6}[type(block).__name__]
     assert found.text.count(HOSTILE) >= shown + 2
     assert not any(name.startswith("on") for _, attributes in found.tags for name in attributes)
 

@@ -18,7 +18,7 @@ from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.inside.tables import layers_table, ranges_table
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.tidy import tidy_frame
-from tasks.blocks import Facets, Figure
+from tasks.blocks import Plot
 from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from tests.leaderboards.shown import render_page
@@ -138,7 +138,7 @@ def test_the_page_says_what_it_is_and_names_what_is_missing_once():
 def test_an_analysis_that_nothing_draws_has_lines_and_points():
     records = both().replace({"task": {TASK: "own"}, "metric": {TASK: "own"}})
     page = inside_page(records, "mini")
-    lines, heads = [block for block in page.blocks if isinstance(block, Figure | Facets)]
+    lines, heads = [block for block in page.blocks if isinstance(block, Plot)]
     assert lines.kind == "lines"
     assert lines.frame["series"].unique().tolist() == ["mini-clip", "mini-dino"]
     assert lines.x == "block / depth"

@@ -9,7 +9,7 @@ from leaderboards.pages.csv import csv_page
 from leaderboards.pages.html import html_page
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.svg.draw import draw, svg_file
-from tasks.blocks import Facets, Figure, Gallery, HeatMap, Maps, Matrix, Page, SmallMap, alternative
+from tasks.blocks import Gallery, HeatMap, Maps, Matrix, Page, Plot, SmallMap, alternative
 
 NAN = float("nan")
 HOSTILE = "<script>alert(1)</script>|\"'&lt;"
@@ -26,8 +26,8 @@ def pictures(name="a", values=GRID, image=IMAGE):
     """One picture of each kind with that name wherever a name stands."""
     small = SmallMap(name, name, name, values)
     return (
-        Figure(frame(name), "lines", name, name, name, name="figure"),
-        Facets(frame(name), "points", name, name, name, name="facets"),
+        Plot(frame(name).drop(columns="panel"), "lines", name, name, name, name="figure"),
+        Plot(frame(name), "points", name, name, name, name="facets"),
         HeatMap((Matrix(name, values),), name, name, name, name, name="heat"),
         Maps((small,), name, name, name="maps"),
         Gallery({name: image}, (small,), name, name, name="gallery"),
@@ -71,7 +71,7 @@ def test_markdown_links_a_picture_with_a_name_and_says_it_in_words(picture):
 
 
 def test_a_picture_without_a_name_is_only_on_pages_that_hold_pictures():
-    page = Page("p", "T", (Figure(frame(), "lines", "a", "x", "y"),))
+    page = Page("p", "T", (Plot(frame(), "lines", "a", "x", "y"),))
     assert markdown_page(page) == "# T\n"
     assert "<svg" in html_page(page)
 
@@ -99,7 +99,7 @@ def test_holes_and_equal_numbers_can_be_drawn(values):
 def test_nothing_can_be_drawn():
     empty = frame()[:0]
     for picture in (
-        Facets(empty, "lines", "T", "x", "y"),
+        Plot(empty, "lines", "T", "x", "y"),
         HeatMap((), "T", "x", "y", "u"),
         Maps((), "T", "u"),
         Gallery({}, (), "T", "u"),
@@ -110,18 +110,18 @@ def test_nothing_can_be_drawn():
 def test_facets_share_the_horizontal_axis_and_the_legend():
     points = [("p", "a", 1.0, 2.0), ("p", "b", 2.0, 3.0), ("q", "b", 4.0, 30.0), ("q", "a", 3.0, NAN)]
     points = pd.DataFrame(points, columns=["panel", "series", "x", "y"])
-    shared = texts(Facets(points, "lines", "T", "block", "y"))
+    shared = texts(Plot(points, "lines", "T", "block", "y"))
     assert shared.count("1") == shared.count("4") == 2
     assert shared.count("40") == 2 or shared.count("30") == 2
     assert [text for text in shared if text in ("a", "b", "p", "q")] == ["p", "q", "a", "b"]
-    apart = texts(Facets(points, "lines", "T", "block", "y", shared=False))
+    apart = texts(Plot(points, "lines", "T", "block", "y", shared=False))
     assert max(apart.count("30"), apart.count("40")) == 1
 
 
 def test_colours_of_series_follow_the_order_that_is_given():
     points = pd.DataFrame({"panel": ["p"], "series": ["b"], "x": [1.0], "y": [2.0]})
-    text = svg_file(Facets(points, "lines", "T", "x", "y", order=("a", "b")))
-    assert "a" not in texts(Facets(points, "lines", "T", "x", "y", order=("a", "b")))
+    text = svg_file(Plot(points, "lines", "T", "x", "y", order=("a", "b")))
+    assert "a" not in texts(Plot(points, "lines", "T", "x", "y", order=("a", "b")))
     assert 'stroke="#d55e00"' in text
     assert 'stroke="#0072b2"' not in text
 

@@ -12,25 +12,25 @@ from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.svg.draw import svg_file
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.files import scored_path
-from tasks.blocks import Facets, Figure, Gallery, HeatMap, Maps, Picture, Text
+from tasks.blocks import Gallery, HeatMap, Maps, Picture, Plot, Text
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.planted import DATASET, arrays, compared, metrics, plant, records
 
 TWO = {"mini-dino": "DINO", "mini-mae": "MAE"}
 SIZES = {"depth": 5, "heads": 3, "grid": 4}
 PICTURES = {
-    "attention-distance": [Figure, Facets, Facets],
-    "attention-maps": [Maps, Maps, Figure, Gallery],
-    "attention-shares": [Facets, Facets],
-    "saliency": [Facets, Facets, Maps],
-    "residuals": [HeatMap, Facets, Facets],
-    "residual-cka": [HeatMap, Facets],
-    "receptive-field": [Maps, Maps, Facets],
-    "localisation": [Maps, Facets],
-    "position-audit": [Facets, Facets],
-    "label-free": [Facets, Facets],
-    "token-probes": [Maps, Figure],
-    "locality": [Facets],
+    "attention-distance": [Plot, Plot, Plot],
+    "attention-maps": [Maps, Maps, Plot, Gallery],
+    "attention-shares": [Plot, Plot],
+    "saliency": [Plot, Plot, Maps],
+    "residuals": [HeatMap, Plot, Plot],
+    "residual-cka": [HeatMap, Plot],
+    "receptive-field": [Maps, Maps, Plot],
+    "localisation": [Maps, Plot],
+    "position-audit": [Plot, Plot],
+    "label-free": [Plot, Plot],
+    "token-probes": [Maps, Plot],
+    "locality": [Plot],
     "inspect": [Maps, Maps],
 }
 OF_RECORDS = {
