@@ -6,7 +6,8 @@ from pathlib import Path
 
 from benchmark.engines.progress import Reporter
 from benchmark.request.data import PackRequest
-from tasks.datasets.catalogue import DATASETS, DatasetEntry, State, inspect
+from tasks.datasets.base import Data, DatasetEntry
+from tasks.datasets.catalogue import DATASETS, State, inspect
 from tasks.datasets.packs.manifest import PackedDataset
 from tasks.datasets.packs.writing import DatasetPlan, plan_dataset, require_room, write_dataset
 from tasks.datasets.storage import is_packed
@@ -48,7 +49,7 @@ def _require_space(target: Path, plans: Sequence[DatasetPlan]) -> None:
         )
 
 
-def _chosen(request: PackRequest) -> Sequence[DatasetEntry]:
+def _chosen(request: PackRequest) -> Sequence[DatasetEntry[Data]]:
     """The datasets that were named, or all that are there; raises InputError."""
     known = {entry.name: entry for entry in DATASETS}
     for name in request.datasets:

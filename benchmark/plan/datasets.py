@@ -9,22 +9,13 @@ from typing import Any
 
 from benchmark.plan.bound import BoundTasks, Unbound
 from benchmark.plan.identity import own_name
-from benchmark.plan.limits import (
-    limit_classes,
-    limit_keypoints,
-    limit_regions,
-    limit_retrieval,
-    limit_scenes,
-    limit_unlabelled,
-    limit_videos,
-)
 from benchmark.plan.location import DataLocation
 from benchmark.plan.problems import PROBLEMS
-from tasks.datasets.ade20k import AdeEntry, read_ade20k
 from tasks.datasets.base import (
     Classification,
     Count,
     Coverage,
+    DatasetEntry,
     Keypoints,
     Regions,
     Retrieval,
@@ -32,15 +23,10 @@ from tasks.datasets.base import (
     Unlabelled,
     Videos,
 )
-from tasks.datasets.coco import read_coco
-from tasks.datasets.davis import read_davis
 from tasks.datasets.folder import OwnImages
-from tasks.datasets.imagenet import probe_subset, read_imagenet
+from tasks.datasets.imagenet import probe_subset
 from tasks.datasets.own import read_own
-from tasks.datasets.partimagenet import read_partimagenet
-from tasks.datasets.revisitop import RevisitedEntry, read_revisited
-from tasks.datasets.spair import read_spair
-from tasks.datasets.voc import VOC_2012, VOC_2012_AUG, VocEntry, read_voc
+from tasks.datasets.voc import VOC_2012, VOC_2012_AUG
 from tasks.registry import INSIDE, Role, TaskEntry
 from tasks.sources import (
     ClusteredRegions,
@@ -51,8 +37,6 @@ from tasks.sources import (
 )
 from zoo.errors import InputError, MissingDataError
 
-SceneEntry = VocEntry | AdeEntry
-
 Read = Callable[[], Any]
 """Reads one dataset; raises MissingDataError where it is not there, InputError where it is wrong."""
 
@@ -60,7 +44,7 @@ Read = Callable[[], Any]
 def imagenet(at: DataLocation, folder: Path) -> ProbedClasses:
     """Read the suite's images with classes and choose their probe subset."""
     entry = at.catalogue.classification
-    data = read_imagenet(folder, entry)
+    data = entry.read(folder)
     return _probed(at, data, data.name, (entry.probe_wnids, entry.probe_per_class))
 
 
@@ -79,7 +63,7 @@ def _probed(
     Its sources keep the name that it was read by: what is stored of their images is told apart by
     fingerprints.
     """
-    data = limit_classes(data, at.limit) if at.limit else data
+    data = data.limited(at.limit)
     probe = probe_subset(data, *probed)
     where = classification_sources(data, probe.indices, at.protocol.images, at.protocol.batches)
     labels = data.train.labels[where.probe_order]
@@ -88,7 +72,7 @@ def _probed(
 
 def _unlabelled(at: DataLocation, data: Unlabelled, name: str) -> ProbedImages:
     """Images without classes, of which as many are looked at as the protocol says."""
-    data = limit_unlabelled(data, at.limit) if at.limit else data
+    data = data.limited(at.limit)
     where = unlabelled_sources(data, at.protocol.own_unlabelled, at.protocol.images, at.protocol.batches)
     return ProbedImages(replace(data, name=name), where, Coverage((Count("images", len(where.probe_order)),)))
 
@@ -114,37 +98,33 @@ def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[s
     return {name: replace(data, name=name) if short[data.name] > 1 else data for name, data in found.items()}
 
 
-def retrieval(at: DataLocation, folder: Path, entry: RevisitedEntry) -> Retrieval:
+def retrieval(at: DataLocation, folder: Path, entry: DatasetEntry[Retrieval]) -> Retrieval:
     """Read one of the revisited datasets: database, queries, and which images answer them."""
-    data = read_revisited(folder, entry)
-    return limit_retrieval(data, at.limit) if at.limit else data
+    return entry.read(folder).limited(at.limit)
 
 
 def videos(at: DataLocation, folder: Path) -> Videos:
     """Read DAVIS: videos with annotated objects."""
-    data = read_davis(folder, at.catalogue.videos)
-    return limit_videos(data, at.limit) if at.limit else data
+    return at.catalogue.videos.read(folder).limited(at.limit)
 
 
 def keypoints(at: DataLocation, folder: Path) -> Keypoints:
     """Read SPair-71k: pairs of images with keypoints."""
-    data = read_spair(folder, at.catalogue.keypoints)
-    return limit_keypoints(data, at.limit) if at.limit else data
+    return at.catalogue.keypoints.read(folder).limited(at.limit)
 
 
-def scenes(at: DataLocation, folder: Path, entry: SceneEntry) -> Scenes:
+def scenes(at: DataLocation, folder: Path, entry: DatasetEntry[Scenes]) -> Scenes:
     """Read one of the datasets with the class of every pixel; of VOC with the masks of the protocol."""
     entry = VOC_2012_AUG if entry == VOC_2012 and at.protocol.further_masks else entry
-    data = read_ade20k(folder, entry) if isinstance(entry, AdeEntry) else read_voc(folder, entry)
-    return limit_scenes(data, at.limit) if at.limit else data
+    return entry.read(folder).limited(at.limit)
 
 
 def objects(at: DataLocation, folder: Path) -> ClusteredRegions:
     """Read COCO: images with annotated objects, without those that the protocol leaves out."""
     entry, left_out = at.catalogue.objects, at.protocol.objects_left_out
-    data = read_coco(folder, replace(entry, first=entry.first - left_out))
+    data = replace(entry, first=entry.first - left_out).read(folder)
     data = replace(data, edition=f"-but-{left_out}" if left_out else "")
-    return ClusteredRegions(_limited(at, data), at.catalogue.object_clusters)
+    return ClusteredRegions(data.limited(at.limit), at.catalogue.object_clusters)
 
 
 def parts(at: DataLocation, folder: Path) -> ClusteredRegions:
@@ -152,15 +132,15 @@ def parts(at: DataLocation, folder: Path) -> ClusteredRegions:
     catalogue = at.catalogue
     k = catalogue.object_clusters if at.protocol.parts_as_objects else catalogue.part_clusters
     by_partition = at.protocol.parts_by_partition
-    data = read_partimagenet(folder, replace(catalogue.parts, by_partition=by_partition))
+    data = replace(catalogue.parts, by_partition=by_partition).read(folder)
     data = replace(data, edition="-by-partition" if by_partition else "")
-    return ClusteredRegions(_limited(at, data), k)
+    return ClusteredRegions(data.limited(at.limit), k)
 
 
 def masked_objects(at: DataLocation, folder: Path) -> Regions:
     """Read COCO: all images that have masks."""
     entry = at.catalogue.objects
-    return _limited(at, read_coco(folder, replace(entry, first=entry.images)))
+    return replace(entry, first=entry.images).read(folder).limited(at.limit)
 
 
 def masked_parts(at: DataLocation, folder: Path) -> Regions:
@@ -170,11 +150,7 @@ def masked_parts(at: DataLocation, folder: Path) -> Regions:
         by_partition=at.protocol.parts_by_partition,
         per_supercategory=at.protocol.saliency.images_per_supercategory,
     )
-    return _limited(at, read_partimagenet(folder, entry))
-
-
-def _limited(at: DataLocation, data: Regions) -> Regions:
-    return limit_regions(data, at.limit) if at.limit else data
+    return entry.read(folder).limited(at.limit)
 
 
 def _one(read: Callable[[DataLocation, Path], Any]) -> Callable[[DataLocation], list[Read]]:

@@ -12,12 +12,11 @@ from typing import Protocol
 from tasks.base import Source, digest
 from tasks.datasets.base import (
     Classification,
+    Data,
     FileSample,
     Sample,
-    Scenes,
     Unlabelled,
     UnreadableImageError,
-    Videos,
 )
 from tasks.datasets.storage import stamp
 from tasks.fused import FusedProblem
@@ -61,13 +60,8 @@ def ground_truth(task: Task) -> object:
     while isinstance(problem, FusedProblem | TransformedProblem):
         task = problem = problem.plain
     data = getattr(problem, "data", None)
-    if isinstance(data, Videos):
-        masks = [path for video in data.videos for path in video.masks]
-        return digest([(path.name, stamp(path)[0]) for path in masks])
-    if isinstance(data, Scenes):
-        masks = [scene.mask for scene in (*data.train, *data.val)]
-        facts = data.classes, data.offset, data.memory
-        return digest([(path.name, stamp(path)[0]) for path in masks], *facts)
+    if isinstance(data, Data) and data.truth is not None:
+        return digest(*data.truth)
     if isinstance(problem, KeypointProblem):
         return problem.ground_truth
     return task.fingerprint

@@ -8,7 +8,8 @@ from pathlib import Path
 from benchmark.request import Request
 from mini.render import counts as mini
 from mini.render.templates import TEMPLATES
-from tasks.datasets.ade20k import ADE20K, AdeEntry
+from tasks.datasets.ade20k import ADE20K
+from tasks.datasets.base import DatasetEntry, Scenes
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
 from tasks.datasets.folder import NO_LABELS
@@ -44,7 +45,7 @@ class Catalogue:
     retrieval: tuple[RevisitedEntry, ...]
     videos: DavisEntry
     keypoints: SpairEntry
-    scenes: tuple[VocEntry | AdeEntry, ...]
+    scenes: tuple[DatasetEntry[Scenes], ...]
     objects: CocoEntry
     object_clusters: int
     parts: PartImageNetEntry

@@ -15,13 +15,7 @@ from benchmark.plan.mini_data import mini_data
 from benchmark.plan.suites import MINI_SUITE
 from benchmark.request import Request
 from tasks.datasets.base import RegionImage
-from tasks.datasets.coco import read_coco
-from tasks.datasets.davis import read_davis
 from tasks.datasets.davis_masks import read_mask, voc_palette
-from tasks.datasets.imagenet import read_imagenet
-from tasks.datasets.partimagenet import read_partimagenet
-from tasks.datasets.revisitop import read_revisited
-from tasks.datasets.spair import read_spair
 
 DATA = MINI_SUITE.catalogue
 HERE = Path(__file__).parent
@@ -90,7 +84,7 @@ def regions(masks: Iterable[NDArray[np.uint8]], size: tuple[int, int]) -> NDArra
 
 def imagenet(data: Path) -> Picture:
     """Two training images and one validation image of each class, a class a column."""
-    found = read_imagenet(data, DATA.classification)
+    found = DATA.classification.read(data)
     columns = []
     for label in range(len(found.train.classes)):
         taken = [found.train.samples[place] for place in np.flatnonzero(found.train.labels == label)[:2]]
@@ -103,7 +97,7 @@ def imagenet(data: Path) -> Picture:
 
 def retrieval(data: Path) -> Picture:
     """Queries with their boxes, each beside easy and hard positives and something else."""
-    found = read_revisited(data, DATA.retrieval[0])
+    found = DATA.retrieval[0].read(data)
     rows = []
     for place in range(0, len(found.queries), max(1, len(found.queries) // 4))[:4]:
         query = found.queries[place]
@@ -122,7 +116,7 @@ def retrieval(data: Path) -> Picture:
 
 def davis(data: Path) -> Picture:
     """Frames of three videos, annotated objects in colour."""
-    videos = read_davis(data, DATA.videos).videos
+    videos = DATA.videos.read(data).videos
     rows = []
     for video in videos[:: max(1, len(videos) // 3)][:3]:
         places = np.linspace(0, len(video.frames) - 1, 5).round().astype(int)
@@ -133,7 +127,7 @@ def davis(data: Path) -> Picture:
 
 def spair(data: Path) -> Picture:
     """Pairs of images, lines from each keypoint to where it is in the other image."""
-    found = read_spair(data, DATA.keypoints)
+    found = DATA.keypoints.read(data)
     pictures = []
     for pair in found.pairs[:: max(1, len(found.pairs) // 6)][:6]:
         sides = [found.samples[index].open() for index in (pair.source, pair.target)]
@@ -153,12 +147,12 @@ def spair(data: Path) -> Picture:
 
 def objects(data: Path) -> Picture:
     """Images with their annotated objects."""
-    return _regions(read_coco(data, DATA.objects).images)
+    return _regions(DATA.objects.read(data).images)
 
 
 def parts(data: Path) -> Picture:
     """Images with their annotated parts."""
-    return _regions(read_partimagenet(data, DATA.parts).images)
+    return _regions(DATA.parts.read(data).images)
 
 
 def _regions(images: Sequence[RegionImage]) -> Picture:

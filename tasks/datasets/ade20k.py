@@ -1,11 +1,11 @@
 """ADE20k scene parsing: ``ADEChallengeData2016`` with images and greyscale masks of 150 classes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.datasets.base import Scenes, require_directory
-from tasks.datasets.files import file_names
+from tasks.datasets.base import DatasetEntry, Part, Scenes, require_directory
+from tasks.datasets.files import file_names, file_paths
 from tasks.datasets.scenes import FoundScenes, coverage_of, find_scenes, require_apart
 
 ADE20K_CLASSES = tuple(f"class {number}" for number in range(1, 151))
@@ -13,7 +13,7 @@ ADE20K_CLASSES = tuple(f"class {number}" for number in range(1, 151))
 
 
 @dataclass(frozen=True, slots=True)
-class AdeEntry:
+class AdeEntry(DatasetEntry[Scenes]):
     """A dataset in the layout of ADE20k's scene parsing challenge, and its official counts.
 
     Attributes:
@@ -38,30 +38,28 @@ class AdeEntry:
             f"{self.folder}/annotations/{{training,validation}}/*.png"
         )
 
+    def read(self, data: Path) -> Scenes:
+        """The images of both splits that are there with their masks, by sorted name.
+
+        Pixel value 0 ("other") is no class; 1 to 150 become classes 0 to 149.
+        """
+        root = self.root(data)
+        memory, queries = (_scenes(root, split, self.name) for split in ("training", "validation"))
+        train, val = ([Path(scene.sample.key).stem for scene in one.scenes] for one in (memory, queries))
+        require_apart(train, val, self.name)
+        coverage = coverage_of(memory, queries, self.train_images, self.val_images)
+        return Scenes(self.name, memory.scenes, queries.scenes, ADE20K_CLASSES, 1, self.memory, coverage)
+
+    def contents(self, data: Path) -> Iterable[Part]:
+        """Images and masks of both splits."""
+        root = data / self.folder
+        splits = ("training", "validation")
+        images = (path for split in splits for path in file_paths(root / "images" / split, ".jpg"))
+        masks = (path for split in splits for path in file_paths(root / "annotations" / split, ".png"))
+        yield Part("files", [*images, *masks])
+
 
 ADE20K = AdeEntry()
-
-
-def read_ade20k(data: Path, entry: AdeEntry = ADE20K) -> Scenes:
-    """The images of both splits that are there with their masks, by sorted name.
-
-    Pixel value 0 ("other") is no class; 1 to 150 become classes 0 to 149.
-
-    Args:
-        data: Folder that holds the dataset's folder.
-        entry: Folder name and official counts.
-
-    Raises:
-        InputError: A wrong layout, an image of one name in both splits, no image, or a mask of another size
-            than its image.
-    """
-    root = data / entry.folder
-    require_directory(root, f"{entry.name} ({entry.layout})")
-    memory, queries = (_scenes(root, split, entry.name) for split in ("training", "validation"))
-    train, val = ([Path(scene.sample.key).stem for scene in one.scenes] for one in (memory, queries))
-    require_apart(train, val, entry.name)
-    coverage = coverage_of(memory, queries, entry.train_images, entry.val_images)
-    return Scenes(entry.name, memory.scenes, queries.scenes, ADE20K_CLASSES, 1, entry.memory, coverage)
 
 
 def _scenes(root: Path, split: str, name: str) -> FoundScenes:

@@ -1,8 +1,11 @@
-"""Samples, what a dataset holds, and how complete it is."""
+"""What an official dataset is, what is read of one, and how complete that is."""
 
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,8 +138,92 @@ class Coverage:
         """Whether anything differs from the official dataset."""
         return bool(self.notes) or not all(count.complete for count in self.counts)
 
+    def noted(self, note: str) -> "Coverage":
+        """The same with one more note."""
+        return replace(self, notes=(*self.notes, note))
+
+    def limited(self, limit: int, noun: str, plural: str = "", rest: str = "") -> "Coverage":
+        """The same of a smaller version of the dataset, of so many items."""
+        return self.noted(f"limited to {counted(limit, noun, plural)}{rest}")
+
     def __str__(self) -> str:
         return "; ".join([", ".join(str(count) for count in self.counts), *self.remarks, *self.notes])
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A count with its noun."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+class Data(ABC):
+    """What was read of a dataset: each task is on data of one kind."""
+
+    __slots__ = ()
+
+    name: str
+    coverage: Coverage
+
+    @abstractmethod
+    def limited(self, limit: int | None) -> Self:
+        """A smaller version for trying things out, whose coverage says so; itself where it has no more."""
+
+    @property
+    def truth(self) -> tuple[object, ...] | None:
+        """What tells its ground truth from another wherever it lies; None where its tasks say so in full."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Files of a dataset that are packed together.
+
+    Attributes:
+        name: Split, or ``files``.
+        paths: Their paths, in any order and several times even.
+        classes: Names of the classes of images that have some, which are those of their folders.
+    """
+
+    name: str
+    paths: Iterable[Path]
+    classes: tuple[str, ...] = ()
+
+
+D = TypeVar("D", bound=Data, covariant=True)
+
+
+class DatasetEntry(ABC, Generic[D]):
+    """An official dataset: where its files are, how many of everything there are, and how they are read."""
+
+    __slots__ = ()
+
+    name: str
+    folder: str
+
+    @property
+    @abstractmethod
+    def layout(self) -> str:
+        """The files that are expected below the data folder, in words."""
+
+    @abstractmethod
+    def read(self, data: Path) -> D:
+        """What is there of the dataset, in an order that is the same on every machine.
+
+        Args:
+            data: Folder that holds the dataset's folder, or root of a pack.
+
+        Raises:
+            MissingDataError: It is not there.
+            InputError: A wrong layout, a malformed file, or no image.
+        """
+
+    @abstractmethod
+    def contents(self, data: Path) -> Iterable[Part]:
+        """The files of a folder, no pack, that `read` looks at, as far as they are there."""
+
+    def root(self, data: Path) -> Path:
+        """The dataset's folder in a data folder; raises MissingDataError without it."""
+        require_directory(data / self.folder, f"{self.name} ({self.layout})")
+        return data / self.folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +240,18 @@ class ClassImages:
     labels: NDArray[np.int64]
     classes: tuple[str, ...]
 
+    def limited(self, limit: int) -> "ClassImages":
+        """The first images of each class."""
+        rank = np.zeros(len(self.labels), np.int64)
+        for label in np.unique(self.labels):
+            (positions,) = np.nonzero(self.labels == label)
+            rank[positions] = np.arange(len(positions))
+        (first,) = np.nonzero(rank < limit)
+        return ClassImages(tuple(self.samples[index] for index in first), self.labels[first], self.classes)
+
 
 @dataclass(frozen=True, slots=True)
-class Classification:
+class Classification(Data):
     """A classification dataset: a bank (train) and queries (val) over the same classes.
 
     Attributes:
@@ -172,18 +268,34 @@ class Classification:
     coverage: Coverage
     split: str = "train, val"
 
+    def limited(self, limit: int | None) -> Self:
+        """The first images of each class in each split."""
+        if limit is None:
+            return self
+        train, val = self.train.limited(limit), self.val.limited(limit)
+        if (len(train.samples), len(val.samples)) == (len(self.train.samples), len(self.val.samples)):
+            return self
+        used = f" a class: {len(train.samples):,} train and {len(val.samples):,} val images were used"
+        return replace(self, train=train, val=val, coverage=self.coverage.limited(limit, "image", rest=used))
+
 
 @dataclass(frozen=True, slots=True)
-class Unlabelled:
+class Unlabelled(Data):
     """Images without classes, in sorted key order."""
 
     name: str
     samples: tuple[Sample, ...]
     coverage: Coverage
 
+    def limited(self, limit: int | None) -> Self:
+        """The first images."""
+        if limit is None or limit >= len(self.samples):
+            return self
+        return replace(self, samples=self.samples[:limit], coverage=self.coverage.limited(limit, "image"))
+
 
 @dataclass(frozen=True, slots=True)
-class Retrieval:
+class Retrieval(Data):
     """A revisited retrieval dataset.
 
     Attributes:
@@ -202,25 +314,49 @@ class Retrieval:
     junk: tuple[NDArray[np.int64], ...]
     coverage: Coverage
 
+    def limited(self, limit: int | None) -> Self:
+        """The first queries; the database stays whole, since it decides the ranking."""
+        if limit is None or limit >= len(self.queries):
+            return self
+        return replace(
+            self,
+            queries=self.queries[:limit],
+            easy=self.easy[:limit],
+            hard=self.hard[:limit],
+            junk=self.junk[:limit],
+            coverage=self.coverage.limited(limit, "query", "queries"),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Video:
     """Frames of one sequence and their annotation masks (palette PNG, pixel value = object id), by frame."""
 
     name: str
-    frames: tuple[Sample, ...]
+    frames: tuple[FileSample, ...]
     masks: tuple[Path, ...]
     size: tuple[int, int]
     """Width and height of frames and masks, which agree."""
 
 
 @dataclass(frozen=True, slots=True)
-class Videos:
+class Videos(Data):
     """A DAVIS-2017 split."""
 
     name: str
     videos: tuple[Video, ...]
     coverage: Coverage
+
+    def limited(self, limit: int | None) -> Self:
+        """The first videos."""
+        if limit is None or limit >= len(self.videos):
+            return self
+        return replace(self, videos=self.videos[:limit], coverage=self.coverage.limited(limit, "video"))
+
+    @property
+    def truth(self) -> tuple[object, ...]:
+        """Names and sizes of the masks."""
+        return (_names_and_sizes(path for video in self.videos for path in video.masks),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,13 +413,28 @@ class KeypointPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Keypoints:
+class Keypoints(Data):
     """A SPair-71k split: each image once, and pairs that point to them."""
 
     name: str
     samples: tuple[Sample, ...]
     pairs: tuple[KeypointPair, ...]
     coverage: Coverage
+
+    def limited(self, limit: int | None) -> Self:
+        """The first pairs of each category."""
+        if limit is None:
+            return self
+        seen = Counter[str]()
+        first = []
+        for pair in self.pairs:
+            seen[pair.category] += 1
+            if seen[pair.category] <= limit:
+                first.append(pair)
+        if len(first) == len(self.pairs):
+            return self
+        used = f" a category: {counted(len(first), 'pair')} used"
+        return replace(self, pairs=tuple(first), coverage=self.coverage.limited(limit, "pair", rest=used))
 
 
 class Region(Protocol):
@@ -314,7 +465,7 @@ class RegionImage:
 
 
 @dataclass(frozen=True, slots=True)
-class Regions:
+class Regions(Data):
     """Images with object or part masks.
 
     Attributes:
@@ -332,6 +483,12 @@ class Regions:
     coverage: Coverage
     edition: str = ""
 
+    def limited(self, limit: int | None) -> Self:
+        """The first images."""
+        if limit is None or limit >= len(self.images):
+            return self
+        return replace(self, images=self.images[:limit], coverage=self.coverage.limited(limit, "image"))
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:
@@ -343,7 +500,7 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Scenes:
+class Scenes(Data):
     """A semantic segmentation dataset: images to remember (train) and images to label (val), by sorted key.
 
     Attributes:
@@ -365,6 +522,23 @@ class Scenes:
     memory: int
     coverage: Coverage
     most: int | None = None
+
+    def limited(self, limit: int | None) -> Self:
+        """The first images of each split."""
+        if limit is None or limit >= max(len(self.train), len(self.val)):
+            return self
+        coverage = self.coverage.limited(limit, "image", rest=" of each split")
+        return replace(self, train=self.train[:limit], val=self.val[:limit], coverage=coverage)
+
+    @property
+    def truth(self) -> tuple[object, ...]:
+        """Names and sizes of the masks, and what their values mean."""
+        masks = (scene.mask for scene in (*self.train, *self.val))
+        return _names_and_sizes(masks), self.classes, self.offset, self.memory
+
+
+def _names_and_sizes(paths: Iterable[Path]) -> list[tuple[str, int]]:
+    return [(path.name, stamp(path)[0]) for path in paths]
 
 
 def require_directory(path: Path, what: str) -> None:

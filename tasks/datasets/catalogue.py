@@ -4,31 +4,20 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from tasks.datasets.ade20k import ADE20K, AdeEntry, read_ade20k
-from tasks.datasets.base import Coverage
-from tasks.datasets.coco import COCO_VAL2017, CocoEntry, read_coco
-from tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, read_davis
-from tasks.datasets.imagenet import IMAGENET, ImageNetEntry, read_imagenet
+from tasks.datasets.ade20k import ADE20K
+from tasks.datasets.base import Coverage, Data, DatasetEntry
+from tasks.datasets.coco import COCO_VAL2017
+from tasks.datasets.davis import DAVIS_2017_VAL
+from tasks.datasets.imagenet import IMAGENET
 from tasks.datasets.own import read_own
-from tasks.datasets.partimagenet import PARTIMAGENET, PartImageNetEntry, read_partimagenet
-from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K, RevisitedEntry, read_revisited
-from tasks.datasets.spair import SPAIR_71K_TEST, SpairEntry, read_spair
+from tasks.datasets.partimagenet import PARTIMAGENET
+from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
+from tasks.datasets.spair import SPAIR_71K_TEST
 from tasks.datasets.storage import exists
-from tasks.datasets.voc import VOC_2012, VOC_2012_AUG, VocEntry, read_voc
+from tasks.datasets.voc import VOC_2012, VOC_2012_AUG
 from zoo.errors import InputError, MissingDataError
 
-DatasetEntry = (
-    ImageNetEntry
-    | RevisitedEntry
-    | DavisEntry
-    | SpairEntry
-    | VocEntry
-    | AdeEntry
-    | CocoEntry
-    | PartImageNetEntry
-)
-
-DATASETS: tuple[DatasetEntry, ...] = (
+DATASETS: tuple[DatasetEntry[Data], ...] = (
     IMAGENET,
     ROXFORD5K,
     RPARIS6K,
@@ -69,7 +58,7 @@ class Inspection:
     coverage: Coverage | None = None
 
 
-def inspect(data: Path, entry: DatasetEntry) -> Inspection:
+def inspect(data: Path, entry: DatasetEntry[Data]) -> Inspection:
     """Reads a dataset's files, without decoding its images, and says what is there; never raises InputError.
 
     Args:
@@ -80,7 +69,7 @@ def inspect(data: Path, entry: DatasetEntry) -> Inspection:
     if not exists(root):
         return Inspection(entry.name, State.MISSING, f"looked for {root}; expected {entry.layout} in {data}")
     try:
-        found = coverage(data, entry)
+        found = entry.read(data).coverage
     except MissingDataError as error:
         return Inspection(entry.name, State.MISSING, str(error))
     except InputError as error:
@@ -98,24 +87,3 @@ def inspect_images(location: str, labels: Path | None) -> Inspection:
         return Inspection(location, State.BROKEN, str(error))
     state = State.PARTIAL if found.coverage.partial else State.COMPLETE
     return Inspection(found.name, state, str(found.coverage), found.coverage)
-
-
-def coverage(data: Path, entry: DatasetEntry) -> Coverage:
-    """What is there of a dataset; raises InputError where it is missing or broken."""
-    match entry:
-        case ImageNetEntry():
-            return read_imagenet(data, entry).coverage
-        case RevisitedEntry():
-            return read_revisited(data, entry).coverage
-        case DavisEntry():
-            return read_davis(data, entry).coverage
-        case SpairEntry():
-            return read_spair(data, entry).coverage
-        case VocEntry():
-            return read_voc(data, entry).coverage
-        case AdeEntry():
-            return read_ade20k(data, entry).coverage
-        case CocoEntry():
-            return read_coco(data, entry).coverage
-        case PartImageNetEntry():
-            return read_partimagenet(data, entry).coverage

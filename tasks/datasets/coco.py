@@ -1,9 +1,18 @@
 """COCO val2017: ``images/val2017/*.jpg`` and ``annotations/instances_val2017.json``."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.datasets.base import Count, Coverage, FileSample, RegionImage, Regions, require_directory
+from tasks.datasets.base import (
+    Count,
+    Coverage,
+    DatasetEntry,
+    FileSample,
+    Part,
+    RegionImage,
+    Regions,
+)
 from tasks.datasets.coco_format import orphan_notes, read_coco_file
 from tasks.datasets.files import require_size
 from tasks.datasets.storage import is_file, is_folder
@@ -11,7 +20,7 @@ from zoo.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class CocoEntry:
+class CocoEntry(DatasetEntry[Regions]):
     """A dataset in the layout of COCO, and its official counts.
 
     Attributes:
@@ -35,51 +44,48 @@ class CocoEntry:
         """The files that are expected below the data folder, in words."""
         return f"{self.folder}/{self.images_folder}/*.jpg and {self.folder}/{self.annotations}"
 
+    def read(self, data: Path) -> Regions:
+        """The first images of COCO, by ascending id, that are on disk and have usable annotations."""
+        root = self.root(data)
+        file = read_coco_file(root / self.annotations)
+        folder = _images_folder(root, self)
+        wanted = file.images[: self.first]
+        there = [image for image in wanted if is_file(folder / image.file_name)]
+        if not there:
+            raise InputError(
+                f"expected the images that {file.path} lists (such as {wanted[0].file_name}) in {folder}, "
+                "found none; unpack them there"
+            )
+        images: list[RegionImage] = []
+        for image in there:
+            path = folder / image.file_name
+            require_size(path, image.size, file.path.name)
+            regions = file.regions(image, f"{image.file_name}/")
+            if regions:
+                images.append(RegionImage(FileSample(image.file_name, str(path)), image.size, regions))
+        if not images:
+            raise InputError(f"expected annotations of the images in {folder} in {file.path}, found none")
+        counts = (
+            Count("images listed", len(file.images), self.images),
+            Count("images used", len(there), self.first),
+            Count("images with regions", len(images)),
+            Count("regions", sum(len(image.regions) for image in images)),
+        )
+        categories = {identity: category.name for identity, category in file.categories.items()}
+        return Regions(self.name, tuple(images), categories, Coverage(counts, orphan_notes([file])))
+
+    def contents(self, data: Path) -> Iterable[Part]:
+        """The annotations, and the listed images that are there."""
+        root = data / self.folder
+        folder = _images_folder(root, self)
+        images = (folder / image.file_name for image in read_coco_file(root / self.annotations).images)
+        yield Part("files", [root / self.annotations, *filter(is_file, images)])
+
 
 COCO_VAL2017 = CocoEntry()
 
 
-def read_coco(data: Path, entry: CocoEntry = COCO_VAL2017) -> Regions:
-    """The first images of COCO, by ascending id, that are on disk and have usable annotations.
-
-    Args:
-        data: Folder that holds the dataset's folder.
-        entry: Folder names and official counts.
-
-    Raises:
-        InputError: A wrong layout, a malformed file, an image of another size than stated, or no image.
-    """
-    root = data / entry.folder
-    require_directory(root, f"{entry.name} ({entry.layout})")
-    file = read_coco_file(root / entry.annotations)
-    folder = images_folder(root, entry)
-    wanted = file.images[: entry.first]
-    there = [image for image in wanted if is_file(folder / image.file_name)]
-    if not there:
-        raise InputError(
-            f"expected the images that {file.path} lists (such as {wanted[0].file_name}) in {folder}, "
-            "found none; unpack them there"
-        )
-    images: list[RegionImage] = []
-    for image in there:
-        path = folder / image.file_name
-        require_size(path, image.size, file.path.name)
-        regions = file.regions(image, f"{image.file_name}/")
-        if regions:
-            images.append(RegionImage(FileSample(image.file_name, str(path)), image.size, regions))
-    if not images:
-        raise InputError(f"expected annotations of the images in {folder} in {file.path}, found none")
-    counts = (
-        Count("images listed", len(file.images), entry.images),
-        Count("images used", len(there), entry.first),
-        Count("images with regions", len(images)),
-        Count("regions", sum(len(image.regions) for image in images)),
-    )
-    categories = {identity: category.name for identity, category in file.categories.items()}
-    return Regions(entry.name, tuple(images), categories, Coverage(counts, orphan_notes([file])))
-
-
-def images_folder(root: Path, entry: CocoEntry) -> Path:
+def _images_folder(root: Path, entry: CocoEntry) -> Path:
     """Folder of the images: the entry's, or the same without its parent; raises InputError."""
     folders = [root / entry.images_folder, root / Path(entry.images_folder).name]
     for folder in folders:

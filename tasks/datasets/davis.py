@@ -1,9 +1,19 @@
 """DAVIS-2017: frames in ``JPEGImages/480p/<sequence>``, masks in ``Annotations/480p/<sequence>``."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.datasets.base import Count, Coverage, FileSample, Video, Videos, require_directory
+from tasks.datasets.base import (
+    Count,
+    Coverage,
+    DatasetEntry,
+    FileSample,
+    Part,
+    Video,
+    Videos,
+    require_directory,
+)
 from tasks.datasets.davis_masks import object_count, read_mask
 from tasks.datasets.files import file_names, image_size, require_inside, some
 from tasks.datasets.storage import is_folder, read_bytes
@@ -11,7 +21,7 @@ from zoo.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class DavisEntry:
+class DavisEntry(DatasetEntry[Videos]):
     """A dataset in the layout of DAVIS-2017, and its official counts.
 
     Attributes:
@@ -40,37 +50,36 @@ class DavisEntry:
             f"and {self.folder}/Annotations/{self.resolution}/<sequence>/*.png"
         )
 
+    def read(self, data: Path) -> Videos:
+        """The sequences of a DAVIS subset that are there, by sorted name; keys are ``<sequence>/<frame>``."""
+        root = self.root(data)
+        frames, masks = root / "JPEGImages" / self.resolution, root / "Annotations" / self.resolution
+        require_directory(frames, f"the frames of {self.name}")
+        require_directory(masks, f"the masks of {self.name}")
+        listed = _sequences(root / self.subset)
+        there = [name for name in listed if is_folder(frames / name)]
+        if not there:
+            raise InputError(
+                f"expected folders of the sequences {some(listed)} in {frames}, found none of them"
+            )
+        videos = tuple(_read_video(name, frames / name, masks / name) for name in there)
+        counts = (
+            Count("sequences", len(videos), self.sequences),
+            Count("frames", sum(len(video.frames) for video in videos), self.frames),
+            Count("objects", sum(_objects(video) for video in videos), self.objects),
+        )
+        return Videos(self.name, videos, Coverage(counts))
+
+    def contents(self, data: Path) -> Iterable[Part]:
+        """The list, frames and masks of the sequences that are there."""
+        paths = [data / self.folder / self.subset]
+        for video in self.read(data).videos:
+            paths += [Path(frame.path) for frame in video.frames]
+            paths += video.masks
+        yield Part("files", paths)
+
 
 DAVIS_2017_VAL = DavisEntry()
-
-
-def read_davis(data: Path, entry: DavisEntry = DAVIS_2017_VAL) -> Videos:
-    """The sequences of a DAVIS subset that are there, by sorted name; keys are ``<sequence>/<frame>``.
-
-    Args:
-        data: Folder that holds the dataset's folder.
-        entry: Folder name and official counts.
-
-    Raises:
-        InputError: A wrong layout, no sequence, a frame without a mask or a mask of another size, or a
-            sequence whose first mask has no object.
-    """
-    root = data / entry.folder
-    require_directory(root, f"{entry.name} ({entry.layout})")
-    frames, masks = root / "JPEGImages" / entry.resolution, root / "Annotations" / entry.resolution
-    require_directory(frames, f"the frames of {entry.name}")
-    require_directory(masks, f"the masks of {entry.name}")
-    listed = _sequences(root / entry.subset)
-    there = [name for name in listed if is_folder(frames / name)]
-    if not there:
-        raise InputError(f"expected folders of the sequences {some(listed)} in {frames}, found none of them")
-    videos = tuple(_read_video(name, frames / name, masks / name) for name in there)
-    counts = (
-        Count("sequences", len(videos), entry.sequences),
-        Count("frames", sum(len(video.frames) for video in videos), entry.frames),
-        Count("objects", sum(_objects(video) for video in videos), entry.objects),
-    )
-    return Videos(entry.name, videos, Coverage(counts))
 
 
 def _sequences(path: Path) -> list[str]:

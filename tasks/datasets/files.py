@@ -57,6 +57,11 @@ def file_names(folder: Path, extensions: tuple[str, ...] = IMAGE_EXTENSIONS) -> 
     )
 
 
+def file_paths(folder: Path, extension: str) -> list[Path]:
+    """Paths of the files of a folder with the (lower-case) extension, by sorted name; raises InputError."""
+    return [folder / name for name in file_names(folder, (extension,))]
+
+
 def _readable(entry: os.DirEntry[str]) -> str:
     """Its name; raises InputError for bytes that are no text, which no record and no page can hold."""
     if entry.name.isascii():  # nearly all of a million

@@ -1,13 +1,15 @@
 """ImageNet-1k: ``train/<wnid>/*`` and ``val/<wnid>/*``, and the subset that clustering and CKA look at."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Classification, Count, Coverage, Sample, require_directory
+from tasks.datasets.base import Classification, Count, Coverage, DatasetEntry, Part, Sample
 from tasks.datasets.class_folders import (
+    ClassFolder,
     class_images,
     class_labels,
     read_class_folders,
@@ -35,7 +37,7 @@ _UNSORTED_VAL = (
 
 
 @dataclass(frozen=True, slots=True)
-class ImageNetEntry:
+class ImageNetEntry(DatasetEntry[Classification]):
     """A dataset in the layout of ImageNet.
 
     Attributes:
@@ -61,36 +63,37 @@ class ImageNetEntry:
         """The files that are expected below the data folder, in words."""
         return f"{self.folder}/train/<wnid>/*.JPEG and {self.folder}/val/<wnid>/*.JPEG"
 
+    def read(self, data: Path) -> Classification:
+        """Train and val of ImageNet, or what is there of it; keys are ``train/<wnid>/<file>``."""
+        root = self.root(data)
+        train = read_class_folders(root / "train")
+        val = read_class_folders(root / "val", _UNSORTED_VAL)
+        require_known_classes(
+            (folder.name for folder in train), (folder.name for folder in val), str(root / "val")
+        )
+        classes = class_labels(folder.name for folder in train)
+        bank = class_images(train, classes, root / "train", "train/")
+        queries = class_images(val, classes, root / "val", "val/")
+        counts = (
+            Count("classes", len(classes), self.classes),
+            Count("train images", len(bank.samples), self.train),
+            Count("val images", len(queries.samples), self.val),
+        )
+        return Classification(self.name, bank, queries, Coverage(counts))
+
+    def contents(self, data: Path) -> Iterable[Part]:
+        """The images of each split."""
+        train, val = (read_class_folders(data / self.folder / split) for split in ("train", "val"))
+        classes = tuple(folder.name for folder in train)
+        yield Part("train", _paths(train, data / self.folder / "train"), classes)
+        yield Part("validation", _paths(val, data / self.folder / "val"), classes)
+
 
 IMAGENET = ImageNetEntry()
 
 
-def read_imagenet(data: Path, entry: ImageNetEntry = IMAGENET) -> Classification:
-    """Train and val of ImageNet, or what is there of it; keys are ``train/<wnid>/<file>``.
-
-    Args:
-        data: Folder that holds the dataset's folder.
-        entry: Folder name and official counts.
-
-    Raises:
-        InputError: A wrong layout, such as the flat folder of the official validation archive.
-    """
-    root = data / entry.folder
-    require_directory(root, f"{entry.name} ({entry.layout})")
-    train = read_class_folders(root / "train")
-    val = read_class_folders(root / "val", _UNSORTED_VAL)
-    require_known_classes(
-        (folder.name for folder in train), (folder.name for folder in val), str(root / "val")
-    )
-    classes = class_labels(folder.name for folder in train)
-    bank = class_images(train, classes, root / "train", "train/")
-    queries = class_images(val, classes, root / "val", "val/")
-    counts = (
-        Count("classes", len(classes), entry.classes),
-        Count("train images", len(bank.samples), entry.train),
-        Count("val images", len(queries.samples), entry.val),
-    )
-    return Classification(entry.name, bank, queries, Coverage(counts))
+def _paths(folders: Iterable[ClassFolder], root: Path) -> list[Path]:
+    return [root / folder.name / file for folder in folders for file in folder.files]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,31 @@
 """PartImageNet, original release: ``{train,val,test}.json`` and ``{train,val,test}/<wnid>/<file>``."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from tasks.datasets.base import Count, Coverage, FileSample, RegionImage, Regions, require_directory
+from tasks.datasets.base import (
+    Count,
+    Coverage,
+    DatasetEntry,
+    FileSample,
+    Part,
+    RegionImage,
+    Regions,
+)
 from tasks.datasets.coco_format import Category, CocoFile, CocoImage, orphan_notes, read_coco_file
 from tasks.datasets.files import require_size, some
-from tasks.datasets.storage import is_file
+from tasks.datasets.storage import is_file, is_folder
+from tasks.datasets.tree import read_tree
 from zoo.errors import InputError, shortened
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class PartImageNetEntry:
+class PartImageNetEntry(DatasetEntry[Regions]):
     """A dataset in the layout of PartImageNet, and its official counts.
 
     Attributes:
@@ -49,6 +58,42 @@ class PartImageNetEntry:
         splits = "{" + ",".join(self.splits) + "}"
         return f"{self.folder}/{splits}.json and {self.folder}/{splits}/<wnid>/*.JPEG"
 
+    def read(self, data: Path) -> Regions:
+        """Images sampled from each super-category, with their parts; a region's label is its category.
+
+        The partitions are merged. A class belongs to the super-category of the first annotation of its
+        images. Every super-category gives its classes' images in turns, in sorted order or the entry's. The
+        sample is drawn from all listed images; those that are not on disk are then left out and counted.
+        """
+        root = self.root(data)
+        files = {split: read_coco_file(root / f"{split}.json") for split in _splits(root, self)}
+        categories = _merge_categories(list(files.values()))
+        by_class = _classes(files, self.by_partition)
+        groups = _supercategories(by_class, files, categories)
+        sampled = _sample(by_class, groups, self)
+        images, there = _load(sampled, files, root)
+        counts = (
+            Count("images listed", sum(len(file.images) for file in files.values()), self.images),
+            Count("classes", len(by_class), self.classes),
+            Count("super-categories", len(groups), self.supercategories),
+            Count("part categories", len(categories), self.parts),
+            Count("sampled images", there, len(sampled)),
+            Count("images with regions", len(images)),
+            Count("regions", sum(len(image.regions) for image in images)),
+        )
+        names = {identity: category.name for identity, category in categories.items()}
+        return Regions(self.name, images, names, Coverage(counts, _notes(self, files, by_class, groups)))
+
+    def contents(self, data: Path) -> Iterable[Part]:
+        """Annotations and images of the partitions that are there."""
+        root = data / self.folder
+        paths = []
+        for split in _splits(root, self):
+            paths.append(root / f"{split}.json")
+            if is_folder(root / split):
+                paths += [root / split / name for name in read_tree(root / split).images]
+        yield Part("files", paths)
+
 
 PARTIMAGENET = PartImageNetEntry()
 
@@ -73,41 +118,6 @@ class _Item:
     @property
     def key(self) -> str:
         return f"{self.split}/{self.wnid}/{self.file}"
-
-
-def read_partimagenet(data: Path, entry: PartImageNetEntry = PARTIMAGENET) -> Regions:
-    """Images sampled from each super-category, with their parts; the label of a region is its part category.
-
-    The partitions are merged. A class belongs to the super-category of the first annotation of its images.
-    Every super-category gives its classes' images in turns, in sorted order or the entry's.
-    The sample is drawn from all listed images; those that are not on disk are then left out and counted.
-
-    Args:
-        data: Folder that holds the dataset's folder.
-        entry: Folder names, official counts and the size of the sample.
-
-    Raises:
-        InputError: A wrong layout, a malformed file, an image of another size than stated, or no image.
-    """
-    root = data / entry.folder
-    require_directory(root, f"{entry.name} ({entry.layout})")
-    files = {split: read_coco_file(root / f"{split}.json") for split in _splits(root, entry)}
-    categories = _merge_categories(list(files.values()))
-    by_class = _classes(files, entry.by_partition)
-    groups = _supercategories(by_class, files, categories)
-    sampled = _sample(by_class, groups, entry)
-    images, there = _load(sampled, files, root)
-    counts = (
-        Count("images listed", sum(len(file.images) for file in files.values()), entry.images),
-        Count("classes", len(by_class), entry.classes),
-        Count("super-categories", len(groups), entry.supercategories),
-        Count("part categories", len(categories), entry.parts),
-        Count("sampled images", there, len(sampled)),
-        Count("images with regions", len(images)),
-        Count("regions", sum(len(image.regions) for image in images)),
-    )
-    names = {identity: category.name for identity, category in categories.items()}
-    return Regions(entry.name, images, names, Coverage(counts, _notes(entry, files, by_class, groups)))
 
 
 def sample_in_turns(classes: Sequence[Sequence[T]], most: int) -> list[T]:

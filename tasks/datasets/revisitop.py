@@ -1,16 +1,16 @@
 """Revisited Oxford and Paris: ``<folder>/gnd_<folder>.pkl`` and ``<folder>/jpg/<name>.jpg``."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Count, Coverage, FileSample, Retrieval, require_directory
+from tasks.datasets.base import Count, Coverage, DatasetEntry, FileSample, Part, Retrieval, require_directory
 from tasks.datasets.fields import describe
-from tasks.datasets.files import file_names, require_inside
+from tasks.datasets.files import file_names, file_paths, require_inside
 from tasks.datasets.safe_pickle import restricted_load
 from zoo.errors import InputError
 from zoo.view.geometry import Box
@@ -20,7 +20,7 @@ RELEVANCE = ("easy", "hard", "junk")
 
 
 @dataclass(frozen=True, slots=True)
-class RevisitedEntry:
+class RevisitedEntry(DatasetEntry[Retrieval]):
     """A dataset in the layout of revisited Oxford and Paris, and its official numbers of images."""
 
     name: str
@@ -32,6 +32,45 @@ class RevisitedEntry:
     def layout(self) -> str:
         """The files that are expected below the data folder, in words."""
         return f"{self.folder}/gnd_{self.folder}.pkl and {self.folder}/jpg/*.jpg"
+
+    def read(self, data: Path) -> Retrieval:
+        """A revisited dataset, or what is there of it.
+
+        Database images that are not on disk leave the database and the index lists, and queries without their
+        image are left out; the coverage counts what remains.
+        """
+        root = self.root(data)
+        path = root / f"gnd_{self.folder}.pkl"
+        database, queries = read_ground_truth(path)
+        require_directory(root / "jpg", f"the images of {self.name}")
+        there = set(file_names(root / "jpg", (".jpg",)))
+        kept = np.array([f"{name}.jpg" in there for name in database], dtype=bool)
+        asked = [query for query in queries if f"{query.name}.jpg" in there]
+        _require_images(int(kept.sum()), len(database), len(asked), len(queries), root)
+        rank = np.where(kept, np.cumsum(kept) - 1, -1)
+        lists = {name: tuple(_remap(query.relevance[name], rank) for query in asked) for name in RELEVANCE}
+        counts = (
+            Count("database images", int(kept.sum()), self.database),
+            Count("queries", len(asked), self.queries),
+        )
+        return Retrieval(
+            name=self.name,
+            database=tuple(
+                FileSample(name, _image(root, name)) for name in itertools.compress(database, kept)
+            ),
+            queries=tuple(
+                FileSample(f"query/{query.name}", _image(root, query.name), query.box) for query in asked
+            ),
+            easy=lists["easy"],
+            hard=lists["hard"],
+            junk=lists["junk"],
+            coverage=Coverage(counts),
+        )
+
+    def contents(self, data: Path) -> Iterable[Part]:
+        """The ground truth and the images."""
+        root = data / self.folder
+        yield Part("files", [root / f"gnd_{self.folder}.pkl", *file_paths(root / "jpg", ".jpg")])
 
 
 ROXFORD5K = RevisitedEntry("roxford5k", "roxford5k", database=4993, queries=70)
@@ -45,47 +84,6 @@ class Query:
     name: str
     box: Box
     relevance: Mapping[str, NDArray[np.int64]]
-
-
-def read_revisited(data: Path, entry: RevisitedEntry) -> Retrieval:
-    """A revisited dataset, or what is there of it.
-
-    Database images that are not on disk leave the database and the index lists, and queries without their
-    image are left out; the coverage counts what remains.
-
-    Args:
-        data: Folder that holds the dataset's folder.
-        entry: Folder name and official counts.
-
-    Raises:
-        InputError: A wrong layout, a damaged or dangerous pickle, an index outside the database, or no image.
-    """
-    root = data / entry.folder
-    require_directory(root, f"{entry.name} ({entry.layout})")
-    path = root / f"gnd_{entry.folder}.pkl"
-    database, queries = read_ground_truth(path)
-    require_directory(root / "jpg", f"the images of {entry.name}")
-    there = set(file_names(root / "jpg", (".jpg",)))
-    kept = np.array([f"{name}.jpg" in there for name in database], dtype=bool)
-    asked = [query for query in queries if f"{query.name}.jpg" in there]
-    _require_images(int(kept.sum()), len(database), len(asked), len(queries), root)
-    rank = np.where(kept, np.cumsum(kept) - 1, -1)
-    lists = {name: tuple(_remap(query.relevance[name], rank) for query in asked) for name in RELEVANCE}
-    counts = (
-        Count("database images", int(kept.sum()), entry.database),
-        Count("queries", len(asked), entry.queries),
-    )
-    return Retrieval(
-        name=entry.name,
-        database=tuple(FileSample(name, _image(root, name)) for name in itertools.compress(database, kept)),
-        queries=tuple(
-            FileSample(f"query/{query.name}", _image(root, query.name), query.box) for query in asked
-        ),
-        easy=lists["easy"],
-        hard=lists["hard"],
-        junk=lists["junk"],
-        coverage=Coverage(counts),
-    )
 
 
 def _require_images(database: int, of_database: int, queries: int, of_queries: int, root: Path) -> None:

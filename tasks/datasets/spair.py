@@ -1,6 +1,7 @@
 """SPair-71k: ``PairAnnotation/<split>/*:<category>.json`` and ``JPEGImages/<category>/*.jpg``."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +11,11 @@ from numpy.typing import NDArray
 from tasks.datasets.base import (
     Count,
     Coverage,
+    DatasetEntry,
     FileSample,
     KeypointPair,
     Keypoints,
+    Part,
     require_directory,
 )
 from tasks.datasets.fields import (
@@ -24,7 +27,7 @@ from tasks.datasets.fields import (
     get_text,
     numbers,
 )
-from tasks.datasets.files import file_names, read_json, require_inside, require_size
+from tasks.datasets.files import file_names, file_paths, read_json, require_inside, require_size
 from tasks.datasets.spair_facts import (
     OFFICIAL_LEVELS,
     ImageNotes,
@@ -43,7 +46,7 @@ from zoo.view.geometry import Box
 
 
 @dataclass(frozen=True, slots=True)
-class SpairEntry:
+class SpairEntry(DatasetEntry[Keypoints]):
     """A dataset in the layout of SPair-71k, and its official counts.
 
     Attributes:
@@ -73,6 +76,42 @@ class SpairEntry:
             f"and {self.folder}/JPEGImages/<category>/*.jpg"
         )
 
+    def read(self, data: Path) -> Keypoints:
+        """The pairs that are there by category, then file name; keys are ``<file name>:<category>``."""
+        root = self.root(data)
+        folder = root / "PairAnnotation" / self.split
+        require_directory(folder, f"the pair annotations of {self.name}")
+        names = file_names(folder, (".json",))
+        if not names:
+            raise InputError(f"expected pair annotations (*.json) in {folder}, found none")
+        pairs = [_read_pair(folder / name) for name in names]
+        pairs.sort(key=lambda pair: (pair.category, pair.key))
+        images = _check_images(pairs, root / "JPEGImages")
+        index = {image: position for position, image in enumerate(images)}
+        notes, groups = ImageNotes(root / "ImageAnnotation"), dict(self.groups)
+        levels = level_counts([pair.levels for pair in pairs], self.levels)
+        counts = (
+            Count("pairs", len(pairs), self.pairs),
+            Count("categories", len({pair.category for pair in pairs}), self.categories),
+            Count("images", len(images)),
+            Count("keypoints", sum(len(pair.target.points) for pair in pairs)),
+        )
+        return Keypoints(
+            name=self.name,
+            samples=tuple(FileSample(image, str(root / "JPEGImages" / image)) for image in images),
+            pairs=tuple(_keypoint_pair(pair, index, notes, groups.get(pair.category, ())) for pair in pairs),
+            coverage=Coverage((*counts, *levels), remarks=(TOLD,) if levels else ()),
+        )
+
+    def contents(self, data: Path) -> Iterable[Part]:
+        """Annotations and images of the pairs, and the annotations of single images that are there."""
+        root = data / self.folder
+        names = [sample.key for sample in self.read(data).samples]
+        images = [root / "JPEGImages" / name for name in names]
+        pairs = file_paths(root / "PairAnnotation" / self.split, ".json")
+        notes = ((root / "ImageAnnotation" / name).with_suffix(".json") for name in names)
+        yield Part("files", [*pairs, *images, *filter(is_file, notes)])
+
 
 SPAIR_71K_TEST = SpairEntry()
 
@@ -99,43 +138,6 @@ class _Pair:
     ids: tuple[int, ...] | None
     levels: Levels | None
     where: str
-
-
-def read_spair(data: Path, entry: SpairEntry = SPAIR_71K_TEST) -> Keypoints:
-    """The pairs that are there, by file name within sorted categories; keys are ``<file name>:<category>``.
-
-    Args:
-        data: Folder that holds the dataset's folder.
-        entry: Folder name and official counts.
-
-    Raises:
-        InputError: A wrong layout, a malformed or mirrored pair, or a pair whose image is missing or of
-            another size than stated.
-    """
-    root = data / entry.folder
-    require_directory(root, f"{entry.name} ({entry.layout})")
-    folder = root / "PairAnnotation" / entry.split
-    require_directory(folder, f"the pair annotations of {entry.name}")
-    names = file_names(folder, (".json",))
-    if not names:
-        raise InputError(f"expected pair annotations (*.json) in {folder}, found none")
-    pairs = sorted((_read_pair(folder / name) for name in names), key=lambda pair: (pair.category, pair.key))
-    images = _check_images(pairs, root / "JPEGImages")
-    index = {image: position for position, image in enumerate(images)}
-    notes, groups = ImageNotes(root / "ImageAnnotation"), dict(entry.groups)
-    levels = level_counts([pair.levels for pair in pairs], entry.levels)
-    counts = (
-        Count("pairs", len(pairs), entry.pairs),
-        Count("categories", len({pair.category for pair in pairs}), entry.categories),
-        Count("images", len(images)),
-        Count("keypoints", sum(len(pair.target.points) for pair in pairs)),
-    )
-    return Keypoints(
-        name=entry.name,
-        samples=tuple(FileSample(image, str(root / "JPEGImages" / image)) for image in images),
-        pairs=tuple(_keypoint_pair(pair, index, notes, groups.get(pair.category, ())) for pair in pairs),
-        coverage=Coverage((*counts, *levels), remarks=(TOLD,) if levels else ()),
-    )
 
 
 def _keypoint_pair(

@@ -1,12 +1,13 @@
 """PASCAL VOC 2012 segmentation: ``VOCdevkit/VOC2012`` with images, palette masks and lists of ids."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.datasets.base import Scenes, require_directory
+from tasks.datasets.base import DatasetEntry, Part, Scenes, require_directory
 from tasks.datasets.files import require_inside, some
 from tasks.datasets.scenes import FoundScenes, coverage_of, find_scenes, require_apart
-from tasks.datasets.storage import exists, read_bytes
+from tasks.datasets.storage import exists, is_file, read_bytes
 from zoo.errors import InputError, MissingDataError
 
 VOC_CLASSES = (
@@ -19,7 +20,7 @@ VOC_CLASSES = (
 
 
 @dataclass(frozen=True, slots=True)
-class VocEntry:
+class VocEntry(DatasetEntry[Scenes]):
     """A dataset in the layout of VOC 2012, and its official counts.
 
     Attributes:
@@ -50,37 +51,37 @@ class VocEntry:
             f"{self.folder}/{self.train_masks}/*.png and {self.folder}/SegmentationClass/*.png"
         )
 
+    def read(self, data: Path) -> Scenes:
+        """The images of both splits that are there with their masks, by sorted id."""
+        root = self.root(data)
+        lists = root / "ImageSets" / "Segmentation"
+        require_directory(lists, f"the lists of {self.name}")
+        require_directory(root / self.train_masks, f"the masks of {self.name}")
+        train, val = (read_ids(lists / f"{split}.txt") for split in (self.train, "val"))
+        require_apart(train, val, self.name)
+        memory = _scenes(root, self.train_masks, train, f"{self.train} of {self.name}")
+        queries = _scenes(root, "SegmentationClass", val, f"val of {self.name}")
+        coverage = coverage_of(memory, queries, self.train_images, self.val_images)
+        scenes = memory.scenes, queries.scenes
+        return Scenes(self.name, *scenes, VOC_CLASSES, 0, self.memory, coverage, self.most)
+
+    def contents(self, data: Path) -> Iterable[Part]:
+        """Lists, images and masks; of images and masks without the other, what is there."""
+        root = data / self.folder
+        paths: list[Path] = []
+        for split, masks in ((self.train, self.train_masks), ("val", "SegmentationClass")):
+            ids = root / "ImageSets" / "Segmentation" / f"{split}.txt"
+            paths.append(ids)
+            for key in read_ids(ids):
+                paths += filter(is_file, (root / "JPEGImages" / f"{key}.jpg", root / masks / f"{key}.png"))
+        yield Part("files", paths)
+
 
 VOC_2012 = VocEntry()
 VOC_2012_AUG = VocEntry(
     name="voc-2012-aug-val", train="trainaug", train_masks="SegmentationClassAug", train_images=10_582
 )
 """With the masks of Hariharan et al., Semantic Contours from Inverse Detectors, ICCV 2011."""
-
-
-def read_voc(data: Path, entry: VocEntry = VOC_2012) -> Scenes:
-    """The images of both splits that are there with their masks, by sorted id.
-
-    Args:
-        data: Folder that holds the dataset's folder.
-        entry: Folder and file names and official counts.
-
-    Raises:
-        InputError: A wrong layout, an empty list, an id twice or in both splits, no image, or a mask of
-            another size than its image.
-    """
-    root = data / entry.folder
-    require_directory(root, f"{entry.name} ({entry.layout})")
-    lists = root / "ImageSets" / "Segmentation"
-    require_directory(lists, f"the lists of {entry.name}")
-    require_directory(root / entry.train_masks, f"the masks of {entry.name}")
-    train, val = (read_ids(lists / f"{split}.txt") for split in (entry.train, "val"))
-    require_apart(train, val, entry.name)
-    memory = _scenes(root, entry.train_masks, train, f"{entry.train} of {entry.name}")
-    queries = _scenes(root, "SegmentationClass", val, f"val of {entry.name}")
-    coverage = coverage_of(memory, queries, entry.train_images, entry.val_images)
-    scenes = memory.scenes, queries.scenes
-    return Scenes(entry.name, *scenes, VOC_CLASSES, 0, entry.memory, coverage, entry.most)
 
 
 def _scenes(root: Path, masks: str, ids: list[str], where: str) -> FoundScenes:

@@ -18,7 +18,7 @@ from benchmark.scores.exported.davis import score_davis
 from benchmark.scores.exported.knn import score_knn
 from benchmark.scores.exported.retrieval import score_similarity
 from tasks.datasets.davis_masks import read_mask, write_mask
-from tasks.datasets.revisitop import ROXFORD5K, read_revisited
+from tasks.datasets.revisitop import ROXFORD5K
 from tasks.metrics.arrays import VOID
 from tests import fakes
 from tests.campaign.broken_fields import problem_of
@@ -87,7 +87,7 @@ def pickles(folder: Path) -> Iterator[Victim]:
         root = folder / f"protocol-{protocol}"
         path = fakes.write_fake_revisited(root) / "gnd_roxford5k.pkl"
         path.write_bytes(pickle.dumps(pickle.loads(path.read_bytes()), protocol=protocol))
-        yield Victim(path, partial(read_revisited, root, ROXFORD5K))
+        yield Victim(path, partial(ROXFORD5K.read, root))
 
 
 def arrays(folder: Path) -> Iterator[Victim]:

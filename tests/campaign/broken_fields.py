@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tasks.datasets.base import Regions
-from tasks.datasets.coco import CocoEntry, read_coco
-from tasks.datasets.partimagenet import PartImageNetEntry, read_partimagenet
-from tasks.datasets.spair import SpairEntry, read_spair
+from tasks.datasets.coco import CocoEntry
+from tasks.datasets.partimagenet import PartImageNetEntry
+from tasks.datasets.spair import SpairEntry
 from tests import fakes
 from tests.campaign.counts import Count
 from zoo.errors import InputError
@@ -59,21 +59,19 @@ DATASETS = (
         "coco",
         lambda root: fakes.write_fake_coco(root, images=2),
         "coco/annotations/instances_val2017.json",
-        lambda root: read_coco(root, CocoEntry(images=2, first=2)),
+        lambda root: CocoEntry(images=2, first=2).read(root),
     ),
     Dataset(
         "partimagenet",
         lambda root: fakes.write_fake_partimagenet(root, images=1),
         "PartImageNet/train.json",
-        lambda root: read_partimagenet(
-            root, PartImageNetEntry(images=18, classes=6, supercategories=2, parts=4)
-        ),
+        lambda root: PartImageNetEntry(images=18, classes=6, supercategories=2, parts=4).read(root),
     ),
     Dataset(
         "spair",
         fakes.write_fake_spair,
         "SPair-71k/PairAnnotation/test",
-        lambda root: read_spair(root, SpairEntry(pairs=4, categories=2)),
+        lambda root: SpairEntry(pairs=4, categories=2).read(root),
     ),
 )
 

@@ -18,7 +18,7 @@ from benchmark.extraction.loading import Batch, batches
 from tasks.base import Group, Items, Outcome, Statistic
 from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Coverage, RegionImage, Regions
-from tasks.datasets.coco import CocoEntry, read_coco
+from tasks.datasets.coco import CocoEntry
 from tasks.datasets.coco_format import CocoRegion
 from tasks.protocols import STANDARD
 from tasks.region_means import region_weights
@@ -297,7 +297,7 @@ def test_labels_are_names_only() -> None:
 def test_regions_of_a_tiled_image_that_is_not_square(tmp_path: Path) -> None:
     """Through decoding, tiling and collecting; the features of a cell depend on its pixels only."""
     write_fake_coco(tmp_path, images=4, size=(60, 44))
-    data = read_coco(tmp_path, CocoEntry(images=4, first=4))
+    data = CocoEntry(images=4, first=4).read(tmp_path)
     task, double, view = (
         RegionClusterProblem(data, 2, "objects", QUICK),
         CountingBackbone(),
@@ -448,9 +448,7 @@ def test_fingerprint_of_images_follows_labels_and_numbers() -> None:
 def test_fingerprint_of_regions_follows_labels_shapes_and_numbers(tmp_path: Path) -> None:
     write_fake_coco(tmp_path, images=4)
     task, again = (
-        RegionClusterProblem(
-            read_coco(tmp_path, CocoEntry(images=4, first=4)), 2, "objects", STANDARD.clusters
-        )
+        RegionClusterProblem(CocoEntry(images=4, first=4).read(tmp_path), 2, "objects", STANDARD.clusters)
         for _ in range(2)
     )
     assert task.fingerprint == again.fingerprint

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tasks.base import FINITE, Group, Measurer, Settling, Statistic
 from tasks.datasets.base import Coverage, Video, Videos
-from tasks.datasets.davis import DavisEntry, read_davis
+from tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry
 from tasks.datasets.davis_masks import read_mask, write_mask
 from tasks.metrics.cell_areas import area_labels
 from tasks.metrics.propagation import Propagator, decode, seed_labels
@@ -37,7 +37,7 @@ Masks = list[NDArray[np.uint8]]
 @pytest.fixture
 def davis(tmp_path: Path) -> Videos:
     write_fake_davis(tmp_path, sequences=2, frames=7)
-    return read_davis(tmp_path, DavisEntry(sequences=2, frames=14, objects=4))
+    return DavisEntry(sequences=2, frames=14, objects=4).read(tmp_path)
 
 
 def grid_size(video: Video) -> tuple[int, int]:
@@ -155,7 +155,7 @@ def test_batches_and_other_layers_do_not_matter(davis: Videos, batch: int) -> No
 
 def test_a_batch_longer_than_the_kept_annotations(tmp_path: Path) -> None:
     write_fake_davis(tmp_path, sequences=1, frames=67, size=(150, 16))
-    task = PropagationProblem(read_davis(tmp_path), SHORT)
+    task = PropagationProblem(DAVIS_2017_VAL.read(tmp_path), SHORT)
     measurer = task.measure(task.source.groups[0], WholeFrame(8, 4))
     grids = torch.randn(67, 2, 19, 4, generator=torch.Generator().manual_seed(0))
     for layer in (Layer(0), Layer(1)):

@@ -32,7 +32,7 @@ from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
 from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
-from tasks.datasets.revisitop import RevisitedEntry, read_revisited
+from tasks.datasets.revisitop import RevisitedEntry
 from tasks.datasets.spair import SpairEntry
 from tasks.fewshot import FewShotProblem
 from tasks.keypoints.problem import KeypointProblem
@@ -300,7 +300,7 @@ def test_pairs_drawn_from_a_part_of_the_data_are_said_to_be_others(data: Path) -
 
 def test_retrieval_of_the_paper_ignores_boxes_and_shrinks_first(tmp_path: Path) -> None:
     folder = fakes.write_fake_revisited(tmp_path, size=(130, 97))
-    task = RetrievalProblem(read_revisited(tmp_path, FAKES.retrieval[0]), PAPER.retrieval)
+    task = RetrievalProblem(FAKES.retrieval[0].read(tmp_path), PAPER.retrieval)
     assert all(query.box is not None for query in task.data.queries)
     for source in task.sources:
         events = batches(source, source.view.scaled(32, 8), range(len(source.groups)), 4, 32, workers=1)

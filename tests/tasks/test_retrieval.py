@@ -12,7 +12,7 @@ from PIL import Image
 from benchmark.extraction.loading import Batch, batches
 from tasks.base import Statistic
 from tasks.datasets.base import Coverage, Retrieval
-from tasks.datasets.revisitop import RevisitedEntry, read_revisited
+from tasks.datasets.revisitop import RevisitedEntry
 from tasks.protocols import STANDARD
 from tasks.retrieval import RetrievalProblem
 from tests.benchmark.doubles import MemorySample
@@ -128,7 +128,7 @@ def test_a_difficulty_without_positives_has_no_score() -> None:
 
 def test_the_boxes_of_queries_reach_the_view(tmp_path: Path) -> None:
     folder = write_fake_revisited(tmp_path)
-    task = RetrievalProblem(read_revisited(tmp_path, RevisitedEntry("mini", "roxford5k", 8, 2)), RULE)
+    task = RetrievalProblem(RevisitedEntry("mini", "roxford5k", 8, 2).read(tmp_path), RULE)
     view = RULE.view.scaled(32, 8)
     assert (RULE.view, view) == (FitLongSide(224), FitLongSide(32, 8))
     crops = {"queries": (4, 3, 44, 33), "database": (0, 0, 48, 36)}

@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 
 from tasks.base import FINITE, Measurer
 from tasks.datasets.base import Video, Videos
-from tasks.datasets.davis import DavisEntry, read_davis
+from tasks.datasets.davis import DavisEntry
 from tasks.fused import MIXED, Gathered, score_sets
 from tasks.knn import KnnProblem
 from tasks.propagation.problem import PropagationProblem
@@ -138,7 +138,7 @@ def test_layers_of_different_grids_are_not_matched() -> None:
 @pytest.fixture
 def davis(tmp_path: Path) -> Videos:
     write_fake_davis(tmp_path, sequences=2, frames=5)
-    return read_davis(tmp_path, DavisEntry(sequences=2, frames=10, objects=4))
+    return DavisEntry(sequences=2, frames=10, objects=4).read(tmp_path)
 
 
 def frames(video: Video) -> dict[Layer, Tensor]:

@@ -12,7 +12,7 @@ from tasks.analyses.attention_distance import AttentionDistance
 from tasks.base import FINITE, Outcome
 from tasks.checks import ALIKE
 from tasks.datasets.base import UnreadableImageError
-from tasks.datasets.davis import DavisEntry, read_davis
+from tasks.datasets.davis import DavisEntry
 from tasks.metrics.clustering import kmeans
 from tasks.metrics.correspondence import match, match_official, pck, prepare_target, sample_points
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
@@ -232,7 +232,7 @@ def test_zero_tokens_leave_finite_scores(davis: PropagationProblem, zero: str) -
 def davis(tmp_path: Path) -> PropagationProblem:
     write_fake_davis(tmp_path, sequences=2, frames=7)
     return PropagationProblem(
-        read_davis(tmp_path, DavisEntry(sequences=2, frames=14, objects=4)), STANDARD.propagation
+        DavisEntry(sequences=2, frames=14, objects=4).read(tmp_path), STANDARD.propagation
     )
 
 

@@ -15,7 +15,7 @@ from tasks.checks import unusable
 from tasks.datasets.base import KeypointPair
 from tasks.datasets.fields import JsonObject, describe, numbers
 from tasks.datasets.files import read_json, some
-from tasks.datasets.spair import SpairEntry, read_spair
+from tasks.datasets.spair import SpairEntry
 from tasks.keypoints.places import stated, true_places
 from tasks.keypoints.problem import KeypointProblem
 from tasks.keypoints.rule import KeypointRule
@@ -57,7 +57,7 @@ class Dataset:
 def read_dataset(root: Path, split: str, protocol: str) -> Dataset:
     """The task on a split of SPair-71k, whose own folder is the root; raises InputError."""
     folder = root.resolve()
-    data = read_spair(folder.parent, SpairEntry(folder=folder.name, split=split))
+    data = SpairEntry(folder=folder.name, split=split).read(folder.parent)
     return Dataset(protocol, KeypointProblem(data, find_protocol(protocol).keypoints))
 
 

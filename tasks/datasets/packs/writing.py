@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.datasets.catalogue import DatasetEntry, coverage
+from tasks.datasets.base import Data, DatasetEntry, Part
+from tasks.datasets.files import require_text
 from tasks.datasets.packs.card import CARD, card_of
-from tasks.datasets.packs.contents import Part, parts_of
 from tasks.datasets.packs.manifest import (
     MANIFEST,
     Manifest,
@@ -17,7 +17,7 @@ from tasks.datasets.packs.manifest import (
     rows_digest,
     write_manifest,
 )
-from tasks.datasets.packs.shards import PackedFile, read_shard, write_shard
+from tasks.datasets.packs.shards import LARGEST_FILE, PackedFile, read_shard, write_shard
 from tasks.datasets.storage import data_root
 from zoo.atomic import PARTIAL, remove_leftovers
 from zoo.errors import InputError
@@ -47,7 +47,7 @@ class ShardPlan:
 class DatasetPlan:
     """A dataset to be written, as it is in its folder."""
 
-    entry: DatasetEntry
+    entry: DatasetEntry[Data]
     coverage: str
     shards: tuple[ShardPlan, ...]
 
@@ -80,7 +80,7 @@ def require_room(target: Path, names: Sequence[str]) -> Manifest:
     return manifest
 
 
-def plan_dataset(data: Path, entry: DatasetEntry, largest: int) -> DatasetPlan:
+def plan_dataset(data: Path, entry: DatasetEntry[Data], largest: int) -> DatasetPlan:
     """Read a dataset's folder and share its files among shards.
 
     Args:
@@ -91,15 +91,17 @@ def plan_dataset(data: Path, entry: DatasetEntry, largest: int) -> DatasetPlan:
     Raises:
         InputError: The dataset is broken.
     """
-    found = coverage(data, entry)
-    shards = [shard for part in parts_of(data, entry) for shard in _shards(entry.name, part, largest)]
-    return DatasetPlan(entry, str(found), tuple(shards))
+    coverage = entry.read(data).coverage
+    shards = (shard for part in entry.contents(data) for shard in _shards(data, entry.name, part, largest))
+    return DatasetPlan(entry, str(coverage), tuple(shards))
 
 
-def _shards(name: str, part: Part, largest: int) -> list[ShardPlan]:
+def _shards(data: Path, name: str, part: Part, largest: int) -> list[ShardPlan]:
+    labels = {wnid: label for label, wnid in enumerate(part.classes)}
     groups: list[list[PackedFile]] = [[]]
     held = 0
-    for file in part.files:
+    for path in sorted({*part.paths}):
+        file = _sized(data, path.relative_to(data).as_posix(), labels.get(path.parent.name))
         if groups[-1] and held + file.size > largest:
             groups.append([])
             held = 0
@@ -107,6 +109,16 @@ def _shards(name: str, part: Part, largest: int) -> list[ShardPlan]:
         held += file.size
     named = (f"{name}/{part.name}-{number:05d}-of-{len(groups):05d}.parquet" for number in range(len(groups)))
     return [ShardPlan(one, tuple(files), part.classes) for one, files in zip(named, groups, strict=True)]
+
+
+def _sized(data: Path, path: str, label: int | None) -> PackedFile:
+    try:
+        size = (data / require_text(path, f"names of files in {data}")).stat().st_size
+    except OSError as error:
+        raise InputError(f"cannot find {data / path}: {error.strerror}") from error
+    if size > LARGEST_FILE:
+        raise InputError(f"expected files of at most {LARGEST_FILE:,} bytes, found {size:,} in {data / path}")
+    return PackedFile(path, size, label)
 
 
 def write_dataset(
@@ -189,7 +201,7 @@ def _write_card(target: Path, before: Manifest, written: Manifest) -> None:
 
 def _require_same(target: Path, plan: DatasetPlan) -> None:
     """Raise InputError unless the pack reads as the folder did."""
-    found = str(coverage(data_root(Path(f"hf:{target.absolute()}")), plan.entry))
+    found = str(plan.entry.read(data_root(Path(f"hf:{target.absolute()}"))).coverage)
     if found != plan.coverage:
         raise InputError(
             f"{plan.entry.name} changed while it was packed, from {plan.coverage} to {found}; pack again"

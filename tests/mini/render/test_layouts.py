@@ -14,16 +14,16 @@ from mini.render.manifest import manifest_of
 from mini.render.writers import WRITERS, imagenet, partimagenet, spair, voc
 from mini.render.writers.base import Note
 from mini.render.writers.davis import palette
-from tasks.datasets.coco import CocoEntry, read_coco
-from tasks.datasets.davis import DavisEntry, read_davis
+from tasks.datasets.coco import CocoEntry
+from tasks.datasets.davis import DavisEntry
 from tasks.datasets.davis_masks import voc_palette
-from tasks.datasets.imagenet import ImageNetEntry, read_imagenet
-from tasks.datasets.partimagenet import PartImageNetEntry, read_partimagenet
-from tasks.datasets.revisitop import RevisitedEntry, read_revisited
+from tasks.datasets.imagenet import ImageNetEntry
+from tasks.datasets.partimagenet import PartImageNetEntry
+from tasks.datasets.revisitop import RevisitedEntry
 from tasks.datasets.safe_pickle import restricted_load
 from tasks.datasets.scenes import read_classes
-from tasks.datasets.spair import SpairEntry, read_spair
-from tasks.datasets.voc import VocEntry, read_voc
+from tasks.datasets.spair import SpairEntry
+from tasks.datasets.voc import VocEntry
 from tests.mini.render.conftest import IMAGENET_CLASSES
 
 
@@ -37,7 +37,7 @@ def test_imagenet(mini_root: Path) -> None:
         probe_wnids=None,
         probe_per_class=counts.TRAIN_PER_CLASS,
     )
-    data = read_imagenet(mini_root, entry)
+    data = entry.read(mini_root)
     assert not data.coverage.partial
     assert data.train.classes == tuple(template.wnid for template in TEMPLATES[:IMAGENET_CLASSES])
     assert np.bincount(data.train.labels).tolist() == [counts.TRAIN_PER_CLASS] * IMAGENET_CLASSES
@@ -51,7 +51,7 @@ def test_all_of_imagenet_is_planned() -> None:
 
 
 def test_revisited_oxford(mini_root: Path) -> None:
-    data = read_revisited(mini_root, RevisitedEntry("mini", "roxford5k", counts.DATABASE, counts.QUERIES))
+    data = RevisitedEntry("mini", "roxford5k", counts.DATABASE, counts.QUERIES).read(mini_root)
     assert not data.coverage.partial
     assert {len(rows) for rows in data.easy} == {counts.EASY_PER_IDENTITY}
     assert {len(rows) for rows in data.hard} == {counts.HARD_PER_IDENTITY}
@@ -82,7 +82,7 @@ def test_the_pickle_holds_plain_containers(mini_root: Path) -> None:
 
 def test_davis(mini_root: Path) -> None:
     entry = DavisEntry(name="mini", sequences=counts.SEQUENCES, frames=counts.FRAMES, objects=counts.OBJECTS)
-    data = read_davis(mini_root, entry)
+    data = entry.read(mini_root)
     assert not data.coverage.partial
     for video in data.videos:
         assert video.size == (counts.FRAME_WIDTH, counts.FRAME_HEIGHT)
@@ -106,9 +106,7 @@ def test_the_palette_is_that_of_davis() -> None:
 
 
 def test_spair(mini_root: Path) -> None:
-    data = read_spair(
-        mini_root, SpairEntry("mini", pairs=counts.PAIRS, categories=counts.CATEGORIES, levels=())
-    )
+    data = SpairEntry("mini", pairs=counts.PAIRS, categories=counts.CATEGORIES, levels=()).read(mini_root)
     assert not data.coverage.partial
     assert len(data.samples) == counts.SPAIR_IMAGES
     assert min(len(pair.source_points) for pair in data.pairs) >= counts.LEAST_POINTS
@@ -154,7 +152,7 @@ def test_voc(mini_root: Path) -> None:
     entry = VocEntry(
         name="mini", train_images=counts.SCENES_TRAIN, val_images=counts.SCENES_VAL, memory=counts.MEMORY
     )
-    data = read_voc(mini_root, entry)
+    data = entry.read(mini_root)
     assert not data.coverage.partial
     assert {scene.size for scene in data.train} == {(128, 96), (96, 128)}
     numbers = {number for number, _ in voc.CLASSES}
@@ -186,7 +184,7 @@ def test_outlines_and_small_figures_have_no_class() -> None:
 
 def test_coco(mini_root: Path) -> None:
     entry = CocoEntry(name="mini", images=counts.COCO_IMAGES, first=counts.COCO_IMAGES)
-    data = read_coco(mini_root, entry)
+    data = entry.read(mini_root)
     assert not data.coverage.partial
     assert len(data.images) == counts.COCO_IMAGES
     assert len(data.categories) == counts.COCO_CATEGORIES
@@ -205,7 +203,7 @@ def test_partimagenet(mini_root: Path) -> None:
         supercategories=counts.PART_SUPERCATEGORIES,
         parts=counts.PART_CATEGORIES,
     )
-    data = read_partimagenet(mini_root, entry)
+    data = entry.read(mini_root)
     assert not data.coverage.partial
     assert sum(len(image.regions) for image in data.images) == counts.PART_ANNOTATIONS
     used = {region.label for image in data.images for region in image.regions}

@@ -10,7 +10,7 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 from pycocotools.coco import COCO
 
-from tasks.datasets.coco import CocoEntry, read_coco
+from tasks.datasets.coco import CocoEntry
 from tasks.datasets.coco_format import CocoRegion
 from tests.fakes import write_fake_coco
 from tests.tasks.datasets.helpers import copy_shuffled
@@ -34,7 +34,7 @@ def change(folder: Path, annotation: dict[str, Any] | None = None, **fields: Any
 
 def test_layout(tmp_path: Path) -> None:
     write_fake_coco(tmp_path)
-    dataset = read_coco(tmp_path, MINI)
+    dataset = MINI.read(tmp_path)
     assert (
         str(dataset.coverage) == "4 of 4 images listed, 4 of 4 images used, 3 images with regions, 6 regions"
     )
@@ -54,7 +54,7 @@ def test_masks_equal_pycocotools(tmp_path: Path) -> None:
     path = write_fake_coco(tmp_path) / JSON
     with contextlib.redirect_stdout(io.StringIO()):
         oracle = COCO(str(path))
-    regions = [region for image in read_coco(tmp_path, MINI).images for region in image.regions]
+    regions = [region for image in MINI.read(tmp_path).images for region in image.regions]
     for region in regions:
         expected = oracle.annToMask(oracle.anns[int(region.key.split("/")[1])])
         np.testing.assert_array_equal(region.mask(), expected)
@@ -80,7 +80,7 @@ def test_order_of_files_does_not_matter(tmp_path: Path) -> None:
     folder = copy_shuffled(tmp_path / "a", tmp_path / "b") / "coco"
     content = json.loads((folder / JSON).read_text())
     change(folder, images=content["images"][::-1], annotations=content["annotations"][::-1])
-    first, second = (read_coco(tmp_path / name, MINI).images for name in "ab")
+    first, second = (MINI.read(tmp_path / name).images for name in "ab")
     assert [each.key for image in first for each in image.regions] == [
         each.key for image in second for each in image.regions
     ]
@@ -90,7 +90,7 @@ def test_first_images_count_even_without_annotations(tmp_path: Path) -> None:
     folder = write_fake_coco(tmp_path)
     content = json.loads((folder / JSON).read_text())
     change(folder, annotations=[each for each in content["annotations"] if each["image_id"] != 1])
-    dataset = read_coco(tmp_path, CocoEntry(images=4, first=2))
+    dataset = CocoEntry(images=4, first=2).read(tmp_path)
     assert [image.sample.key for image in dataset.images] == ["000000000002.jpg"]
     assert not dataset.coverage.partial
 
@@ -98,7 +98,7 @@ def test_first_images_count_even_without_annotations(tmp_path: Path) -> None:
 def test_missing_images_are_partial(tmp_path: Path) -> None:
     folder = write_fake_coco(tmp_path)
     (folder / "images/val2017/000000000002.jpg").unlink()
-    dataset = read_coco(tmp_path, MINI)
+    dataset = MINI.read(tmp_path)
     assert dataset.coverage.partial
     assert "3 of 4 images used, 2 images with regions" in str(dataset.coverage)
 
@@ -106,21 +106,21 @@ def test_missing_images_are_partial(tmp_path: Path) -> None:
 def test_other_place_of_images(tmp_path: Path) -> None:
     folder = write_fake_coco(tmp_path)
     (folder / "images/val2017").rename(folder / "val2017")
-    assert len(read_coco(tmp_path, MINI).images) == 3
+    assert len(MINI.read(tmp_path).images) == 3
     (folder / "val2017").rename(folder / "elsewhere")
     with pytest.raises(InputError, match=r"in .*images/val2017 or .*coco/val2017, found neither"):
-        read_coco(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 @pytest.mark.parametrize("shape", [[[1, 2, 3, 4]], []])
 def test_objects_that_are_a_line_are_left_out(tmp_path: Path, shape: list[list[int]]) -> None:
     change(write_fake_coco(tmp_path), {"segmentation": shape})
-    assert sum(len(image.regions) for image in read_coco(tmp_path, MINI).images) == 5
+    assert sum(len(image.regions) for image in MINI.read(tmp_path).images) == 5
 
 
 def test_annotations_of_unlisted_images_are_noted(tmp_path: Path) -> None:
     change(write_fake_coco(tmp_path), {"image_id": 99})
-    coverage = read_coco(tmp_path, MINI).coverage
+    coverage = MINI.read(tmp_path).coverage
     assert coverage.partial
     assert "1 annotations of instances_val2017.json belong to images that it does not list" in str(coverage)
 
@@ -141,7 +141,7 @@ def test_annotations_of_unlisted_images_are_noted(tmp_path: Path) -> None:
 def test_broken_annotations(tmp_path: Path, annotation: dict[str, Any], message: str) -> None:
     change(write_fake_coco(tmp_path), annotation)
     with pytest.raises(InputError, match=message):
-        read_coco(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -164,25 +164,25 @@ def test_broken_annotations(tmp_path: Path, annotation: dict[str, Any], message:
 def test_broken_files(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
     change(write_fake_coco(tmp_path), **fields)
     with pytest.raises(InputError, match=message):
-        read_coco(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 def test_image_of_another_size(tmp_path: Path) -> None:
     folder = write_fake_coco(tmp_path)
     Image.new("RGB", (30, 22)).save(folder / "images/val2017/000000000002.jpg")
     with pytest.raises(InputError, match=r"000000000002\.jpg to be 60 x 44 pixels .* found 30 x 22"):
-        read_coco(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 def test_nothing_annotated_and_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"expected coco-val2017 \(coco/images/val2017"):
-        read_coco(tmp_path, MINI)
+        MINI.read(tmp_path)
     folder = write_fake_coco(tmp_path)
     content = json.loads((folder / JSON).read_text())
     content["annotations"] = []
     (folder / JSON).write_text(json.dumps(content))
     with pytest.raises(InputError, match="expected annotations of the images"):
-        read_coco(tmp_path, MINI)
+        MINI.read(tmp_path)
     (folder / JSON).unlink()
     with pytest.raises(InputError, match=r"expected a JSON file at .*instances_val2017\.json: No such file"):
-        read_coco(tmp_path, MINI)
+        MINI.read(tmp_path)

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from tasks.datasets.base import UnreadableImageError
-from tasks.datasets.davis import DavisEntry, read_davis
+from tasks.datasets.davis import DavisEntry
 from tasks.datasets.davis_masks import object_count, read_mask, voc_palette, write_mask
 from tasks.datasets.davis_results import read_davis_results
 from tests.fakes import write_fake_davis
@@ -18,7 +18,7 @@ MINI = DavisEntry(sequences=2, frames=8, objects=4)
 
 def test_layout(tmp_path: Path) -> None:
     write_fake_davis(tmp_path)
-    dataset = read_davis(tmp_path, MINI)
+    dataset = MINI.read(tmp_path)
     assert str(dataset.coverage) == "2 of 2 sequences, 8 of 8 frames, 4 of 4 objects"
     assert not dataset.coverage.partial
     video = dataset.videos[0]
@@ -33,33 +33,33 @@ def test_order_of_files_and_lines_does_not_matter(tmp_path: Path) -> None:
     copy_shuffled(tmp_path / "a", tmp_path / "b")
     subset = tmp_path / "b/DAVIS/ImageSets/2017/val.txt"
     subset.write_text("\r\n".join(["", *subset.read_text().split()[::-1]]))
-    first, second = (read_davis(tmp_path / name, MINI).videos for name in "ab")
+    first, second = (MINI.read(tmp_path / name).videos for name in "ab")
     assert [keys(video.frames) for video in first] == [keys(video.frames) for video in second]
 
 
 def test_missing_sequence_is_partial(tmp_path: Path) -> None:
     folder = write_fake_davis(tmp_path)
     shutil.rmtree(folder / "JPEGImages/480p/sequence-1")
-    dataset = read_davis(tmp_path, MINI)
+    dataset = MINI.read(tmp_path)
     assert str(dataset.coverage) == "1 of 2 sequences, 4 of 4 frames, 2 of 4 objects".replace(
         "4 of 4", "4 of 8"
     )
     shutil.rmtree(folder / "JPEGImages/480p/sequence-0")
     with pytest.raises(InputError, match=r"folders of the sequences sequence-0, sequence-1 in .* found none"):
-        read_davis(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 def test_frame_without_mask_and_mask_without_frame(tmp_path: Path) -> None:
     folder = write_fake_davis(tmp_path)
     (folder / "JPEGImages/480p/sequence-1/00003.jpg").unlink()
     with pytest.raises(InputError, match=r"a frame for every mask of .*sequence-1.* found none for 00003"):
-        read_davis(tmp_path, MINI)
+        MINI.read(tmp_path)
     (folder / "Annotations/480p/sequence-0/00002.png").unlink()
     with pytest.raises(InputError, match=r"a mask for every frame of .*sequence-0.* found none for 00002"):
-        read_davis(tmp_path, MINI)
+        MINI.read(tmp_path)
     shutil.rmtree(folder / "Annotations/480p/sequence-0")
     with pytest.raises(InputError, match=r"a folder of masks at .*sequence-0"):
-        read_davis(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 def test_mask_of_another_size(tmp_path: Path) -> None:
@@ -68,29 +68,29 @@ def test_mask_of_another_size(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"48 x 32 as its first frame, found 48 x 30 in .*sequence-1/00002\.png"
     ):
-        read_davis(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 def test_first_mask_without_objects(tmp_path: Path) -> None:
     path = write_fake_davis(tmp_path) / "Annotations/480p/sequence-0/00000.png"
     write_mask(path, np.full((32, 48), 255, np.uint8))
     with pytest.raises(InputError, match=r"at least one object in the first mask .*00000\.png"):
-        read_davis(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 def test_missing_folders_and_list(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"expected davis-2017-val \(DAVIS/ImageSets"):
-        read_davis(tmp_path, MINI)
+        MINI.read(tmp_path)
     folder = write_fake_davis(tmp_path)
     (folder / "ImageSets/2017/val.txt").write_text("a\na\n")
     with pytest.raises(InputError, match="one sequence a line"):
-        read_davis(tmp_path, MINI)
+        MINI.read(tmp_path)
     (folder / "ImageSets/2017/val.txt").unlink()
     with pytest.raises(InputError, match=r"a list of sequences at .*val\.txt"):
-        read_davis(tmp_path, MINI)
+        MINI.read(tmp_path)
     shutil.rmtree(folder / "Annotations")
     with pytest.raises(InputError, match="expected the masks of davis-2017-val"):
-        read_davis(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 def test_masks_go_round(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.datasets.imagenet import IMAGENET_50, ImageNetEntry, probe_subset, read_imagenet
+from tasks.datasets.imagenet import IMAGENET, IMAGENET_50, ImageNetEntry, probe_subset
 from tests.fakes import write_fake_class_folders, write_fake_imagenet
 from tests.tasks.datasets.helpers import copy_shuffled, keys
 from zoo.errors import InputError
@@ -14,7 +14,7 @@ MINI = ImageNetEntry(classes=3, train=12, val=6, probe_wnids=None, probe_per_cla
 
 def test_layout_labels_and_counts(tmp_path: Path) -> None:
     write_fake_imagenet(tmp_path)
-    dataset = read_imagenet(tmp_path, MINI)
+    dataset = MINI.read(tmp_path)
     assert dataset.train.classes == dataset.val.classes == ("n00000001", "n00000002", "n00000003")
     assert dataset.train.labels.tolist() == [0] * 4 + [1] * 4 + [2] * 4
     assert dataset.train.labels.dtype == np.int64
@@ -26,7 +26,7 @@ def test_layout_labels_and_counts(tmp_path: Path) -> None:
 
 def test_official_counts_make_it_partial(tmp_path: Path) -> None:
     write_fake_imagenet(tmp_path)
-    coverage = read_imagenet(tmp_path).coverage
+    coverage = IMAGENET.read(tmp_path).coverage
     assert coverage.partial
     assert "12 of 1,281,167 train images" in str(coverage)
 
@@ -34,7 +34,7 @@ def test_official_counts_make_it_partial(tmp_path: Path) -> None:
 def test_order_of_creation_does_not_matter(tmp_path: Path) -> None:
     write_fake_imagenet(tmp_path / "a", classes=5, train=7)
     copy_shuffled(tmp_path / "a", tmp_path / "b")
-    first, second = (read_imagenet(tmp_path / name, MINI) for name in "ab")
+    first, second = (MINI.read(tmp_path / name) for name in "ab")
     assert keys(first.train.samples) == keys(second.train.samples) == sorted(keys(first.train.samples))
     np.testing.assert_array_equal(first.train.labels, second.train.labels)
 
@@ -45,14 +45,14 @@ def test_hidden_and_other_files_are_ignored(tmp_path: Path) -> None:
     shutil.copy(folder / "n00000001_0.JPEG", folder / "other.PNG")
     (folder / "boxes.txt").write_text("")
     (folder.parent / ".cache").mkdir()
-    train = read_imagenet(tmp_path, MINI).train
+    train = MINI.read(tmp_path).train
     assert len(train.samples) == 13
     assert "train/n00000001/other.PNG" in keys(train.samples)
 
 
 def test_missing_root(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"expected imagenet \(imagenet/train/<wnid>.*does not exist"):
-        read_imagenet(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 def test_unsorted_val_is_explained(tmp_path: Path) -> None:
@@ -63,27 +63,27 @@ def test_unsorted_val_is_explained(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"found 6 images directly in it .*official validation archive is one flat"
     ):
-        read_imagenet(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 def test_no_and_empty_classes(tmp_path: Path) -> None:
     train = write_fake_imagenet(tmp_path) / "train"
     (train / "n00000009").mkdir()
     with pytest.raises(InputError, match=r"in every class folder of .*train, found none in n00000009"):
-        read_imagenet(tmp_path, MINI)
+        MINI.read(tmp_path)
     shutil.rmtree(train)
     with pytest.raises(InputError, match=r"a folder of class folders at .*train, which does not exist"):
-        read_imagenet(tmp_path, MINI)
+        MINI.read(tmp_path)
     train.mkdir()
     with pytest.raises(InputError, match=r"expected one folder per class in .*train, found none"):
-        read_imagenet(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 def test_class_only_in_val(tmp_path: Path) -> None:
     folder = write_fake_imagenet(tmp_path)
     shutil.rmtree(folder / "train/n00000002")
     with pytest.raises(InputError, match=r"classes of .*val to be among those of train, found n00000002"):
-        read_imagenet(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 def test_list_of_imagenet_50() -> None:
@@ -93,7 +93,7 @@ def test_list_of_imagenet_50() -> None:
 
 def test_probe_of_all_classes_has_no_note(tmp_path: Path) -> None:
     write_fake_imagenet(tmp_path)
-    dataset = read_imagenet(tmp_path, MINI)
+    dataset = MINI.read(tmp_path)
     probe = probe_subset(dataset, MINI.probe_wnids, MINI.probe_per_class)
     assert probe.indices.tolist() == [0, 1, 4, 5, 8, 9]
     assert probe.labels.tolist() == [0, 0, 1, 1, 2, 2]
@@ -103,7 +103,7 @@ def test_probe_of_all_classes_has_no_note(tmp_path: Path) -> None:
 
 def test_probe_of_listed_classes(tmp_path: Path) -> None:
     write_fake_imagenet(tmp_path)
-    probe = probe_subset(read_imagenet(tmp_path, MINI), ("n00000003", "n00000001"), 3)
+    probe = probe_subset(MINI.read(tmp_path), ("n00000003", "n00000001"), 3)
     assert probe.classes == ("n00000001", "n00000003")
     assert probe.indices.tolist() == [0, 1, 2, 8, 9, 10]
     assert probe.labels.tolist() == [0, 0, 0, 1, 1, 1]
@@ -112,7 +112,7 @@ def test_probe_of_listed_classes(tmp_path: Path) -> None:
 
 def test_probe_replaces_missing_classes_and_says_so(tmp_path: Path) -> None:
     write_fake_imagenet(tmp_path)
-    probe = probe_subset(read_imagenet(tmp_path, MINI), ("n00000003", "n09999999"), 2)
+    probe = probe_subset(MINI.read(tmp_path), ("n00000003", "n09999999"), 2)
     assert probe.classes == ("n00000001", "n00000002")
     assert probe.coverage.partial
     assert "1 of the 2 classes of the probe subset are missing: the first 2 classes" in str(probe.coverage)
@@ -122,7 +122,7 @@ def test_keys_are_sorted_for_names_that_begin_alike(tmp_path: Path) -> None:
     for split in ("train", "val"):
         write_fake_class_folders(tmp_path / "imagenet" / split, classes=2)
         (tmp_path / "imagenet" / split / "n00000002").rename(tmp_path / "imagenet" / split / "n00000001 b")
-    train = read_imagenet(tmp_path, MINI).train
+    train = MINI.read(tmp_path).train
     assert keys(train.samples) == sorted(keys(train.samples))
     assert train.classes == ("n00000001", "n00000001 b")
     assert [train.classes[label] in key for label, key in zip(train.labels, keys(train.samples), strict=True)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tasks.datasets.base import Regions
-from tasks.datasets.partimagenet import PartImageNetEntry, read_partimagenet, sample_in_turns
+from tasks.datasets.partimagenet import PartImageNetEntry, sample_in_turns
 from tests.fakes import write_fake_partimagenet
 from tests.tasks.datasets.helpers import copy_shuffled
 from zoo.errors import InputError
@@ -34,7 +34,7 @@ def test_turns() -> None:
 
 def test_layout_and_sample(tmp_path: Path) -> None:
     write_fake_partimagenet(tmp_path)
-    dataset = read_partimagenet(tmp_path, MINI)
+    dataset = MINI.read(tmp_path)
     assert not dataset.coverage.partial
     assert "18 of 18 images listed, 6 of 6 classes, 2 of 2 super-categories" in str(dataset.coverage)
     birds = ["train/n00000001", "val/n00000003", "test/n00000005"]
@@ -49,7 +49,7 @@ def test_layout_and_sample(tmp_path: Path) -> None:
 
 def test_fewer_images_than_asked_are_all_taken(tmp_path: Path) -> None:
     write_fake_partimagenet(tmp_path)
-    dataset = read_partimagenet(tmp_path, PartImageNetEntry(images=18, classes=6, supercategories=2, parts=4))
+    dataset = PartImageNetEntry(images=18, classes=6, supercategories=2, parts=4).read(tmp_path)
     assert len(dataset.images) == 18
     assert not dataset.coverage.partial
 
@@ -59,9 +59,7 @@ def test_order_does_not_matter(tmp_path: Path) -> None:
     folder = copy_shuffled(tmp_path / "a", tmp_path / "b") / "PartImageNet"
     images = json.loads((folder / "val.json").read_text())["images"]
     edit(folder / "val.json", images=images[::-1])
-    assert image_keys(read_partimagenet(tmp_path / "a", MINI)) == image_keys(
-        read_partimagenet(tmp_path / "b", MINI)
-    )
+    assert image_keys(MINI.read(tmp_path / "a")) == image_keys(MINI.read(tmp_path / "b"))
 
 
 def test_order_of_the_published_code(tmp_path: Path) -> None:
@@ -78,34 +76,34 @@ def test_order_of_the_published_code(tmp_path: Path) -> None:
         for name, images in zip(classes, (2, 2, 1), strict=True)
         for index in range(images)
     ]
-    assert image_keys(read_partimagenet(tmp_path, replace(MINI, by_partition=True))) == expected
-    by_name = image_keys(read_partimagenet(tmp_path, MINI))
+    assert image_keys(replace(MINI, by_partition=True).read(tmp_path)) == expected
+    by_name = image_keys(MINI.read(tmp_path))
     assert by_name[:3] == [f"{name}/{name[-9:]}_0.JPEG" for name in birds[::-1]]
     assert set(by_name) != set(expected)
 
 
 def test_names_with_folders(tmp_path: Path) -> None:
     path = write_fake_partimagenet(tmp_path) / "val.json"
-    before = image_keys(read_partimagenet(tmp_path, MINI))
+    before = image_keys(MINI.read(tmp_path))
     images = json.loads(path.read_text())["images"]
     for image in images:
         image["file_name"] = f"{image['file_name'].split('_')[0]}/{image['file_name']}"
     edit(path, images=images)
-    assert image_keys(read_partimagenet(tmp_path, MINI)) == before
+    assert image_keys(MINI.read(tmp_path)) == before
 
 
 def test_flat_folder_of_images(tmp_path: Path) -> None:
     val = write_fake_partimagenet(tmp_path) / "val"
     for path in list(val.rglob("*.JPEG")):
         path.rename(val / path.name)
-    assert not read_partimagenet(tmp_path, MINI).coverage.partial
+    assert not MINI.read(tmp_path).coverage.partial
 
 
 def test_missing_partition_and_images_are_partial(tmp_path: Path) -> None:
     folder = write_fake_partimagenet(tmp_path)
     (folder / "test.json").unlink()
     (folder / "val/n00000003/n00000003_0.JPEG").unlink()
-    coverage = read_partimagenet(tmp_path, MINI).coverage
+    coverage = MINI.read(tmp_path).coverage
     assert "without test.json" in str(coverage)
     assert "9 of 10 sampled images" in str(coverage)
     assert coverage.partial
@@ -115,21 +113,21 @@ def test_class_without_annotations_is_noted(tmp_path: Path) -> None:
     path = write_fake_partimagenet(tmp_path) / "val.json"
     annotations = [each for each in json.loads(path.read_text())["annotations"] if each["category_id"] < 2]
     edit(path, annotations=annotations)
-    coverage = read_partimagenet(tmp_path, MINI).coverage
+    coverage = MINI.read(tmp_path).coverage
     assert "1 classes have no annotation (n00000003)" in str(coverage)
 
 
 def test_errors(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"expected partimagenet \(PartImageNet/{train,val,test}.json"):
-        read_partimagenet(tmp_path, MINI)
+        MINI.read(tmp_path)
     folder = write_fake_partimagenet(tmp_path)
     edit(folder / "val.json", categories=[{"id": 0, "name": "Wheel", "supercategory": "Car"}])
     with pytest.raises(InputError, match=r"found 'Quadruped Head' and, in .*val\.json, 'Wheel' with id 0"):
-        read_partimagenet(tmp_path, MINI)
+        MINI.read(tmp_path)
     for split in ("train", "val", "test"):
         (folder / f"{split}.json").rename(folder / f"{split}_whole.json")
     with pytest.raises(InputError, match="the original release of PartImageNet is meant"):
-        read_partimagenet(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 def test_no_image(tmp_path: Path) -> None:
@@ -137,4 +135,4 @@ def test_no_image(tmp_path: Path) -> None:
     for split in ("train", "val", "test"):
         shutil.rmtree(folder / split)
     with pytest.raises(InputError, match=r"annotated images such as .*train/n00000001/n00000001_0\.JPEG"):
-        read_partimagenet(tmp_path, MINI)
+        MINI.read(tmp_path)

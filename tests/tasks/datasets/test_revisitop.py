@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.datasets.revisitop import ROXFORD5K, RevisitedEntry, read_revisited
+from tasks.datasets.revisitop import ROXFORD5K, RevisitedEntry
 from tests.fakes import write_fake_revisited
 from tests.tasks.datasets.helpers import copy_shuffled, keys
 from zoo.errors import InputError
@@ -26,7 +26,7 @@ def truth(**fields: Any) -> dict[str, Any]:
 
 def test_layout(tmp_path: Path) -> None:
     write_fake_revisited(tmp_path)
-    dataset = read_revisited(tmp_path, MINI)
+    dataset = MINI.read(tmp_path)
     assert len(dataset.database) == 8
     assert keys(dataset.queries) == ["query/query_0_000000", "query/query_1_000000"]
     assert dataset.queries[0].box == (4.0, 3.0, 44.0, 33.0)
@@ -41,7 +41,7 @@ def test_layout(tmp_path: Path) -> None:
 def test_order_is_that_of_the_ground_truth(tmp_path: Path) -> None:
     write_fake_revisited(tmp_path / "a")
     copy_shuffled(tmp_path / "a", tmp_path / "b")
-    first, second = (read_revisited(tmp_path / name, MINI) for name in "ab")
+    first, second = (MINI.read(tmp_path / name) for name in "ab")
     assert keys(first.database) == keys(second.database)
 
 
@@ -50,7 +50,7 @@ def test_missing_images_leave_and_indices_follow(tmp_path: Path) -> None:
     (jpg / "landmark_0_000001.jpg").unlink()
     (jpg / "landmark_1_000003.jpg").unlink()
     (jpg / "query_0_000000.jpg").unlink()
-    dataset = read_revisited(tmp_path, MINI)
+    dataset = MINI.read(tmp_path)
     assert str(dataset.coverage) == "6 of 8 database images, 1 of 2 queries"
     assert dataset.coverage.partial
     assert len(dataset.queries) == 1
@@ -64,14 +64,14 @@ def test_missing_images_leave_and_indices_follow(tmp_path: Path) -> None:
 
 def test_missing_folders(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"expected roxford5k \(roxford5k/gnd_roxford5k.pkl"):
-        read_revisited(tmp_path, ROXFORD5K)
+        ROXFORD5K.read(tmp_path)
     folder = write_fake_revisited(tmp_path)
     shutil.rmtree(folder / "jpg")
     with pytest.raises(InputError, match=r"the images of mini-oxford at .*jpg, which does not exist"):
-        read_revisited(tmp_path, MINI)
+        MINI.read(tmp_path)
     (folder / "jpg").mkdir()
     with pytest.raises(InputError, match=r"found 0 of 8 and 0 of 2; unpack the images there"):
-        read_revisited(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -95,11 +95,11 @@ def test_missing_folders(tmp_path: Path) -> None:
 def test_broken_ground_truth(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
     change(write_fake_revisited(tmp_path), **fields)
     with pytest.raises(InputError, match=message):
-        read_revisited(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 def test_other_object_in_the_pickle(tmp_path: Path) -> None:
     folder = write_fake_revisited(tmp_path)
     (folder / "gnd_roxford5k.pkl").write_bytes(pickle.dumps([1, 2]))
     with pytest.raises(InputError, match="expected a dictionary with imlist, qimlist and gnd"):
-        read_revisited(tmp_path, MINI)
+        MINI.read(tmp_path)

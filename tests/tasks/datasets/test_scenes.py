@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tasks.datasets.ade20k import AdeEntry, read_ade20k
+from tasks.datasets.ade20k import AdeEntry
 from tasks.datasets.base import UnreadableImageError
 from tasks.datasets.davis_masks import write_mask
 from tasks.datasets.scenes import read_classes
-from tasks.datasets.voc import VOC_2012_AUG, VOC_CLASSES, VocEntry, read_voc
+from tasks.datasets.voc import VOC_2012_AUG, VOC_CLASSES, VocEntry
 from tests.fakes import write_fake_ade, write_fake_voc
 from zoo.errors import InputError, MissingDataError
 
@@ -19,7 +19,7 @@ ADE = AdeEntry(train_images=4, val_images=3)
 
 def test_voc(tmp_path: Path) -> None:
     write_fake_voc(tmp_path)
-    data = read_voc(tmp_path, VOC)
+    data = VOC.read(tmp_path)
     assert str(data.coverage) == "4 of 4 training images, 3 of 3 validation images"
     assert [scene.sample.key for scene in data.val] == [f"2008_{number:06d}" for number in range(3)]
     assert {scene.size for scene in (*data.train, *data.val)} == {(48, 40)}
@@ -29,17 +29,17 @@ def test_voc(tmp_path: Path) -> None:
 
 def test_voc_with_augmented_masks(tmp_path: Path) -> None:
     write_fake_voc(tmp_path, augmented=True)
-    data = read_voc(tmp_path, VOC_2012_AUG)
+    data = VOC_2012_AUG.read(tmp_path)
     assert str(data.coverage) == "4 of 10,582 training images, 3 of 1,449 validation images"
     assert {scene.mask.parent.name for scene in data.train} == {"SegmentationClassAug"}
     assert {scene.mask.parent.name for scene in data.val} == {"SegmentationClass"}
     with pytest.raises(MissingDataError, match=r"list of image ids at .*train\.txt"):
-        read_voc(tmp_path, VOC)
+        VOC.read(tmp_path)
 
 
 def test_ade20k(tmp_path: Path) -> None:
     write_fake_ade(tmp_path)
-    data = read_ade20k(tmp_path, ADE)
+    data = ADE.read(tmp_path)
     assert str(data.coverage) == "4 of 4 training images, 3 of 3 validation images"
     assert data.train[0].sample.key == "training/ADE_train_00000001"
     assert len(data.classes) == 150
@@ -53,7 +53,7 @@ def test_what_is_not_there_makes_it_partial(tmp_path: Path) -> None:
     (folder / "SegmentationClass/2008_000001.png").unlink()
     for name in ("JPEGImages/2007_000003.jpg", "SegmentationClass/2007_000003.png"):
         (folder / name).unlink()
-    coverage = read_voc(tmp_path, VOC).coverage
+    coverage = VOC.read(tmp_path).coverage
     assert coverage.partial
     assert str(coverage) == (
         "2 of 4 training images, 2 of 3 validation images; 1 masks of train of voc-2012-val have no image "
@@ -61,18 +61,18 @@ def test_what_is_not_there_makes_it_partial(tmp_path: Path) -> None:
     )
     shutil.rmtree(folder / "JPEGImages")
     with pytest.raises(InputError, match="images with masks of train of voc-2012-val, found none"):
-        read_voc(tmp_path, VOC)
+        VOC.read(tmp_path)
 
 
 def test_missing_folders(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError, match="voc-2012-val"):
-        read_voc(tmp_path, VOC)
+        VOC.read(tmp_path)
     with pytest.raises(MissingDataError, match="ade20k-val"):
-        read_ade20k(tmp_path, ADE)
+        ADE.read(tmp_path)
     folder = write_fake_ade(tmp_path)
     shutil.rmtree(folder / "annotations/validation")
     with pytest.raises(MissingDataError, match="masks of ade20k-val"):
-        read_ade20k(tmp_path, ADE)
+        ADE.read(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_wrong_lists(tmp_path: Path, content: str, message: str) -> None:
     folder = write_fake_voc(tmp_path)
     (folder / "ImageSets/Segmentation/train.txt").write_text(content)
     with pytest.raises(InputError, match=message):
-        read_voc(tmp_path, VOC)
+        VOC.read(tmp_path)
 
 
 def test_an_image_of_one_name_in_both_splits(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_an_image_of_one_name_in_both_splits(tmp_path: Path) -> None:
         name = f"ADE_train_00000001.{ending}"
         shutil.copy(folder / kind / "training" / name, folder / kind / "validation" / name)
     with pytest.raises(InputError, match="both splits of ade20k-val, found ADE_train_00000001"):
-        read_ade20k(tmp_path, ADE)
+        ADE.read(tmp_path)
 
 
 def test_wrong_masks(tmp_path: Path) -> None:
@@ -105,9 +105,9 @@ def test_wrong_masks(tmp_path: Path) -> None:
     mask = folder / "SegmentationClass/2007_000000.png"
     write_mask(mask, np.zeros((3, 4), np.uint8))
     with pytest.raises(InputError, match=r"one size, found 48 x 40 in .* and 4 x 3 in"):
-        read_voc(tmp_path, VOC)
+        VOC.read(tmp_path)
     write_mask(mask, np.full((40, 48), 21, np.uint8))
-    data = read_voc(tmp_path, VOC)
+    data = VOC.read(tmp_path)
     with pytest.raises(InputError, match=r"pixel values up to 20, and 255 for none, in .*, found 21"):
         read_classes(data, data.train[0])
     Image.new("RGB", (48, 40)).save(mask)
@@ -120,7 +120,7 @@ def test_wrong_masks(tmp_path: Path) -> None:
 
 def test_a_value_above_the_classes_of_ade20k(tmp_path: Path) -> None:
     folder = write_fake_ade(tmp_path)
-    data = read_ade20k(tmp_path, ADE)
+    data = ADE.read(tmp_path)
     path = folder / "annotations/validation/ADE_val_00000001.png"
     Image.fromarray(np.full((40, 48), 150, np.uint8)).save(path)
     assert np.unique(read_classes(data, data.val[0])).tolist() == [149]

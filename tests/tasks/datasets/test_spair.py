@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tasks.datasets.catalogue import State, inspect
-from tasks.datasets.spair import SPAIR_71K_TEST, SpairEntry, read_spair
+from tasks.datasets.spair import SPAIR_71K_TEST, SpairEntry
 from tasks.datasets.spair_facts import turn
 from tests.fakes import write_fake_spair
 from tests.tasks.datasets.helpers import copy_shuffled, keys
@@ -27,7 +27,7 @@ def change(folder: Path, remove: str = "", **fields: Any) -> Path:
 
 def test_layout(tmp_path: Path) -> None:
     write_fake_spair(tmp_path)
-    dataset = read_spair(tmp_path, MINI)
+    dataset = MINI.read(tmp_path)
     assert str(dataset.coverage) == "4 of 4 pairs, 2 of 2 categories, 6 images, 12 keypoints"
     assert not dataset.coverage.partial
     pair = dataset.pairs[2]
@@ -41,7 +41,7 @@ def test_layout(tmp_path: Path) -> None:
 
 def test_categories_are_sorted_before_names(tmp_path: Path) -> None:
     write_fake_spair(tmp_path, categories=("zebra", "ant"))
-    assert [pair.category for pair in read_spair(tmp_path, MINI).pairs] == ["ant", "ant", "zebra", "zebra"]
+    assert [pair.category for pair in MINI.read(tmp_path).pairs] == ["ant", "ant", "zebra", "zebra"]
 
 
 @pytest.mark.parametrize("separator", [":", "?", "_"])
@@ -49,14 +49,14 @@ def test_separators_and_order_do_not_matter(tmp_path: Path, separator: str) -> N
     write_fake_spair(tmp_path / "a")
     write_fake_spair(tmp_path / "other", separator=separator)
     copy_shuffled(tmp_path / "other", tmp_path / "b")
-    first, second = (read_spair(tmp_path / name, MINI) for name in "ab")
+    first, second = (MINI.read(tmp_path / name) for name in "ab")
     assert [pair.key for pair in first.pairs] == [pair.key for pair in second.pairs]
     assert keys(first.samples) == keys(second.samples) == sorted(keys(first.samples))
 
 
 def test_fewer_pairs_are_partial(tmp_path: Path) -> None:
     write_fake_spair(tmp_path)
-    assert "4 of 12,234 pairs, 2 of 18 categories" in str(read_spair(tmp_path).coverage)
+    assert "4 of 12,234 pairs, 2 of 18 categories" in str(SPAIR_71K_TEST.read(tmp_path).coverage)
 
 
 LEVELS = {"viewpoint_variation": 2, "scale_variation": 0, "truncation": 3, "occlusion": 1}
@@ -82,7 +82,7 @@ RIGHT = (
 
 def test_pairs_of_each_level_are_compared_with_the_official_numbers(tmp_path: Path) -> None:
     write_leveled(tmp_path, viewpoint_variation=0)
-    found = read_spair(tmp_path, replace(MINI, levels=RIGHT)).coverage
+    found = replace(MINI, levels=RIGHT).read(tmp_path).coverage
     assert not found.partial
     assert "pairs by viewpoint_variation 1/0/3 of 1/0/3, " in str(found)
     assert str(found).endswith("are those that a third party's script tells")
@@ -112,10 +112,12 @@ def test_the_official_numbers_of_levels() -> None:
 
 def test_pairs_without_levels_are_not_compared(tmp_path: Path) -> None:
     write_fake_spair(tmp_path)
-    assert "pairs by" not in str(read_spair(tmp_path).coverage)
+    assert "pairs by" not in str(SPAIR_71K_TEST.read(tmp_path).coverage)
     folder = write_leveled(tmp_path / "one")
     change(folder, remove="occlusion")  # of which none is known then
-    assert "pairs by occlusion 0/3/0/0 of 8,166/1,806/1,806/456" in str(read_spair(tmp_path / "one").coverage)
+    assert "pairs by occlusion 0/3/0/0 of 8,166/1,806/1,806/456" in str(
+        SPAIR_71K_TEST.read(tmp_path / "one").coverage
+    )
 
 
 def write_directions(folder: Path, *directions: object) -> None:
@@ -129,7 +131,7 @@ def write_directions(folder: Path, *directions: object) -> None:
 def test_turns_between_viewpoints_go_the_shorter_way_round(tmp_path: Path) -> None:
     folder = write_fake_spair(tmp_path)
     write_directions(folder, 1, 6, 2)
-    assert [pair.turn for pair in read_spair(tmp_path, MINI).pairs] == [3, 4, None, None]
+    assert [pair.turn for pair in MINI.read(tmp_path).pairs] == [3, 4, None, None]
     assert [turn(0, other) for other in range(8)] == [0, 1, 2, 3, 4, 3, 2, 1]
     assert turn(7, 0) == turn(0, 7) == 1
 
@@ -138,14 +140,14 @@ def test_turns_between_viewpoints_go_the_shorter_way_round(tmp_path: Path) -> No
 def test_a_viewpoint_that_is_none_of_eight_is_not_known(tmp_path: Path, direction: object) -> None:
     folder = write_fake_spair(tmp_path)
     write_directions(folder, 1, 1, direction)
-    assert [pair.turn for pair in read_spair(tmp_path, MINI).pairs][:2] == [0, None]
+    assert [pair.turn for pair in MINI.read(tmp_path).pairs][:2] == [0, None]
 
 
 def test_missing_image_names_pair_and_image(tmp_path: Path) -> None:
     folder = write_fake_spair(tmp_path)
     (folder / "JPEGImages/dog/2008_010001.jpg").unlink()
     with pytest.raises(InputError, match=r"image .*dog/2008_010001\.jpg of pair 000003-.*:dog, found none"):
-        read_spair(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -169,14 +171,14 @@ def test_missing_image_names_pair_and_image(tmp_path: Path) -> None:
 def test_broken_pairs(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
     change(write_fake_spair(tmp_path), **fields)
     with pytest.raises(InputError, match=message):
-        read_spair(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 @pytest.mark.parametrize("place", [10**400, 1e300, 101, -51])
 def test_keypoints_of_another_image(tmp_path: Path, place: float) -> None:
     change(write_fake_spair(tmp_path), trg_kps=[[1, 1], [2, place], [3, 3]])
     with pytest.raises(InputError, match=r"expected keypoints .*trg_kps of .*\.json, found"):
-        read_spair(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -191,24 +193,24 @@ def test_keypoints_of_another_image(tmp_path: Path, place: float) -> None:
 def test_names_that_no_file_has(tmp_path: Path, name: str, message: str) -> None:
     change(write_fake_spair(tmp_path), src_imname=name)
     with pytest.raises(InputError, match=message):
-        read_spair(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 def test_one_image_in_two_sizes(tmp_path: Path) -> None:
     change(write_fake_spair(tmp_path), trg_imsize=[50, 41, 3], trg_imname="2008_000000.jpg")
     with pytest.raises(InputError, match=r"one size of image cat/2008_000000.jpg"):
-        read_spair(tmp_path, MINI)
+        MINI.read(tmp_path)
 
 
 def test_malformed_json_and_missing_folders(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"expected spair-71k-test \(SPair-71k/PairAnnotation"):
-        read_spair(tmp_path, MINI)
+        MINI.read(tmp_path)
     folder = write_fake_spair(tmp_path)
     path = change(folder)
     path.write_text(path.read_text()[:-5])
     with pytest.raises(InputError, match=r"expected JSON in .*000001-.*malformed .*; fetch it again"):
-        read_spair(tmp_path, MINI)
+        MINI.read(tmp_path)
     for each in path.parent.iterdir():
         each.unlink()
     with pytest.raises(InputError, match=r"expected pair annotations \(\*\.json\)"):
-        read_spair(tmp_path, MINI)
+        MINI.read(tmp_path)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tasks.datasets.davis import DavisEntry, read_davis
+from tasks.datasets.davis import DavisEntry
 from tasks.datasets.davis_masks import read_mask
 from tasks.examples import clustering, keypoints, knn, propagation, retrieval
 from tasks.examples.draw import small_mask
@@ -99,7 +99,7 @@ def test_of_many_pairs_a_few_are_kept_and_the_scores_stay() -> None:
 
 def test_propagation_keeps_small_masks_of_two_frames(tmp_path: Path) -> None:
     write_fake_davis(tmp_path, sequences=2, frames=7)
-    data = read_davis(tmp_path, DavisEntry(sequences=2, frames=14, objects=4))
+    data = DavisEntry(sequences=2, frames=14, objects=4).read(tmp_path)
     task = test_propagation.PropagationProblem(data, test_propagation.RULE)
     layer, left = Layer(1), []
     for number, video in enumerate(data.videos):

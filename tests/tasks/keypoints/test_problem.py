@@ -13,7 +13,7 @@ from torch.nn.functional import grid_sample, interpolate, normalize
 
 from tasks.base import FINITE, Statistic
 from tasks.datasets.base import Coverage, KeypointPair, Keypoints
-from tasks.datasets.spair import SpairEntry, read_spair
+from tasks.datasets.spair import SpairEntry
 from tasks.keypoints.problem import KeypointProblem
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from tests.benchmark.doubles import MemorySample
@@ -262,7 +262,7 @@ def test_identical_images_find_their_own_keypoints(view: Letterbox) -> None:
 
 def test_the_source_shows_the_images_of_each_category(tmp_path: Path) -> None:
     write_fake_spair(tmp_path)
-    data = read_spair(tmp_path, SpairEntry(pairs=4, categories=2))
+    data = SpairEntry(pairs=4, categories=2).read(tmp_path)
     source = KeypointProblem(data, RULE).source
     assert [group.key for group in source.groups] == ["cat", "dog"]
     assert source.samples == data.samples  # each image once

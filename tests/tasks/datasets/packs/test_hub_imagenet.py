@@ -11,7 +11,7 @@ import pytest
 
 from benchmark.plan.identity import identity
 from tasks.base import Group, Source
-from tasks.datasets.imagenet import read_imagenet
+from tasks.datasets.imagenet import IMAGENET
 from tasks.datasets.storage import data_root
 from tests import fakes
 from zoo.errors import InputError
@@ -59,7 +59,7 @@ def on_hub(official: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_images_keys_labels_counts_and_identity_are_those_of_the_folder(official: Path, on_hub: Path) -> None:
-    found, expected = (read_imagenet(data) for data in (data_root(Path(f"hf:{on_hub}")), official))
+    found, expected = (IMAGENET.read(data) for data in (data_root(Path(f"hf:{on_hub}")), official))
     assert str(found.coverage) == str(expected.coverage)
     assert found.train.classes == expected.train.classes == ("n00000001", "n00000002", "n00000003")
     for mine, theirs in ((found.train, expected.train), (found.val, expected.val)):

@@ -14,22 +14,22 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.datasets import storage
-from tasks.datasets.ade20k import read_ade20k
+from tasks.datasets.ade20k import ADE20K
 from tasks.datasets.base import FileSample, Sample, UnreadableImageError
 from tasks.datasets.catalogue import DATASETS, State, inspect
-from tasks.datasets.coco import read_coco
-from tasks.datasets.davis import read_davis
+from tasks.datasets.coco import COCO_VAL2017
+from tasks.datasets.davis import DAVIS_2017_VAL
 from tasks.datasets.davis_masks import read_mask
-from tasks.datasets.imagenet import read_imagenet
+from tasks.datasets.imagenet import IMAGENET
 from tasks.datasets.packs.manifest import MANIFEST
 from tasks.datasets.packs.opening import check_bytes, open_pack
 from tasks.datasets.packs.pack import Pack
 from tasks.datasets.packs.shards import read_shard
-from tasks.datasets.partimagenet import read_partimagenet
-from tasks.datasets.revisitop import ROXFORD5K, read_revisited
-from tasks.datasets.spair import read_spair
+from tasks.datasets.partimagenet import PARTIMAGENET
+from tasks.datasets.revisitop import ROXFORD5K
+from tasks.datasets.spair import SPAIR_71K_TEST
 from tasks.datasets.storage import data_root
-from tasks.datasets.voc import VOC_2012_AUG, read_voc
+from tasks.datasets.voc import VOC_2012, VOC_2012_AUG
 from tests.tasks.datasets.packs.conftest import NAMES, Packed, pack
 from zoo.errors import InputError, MissingDataError
 
@@ -40,9 +40,9 @@ def _pixels(samples: tuple[Any, ...]) -> list[tuple[str, object, bytes]]:
 
 def _said(data: Path) -> dict[str, object]:
     """All that readers say of a data folder: keys, pixels, masks, boxes, labels, coverage."""
-    images, oxford = read_imagenet(data), read_revisited(data, ROXFORD5K)
-    spair, coco, parts = read_spair(data), read_coco(data), read_partimagenet(data)
-    scenes, regions = (read_voc(data), read_ade20k(data)), (coco, parts)
+    images, oxford = IMAGENET.read(data), ROXFORD5K.read(data)
+    spair, coco, parts = SPAIR_71K_TEST.read(data), COCO_VAL2017.read(data), PARTIMAGENET.read(data)
+    scenes, regions = (VOC_2012.read(data), ADE20K.read(data)), (coco, parts)
     return {
         "train": (_pixels(images.train.samples), images.train.labels.tolist(), images.train.classes),
         "val": (_pixels(images.val.samples), images.val.labels.tolist()),
@@ -58,7 +58,7 @@ def _said(data: Path) -> dict[str, object]:
                 _pixels(video.frames),
                 [read_mask(mask).tobytes() for mask in video.masks],
             )
-            for video in read_davis(data).videos
+            for video in DAVIS_2017_VAL.read(data).videos
         ],
         "pairs": (
             _pixels(spair.samples),
@@ -85,7 +85,7 @@ def test_readers_give_the_same_from_a_pack_as_from_a_folder(packed: Packed) -> N
     found, expected = _said(data_root(packed.name)), _said(packed.data)
     for what, said in expected.items():
         assert found[what] == said, what
-    facts = {pair.category: pair.facts for pair in read_spair(data_root(packed.name)).pairs}
+    facts = {pair.category: pair.facts for pair in SPAIR_71K_TEST.read(data_root(packed.name)).pairs}
     cat, dog = facts["cat"], facts["dog"]
     assert cat is not None
     assert dog is not None
@@ -103,7 +103,7 @@ def test_check_says_the_same_of_both(packed: Packed) -> None:
 def test_a_sample_alone_is_found_again_in_a_process_that_has_opened_nothing(
     packed: Packed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sample: Sample = read_imagenet(data_root(packed.name)).val.samples[0]
+    sample: Sample = IMAGENET.read(data_root(packed.name)).val.samples[0]
     sent = pickle.dumps(sample)
     monkeypatch.setattr(storage, "_packs", {})
     again = pickle.loads(sent)
@@ -125,9 +125,9 @@ def test_threads_read_any_rows_at_once(packed: Packed) -> None:
 
 
 def test_a_signature_is_that_of_the_bytes(packed: Packed, own: Packed, tmp_path: Path) -> None:
-    first, second = (read_imagenet(data_root(one.name)).val.samples[0] for one in (packed, own))
+    first, second = (IMAGENET.read(data_root(one.name)).val.samples[0] for one in (packed, own))
     assert first.signature() == second.signature()
-    assert first.signature() != read_imagenet(packed.data).val.samples[0].signature()  # with the file's time
+    assert first.signature() != IMAGENET.read(packed.data).val.samples[0].signature()  # with the file's time
 
 
 def _shard(packed: Packed, number: int = 0) -> Path:
@@ -180,7 +180,7 @@ def test_a_wrong_digest_of_the_files(own: Packed) -> None:
 
 def test_bytes_that_changed_are_found_where_they_are_read_and_by_a_check_of_all(own: Packed) -> None:
     root = data_root(own.name)
-    sample = read_imagenet(root).train.samples[0]
+    sample = IMAGENET.read(root).train.samples[0]
     assert isinstance(sample, FileSample)
     content = bytearray(_shard(own).read_bytes())
     content[content.index((own.data / "imagenet" / sample.key).read_bytes()) + 50] ^= 1
@@ -189,8 +189,8 @@ def test_bytes_that_changed_are_found_where_they_are_read_and_by_a_check_of_all(
         with pytest.raises(
             UnreadableImageError, match=r"digest [0-9a-f]{32} at byte \d+ of .*parquet, found others"
         ):
-            read_imagenet(readers).train.samples[0].open()
-    assert read_imagenet(root).train.samples[-1].open().size == (40, 32)
+            IMAGENET.read(readers).train.samples[0].open()
+    assert IMAGENET.read(root).train.samples[-1].open().size == (40, 32)
     with pytest.raises(InputError, match=r"train-.* to have the SHA-256 .*, found .*; fetch it again"):
         check_bytes(str(own.name))
 
@@ -252,7 +252,9 @@ def test_a_dataset_of_the_hub_is_read_from_what_was_fetched(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     root = data_root(Path("hf:me/pack"))
     assert str(root) == f"hf:me/pack@{commit}!"
-    assert _pixels(read_davis(root).videos[0].frames) == _pixels(read_davis(packed.data).videos[0].frames)
+    assert _pixels(DAVIS_2017_VAL.read(root).videos[0].frames) == _pixels(
+        DAVIS_2017_VAL.read(packed.data).videos[0].frames
+    )
     with pytest.raises(
         MissingDataError, match=r"cannot fetch dataset hf:me/other: .*; check the id and the network"
     ):
