@@ -18,7 +18,8 @@ from tasks.analyses.attention_maps import AttentionMapsProblem
 from tasks.analyses.attention_shares import AttentionShares
 from tasks.analyses.saliency import SaliencyProblem
 from tasks.base import MeasuredProblem
-from tasks.datasets.base import Coverage, RegionImage, Regions
+from tasks.datasets.base import Coverage
+from tasks.datasets.coco import RegionImage, Regions
 from tasks.protocols import STANDARD
 from zoo.features import Backbone
 from zoo.look.census import BytesHeld

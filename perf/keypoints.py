@@ -9,7 +9,8 @@ from perf.networks import SIDE, nothings
 from perf.rounds import Setting, take_turns
 from perf.rows import Budget, Row
 from tasks.base import Measurer
-from tasks.datasets.base import Coverage, KeypointPair, Keypoints
+from tasks.datasets.base import Coverage
+from tasks.datasets.spair import KeypointPair, Keypoints
 from tasks.keypoints.problem import KeypointProblem
 from tasks.protocols import STANDARD
 from zoo.spec import Layer

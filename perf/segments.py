@@ -18,7 +18,8 @@ from perf.networks import noise, random_vit, show
 from perf.rounds import Setting, take_turns
 from perf.rows import Budget, Row
 from tasks.base import Measurements
-from tasks.datasets.base import FileSample, Scene
+from tasks.datasets.base import FileSample
+from tasks.datasets.scenes import Scene
 from tasks.metrics.label_vote import ROWS_CPU, SIMILARITIES_CPU
 from tasks.protocols import SEGMENTATION
 from tasks.segmentation.in_context import Memories, QueryMeasurer

@@ -16,7 +16,8 @@ from perf.memory import STATUS
 from perf.rounds import Setting, take_turns
 from perf.rows import Budget, Row
 from perf.segments import CLASSES, LAYERS, PHOTO, WIDTH, Remembered, grids, labelled
-from tasks.datasets.base import FileSample, Scene
+from tasks.datasets.base import FileSample
+from tasks.datasets.scenes import Scene
 from tasks.metrics.fused import nearest_of_sets
 from tasks.metrics.neighbours import nearest
 from tasks.metrics.propagation import PropagationOfSets, Propagator

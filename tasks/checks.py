@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import Source
-from tasks.datasets.base import UnreadableImageError
+from tasks.datasets.files import UnreadableImageError
 from tasks.metrics.arrays import ROUNDING
 
 

@@ -25,7 +25,7 @@ from tasks.base import (
     digest,
 )
 from tasks.checks import unusable
-from tasks.datasets.base import RegionImage, Regions
+from tasks.datasets.coco import RegionImage, Regions
 from tasks.examples.clustering import ClusterExamples
 from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.clustering import AGREEMENTS, kmeans_starts

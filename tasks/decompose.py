@@ -32,7 +32,8 @@ from tasks.base import (
     ceiling_metric,
     digest,
 )
-from tasks.datasets.base import Keypoints, Videos
+from tasks.datasets.davis import Videos
+from tasks.datasets.spair import Keypoints
 from tasks.feeds import GRIDS, GridFeed
 from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
 from tasks.keypoints.problem import PULL, KeypointProblem

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.base import Items, Outcome, Score, Source, Statistic
-from tasks.datasets.base import Classification
+from tasks.datasets.classes import Classification
 from tasks.sources import ClassificationSources
 
 

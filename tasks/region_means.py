@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from tasks.datasets.base import RegionImage
+from tasks.datasets.coco import RegionImage
 from tasks.metrics.cell_areas import cell_shares
 from tasks.metrics.region_classes import shown_classes
 from zoo.spec import Layer

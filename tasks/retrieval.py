@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
 from tasks.checks import unusable
-from tasks.datasets.base import FileSample, Retrieval
+from tasks.datasets.base import FileSample
+from tasks.datasets.revisitop import Retrieval
 from tasks.examples.retrieval import RetrievalExamples
 from tasks.fused import Vectors
 from tasks.metrics.ranking import Difficulty, cosine, rank, revisited

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.base import Group, Source
-from tasks.datasets.base import Classification, Coverage, Regions, Sample, Unlabelled
+from tasks.datasets.base import Coverage, Sample
+from tasks.datasets.classes import Classification, Unlabelled
+from tasks.datasets.coco import Regions
 from zoo.view.views import Mirrored, View
 
 ANY_SIZE = (256, 256)

@@ -8,9 +8,9 @@ from benchmark.engines.progress import Reporter
 from benchmark.request.data import PackRequest
 from tasks.datasets.base import Data, DatasetEntry
 from tasks.datasets.catalogue import DATASETS, State, inspect
+from tasks.datasets.files import is_packed
 from tasks.datasets.packs.manifest import PackedDataset
 from tasks.datasets.packs.writing import DatasetPlan, plan_dataset, require_room, write_dataset
-from tasks.datasets.storage import is_packed
 from zoo.errors import InputError, unknown
 
 

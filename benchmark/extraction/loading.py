@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from tasks.base import Source
-from tasks.datasets.base import Sample, UnreadableImageError
+from tasks.datasets.base import Sample
+from tasks.datasets.files import UnreadableImageError
 from zoo.view.views import View
 
 

@@ -15,7 +15,8 @@ from leaderboards.records.arrays import write_arrays
 from leaderboards.records.thumbnails import MOST, NAMES, write_thumbnail
 from mini.render import TEMPLATES
 from tasks.base import LayerOutcome
-from tasks.datasets.base import Sample, UnreadableImageError
+from tasks.datasets.base import Sample
+from tasks.datasets.files import UnreadableImageError
 from tasks.examples.draw import VERSION
 
 Arrays = dict[str, NDArray[np.generic]]

@@ -11,21 +11,16 @@ from benchmark.plan.bound import BoundTasks, Unbound
 from benchmark.plan.identity import own_name
 from benchmark.plan.location import DataLocation
 from benchmark.plan.problems import PROBLEMS
-from tasks.datasets.base import (
-    Classification,
-    Count,
-    Coverage,
-    DatasetEntry,
-    Keypoints,
-    Regions,
-    Retrieval,
-    Scenes,
-    Unlabelled,
-    Videos,
-)
+from tasks.datasets.base import Count, Coverage, DatasetEntry
+from tasks.datasets.catalogue import read_own
+from tasks.datasets.classes import Classification, Unlabelled
+from tasks.datasets.coco import Regions
+from tasks.datasets.davis import Videos
 from tasks.datasets.folder import OwnImages
 from tasks.datasets.imagenet import probe_subset
-from tasks.datasets.own import read_own
+from tasks.datasets.revisitop import Retrieval
+from tasks.datasets.scenes import Scenes
+from tasks.datasets.spair import Keypoints
 from tasks.datasets.voc import VOC_2012, VOC_2012_AUG
 from tasks.registry import INSIDE, Role, TaskEntry
 from tasks.sources import (

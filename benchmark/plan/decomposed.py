@@ -4,7 +4,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from benchmark.plan.bound import AnalysisTask, Subject
-from tasks.datasets.base import Keypoints, Videos
+from tasks.datasets.davis import Videos
+from tasks.datasets.spair import Keypoints
 from tasks.decompose import KeypointSteps, PropagationSteps
 from tasks.keypoints.rule import KeypointRule
 from tasks.paths import End, Read, Rule, Steps, steps_between

@@ -10,15 +10,9 @@ from pathlib import Path
 from typing import Protocol
 
 from tasks.base import Source, digest
-from tasks.datasets.base import (
-    Classification,
-    Data,
-    FileSample,
-    Sample,
-    Unlabelled,
-    UnreadableImageError,
-)
-from tasks.datasets.storage import stamp
+from tasks.datasets.base import Data, FileSample, Sample
+from tasks.datasets.classes import Classification, Unlabelled
+from tasks.datasets.files import UnreadableImageError, stamp
 from tasks.fused import FusedProblem
 from tasks.keypoints.problem import KeypointProblem
 from tasks.segmentation.augmented import AugmentedSample

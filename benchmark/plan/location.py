@@ -8,7 +8,7 @@ from benchmark.engines.progress import Reporter
 from benchmark.plan.mini_data import mini_data
 from benchmark.plan.suites import Catalogue, Suite
 from benchmark.request import Request
-from tasks.datasets.storage import data_root, is_packed
+from tasks.datasets.files import data_root, is_packed
 from tasks.protocols import STANDARD, EvaluationProtocol, find_protocols
 from zoo.errors import InputError
 
@@ -19,7 +19,7 @@ class DataLocation:
 
     Attributes:
         catalogue: Datasets of the suite.
-        data: Folder that holds them, or root of a pack (`tasks.datasets.storage`); None for the user's own
+        data: Folder that holds them, or root of a pack (`tasks.datasets.files`); None for the user's own
             images.
         images: Folders of images, and ``hf:`` datasets, that replace them all.
         labels: Table of the classes of the one folder of images (`tasks.datasets.folder`); None for none.

@@ -33,7 +33,12 @@ from tasks.analyses.saliency import SaliencyProblem
 from tasks.analyses.token_probes import TokenProbes
 from tasks.cka import CkaProblem
 from tasks.clustering import ImageClusterProblem, RegionClusterProblem
-from tasks.datasets.base import Coverage, Keypoints, Regions, Retrieval, Scenes, Videos
+from tasks.datasets.base import Coverage
+from tasks.datasets.coco import Regions
+from tasks.datasets.davis import Videos
+from tasks.datasets.revisitop import Retrieval
+from tasks.datasets.scenes import Scenes
+from tasks.datasets.spair import Keypoints
 from tasks.fewshot import FewShotProblem
 from tasks.keypoints.problem import KeypointProblem
 from tasks.knn import KnnProblem

@@ -14,8 +14,8 @@ from benchmark.engines.progress import Silent
 from benchmark.plan.mini_data import mini_data
 from benchmark.plan.suites import MINI_SUITE
 from benchmark.request import Request
-from tasks.datasets.base import RegionImage
-from tasks.datasets.davis_masks import read_mask, voc_palette
+from tasks.datasets.coco import RegionImage
+from tasks.datasets.masks import read_mask, voc_palette
 
 DATA = MINI_SUITE.catalogue
 HERE = Path(__file__).parent

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tasks.analyses.saliency_findings import find
 from tasks.base import Findings, Group, Measurements, Measurer, Source, digest
-from tasks.datasets.base import RegionImage, Regions
+from tasks.datasets.coco import RegionImage, Regions
 from tasks.feeds import ATTENTION_IN_TURN, AttentionFeed
 from tasks.metrics.attention import Cells
 from tasks.metrics.attention_maps import patch_query_map

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.datasets.base import DatasetEntry, Part, Scenes, require_directory
+from tasks.datasets.base import DatasetEntry, Part, require_directory
 from tasks.datasets.files import file_names, file_paths
-from tasks.datasets.scenes import FoundScenes, coverage_of, find_scenes, require_apart
+from tasks.datasets.scenes import FoundScenes, Scenes, coverage_of, find_scenes, require_apart
 
 ADE20K_CLASSES = tuple(f"class {number}" for number in range(1, 151))
 """Names of the classes by their pixel value less one, as ``objectInfo150.txt`` numbers them."""

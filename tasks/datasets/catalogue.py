@@ -8,14 +8,30 @@ from tasks.datasets.ade20k import ADE20K
 from tasks.datasets.base import Coverage, Data, DatasetEntry
 from tasks.datasets.coco import COCO_VAL2017
 from tasks.datasets.davis import DAVIS_2017_VAL
+from tasks.datasets.files import exists
+from tasks.datasets.folder import OwnImages, read_folder
+from tasks.datasets.hub import read_hub_dataset
+from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.imagenet import IMAGENET
-from tasks.datasets.own import read_own
 from tasks.datasets.partimagenet import PARTIMAGENET
 from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from tasks.datasets.spair import SPAIR_71K_TEST
-from tasks.datasets.storage import exists
 from tasks.datasets.voc import VOC_2012, VOC_2012_AUG
 from zoo.errors import InputError, MissingDataError
+
+
+def read_own(location: str, labels: Path | None = None) -> OwnImages:
+    """A folder of images, or a dataset of the Hub or saved by ``datasets``.
+
+    Args:
+        location: Path of a folder, or ``hf:ID`` (`tasks.datasets.hub_spec`).
+        labels: Table of the classes of a folder (`tasks.datasets.folder.read_folder`).
+
+    Raises:
+        InputError: It is not there, or cannot be read.
+    """
+    return read_hub_dataset(location) if location.startswith(PREFIX) else read_folder(Path(location), labels)
+
 
 DATASETS: tuple[DatasetEntry[Data], ...] = (
     IMAGENET,

@@ -1,22 +1,78 @@
 """COCO val2017: ``images/val2017/*.jpg`` and ``annotations/instances_val2017.json``."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tasks.datasets.base import (
     Count,
     Coverage,
+    Data,
     DatasetEntry,
     FileSample,
     Part,
-    RegionImage,
-    Regions,
+    Sample,
 )
 from tasks.datasets.coco_format import orphan_notes, read_coco_file
-from tasks.datasets.files import require_size
-from tasks.datasets.storage import is_file, is_folder
+from tasks.datasets.files import is_file, is_folder, require_size
 from zoo.errors import InputError
+
+
+class Region(Protocol):
+    """An annotated object or part in an image."""
+
+    @property
+    def key(self) -> str:
+        """A name that no other has and that stays the same from run to run."""
+        ...
+
+    @property
+    def label(self) -> int:
+        """Number of the region's category."""
+        ...
+
+    def mask(self) -> NDArray[np.uint8]:
+        """Binary mask at image size, values 0 and 1, [height width]."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RegionImage:
+    """An image with its annotated regions, which are never empty; size is (width, height)."""
+
+    sample: Sample
+    size: tuple[int, int]
+    regions: tuple[Region, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Regions(Data):
+    """Images with object or part masks.
+
+    Attributes:
+        name: Name of the dataset.
+        images: The images.
+        categories: Names by the ids of categories.
+        coverage: How complete they are.
+        edition: What tells them from others of the dataset that are shown alike: the images that a protocol
+            takes, or their order; "" for the usual ones.
+    """
+
+    name: str
+    images: tuple[RegionImage, ...]
+    categories: dict[int, str] = field(hash=False)
+    coverage: Coverage
+    edition: str = ""
+
+    def limited(self, limit: int | None) -> Self:
+        """The first images."""
+        if limit is None or limit >= len(self.images):
+            return self
+        return replace(self, images=self.images[:limit], coverage=self.coverage.limited(limit, "image"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,25 @@
 """Checked access to the fields of JSON files, with errors that name file, field and what was found."""
 
+import json
 from collections.abc import Mapping
 from math import isfinite
+from pathlib import Path
 
+from tasks.datasets.files import describe, read_bytes
 from zoo.errors import InputError
 
 JsonObject = Mapping[str, object]
+
+
+def read_json(path: Path) -> JsonObject:
+    """The object in a JSON file; raises InputError for a missing or malformed one."""
+    try:
+        content = json.loads(read_bytes(path))
+    except OSError as error:
+        raise InputError(f"expected a JSON file at {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"expected JSON in {path}, which is malformed ({error}); fetch it again") from error
+    return as_object(content, str(path))
 
 
 def as_object(value: object, where: str) -> JsonObject:
@@ -13,15 +27,6 @@ def as_object(value: object, where: str) -> JsonObject:
     if not isinstance(value, dict):
         raise InputError(f"expected a JSON object in {where}, found {describe(value)}")
     return value
-
-
-def describe(value: object) -> str:
-    """A value as short text."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # a number of more digits than Python prints, or deep nesting
-        text = f"a value of type {type(value).__name__}"
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _get(fields: JsonObject, name: str, where: str) -> object:

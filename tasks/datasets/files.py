@@ -1,16 +1,126 @@
 """Folders and image headers, in sorted order, with errors that are sentences."""
 
-import json
 import os
+import threading
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from PIL import Image
 
-from tasks.datasets.base import UnreadableImageError
-from tasks.datasets.fields import JsonObject, as_object, describe
-from tasks.datasets.storage import is_packed, open_image, packed_names, read_bytes
+from tasks.datasets.hub_spec import PREFIX
+from tasks.datasets.packs.opening import INSIDE, find_pack, open_pack
+from tasks.datasets.packs.pack import Pack
 from zoo.errors import InputError
+
+
+class UnreadableImageError(InputError):
+    """An image file that is missing, truncated or no image."""
+
+
+FORMATS = (
+    *("JPEG", "PNG", "BMP", "GIF", "PPM", "WEBP", "TIFF", "JPEG2000"),
+    *(("AVIF",) if find_spec("PIL.AvifImagePlugin") else ()),
+)
+"""What images may be, whatever they are called: Pillow hands PostScript to Ghostscript, which runs it."""
+
+_packs: dict[str, Pack] = {}
+"""Open packs by name, in this process."""
+
+_opening = threading.Lock()
+
+
+def is_packed(path: Path | str) -> bool:
+    """Whether a path is one of a pack."""
+    return str(path).startswith(PREFIX)
+
+
+def data_root(data: Path) -> Path:
+    """A data folder by a path that holds in other processes; of a pack, opened anew, the path of its root.
+
+    Raises:
+        InputError: A pack that is not there, or is damaged.
+    """
+    if not is_packed(data) or str(data).endswith(INSIDE):
+        return data
+    name = find_pack(str(data)).name
+    with _opening:
+        _packs[name] = open_pack(name)
+    return Path(name + INSIDE)
+
+
+def _located(path: Path | str) -> tuple[Pack, str]:
+    """A pack and a path in it; raises InputError where there is no such pack."""
+    name, _, inner = str(path).partition(INSIDE)
+    if name not in _packs:
+        with _opening:
+            if name not in _packs:
+                _packs[name] = open_pack(name)
+    return _packs[name], inner.strip("/")
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file."""
+    if not is_packed(path):
+        return path.is_file()
+    pack, inner = _located(path)
+    return pack.row(inner) is not None
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder."""
+    if not is_packed(path):
+        return path.is_dir()
+    pack, inner = _located(path)
+    return pack.folder(inner) is not None
+
+
+def exists(path: Path) -> bool:
+    """Whether there is a file or folder."""
+    return is_file(path) or is_folder(path) if is_packed(path) else path.exists()
+
+
+def packed_names(folder: Path) -> tuple[list[str], list[str]]:
+    """Names of the folders and of the files in a folder of a pack, in no order; raises FileNotFoundError."""
+    pack, inner = _located(folder)
+    found = pack.folder(inner)
+    if found is None:
+        raise FileNotFoundError(2, "No such file or directory", str(folder))
+    return [*found.folders], [*found.files]
+
+
+def read_bytes(path: Path | str) -> bytes:
+    """Bytes of a file.
+
+    Raises:
+        OSError: It is not there.
+        InputError: It is in a pack that is damaged.
+    """
+    if not is_packed(path):
+        return Path(path).read_bytes()
+    pack, inner = _located(path)
+    return pack.rows.read(pack.existing(inner))
+
+
+def open_image(path: Path | str) -> Image.Image:
+    """An image of one of the `FORMATS`, not decoded yet; raises as `read_bytes` and Pillow's `open` do."""
+    return Image.open(BytesIO(read_bytes(path)) if is_packed(path) else path, formats=FORMATS)
+
+
+def stamp(path: Path | str) -> tuple[int, int | str]:
+    """Bytes of a file and when it was changed, in nanoseconds; of a file of a pack, a digest in its place.
+
+    Raises:
+        OSError: It is not there.
+    """
+    if not is_packed(path):
+        status = Path(path).stat()
+        return status.st_size, status.st_mtime_ns
+    pack, inner = _located(path)
+    row = pack.existing(inner)
+    return pack.rows.size(row), pack.rows.stamp(row)
+
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 """What counts as an image in a class folder, in any case of letters."""
@@ -37,6 +147,11 @@ def _visible(folder: Path) -> Iterator[os.DirEntry[str]]:
             yield from (entry for entry in entries if not entry.name.startswith("."))
     except OSError as error:
         raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
+
+
+def names_and_sizes(paths: Iterable[Path]) -> list[tuple[str, int]]:
+    """Name and bytes of each file, which tell it from others wherever it lies; raises as `stamp`."""
+    return [(path.name, stamp(path)[0]) for path in paths]
 
 
 def folder_names(folder: Path) -> list[str]:
@@ -67,17 +182,6 @@ def _readable(entry: os.DirEntry[str]) -> str:
     if entry.name.isascii():  # nearly all of a million
         return entry.name
     return require_text(entry.name, f"names of files in {os.path.dirname(entry.path)!a}")
-
-
-def read_json(path: Path) -> JsonObject:
-    """The object in a JSON file; raises InputError for a missing or malformed one."""
-    try:
-        content = json.loads(read_bytes(path))
-    except OSError as error:
-        raise InputError(f"expected a JSON file at {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"expected JSON in {path}, which is malformed ({error}); fetch it again") from error
-    return as_object(content, str(path))
 
 
 def require_text(name: str, what: str) -> str:
@@ -128,3 +232,12 @@ def some(names: Iterable[str], most: int = 3) -> str:
     """The first few names as text."""
     listed = list(names)
     return ", ".join(listed[:most]) + (f" and {len(listed) - most:,} more" if len(listed) > most else "")
+
+
+def describe(value: object) -> str:
+    """A value as short text."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of more digits than Python prints, or deep nesting
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -6,20 +6,21 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from tasks.datasets.base import (
+from tasks.datasets.base import Count, Coverage, FileSample, require_directory
+from tasks.datasets.classes import (
+    MADE,
+    MADE_SPLIT,
     Classification,
     ClassImages,
-    Count,
-    Coverage,
-    FileSample,
     Unlabelled,
-    require_directory,
+    class_labels,
+    require_classes,
+    require_known_classes,
+    require_splittable,
+    split_names,
 )
-from tasks.datasets.class_folders import class_labels, require_known_classes
 from tasks.datasets.files import IMAGE_EXTENSIONS, require_text, some
-from tasks.datasets.label_table import METADATA
-from tasks.datasets.labelled_files import LabelledFile, Matched, find_metadata, match, read_labels
-from tasks.datasets.split import MADE, MADE_SPLIT, require_classes, require_splittable, split_names
+from tasks.datasets.labels import METADATA, LabelledFile, Matched, find_metadata, match, read_labels
 from tasks.datasets.tree import ImageTree, read_tree
 from zoo.errors import InputError
 

@@ -8,11 +8,20 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from tasks.datasets.base import Classification, ClassImages, Count, Coverage, UnreadableImageError, to_rgb
-from tasks.datasets.class_folders import class_labels, require_known_classes
+from tasks.datasets.base import Count, Coverage, to_rgb
+from tasks.datasets.classes import (
+    MADE,
+    MADE_SPLIT,
+    Classification,
+    ClassImages,
+    class_labels,
+    require_classes,
+    require_known_classes,
+    require_splittable,
+    split_names,
+)
+from tasks.datasets.files import FORMATS, UnreadableImageError
 from tasks.datasets.hub_spec import HubSpec, parse_hub_spec
-from tasks.datasets.split import MADE, MADE_SPLIT, require_classes, require_splittable, split_names
-from tasks.datasets.storage import FORMATS
 from zoo.errors import InputError
 from zoo.online import hub_answers, offline_unless
 from zoo.view.geometry import Box

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Classification, Count, Coverage, DatasetEntry, Part, Sample
-from tasks.datasets.class_folders import (
+from tasks.datasets.base import Count, Coverage, DatasetEntry, Part, Sample
+from tasks.datasets.classes import (
     ClassFolder,
+    Classification,
     class_images,
     class_labels,
     read_class_folders,

@@ -6,18 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from tasks.datasets.base import (
-    Count,
-    Coverage,
-    DatasetEntry,
-    FileSample,
-    Part,
-    RegionImage,
-    Regions,
-)
+from tasks.datasets.base import Count, Coverage, DatasetEntry, FileSample, Part
+from tasks.datasets.coco import RegionImage, Regions
 from tasks.datasets.coco_format import Category, CocoFile, CocoImage, orphan_notes, read_coco_file
-from tasks.datasets.files import require_size, some
-from tasks.datasets.storage import is_file, is_folder
+from tasks.datasets.files import is_file, is_folder, require_size, some
 from tasks.datasets.tree import read_tree
 from zoo.errors import InputError, shortened
 

@@ -2,18 +2,61 @@
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Count, Coverage, DatasetEntry, FileSample, Part, Retrieval, require_directory
-from tasks.datasets.fields import describe
-from tasks.datasets.files import file_names, file_paths, require_inside
+from tasks.datasets.base import (
+    Count,
+    Coverage,
+    Data,
+    DatasetEntry,
+    FileSample,
+    Part,
+    require_directory,
+)
+from tasks.datasets.files import describe, file_names, file_paths, require_inside
 from tasks.datasets.safe_pickle import restricted_load
 from zoo.errors import InputError
 from zoo.view.geometry import Box
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval(Data):
+    """A revisited retrieval dataset.
+
+    Attributes:
+        database: Images that are ranked, in ground-truth order.
+        queries: Query images, each with its box.
+        easy: For each query, indices of its easy positives in the database, int64.
+        hard: The same for hard positives.
+        junk: The same for images that are ignored.
+    """
+
+    name: str
+    database: tuple[FileSample, ...]
+    queries: tuple[FileSample, ...]
+    easy: tuple[NDArray[np.int64], ...]
+    hard: tuple[NDArray[np.int64], ...]
+    junk: tuple[NDArray[np.int64], ...]
+    coverage: Coverage
+
+    def limited(self, limit: int | None) -> Self:
+        """The first queries; the database stays whole, since it decides the ranking."""
+        if limit is None or limit >= len(self.queries):
+            return self
+        return replace(
+            self,
+            queries=self.queries[:limit],
+            easy=self.easy[:limit],
+            hard=self.hard[:limit],
+            junk=self.junk[:limit],
+            coverage=self.coverage.limited(limit, "query", "queries"),
+        )
+
 
 RELEVANCE = ("easy", "hard", "junk")
 """The index lists of a query."""

@@ -3,15 +3,62 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
-from tasks.datasets.base import Count, Coverage, FileSample, Scene, Scenes
-from tasks.datasets.davis_masks import read_mask
-from tasks.datasets.files import image_size, some
-from tasks.datasets.storage import is_file
+from tasks.datasets.base import Count, Coverage, Data, FileSample, Sample
+from tasks.datasets.files import image_size, is_file, names_and_sizes, some
+from tasks.datasets.masks import read_mask
 from tasks.metrics.arrays import VOID, Labels
 from zoo.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """An image and the file that says the class of each of its pixels; size is (width, height) of both."""
+
+    sample: Sample
+    size: tuple[int, int]
+    mask: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Scenes(Data):
+    """A semantic segmentation dataset: images to remember (train) and images to label (val), by sorted key.
+
+    Attributes:
+        name: Name of the dataset.
+        train: Images whose labels are known.
+        val: Images that are labelled.
+        classes: Names of the classes, from 0.
+        offset: Pixel value of class 0; lower values are no class, as 255 is.
+        memory: How many cells of the training images are remembered at most.
+        coverage: How complete it is.
+        most: The same by protocols with a number of their own; None for theirs.
+    """
+
+    name: str
+    train: tuple[Scene, ...]
+    val: tuple[Scene, ...]
+    classes: tuple[str, ...]
+    offset: int
+    memory: int
+    coverage: Coverage
+    most: int | None = None
+
+    def limited(self, limit: int | None) -> Self:
+        """The first images of each split."""
+        if limit is None or limit >= max(len(self.train), len(self.val)):
+            return self
+        coverage = self.coverage.limited(limit, "image", rest=" of each split")
+        return replace(self, train=self.train[:limit], val=self.val[:limit], coverage=coverage)
+
+    @property
+    def truth(self) -> tuple[object, ...]:
+        """Names and sizes of the masks, and what their values mean."""
+        masks = (scene.mask for scene in (*self.train, *self.val))
+        return names_and_sizes(masks), self.classes, self.offset, self.memory
 
 
 @dataclass(frozen=True, slots=True)

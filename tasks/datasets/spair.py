@@ -1,9 +1,11 @@
 """SPair-71k: ``PairAnnotation/<split>/*:<category>.json`` and ``JPEGImages/<category>/*.jpg``."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,27 +13,23 @@ from numpy.typing import NDArray
 from tasks.datasets.base import (
     Count,
     Coverage,
+    Data,
     DatasetEntry,
     FileSample,
-    KeypointPair,
-    Keypoints,
     Part,
+    Sample,
+    counted,
     require_directory,
 )
-from tasks.datasets.fields import (
-    JsonObject,
-    describe,
-    get_integer,
-    get_list,
-    get_numbers,
-    get_text,
-    numbers,
-)
-from tasks.datasets.files import file_names, file_paths, read_json, require_inside, require_size
+from tasks.datasets.fields import JsonObject, get_integer, get_list, get_numbers, get_text, numbers, read_json
+from tasks.datasets.files import describe, file_names, file_paths, is_file, require_inside, require_size
 from tasks.datasets.spair_facts import (
+    GROUPS,
     OFFICIAL_LEVELS,
+    Group,
     ImageNotes,
     Levels,
+    PairFacts,
     keypoint_id,
     level_counts,
     levels_of,
@@ -39,10 +37,66 @@ from tasks.datasets.spair_facts import (
     pair_facts,
     turn,
 )
-from tasks.datasets.spair_groups import GROUPS, Group
-from tasks.datasets.storage import is_file
 from zoo.errors import InputError
 from zoo.view.geometry import Box
+
+
+@dataclass(frozen=True, slots=True)
+class KeypointPair:
+    """Two images of one category with corresponding keypoints.
+
+    Attributes:
+        key: Name of the pair.
+        category: Its category.
+        source: Index of the source image in ``Keypoints.samples``.
+        target: Index of the target image.
+        source_size: Width and height of the source image in pixels.
+        target_size: The same of the target image.
+        source_box: Bounding box of the object in the source image, in pixels.
+        target_box: The same in the target image.
+        source_points: Keypoints (x, y) visible in both images, float64 [points 2].
+        target_points: The same points in the target image, in the same order.
+        facts: How hard it is; None where its annotation does not say so.
+        turn: Eighths of a turn between the viewpoints of the two images, 0 to 4; None if not known.
+    """
+
+    key: str
+    category: str
+    source: int
+    target: int
+    source_size: tuple[int, int]
+    target_size: tuple[int, int]
+    source_box: Box
+    target_box: Box
+    source_points: NDArray[np.float64]
+    target_points: NDArray[np.float64]
+    facts: PairFacts | None = None
+    turn: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Keypoints(Data):
+    """A SPair-71k split: each image once, and pairs that point to them."""
+
+    name: str
+    samples: tuple[Sample, ...]
+    pairs: tuple[KeypointPair, ...]
+    coverage: Coverage
+
+    def limited(self, limit: int | None) -> Self:
+        """The first pairs of each category."""
+        if limit is None:
+            return self
+        seen = Counter[str]()
+        first = []
+        for pair in self.pairs:
+            seen[pair.category] += 1
+            if seen[pair.category] <= limit:
+                first.append(pair)
+        if len(first) == len(self.pairs):
+            return self
+        used = f" a category: {counted(len(first), 'pair')} used"
+        return replace(self, pairs=tuple(first), coverage=self.coverage.limited(limit, "pair", rest=used))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.datasets.base import DatasetEntry, Part, Scenes, require_directory
-from tasks.datasets.files import require_inside, some
-from tasks.datasets.scenes import FoundScenes, coverage_of, find_scenes, require_apart
-from tasks.datasets.storage import exists, is_file, read_bytes
+from tasks.datasets.base import DatasetEntry, Part, require_directory
+from tasks.datasets.files import exists, is_file, read_bytes, require_inside, some
+from tasks.datasets.scenes import FoundScenes, Scenes, coverage_of, find_scenes, require_apart
 from zoo.errors import InputError, MissingDataError
 
 VOC_CLASSES = (

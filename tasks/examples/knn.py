@@ -6,7 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tasks.datasets.base import Classification, Sample
+from tasks.datasets.base import Sample
+from tasks.datasets.classes import Classification
 from tasks.examples.draw import Predicted, by_key, drawn
 from tasks.labelled import Labelled
 from tasks.metrics.arrays import Integers

@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from tasks.base import Measurements
-from tasks.datasets.base import Sample, Video
-from tasks.datasets.davis_masks import read_mask
+from tasks.datasets.base import Sample
+from tasks.datasets.davis import Video
+from tasks.datasets.masks import read_mask
 from tasks.examples.draw import Predicted, drawn, small_mask
 
 VIDEOS = 8

@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Retrieval, Sample
+from tasks.datasets.base import Sample
+from tasks.datasets.revisitop import Retrieval
 from tasks.examples.draw import Predicted, by_key, drawn
 from tasks.metrics.arrays import Integers
 

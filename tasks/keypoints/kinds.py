@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import KeypointPair
+from tasks.datasets.spair import KeypointPair
 
 HARD = ("easy", "medium", "hard")
 WHICH = ("none", "source", "target", "both")

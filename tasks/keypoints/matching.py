@@ -17,7 +17,7 @@ from torch.nn.functional import normalize
 
 from tasks.base import FINITE
 from tasks.checks import varies
-from tasks.datasets.base import KeypointPair
+from tasks.datasets.spair import KeypointPair
 from tasks.keypoints.places import (
     Size,
     before_said,

@@ -25,7 +25,7 @@ from tasks.base import (
     digest,
 )
 from tasks.checks import ALIKE
-from tasks.datasets.base import KeypointPair, Keypoints
+from tasks.datasets.spair import KeypointPair, Keypoints
 from tasks.examples.keypoints import KeypointExamples
 from tasks.feeds import GRIDS, GridFeed
 from tasks.keypoints.kinds import pair_kinds

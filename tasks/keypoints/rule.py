@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from tasks.datasets.base import KeypointPair
+from tasks.datasets.spair import KeypointPair
 from tasks.metrics.soft_argmax import SoftArgmax
 from zoo.view.views import View
 

@@ -23,8 +23,8 @@ from tasks.base import (
     digest,
 )
 from tasks.checks import ALIKE
-from tasks.datasets.base import Videos
-from tasks.datasets.storage import stamp
+from tasks.datasets.davis import Videos
+from tasks.datasets.files import stamp
 from tasks.examples.propagation import PropagationExamples
 from tasks.feeds import GRIDS, GridFeed
 from tasks.propagation.measurers import SetsMeasurer, VideoMeasurer

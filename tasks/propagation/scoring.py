@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from tasks.base import area_ceiling_metric, ceiling_metric
-from tasks.datasets.base import Video
-from tasks.datasets.davis_masks import read_mask
+from tasks.datasets.davis import Video
+from tasks.datasets.masks import read_mask
 from tasks.examples.draw import small_mask
 from tasks.metrics.arrays import VOID
 from tasks.metrics.cell_areas import area_labels

@@ -12,8 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from tasks.base import Group, Measurements, Measurer, Outcome, digest
-from tasks.datasets.base import Scene, Scenes
-from tasks.datasets.scenes import every_value, read_classes
+from tasks.datasets.scenes import Scene, Scenes, every_value, read_classes
 from tasks.metrics.arrays import VOID, Labels
 from tasks.metrics.cell_labels import resized_labels
 from tasks.metrics.overlaps import Overlaps

@@ -13,8 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from tasks.base import Measurements, Over, Source, digest
-from tasks.datasets.base import Scene
-from tasks.datasets.scenes import every_value, read_classes
+from tasks.datasets.scenes import Scene, every_value, read_classes
 from tasks.metrics.arrays import VOID, Labels
 from tasks.metrics.cell_labels import evenly_spaced, resized_labels
 from tasks.metrics.overlaps import Overlaps, names_of_predictions

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from tasks.base import FINITE, Measurements
 from tasks.checks import varies
-from tasks.datasets.base import Scene
+from tasks.datasets.scenes import Scene
 from tasks.metrics.arrays import Integers, Labels
 from tasks.metrics.cell_labels import (
     cell_counts,

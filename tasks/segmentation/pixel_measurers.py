@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tasks.base import FINITE
 from tasks.checks import varies
-from tasks.datasets.base import Scene
+from tasks.datasets.scenes import Scene
 from tasks.metrics.arrays import VOID, Integers, Labels
 from tasks.metrics.overlaps import confusion
 from tasks.metrics.pixel_vote import pixel_labels

@@ -12,8 +12,7 @@ from typing import ClassVar, Self
 from torch import Tensor
 
 from tasks.base import Group, Measurements, Measurer, Outcome, Over, digest
-from tasks.datasets.base import Scene
-from tasks.datasets.scenes import read_classes
+from tasks.datasets.scenes import Scene, read_classes
 from tasks.metrics.arrays import Integers, Labels
 from tasks.metrics.overlaps import Overlaps
 from tasks.segmentation.class_overlaps import tables_of

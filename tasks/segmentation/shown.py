@@ -9,8 +9,8 @@ import numpy as np
 
 from tasks.base import Group, Measurements, Outcome, Over, Source
 from tasks.checks import ALIKE
-from tasks.datasets.base import Scene, Scenes
-from tasks.datasets.storage import stamp
+from tasks.datasets.files import stamp
+from tasks.datasets.scenes import Scene, Scenes
 from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.cell_labels import evenly_spaced
 from tasks.metrics.overlaps import Overlaps

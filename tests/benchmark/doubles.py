@@ -8,7 +8,7 @@ from PIL import Image
 from torch import Tensor
 
 from tasks.base import Group, Source
-from tasks.datasets.base import UnreadableImageError
+from tasks.datasets.files import UnreadableImageError
 from zoo.features import Channels, LayerFeatures, ReceptiveField, Visitor, Weights
 from zoo.spec import BackboneSpec, Layer, Stage
 from zoo.view.views import ResizeCrop, View

@@ -12,10 +12,10 @@ from benchmark.plan.datasets import bind_tasks, own_datasets
 from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import MINI_SUITE
 from leaderboards.pages.inside.page import inside_page
+from tasks.datasets.classes import MADE, MADE_SPLIT
 from tasks.datasets.files import IMAGE_EXTENSIONS
 from tasks.datasets.folder import NO_CLASSES, QUERY_SPLITS
-from tasks.datasets.label_table import FILE_COLUMNS, LABEL_COLUMNS, METADATA, SPLIT_COLUMN
-from tasks.datasets.split import MADE, MADE_SPLIT
+from tasks.datasets.labels import FILE_COLUMNS, LABEL_COLUMNS, METADATA, SPLIT_COLUMN
 from tasks.protocols import STANDARD
 from tasks.registry import find_tasks
 from tests import fakes

@@ -20,7 +20,7 @@ from benchmark.plan import datasets
 from benchmark.plan.bound import RememberingTask
 from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import STANDARD_SUITE
-from tasks.datasets.davis_masks import read_mask, write_mask
+from tasks.datasets.masks import read_mask, write_mask
 from tasks.datasets.voc import VOC_2012
 from tasks.protocols import HUMMINGBIRD, EvaluationProtocol
 from tasks.segmentation import shown

@@ -17,7 +17,7 @@ from benchmark.scores.exported.clustering import score_assignments
 from benchmark.scores.exported.davis import score_davis
 from benchmark.scores.exported.knn import score_knn
 from benchmark.scores.exported.retrieval import score_similarity
-from tasks.datasets.davis_masks import read_mask, write_mask
+from tasks.datasets.masks import read_mask, write_mask
 from tasks.datasets.revisitop import ROXFORD5K
 from tasks.metrics.arrays import VOID
 from tests import fakes

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.datasets.base import Regions
-from tasks.datasets.coco import CocoEntry
+from tasks.datasets.coco import CocoEntry, Regions
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.spair import SpairEntry
 from tests import fakes

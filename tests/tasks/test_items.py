@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from tasks.base import Outcome, ceiling_metric
-from tasks.datasets.base import Coverage, Video, Videos
+from tasks.datasets.base import Coverage
+from tasks.datasets.davis import Video, Videos
 from tasks.propagation.problem import PropagationProblem
 from tasks.protocols import STANDARD
 from tasks.uncertainty import intervals_of, measure

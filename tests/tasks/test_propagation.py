@@ -11,9 +11,9 @@ from PIL import Image
 from torch import Tensor
 
 from tasks.base import FINITE, Group, Measurer, Settling, Statistic
-from tasks.datasets.base import Coverage, Video, Videos
-from tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry
-from tasks.datasets.davis_masks import read_mask, write_mask
+from tasks.datasets.base import Coverage
+from tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, Video, Videos
+from tasks.datasets.masks import read_mask, write_mask
 from tasks.metrics.cell_areas import area_labels
 from tasks.metrics.propagation import Propagator, decode, seed_labels
 from tasks.metrics.segmentation import score_video

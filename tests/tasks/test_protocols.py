@@ -27,9 +27,8 @@ from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyProblem, SaliencyRule
 from tasks.cka import CkaProblem, CkaRule
 from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem
-from tasks.datasets.base import Videos
 from tasks.datasets.coco import CocoEntry
-from tasks.datasets.davis import DavisEntry
+from tasks.datasets.davis import DavisEntry, Videos
 from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import RevisitedEntry

@@ -11,8 +11,8 @@ from PIL import Image
 
 from benchmark.extraction.loading import Batch, batches
 from tasks.base import Statistic
-from tasks.datasets.base import Coverage, Retrieval
-from tasks.datasets.revisitop import RevisitedEntry
+from tasks.datasets.base import Coverage
+from tasks.datasets.revisitop import Retrieval, RevisitedEntry
 from tasks.protocols import STANDARD
 from tasks.retrieval import RetrievalProblem
 from tests.benchmark.doubles import MemorySample

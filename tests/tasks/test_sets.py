@@ -10,8 +10,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from tasks.base import FINITE, Measurer
-from tasks.datasets.base import Video, Videos
-from tasks.datasets.davis import DavisEntry
+from tasks.datasets.davis import DavisEntry, Video, Videos
 from tasks.fused import MIXED, Gathered, score_sets
 from tasks.knn import KnnProblem
 from tasks.propagation.problem import PropagationProblem

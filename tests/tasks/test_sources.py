@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Classification, ClassImages, Coverage
+from tasks.datasets.base import Coverage
+from tasks.datasets.classes import Classification, ClassImages
 from tasks.datasets.folder import read_folder
 from tasks.datasets.imagenet import probe_subset
 from tasks.protocols import STANDARD

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tasks.analyses.attention_distance import AttentionDistance
 from tasks.base import FINITE, Outcome
 from tasks.checks import ALIKE
-from tasks.datasets.base import UnreadableImageError
 from tasks.datasets.davis import DavisEntry
+from tasks.datasets.files import UnreadableImageError
 from tasks.metrics.clustering import kmeans
 from tasks.metrics.correspondence import match, match_official, pck, prepare_target, sample_points
 from tasks.metrics.neighbours import nearest, top_k_correct, vote

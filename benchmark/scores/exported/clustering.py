@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from benchmark.scores.exported.arrays import Array, as_features, as_labels, read_archive
 from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.clustering import ClusterRule
-from tasks.datasets.fields import describe
+from tasks.datasets.files import describe
 from tasks.metrics.clustering import AGREEMENTS, kmeans
 from zoo.errors import InputError
 

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from benchmark.scores.exported.report import Grid, Json, ScoreReport
-from tasks.datasets.davis import DAVIS_2017_VAL
-from tasks.datasets.davis_masks import read_mask
-from tasks.datasets.davis_results import PredictedSequence, annotation_folder, read_davis_results
+from tasks.datasets.davis import DAVIS_2017_VAL, PredictedSequence, annotation_folder, read_davis_results
 from tasks.datasets.files import folder_names, some
+from tasks.datasets.masks import read_mask
 from tasks.metrics.arrays import VOID
 from tasks.metrics.segmentation import Statistics, VideoScores, score_video, statistics, summarise
 from zoo.errors import InputError

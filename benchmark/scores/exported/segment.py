@@ -13,8 +13,8 @@ from benchmark.scores.exported.arrays import Array, Floats, as_floats, read_arch
 from benchmark.scores.exported.options import SegmentProtocol
 from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.checks import ALIKE, unusable
-from tasks.datasets.davis_masks import read_mask
 from tasks.datasets.files import file_names, some
+from tasks.datasets.masks import read_mask
 from tasks.metrics.arrays import VOID, Integers, Labels
 from tasks.metrics.cell_labels import cell_counts
 from tasks.metrics.label_map import label_map

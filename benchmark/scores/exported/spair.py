@@ -12,10 +12,9 @@ from torch import Tensor
 from benchmark.scores.exported.arrays import as_floats, read_array
 from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.checks import unusable
-from tasks.datasets.base import KeypointPair
-from tasks.datasets.fields import JsonObject, describe, numbers
-from tasks.datasets.files import read_json, some
-from tasks.datasets.spair import SpairEntry
+from tasks.datasets.fields import JsonObject, numbers, read_json
+from tasks.datasets.files import describe, some
+from tasks.datasets.spair import KeypointPair, SpairEntry
 from tasks.keypoints.places import stated, true_places
 from tasks.keypoints.problem import KeypointProblem
 from tasks.keypoints.rule import KeypointRule

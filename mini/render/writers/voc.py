@@ -16,7 +16,7 @@ from mini.render.seeds import Namespace, generator
 from mini.render.still import Variation, draw_figure
 from mini.render.templates import class_index
 from mini.render.writers.base import Note, Writer, draw_size, save_jpeg, save_text
-from tasks.datasets.davis_masks import write_mask
+from tasks.datasets.masks import write_mask
 
 SIZES = ((128, 96), (96, 128))
 VOID = 255

@@ -6,8 +6,7 @@ from pathlib import Path
 from tasks.datasets.hub_spec import PREFIX, HubSpec, parse_hub_spec
 from tasks.datasets.packs.hub_imagenet import FILES, open_hub_imagenet
 from tasks.datasets.packs.manifest import MANIFEST, Manifest, read_manifest
-from tasks.datasets.packs.pack import Pack
-from tasks.datasets.packs.packed import open_packed, require_digests
+from tasks.datasets.packs.pack import Pack, open_packed, require_digests
 from zoo.errors import InputError, MissingDataError
 from zoo.online import hub_answers, offline_unless
 

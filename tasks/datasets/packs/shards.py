@@ -32,7 +32,7 @@ GROUP_BYTES = 32 << 20
 LARGEST_FILE = 2**31 - 2**26
 """Bytes of one file at most: a page holds less than 2 GiB."""
 
-PREFIX = struct.Struct("<I")
+LENGTH = struct.Struct("<I")
 """Length before each value of a page (Apache Parquet, Encodings.md, Plain)."""
 
 _WHOLE_PAGE = 2**31 - 1
@@ -184,7 +184,7 @@ def read_shard(file: Path) -> Shard:
 
 def _require_inside(sizes: NDArray[np.int64], starts: NDArray[np.int64], length: int) -> None:
     """Raise ValueError unless all bytes are in a file of that length: who reads them trusts these numbers."""
-    if np.any(sizes < 0) or np.any(starts < PREFIX.size) or np.any(starts > length - sizes):
+    if np.any(sizes < 0) or np.any(starts < LENGTH.size) or np.any(starts > length - sizes):
         raise ValueError("its rows do not fit into it")
 
 
@@ -199,8 +199,8 @@ def _starts(metadata: Any, column: str, sizes: NDArray[np.int64]) -> NDArray[np.
             raise ValueError("its bytes are not stored as `data pack` stores them")
         held = sizes[row : row + group.num_rows]
         # Of each row: its length, its bytes, and all rows behind it.
-        behind = np.cumsum((held + PREFIX.size)[::-1])[::-1]
-        starts.append(chunk.data_page_offset + chunk.total_compressed_size - behind + PREFIX.size)
+        behind = np.cumsum((held + LENGTH.size)[::-1])[::-1]
+        starts.append(chunk.data_page_offset + chunk.total_compressed_size - behind + LENGTH.size)
         row += group.num_rows
     return np.concatenate([np.empty(0, np.int64), *starts])
 
@@ -209,6 +209,6 @@ def _require_lengths(shard: Shard) -> None:
     """Raise InputError unless every value's length stands before it: pyarrow wrote what is read here."""
     with shard.file.open("rb") as file:
         for size, start in zip(shard.sizes.tolist(), shard.starts.tolist(), strict=True):
-            found = os.pread(file.fileno(), PREFIX.size, start - PREFIX.size)
-            if found != PREFIX.pack(size):
+            found = os.pread(file.fileno(), LENGTH.size, start - LENGTH.size)
+            if found != LENGTH.pack(size):
                 raise InputError("this version of pyarrow writes parquet in another way; use another one")

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.datasets.base import Data, DatasetEntry, Part
-from tasks.datasets.files import require_text
-from tasks.datasets.packs.card import CARD, card_of
+from tasks.datasets.files import data_root, require_text
 from tasks.datasets.packs.manifest import (
+    CARD,
     MANIFEST,
     Manifest,
     PackedDataset,
     PackedShard,
+    card_of,
     file_sha256,
     read_manifest,
     rows_digest,
     write_manifest,
 )
 from tasks.datasets.packs.shards import LARGEST_FILE, PackedFile, read_shard, write_shard
-from tasks.datasets.storage import data_root
 from zoo.atomic import PARTIAL, remove_leftovers
 from zoo.errors import InputError
 

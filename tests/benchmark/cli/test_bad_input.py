@@ -13,7 +13,7 @@ from PIL import Image
 
 import benchmark
 from leaderboards.records.record import read_records
-from tasks.datasets.davis_masks import read_mask, write_mask
+from tasks.datasets.masks import read_mask, write_mask
 from tests.benchmark.runs import TASKS, Said, Tally, command, leave_pages_out
 from zoo.errors import InputError
 

@@ -16,8 +16,8 @@ from mini.render.writers.base import Note
 from mini.render.writers.davis import palette
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
-from tasks.datasets.davis_masks import voc_palette
 from tasks.datasets.imagenet import ImageNetEntry
+from tasks.datasets.masks import voc_palette
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import RevisitedEntry
 from tasks.datasets.safe_pickle import restricted_load

@@ -11,7 +11,8 @@ from PIL import Image
 from torch import Tensor
 
 from tasks.analyses.saliency import SaliencyProblem, SaliencyRule, object_cells
-from tasks.datasets.base import Coverage, RegionImage, Regions
+from tasks.datasets.base import Coverage
+from tasks.datasets.coco import RegionImage, Regions
 from tasks.protocols import PAPER, STANDARD
 from tests.benchmark.doubles import SPEC, MemorySample
 from tests.tasks.analyses.passes import Pieces, found_in, outcome_of, scores_of

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tasks.analyses.token_probes import TokenProbes, kept_cells
 from tasks.base import Group, Measurements
-from tasks.datasets.base import UnreadableImageError
+from tasks.datasets.files import UnreadableImageError
 from tasks.protocols import STANDARD
 from tests.tasks.test_sources import VIEW, classification, sources
 from zoo.spec import Layer

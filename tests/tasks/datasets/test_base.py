@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from PIL import EpsImagePlugin, Image
 
-from tasks.datasets.base import Count, Coverage, FileSample, UnreadableImageError
-from tasks.datasets.davis_masks import read_mask
-from tasks.datasets.files import image_size
+from tasks.datasets.base import Count, Coverage, FileSample
+from tasks.datasets.files import UnreadableImageError, image_size
 from tasks.datasets.hub import TableSample
+from tasks.datasets.masks import read_mask
 from tests.fakes import fake_image
 
 ROOT = Path(__file__).parents[3]

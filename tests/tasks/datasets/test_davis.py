@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tasks.datasets.base import UnreadableImageError
-from tasks.datasets.davis import DavisEntry
-from tasks.datasets.davis_masks import object_count, read_mask, voc_palette, write_mask
-from tasks.datasets.davis_results import read_davis_results
+from tasks.datasets.davis import DavisEntry, read_davis_results
+from tasks.datasets.files import UnreadableImageError
+from tasks.datasets.masks import object_count, read_mask, voc_palette, write_mask
 from tests.fakes import write_fake_davis
 from tests.tasks.datasets.helpers import copy_shuffled, keys
 from zoo.errors import InputError

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tasks.datasets.base import Classification, Unlabelled
+from tasks.datasets.classes import MADE, MADE_SPLIT, Classification, Unlabelled
 from tasks.datasets.folder import NO_CLASSES, NO_LABELS, read_folder
-from tasks.datasets.split import MADE, MADE_SPLIT
 from tests.fakes import write_fake_class_folders
 from tests.tasks.datasets.helpers import copy_shuffled, keys
 from zoo.errors import InputError

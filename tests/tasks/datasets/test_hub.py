@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tasks.datasets.base import UnreadableImageError
+from tasks.datasets.files import UnreadableImageError
 from tasks.datasets.hub import TableSample, read_hub_dataset
 from tasks.datasets.hub_spec import parse_hub_spec
 from tests.fakes import fake_image

@@ -3,10 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.datasets.base import Classification
+from tasks.datasets.classes import MADE_SPLIT, Classification
 from tasks.datasets.folder import NO_CLASSES, read_folder
-from tasks.datasets.label_table import read_label_table
-from tasks.datasets.split import MADE_SPLIT
+from tasks.datasets.labels import read_label_table
 from tests.tasks.datasets.helpers import keys
 from tests.tasks.datasets.test_folder import labelled, pictures
 from zoo.errors import InputError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.datasets.base import Regions
+from tasks.datasets.coco import Regions
 from tasks.datasets.partimagenet import PartImageNetEntry, sample_in_turns
 from tests.fakes import write_fake_partimagenet
 from tests.tasks.datasets.helpers import copy_shuffled

@@ -6,8 +6,8 @@ import pytest
 from PIL import Image
 
 from tasks.datasets.ade20k import AdeEntry
-from tasks.datasets.base import UnreadableImageError
-from tasks.datasets.davis_masks import write_mask
+from tasks.datasets.files import UnreadableImageError
+from tasks.datasets.masks import write_mask
 from tasks.datasets.scenes import read_classes
 from tasks.datasets.voc import VOC_2012_AUG, VOC_CLASSES, VocEntry
 from tests.fakes import write_fake_ade, write_fake_voc

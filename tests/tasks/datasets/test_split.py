@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.datasets.split import require_splittable, split_names
+from tasks.datasets.classes import require_splittable, split_names
 from zoo.errors import InputError
 
 

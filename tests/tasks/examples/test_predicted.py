@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from tasks.datasets.davis import DavisEntry
-from tasks.datasets.davis_masks import read_mask
+from tasks.datasets.masks import read_mask
 from tasks.examples import clustering, keypoints, knn, propagation, retrieval
 from tasks.examples.draw import small_mask
 from tests.fakes import write_fake_davis

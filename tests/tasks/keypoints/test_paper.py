@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import interpolate, normalize
 
-from tasks.datasets.base import Coverage, KeypointPair, Keypoints
+from tasks.datasets.base import Coverage
+from tasks.datasets.spair import KeypointPair, Keypoints
 from tasks.keypoints.problem import KeypointProblem
 from tasks.keypoints.rule import PairDraw
 from tasks.metrics.bilinear import official_pixels

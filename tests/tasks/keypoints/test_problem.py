@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn.functional import grid_sample, interpolate, normalize
 
 from tasks.base import FINITE, Statistic
-from tasks.datasets.base import Coverage, KeypointPair, Keypoints
-from tasks.datasets.spair import SpairEntry
+from tasks.datasets.base import Coverage
+from tasks.datasets.spair import KeypointPair, Keypoints, SpairEntry
 from tasks.keypoints.problem import KeypointProblem
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from tests.benchmark.doubles import MemorySample

@@ -12,7 +12,9 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from tasks.base import Outcome
-from tasks.datasets.base import Coverage, KeypointPair, Keypoints, PairFacts
+from tasks.datasets.base import Coverage
+from tasks.datasets.spair import KeypointPair, Keypoints
+from tasks.datasets.spair_facts import PairFacts
 from tasks.keypoints.matching import Matcher, Matches
 from tasks.keypoints.problem import KeypointProblem
 from tasks.keypoints.rule import KeypointRule, PairSample

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from tasks.datasets.spair_groups import GROUPS, geometry_aware
+from tasks.datasets.spair_facts import GROUPS, geometry_aware
 from tasks.metrics.ceilings import Axis, least_errors, share_within
 from tasks.metrics.debias import debiased, position_basis
 from tasks.metrics.pck_averages import PckAverages, pck_averages

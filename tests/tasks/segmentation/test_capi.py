@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tasks.base import FINITE, Outcome
 from tasks.checks import ALIKE
-from tasks.datasets.base import Scenes
+from tasks.datasets.scenes import Scenes
 from tasks.protocols import CAPI
 from tasks.segmentation.capi import CapiProblem, CapiRule
 from tasks.segmentation.class_overlaps import NO_LABELS

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from tasks.base import FINITE
 from tasks.checks import ALIKE
-from tasks.datasets.base import FileSample, Scene, Scenes
+from tasks.datasets.base import FileSample
+from tasks.datasets.scenes import Scene, Scenes
 from tasks.metrics.cell_labels import resized_labels
 from tasks.protocols import HUMMINGBIRD
 from tasks.segmentation.augmented import Augmentation, AugmentedSample, Colours, augmented

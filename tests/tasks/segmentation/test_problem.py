@@ -12,8 +12,9 @@ from torch import Tensor
 
 from tasks.base import FINITE, MeasuredProblem, Outcome, RememberingProblem, Settling
 from tasks.checks import ALIKE
-from tasks.datasets.base import Coverage, FileSample, Scene, Scenes
-from tasks.datasets.davis_masks import write_mask
+from tasks.datasets.base import Coverage, FileSample
+from tasks.datasets.masks import write_mask
+from tasks.datasets.scenes import Scene, Scenes
 from tasks.protocols import SEGMENTATION
 from tasks.segmentation.class_overlaps import NO_LABELS
 from tasks.segmentation.in_context import NO_MEMORY, Vote

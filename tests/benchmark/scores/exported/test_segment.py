@@ -6,7 +6,7 @@ import pytest
 
 from benchmark.scores.exported.segment import Judged
 from benchmark.scores.exported.segment_pixels import exported_rule, score_by_pixels
-from tasks.datasets.davis_masks import write_mask
+from tasks.datasets.masks import write_mask
 from tasks.segmentation.capi import CapiRule, pixels_of
 from tests.benchmark.scores.exported.conftest import Says, Scores
 from tests.tasks.metrics.agreement import in_context as agreement

@@ -11,8 +11,8 @@ import pytest
 
 from benchmark.plan.identity import identity
 from tasks.base import Group, Source
+from tasks.datasets.files import data_root
 from tasks.datasets.imagenet import IMAGENET
-from tasks.datasets.storage import data_root
 from tests import fakes
 from zoo.errors import InputError
 from zoo.view.views import ResizeCrop

@@ -13,14 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.datasets import storage
+from tasks.datasets import files as storage
 from tasks.datasets.ade20k import ADE20K
-from tasks.datasets.base import FileSample, Sample, UnreadableImageError
+from tasks.datasets.base import FileSample, Sample
 from tasks.datasets.catalogue import DATASETS, State, inspect
 from tasks.datasets.coco import COCO_VAL2017
 from tasks.datasets.davis import DAVIS_2017_VAL
-from tasks.datasets.davis_masks import read_mask
+from tasks.datasets.files import UnreadableImageError, data_root
 from tasks.datasets.imagenet import IMAGENET
+from tasks.datasets.masks import read_mask
 from tasks.datasets.packs.manifest import MANIFEST
 from tasks.datasets.packs.opening import check_bytes, open_pack
 from tasks.datasets.packs.pack import Pack
@@ -28,7 +29,6 @@ from tasks.datasets.packs.shards import read_shard
 from tasks.datasets.partimagenet import PARTIMAGENET
 from tasks.datasets.revisitop import ROXFORD5K
 from tasks.datasets.spair import SPAIR_71K_TEST
-from tasks.datasets.storage import data_root
 from tasks.datasets.voc import VOC_2012, VOC_2012_AUG
 from tests.tasks.datasets.packs.conftest import NAMES, Packed, pack
 from zoo.errors import InputError, MissingDataError

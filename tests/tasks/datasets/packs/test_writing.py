@@ -10,8 +10,7 @@ from tasks.datasets.catalogue import DATASETS
 from tasks.datasets.davis import DAVIS_2017_VAL
 from tasks.datasets.imagenet import IMAGENET
 from tasks.datasets.packs import shards, writing
-from tasks.datasets.packs.card import CARD
-from tasks.datasets.packs.manifest import MANIFEST, file_sha256, read_manifest
+from tasks.datasets.packs.manifest import CARD, MANIFEST, file_sha256, read_manifest
 from tasks.datasets.packs.shards import PackedFile, read_shard, write_shard
 from tasks.datasets.packs.writing import plan_dataset, require_room, write_dataset
 from tests import fakes

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tasks.datasets.spair_groups import GROUPS, geometry_aware
+from tasks.datasets.spair_facts import GROUPS, geometry_aware
 from tasks.metrics.bilinear import aligned_places, image_places, point_places, sampled
 from tasks.metrics.ceilings import Axis, least_errors, share_within
 from tasks.metrics.correspondence import best_pixels, searchable
@@ -303,7 +303,7 @@ def _self_matches(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterat
 AGREEMENT = Agreement(
     title="Keypoints by other papers' rules",
     module="tasks/metrics/soft_argmax.py`, `debias.py`, `bilinear.py`, `ceilings.py`, `pck_averages.py` and "
-    "`tasks/datasets/spair_groups.py",
+    "`tasks/datasets/spair_facts.py",
     file="correspondence",
     recipes={
         "insid3_plain": "two grids of 48 x 48 that show one world; a Gaussian around the best token",

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from tasks.datasets.base import UnreadableImageError
-from tasks.datasets.storage import open_image
+from tasks.datasets.files import UnreadableImageError, open_image
 from tasks.metrics.arrays import VOID
 from zoo.errors import InputError
 

@@ -1,0 +1,213 @@
+"""Images in one folder per class."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.datasets.base import (
+    Coverage,
+    Data,
+    FileSample,
+    Sample,
+    require_directory,
+)
+from tasks.datasets.files import IMAGE_EXTENSIONS, file_names, folder_names, some
+from zoo.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class ClassImages:
+    """Images with class labels, in sorted key order.
+
+    Attributes:
+        samples: The images.
+        labels: Class index of each, int64 [images].
+        classes: Class names; an index is the rank of the name in sorted order.
+    """
+
+    samples: tuple[Sample, ...]
+    labels: NDArray[np.int64]
+    classes: tuple[str, ...]
+
+    def limited(self, limit: int) -> "ClassImages":
+        """The first images of each class."""
+        rank = np.zeros(len(self.labels), np.int64)
+        for label in np.unique(self.labels):
+            (positions,) = np.nonzero(self.labels == label)
+            rank[positions] = np.arange(len(positions))
+        (first,) = np.nonzero(rank < limit)
+        return ClassImages(tuple(self.samples[index] for index in first), self.labels[first], self.classes)
+
+
+@dataclass(frozen=True, slots=True)
+class Classification(Data):
+    """A classification dataset: a bank (train) and queries (val) over the same classes.
+
+    Attributes:
+        name: Name of the dataset.
+        train: The bank.
+        val: The queries.
+        coverage: How complete it is.
+        split: What was read of it, for records; it says where ``val`` was made of ``train``.
+    """
+
+    name: str
+    train: ClassImages
+    val: ClassImages
+    coverage: Coverage
+    split: str = "train, val"
+
+    def limited(self, limit: int | None) -> Self:
+        """The first images of each class in each split."""
+        if limit is None:
+            return self
+        train, val = self.train.limited(limit), self.val.limited(limit)
+        if (len(train.samples), len(val.samples)) == (len(self.train.samples), len(self.val.samples)):
+            return self
+        used = f" a class: {len(train.samples):,} train and {len(val.samples):,} val images were used"
+        return replace(self, train=train, val=val, coverage=self.coverage.limited(limit, "image", rest=used))
+
+
+@dataclass(frozen=True, slots=True)
+class Unlabelled(Data):
+    """Images without classes, in sorted key order."""
+
+    name: str
+    samples: tuple[Sample, ...]
+    coverage: Coverage
+
+    def limited(self, limit: int | None) -> Self:
+        """The first images."""
+        if limit is None or limit >= len(self.samples):
+            return self
+        return replace(self, samples=self.samples[:limit], coverage=self.coverage.limited(limit, "image"))
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFolder:
+    """A class and the names of its image files, sorted and never empty."""
+
+    name: str
+    files: tuple[str, ...]
+
+
+def read_class_folders(root: Path, hint: str = "") -> tuple[ClassFolder, ...]:
+    """The class folders of a folder, by sorted name; hidden files and files of other types are ignored.
+
+    Args:
+        root: Folder of the class folders.
+        hint: What to do when the images lie in it directly.
+
+    Raises:
+        InputError: No such folder, images outside of class folders, no class, or a class without images.
+    """
+    require_directory(root, "a folder of class folders")
+    loose = file_names(root)
+    if loose:
+        advice = hint or "move every image into a folder that is named after its class"
+        raise InputError(
+            f"expected only class folders in {root}, found {len(loose):,} images directly in it "
+            f"({some(loose)}); {advice}"
+        )
+    folders = tuple(ClassFolder(name, tuple(file_names(root / name))) for name in folder_names(root))
+    if not folders:
+        raise InputError(f"expected one folder per class in {root}, found none")
+    empty = [folder.name for folder in folders if not folder.files]
+    if empty:
+        raise InputError(
+            f"expected images ({', '.join(IMAGE_EXTENSIONS)}) in every class folder of {root}, found none in "
+            f"{some(empty)}; add them or remove the folder"
+        )
+    return folders
+
+
+def require_known_classes(bank: Iterable[str], queries: Iterable[str], where: str) -> None:
+    """Raise InputError unless every class of the queries has images in the bank."""
+    unknown = sorted(set(queries) - set(bank))
+    if unknown:
+        raise InputError(
+            f"expected the classes of {where} to be among those of train, found {some(unknown)} there only; "
+            "add training images of them or remove them"
+        )
+
+
+def class_images(
+    folders: Sequence[ClassFolder], classes: Mapping[str, int], root: Path, prefix: str = ""
+) -> ClassImages:
+    """Images of class folders as samples with the key ``<prefix><class>/<file>``, in the order of keys.
+
+    Args:
+        folders: The class folders, in any order.
+        classes: Label of each class name, in the order of labels.
+        root: Folder of the class folders.
+        prefix: What keys begin with, such as ``train/``.
+    """
+    ordered = sorted(folders, key=lambda folder: folder.name + "/")
+    samples: list[FileSample] = []
+    for folder in ordered:
+        path, key = f"{root / folder.name}/", f"{prefix}{folder.name}/"
+        samples.extend(FileSample(key + name, path + name) for name in folder.files)
+    labels = np.repeat(
+        np.array([classes[folder.name] for folder in ordered], dtype=np.int64),
+        [len(folder.files) for folder in ordered],
+    )
+    return ClassImages(tuple(samples), labels, tuple(classes))
+
+
+def class_labels(names: Iterable[str]) -> dict[str, int]:
+    """Label of each class name: its rank in sorted order."""
+    return {name: label for label, name in enumerate(sorted(set(names)))}
+
+
+SHARE = 20
+"""Percent of each class that become queries."""
+
+SEED = 0
+"""Seed of the hash of names that chooses them."""
+
+MADE = f"val made of {SHARE} % of each class of train by the hash of file names, seed {SEED}"
+"""How the split was made, for people."""
+
+MADE_SPLIT = f"train, val ({SHARE} % of each class, seed {SEED})"
+"""The same in the field `split` of records."""
+
+
+def split_names(names: Sequence[str], seed: int = SEED) -> tuple[list[str], list[str]]:
+    """A class's names split into 80 % bank and 20 % queries (at least one), each sorted.
+
+    The split depends on the hash of each name alone, so it is the same on every machine, and hardly changes
+    when images are added: at most one other image goes to the other side.
+
+    Args:
+        names: At least two different names, in any order.
+        seed: Another seed is another split.
+
+    Returns:
+        Names of the bank and names of the queries.
+    """
+    salt = seed.to_bytes(16, "little")
+    ranked = sorted(names, key=lambda name: (blake2b(name.encode(), digest_size=8, salt=salt).digest(), name))
+    queries = max(1, round(len(names) * SHARE / 100))
+    return sorted(ranked[queries:]), sorted(ranked[:queries])
+
+
+def require_splittable(sizes: Mapping[str, int], where: str) -> None:
+    """Raise InputError unless there are two classes, and two images in each."""
+    small = sorted(name for name, size in sizes.items() if size < 2)
+    if small:
+        raise InputError(
+            f"expected at least 2 images in every class of {where}, to split them into a bank and queries, "
+            f"found 1 in {some(small)}; add images or remove the class"
+        )
+    require_classes(len(sizes), where)
+
+
+def require_classes(number: int, where: str, advice: str = "") -> None:
+    """Raise InputError unless there are two classes."""
+    if number < 2:
+        raise InputError(f"expected at least 2 classes in {where}, found {number}{advice and f'; {advice}'}")
