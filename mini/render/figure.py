@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mini.render.affine import Affine, Bounds, rotation
 from mini.render.individual import Individual
-from mini.render.parts import Facing
+from mini.render.templates import Facing
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ import numpy as np
 
 from mini.render.colours import Colour, draw_colour, draw_dark, draw_light, draw_unlike
 from mini.render.habits import HABITS, Habit, draw_coat, draw_kind
-from mini.render.parts import Part, Slot, Template
-from mini.render.templates import TEMPLATES
+from mini.render.templates import TEMPLATES, Part, Slot, Template
 from mini.render.textures import Texture, draw_texture
 
 _ROUND = frozenset({"wheel", "hub", "eye", "joint", "fruit", "handle", "stem"})

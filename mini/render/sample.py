@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 
 from mini.render.colours import colour_name
 from mini.render.individual import Individual, draw_individual
-from mini.render.parts import Facing
 from mini.render.seeds import Namespace, generator
 from mini.render.still import Still, Variation, draw_still
-from mini.render.templates import TEMPLATES
+from mini.render.templates import TEMPLATES, Facing
 
 _GROUND = {
     "plain": "plain",

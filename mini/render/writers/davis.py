@@ -15,11 +15,10 @@ from mini.render.canvas import Canvas
 from mini.render.figure import Camera, Figure, placed
 from mini.render.individual import draw_individual
 from mini.render.lighting import Light, draw_light
-from mini.render.parts import Facing
 from mini.render.scene import Rendering, Scene, render
 from mini.render.seeds import Namespace, generator
 from mini.render.shapes import Field
-from mini.render.templates import class_index
+from mini.render.templates import Facing, class_index
 from mini.render.writers.base import Note, Writer, save_jpeg, save_text
 
 SIZE = (counts.FRAME_WIDTH, counts.FRAME_HEIGHT)

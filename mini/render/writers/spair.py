@@ -9,11 +9,10 @@ from mini.render import counts
 from mini.render.figure import landmark_points
 from mini.render.individual import draw_individual
 from mini.render.masks import mask_box
-from mini.render.parts import Facing
 from mini.render.scene import visible_landmarks
 from mini.render.seeds import Namespace, generator
 from mini.render.still import Still, Variation, draw_still
-from mini.render.templates import class_index
+from mini.render.templates import Facing, class_index
 from mini.render.writers.base import Note, Writer, draw_size, save_jpeg, save_json, save_text
 
 CATEGORIES = ("bicycle", "butterfly", "car", "chair", "dog", "horse", "plane", "songbird")

@@ -22,11 +22,11 @@ from mini.render.figure import Camera, Figure, draw_camera, figure_bounds, landm
 from mini.render.individual import PLAIN, Material, draw_individual
 from mini.render.lighting import draw_light
 from mini.render.masks import outlines, run_lengths, segmentation
-from mini.render.parts import Facing
 from mini.render.scene import Scene, render, visible_landmarks
 from mini.render.seeds import ENTROPY, Namespace, generator
 from mini.render.shapes import Capsule, Ellipse, Polygon, Ring, Shape
 from mini.render.still import Still, Variation, draw_still
+from mini.render.templates import Facing
 from mini.render.writers.coco import object_scene
 from mini.render.writers.davis import video_frames
 from mini.render.writers.imagenet import imagenet_still

@@ -1,9 +1,15 @@
-"""What a class is: a tree of jointed parts with named landmarks. Frozen data."""
+"""The 24 classes that are drawn: trees of jointed parts with named landmarks, read from figures.json.
 
+The file has a class a block and a part a line; what a line leaves out is as the fields of `Part` say.
+"""
+
+import json
 from dataclasses import dataclass
 from enum import Enum, IntEnum, unique
+from pathlib import Path
+from typing import Any
 
-from mini.render.shapes import Shape
+from mini.render.shapes import Capsule, Ellipse, Polygon, Ring, Shape
 
 
 @unique
@@ -95,12 +101,52 @@ class Template:
     def interchangeable(self) -> tuple[tuple[int, ...], ...]:
         """Places of landmarks that differ only in whether they are near or far, left or right."""
         groups: dict[str, list[int]] = {}
-        for place, name in enumerate(self.landmarks):
+        for index, name in enumerate(self.landmarks):
             words = [word for word in name.split() if word not in ("near", "far", "left", "right")]
-            groups.setdefault(" ".join(words), []).append(place)
-        return tuple(tuple(places) for places in groups.values() if len(places) > 1)
+            groups.setdefault(" ".join(words), []).append(index)
+        return tuple(tuple(indices) for indices in groups.values() if len(indices) > 1)
 
     @property
     def landmarks(self) -> tuple[str, ...]:
         """Names of the landmarks, in part order."""
         return tuple(landmark.name for part in self.parts for landmark in part.landmarks)
+
+
+def _shape(outline: dict[str, Any]) -> Shape:
+    """The shape that a line describes: ``{"ellipse": [0, 0, 0.4, 0.2]}``; polygons may have a rounding."""
+    if "polygon" in outline:
+        corners = tuple((x, y) for x, y in outline["polygon"])
+        return Polygon(corners, outline["rounding"]) if "rounding" in outline else Polygon(corners)
+    kinds: dict[str, type[Ellipse | Capsule | Ring]] = {"ellipse": Ellipse, "capsule": Capsule, "ring": Ring}
+    ((kind, numbers),) = outline.items()
+    return kinds[kind](*numbers)
+
+
+def _part(line: dict[str, Any]) -> Part:
+    line = line | {"shape": _shape(line["shape"]), "slot": Slot[line.get("slot", "main").upper()]}
+    line["at"] = tuple(line.get("at", (0.0, 0.0)))
+    line["landmarks"] = tuple(Landmark(*numbers) for numbers in line.get("landmarks", ()))
+    return Part(**line)
+
+
+def _read() -> tuple[Template, ...]:
+    classes = json.loads((Path(__file__).parent / "figures.json").read_text(encoding="utf-8"))
+    return tuple(
+        Template(**drawn | {"facing": Facing(drawn["facing"]), "parts": tuple(map(_part, drawn["parts"]))})
+        for drawn in classes
+    )
+
+
+TEMPLATES = _read()
+"""Sorted by wnid, so that a class index is the rank of the folder name."""
+
+class_names = tuple(template.name for template in TEMPLATES)
+supercategories = tuple(dict.fromkeys(template.supercategory for template in TEMPLATES))
+part_types = tuple(sorted({part.kind for template in TEMPLATES for part in template.parts}))
+keypoint_names = tuple(template.landmarks for template in TEMPLATES)
+"""For each class, the names of its landmarks."""
+
+
+def class_index(name: str) -> int:
+    """Index of a class name."""
+    return class_names.index(name)
