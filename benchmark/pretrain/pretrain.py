@@ -20,10 +20,9 @@ from mini.training.data import Pictures, require_batch, require_share
 from mini.training.export import export
 from mini.training.fs import require_block
 from mini.training.methods import Method, method
-from mini.training.optimise import Optimisation
+from mini.training.objective import Optimisation
 from mini.training.probe import make_probe
-from mini.training.state import Kept
-from mini.training.train import HistoryRow, Schedule, train, warning
+from mini.training.train import HistoryRow, Kept, Schedule, train, warning
 from zoo.atomic import remove_leftovers
 from zoo.errors import InputError
 from zoo.look.precision import multiplies_bfloat16

@@ -5,14 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from mini.render.affine import Affine, rotation
 from mini.render.canvas import Canvas, Owner
-from mini.render.colours import Colour, draw_colour, draw_unlike, mixed
-from mini.render.habits import draw_ground
-from mini.render.individual import Material
+from mini.render.individual import Material, draw_ground
 from mini.render.lighting import Light
-from mini.render.shapes import Capsule, Ellipse, Field, Polygon, Ring, Shape, clamp
-from mini.render.textures import Texture, draw_texture, pattern
+from mini.render.shapes import Affine, Capsule, Ellipse, Field, Polygon, Ring, Shape, clamp, rotation
+from mini.render.textures import Colour, Texture, draw_colour, draw_texture, draw_unlike, mixed, pattern
 
 _PLAIN = 0.5
 """Share of backgrounds that have no pattern; of the rest, every eighth has none either."""

@@ -6,10 +6,9 @@ from math import ceil, floor
 import numpy as np
 from numpy.typing import NDArray
 
-from mini.render.affine import Affine
 from mini.render.individual import Material
 from mini.render.lighting import Light, brightness
-from mini.render.shapes import Field, Shape, clamp
+from mini.render.shapes import Affine, Field, Shape, clamp
 from mini.render.textures import pattern
 
 NOBODY = 0

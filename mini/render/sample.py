@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mini.render.colours import colour_name
 from mini.render.individual import Individual, draw_individual
 from mini.render.seeds import Namespace, generator
 from mini.render.still import Still, Variation, draw_still
 from mini.render.templates import TEMPLATES, Facing
+from mini.render.textures import colour_name
 
 _GROUND = {
     "plain": "plain",

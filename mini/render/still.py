@@ -5,11 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from mini.render.background import Backdrop, Prop, draw_backdrop, draw_pole, draw_prop
-from mini.render.figure import Figure, draw_angles, draw_camera, figure_bounds, moved, placed
-from mini.render.habits import HABITS
-from mini.render.individual import Individual
+from mini.render.individual import HABITS, Individual
 from mini.render.lighting import draw_light
-from mini.render.scene import Rendering, Scene, render
+from mini.render.scene import (
+    Figure,
+    Rendering,
+    Scene,
+    draw_angles,
+    draw_camera,
+    figure_bounds,
+    moved,
+    placed,
+    render,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,8 @@ from transformers import PreTrainedModel
 
 from mini.training.augment import TrainingView
 from mini.training.data import Examples, Pictures, seeded
-from mini.training.heads import Prototypes
-from mini.training.network import fresh, initialise, spread, tokens
-from mini.training.objective import Moment, Objective, StepOutcome, follow
-from mini.training.optimise import Optimisation, cosine
+from mini.training.network import Prototypes, fresh, initialise, spread, tokens
+from mini.training.objective import Moment, Objective, Optimisation, StepOutcome, cosine, follow
 from zoo.spec import BackboneSpec
 
 

@@ -1,4 +1,4 @@
-"""FS: a Vision Transformer learns class labels.
+"""FS and ResNet: a Vision Transformer, or a convolutional network, learns class labels.
 
 Source: Dosovitskiy et al., arXiv:2010.11929, with light augmentation (Steiner et al., arXiv:2106.10270).
 
@@ -14,10 +14,8 @@ from transformers import PreTrainedModel
 
 from mini.training.augment import TrainingView
 from mini.training.data import Examples, Pictures, seeded
-from mini.training.heads import right
-from mini.training.network import fresh, initialise, spread, tokens
-from mini.training.objective import Moment, Objective, StepOutcome
-from mini.training.optimise import Optimisation
+from mini.training.network import fresh, initialise, right, spread, vectors
+from mini.training.objective import Moment, Objective, Optimisation, StepOutcome
 from zoo.errors import InputError
 from zoo.load.skips import WITHOUT_SKIP, remove_skips
 from zoo.spec import BackboneSpec
@@ -49,17 +47,25 @@ RECIPE = Recipe(
 
 
 class Supervised(Objective):
-    """Cross-entropy of a linear classifier on one token."""
+    """Cross-entropy of a linear classifier on one vector of an image, the class token or the average."""
 
-    def __init__(self, spec: BackboneSpec, backbone: PreTrainedModel, recipe: Recipe, classes: int) -> None:
+    def __init__(
+        self,
+        spec: BackboneSpec,
+        backbone: PreTrainedModel,
+        recipe: "Recipe | ResNetRecipe",
+        pooling: str,
+        classes: int,
+        seed: int,
+    ) -> None:
         super().__init__(spec, backbone, recipe.optimisation)
-        self.recipe = recipe
+        self.recipe, self.pooling = recipe, pooling
         self.classifier = nn.Linear(spec.width, classes)
+        initialise(self.classifier, seeded("head", spec.name, seed))
 
     def forward(self, batch: Examples, moment: Moment) -> StepOutcome:
         """Loss of a batch; metrics: accuracy on it, and the spread of the pooled features."""
-        found = tokens(self.backbone, self.view(batch, self.recipe.view, moment))
-        pooled = found[:, 0] if self.recipe.pooling == "cls" else found[:, 1:].mean(dim=1)
+        pooled = vectors(self.backbone, self.view(batch, self.recipe.view, moment))[self.pooling]
         logits = self.classifier(pooled).float()
         loss = nn.functional.cross_entropy(logits, batch.labels)
         return StepOutcome(loss, {"accuracy": right(logits, batch.labels), "spread": spread(pooled)})
@@ -82,6 +88,28 @@ def make(spec: BackboneSpec, recipe: Recipe, data: Pictures, seed: int) -> Super
         require_block(spec, recipe.no_skip)
         remove_skips(backbone.layers[recipe.no_skip - 1])
         setattr(backbone.config, WITHOUT_SKIP, [recipe.no_skip])
-    objective = Supervised(spec, backbone, recipe, data.classes)
-    initialise(objective.classifier, seeded("head", spec.name, seed))
-    return objective
+    return Supervised(spec, backbone, recipe, recipe.pooling, data.classes, seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResNetRecipe:
+    """Numbers of a ResNet's training, whose classifier sees the global average.
+
+    SGD with momentum 0.9 and a learning rate of 0.1 for batches of 256 (He et al., arXiv:1512.03385).
+    """
+
+    optimisation: Optimisation
+    view: TrainingView
+
+
+RESNET_RECIPE = ResNetRecipe(
+    optimisation=Optimisation(
+        kind="sgd", learning_rate=0.1, betas=(0.9, 0.0), weight_decay=1e-4, warmup=0.05, clip=None
+    ),
+    view=TrainingView(side=48, scale=(0.5, 1.0), flip=0.5),
+)
+
+
+def make_resnet(spec: BackboneSpec, recipe: ResNetRecipe, data: Pictures, seed: int) -> "Supervised":
+    """The objective of a ResNet with fresh weights."""
+    return Supervised(spec, fresh(spec, seed), recipe, "mean", data.classes, seed)

@@ -12,10 +12,8 @@ from transformers import PreTrainedModel
 
 from mini.training.augment import TrainingView
 from mini.training.data import Examples, Pictures, seeded
-from mini.training.heads import transformer
-from mini.training.network import fresh, initialise, sine_positions, spread
-from mini.training.objective import Moment, Objective, StepOutcome
-from mini.training.optimise import Optimisation
+from mini.training.network import fresh, initialise, sine_positions, spread, transformer
+from mini.training.objective import Moment, Objective, Optimisation, StepOutcome
 from zoo.spec import BackboneSpec
 
 

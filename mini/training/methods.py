@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from mini.training import beit, clip, dino, fs, mae, moco, resnet
+from mini.training import beit, clip, dino, fs, mae, moco
 from mini.training.data import Pictures
 from mini.training.objective import Objective
 from zoo.errors import InputError
@@ -63,7 +63,7 @@ METHODS: tuple[Method, ...] = (
     Method("moco", moco.RECIPE, moco.make, "images alone", 20_000),
     Method("mae", mae.RECIPE, mae.make, "images alone", 3500),
     Method("beit", beit.RECIPE, beit.make, "images alone", 6000),
-    Method("resnet", resnet.RECIPE, resnet.make, "class labels", 4000),
+    Method("resnet", fs.RESNET_RECIPE, fs.make_resnet, "class labels", 4000),
 )
 
 
@@ -73,7 +73,7 @@ def method(name: str) -> Method:
     Raises:
         InputError: There is none.
     """
-    for one in METHODS:
-        if one.name == name:
-            return one
-    raise InputError(f"no objective is called {name!r}; there are {', '.join(one.name for one in METHODS)}")
+    by_name = {each.name: each for each in METHODS}
+    if name not in by_name:
+        raise InputError(f"no objective is called {name!r}; there are {', '.join(by_name)}")
+    return by_name[name]

@@ -13,10 +13,17 @@ from transformers import PreTrainedModel
 
 from mini.training.augment import TrainingView
 from mini.training.data import Examples, Pictures, seeded
-from mini.training.heads import cosines, perceptron, right
-from mini.training.network import fresh, initialise, sine_positions, spread, tokens
-from mini.training.objective import Moment, Objective, StepOutcome, follow
-from mini.training.optimise import Optimisation, cosine
+from mini.training.network import (
+    cosines,
+    fresh,
+    initialise,
+    perceptron,
+    right,
+    sine_positions,
+    spread,
+    tokens,
+)
+from mini.training.objective import Moment, Objective, Optimisation, StepOutcome, cosine, follow
 from zoo.spec import BackboneSpec
 
 

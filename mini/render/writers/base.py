@@ -1,4 +1,4 @@
-"""What a dataset writer is, and how pictures and annotations reach the disk."""
+"""What a dataset writer is, masks as numbers, and how pictures and annotations reach the disk."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -53,3 +53,84 @@ def save_text(path: Path, lines: Sequence[str]) -> None:
 def draw_size(rng: np.random.Generator, sizes: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """A (width, height), drawn from several."""
     return sizes[int(rng.integers(len(sizes)))]
+
+
+Mask = NDArray[np.bool_]
+Point = tuple[int, int]
+
+
+def mask_box(mask: Mask) -> tuple[int, int, int, int]:
+    """(left, top, right, bottom) in pixel edges of a mask that is not empty."""
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    return (int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
+
+
+def run_lengths(mask: Mask) -> list[int]:
+    """COCO's uncompressed counts: runs of zeros and ones in turn, column by column, zeros first."""
+    flat = np.concatenate([[False], mask.ravel(order="F")])
+    edges = np.flatnonzero(flat[1:] != flat[:-1])
+    return [int(run) for run in np.diff(np.concatenate([[0], edges, [mask.size]]))]
+
+
+def outlines(mask: Mask) -> list[list[Point]]:
+    """Closed outlines along pixel edges as (x, y) corners, with the mask on the right hand."""
+    following: dict[Point, list[Point]] = {}
+    for start, end in _edges(mask):
+        following.setdefault(start, []).append(end)
+    loops = []
+    while following:
+        first = next(iter(following))
+        loop, point = [], first
+        while True:
+            loop.append(point)
+            ends = following[point]
+            after = ends.pop()
+            if not ends:
+                del following[point]
+            point = after
+            if point == first:
+                break
+        loops.append(_corners(loop))
+    return loops
+
+
+def _edges(mask: Mask) -> list[tuple[Point, Point]]:
+    """Directed pixel edges between the mask and the rest."""
+    padded = np.pad(mask, 1)
+    inside = padded[1:-1, 1:-1]
+    edges: list[tuple[Point, Point]] = []
+    # For each neighbour: where it lies outside, and the edge's ends relative to the pixel's corner.
+    sides = (
+        (padded[:-2, 1:-1], (0, 0), (1, 0)),
+        (padded[1:-1, 2:], (1, 0), (1, 1)),
+        (padded[2:, 1:-1], (1, 1), (0, 1)),
+        (padded[1:-1, :-2], (0, 1), (0, 0)),
+    )
+    for neighbour, (ax, ay), (bx, by) in sides:
+        for y, x in np.argwhere(inside & ~neighbour).tolist():
+            edges.append(((x + ax, y + ay), (x + bx, y + by)))
+    return edges
+
+
+def _corners(loop: list[Point]) -> list[Point]:
+    count = len(loop)
+    return [
+        (x, y)
+        for i, (x, y) in enumerate(loop)
+        if not (
+            loop[i - 1][0] == x == loop[(i + 1) % count][0] or loop[i - 1][1] == y == loop[(i + 1) % count][1]
+        )
+    ]
+
+
+def _turns_right(loop: list[Point]) -> bool:
+    """Whether an outline runs around the mask rather than around a hole (y is down)."""
+    return sum(x0 * y1 - x1 * y0 for (x0, y0), (x1, y1) in zip(loop, loop[1:] + loop[:1], strict=True)) > 0
+
+
+def segmentation(mask: Mask) -> list[list[int]] | dict[str, list[int]]:
+    """A mask in COCO's terms: polygons, or run lengths where it has holes, which polygons cannot have."""
+    loops = outlines(mask)
+    if all(_turns_right(loop) for loop in loops):
+        return [[value for point in loop for value in point] for loop in loops]
+    return {"counts": run_lengths(mask), "size": list(mask.shape)}

@@ -9,15 +9,23 @@ import numpy as np
 
 from mini.render.background import draw_backdrop, draw_prop
 from mini.render.counts import COCO_CROWDS, COCO_IMAGES
-from mini.render.figure import Figure, moved
 from mini.render.individual import draw_individual
 from mini.render.lighting import draw_light
-from mini.render.masks import Mask, mask_box, run_lengths, segmentation
-from mini.render.scene import Rendering, Scene, render
+from mini.render.scene import Figure, Rendering, Scene, moved, render
 from mini.render.seeds import Namespace, generator
 from mini.render.still import Variation, draw_figure
 from mini.render.templates import class_index
-from mini.render.writers.base import Note, Writer, draw_size, save_jpeg, save_json
+from mini.render.writers.base import (
+    Mask,
+    Note,
+    Writer,
+    draw_size,
+    mask_box,
+    run_lengths,
+    save_jpeg,
+    save_json,
+    segmentation,
+)
 
 SIZES = ((128, 96), (96, 128), (128, 104), (120, 96))
 _UNIT = 8

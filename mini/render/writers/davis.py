@@ -9,15 +9,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from mini.render import counts
-from mini.render.affine import rotation
 from mini.render.background import Prop, draw_backdrop, draw_pole, draw_prop, paint_props
 from mini.render.canvas import Canvas
-from mini.render.figure import Camera, Figure, placed
 from mini.render.individual import draw_individual
 from mini.render.lighting import Light, draw_light
-from mini.render.scene import Rendering, Scene, render
+from mini.render.scene import Camera, Figure, Rendering, Scene, placed, render
 from mini.render.seeds import Namespace, generator
-from mini.render.shapes import Field
+from mini.render.shapes import Field, rotation
 from mini.render.templates import Facing, class_index
 from mini.render.writers.base import Note, Writer, save_jpeg, save_text
 

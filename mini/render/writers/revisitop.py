@@ -15,11 +15,10 @@ import numpy as np
 
 from mini.render import counts
 from mini.render.individual import Individual, draw_individual
-from mini.render.masks import mask_box
 from mini.render.seeds import Namespace, generator
 from mini.render.still import Still, Variation, draw_still
 from mini.render.templates import class_index
-from mini.render.writers.base import Note, Writer, draw_size, save_jpeg
+from mini.render.writers.base import Note, Writer, draw_size, mask_box, save_jpeg
 
 CLASSES = ("house", "windmill", "tree", "boat", "car", "elephant")
 SIZES = ((112, 112), (120, 96), (96, 120), (112, 96))

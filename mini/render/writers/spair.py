@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import cast
 
 from mini.render import counts
-from mini.render.figure import landmark_points
 from mini.render.individual import draw_individual
-from mini.render.masks import mask_box
-from mini.render.scene import visible_landmarks
+from mini.render.scene import landmark_points, visible_landmarks
 from mini.render.seeds import Namespace, generator
 from mini.render.still import Still, Variation, draw_still
 from mini.render.templates import Facing, class_index
-from mini.render.writers.base import Note, Writer, draw_size, save_jpeg, save_json, save_text
+from mini.render.writers.base import Note, Writer, draw_size, mask_box, save_jpeg, save_json, save_text
 
 CATEGORIES = ("bicycle", "butterfly", "car", "chair", "dog", "horse", "plane", "songbird")
 SIZES = ((112, 112), (120, 96), (96, 120), (112, 88), (88, 112))

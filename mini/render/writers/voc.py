@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from mini.render.background import Prop, draw_backdrop, draw_prop
 from mini.render.counts import SCENES_TRAIN, SCENES_VAL
-from mini.render.figure import Figure, moved
 from mini.render.individual import draw_individual
 from mini.render.lighting import draw_light
-from mini.render.scene import Scene, render
+from mini.render.scene import Figure, Scene, moved, render
 from mini.render.seeds import Namespace, generator
 from mini.render.still import Variation, draw_figure
 from mini.render.templates import class_index

@@ -279,7 +279,7 @@ def test_a_full_disk_is_one_sentence(
 
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr("zoo.atomic.shutil.disk_usage", lambda _: usage._replace(free=100))
-    monkeypatch.setattr("mini.training.state.torch.save", full)
+    monkeypatch.setattr("mini.training.train.torch.save", full)
     said = command(capsys, "pretrain", "fs", "--steps", "2", *OPTIONS, "-o", tmp_path, "--cache", cache)
     assert (said.code, len(said.lines("step 2: ")), len(said.err.splitlines())) == (2, 1, 2)
     assert said.lines("error: no space is left on the disk; free some and run again")

@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 from mini.render import class_names
-from mini.render.habits import COAT, GROUND, GROUNDS, HABITS, draw_coat, draw_ground, draw_kind
-from mini.render.individual import draw_individual
+from mini.render.individual import (
+    COAT,
+    GROUND,
+    GROUNDS,
+    HABITS,
+    draw_coat,
+    draw_ground,
+    draw_individual,
+    draw_kind,
+)
 from mini.render.seeds import Namespace, generator
 from mini.render.textures import TEXTURES
 

@@ -10,7 +10,7 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 
 from mini.render import TEMPLATES, counts
-from mini.render.manifest import manifest_of
+from mini.render.write import manifest_of
 from mini.render.writers import WRITERS, imagenet, partimagenet, spair, voc
 from mini.render.writers.base import Note
 from mini.render.writers.davis import palette

@@ -16,17 +16,25 @@ from mini.render import (
     sample_image,
     supercategories,
 )
-from mini.render.affine import Affine, rotation
 from mini.render.canvas import Canvas, Owner
-from mini.render.figure import Camera, Figure, draw_camera, figure_bounds, landmark_points, moved
 from mini.render.individual import PLAIN, Material, draw_individual
 from mini.render.lighting import draw_light
-from mini.render.masks import outlines, run_lengths, segmentation
-from mini.render.scene import Scene, render, visible_landmarks
+from mini.render.scene import (
+    Camera,
+    Figure,
+    Scene,
+    draw_camera,
+    figure_bounds,
+    landmark_points,
+    moved,
+    render,
+    visible_landmarks,
+)
 from mini.render.seeds import ENTROPY, Namespace, generator
-from mini.render.shapes import Capsule, Ellipse, Polygon, Ring, Shape
+from mini.render.shapes import Affine, Capsule, Ellipse, Polygon, Ring, Shape, rotation
 from mini.render.still import Still, Variation, draw_still
 from mini.render.templates import Facing
+from mini.render.writers.base import outlines, run_lengths, segmentation
 from mini.render.writers.coco import object_scene
 from mini.render.writers.davis import video_frames
 from mini.render.writers.imagenet import imagenet_still

@@ -5,10 +5,10 @@ import torch
 from torch import nn
 
 from mini.training import beit
+from mini.training.beit import Tokenizing, fit
 from mini.training.data import seeded
 from mini.training.mae import MaskedAutoencoder, normalised_patches, patches
 from mini.training.methods import method
-from mini.training.tokenizer import Tokenizing, fit
 from tests.mini.training.toys import SIDE, shapes, toy
 from zoo.errors import InputError
 

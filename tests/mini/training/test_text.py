@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from mini.training.clip import END, PAD, START, UNKNOWN, TextTower, Vocabulary
 from mini.training.data import seeded
 from mini.training.network import initialise
-from mini.training.text import END, PAD, START, UNKNOWN, TextTower, Vocabulary
 from zoo.errors import InputError
 
 CAPTIONS = ("A red fox, facing left", "a blue car")

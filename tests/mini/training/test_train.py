@@ -12,13 +12,10 @@ import torch
 
 from mini.training.augment import TrainingView, augment
 from mini.training.data import seeded
-from mini.training.heads import cosines
-from mini.training.network import tokens
-from mini.training.objective import Objective
-from mini.training.optimise import Optimisation, cosine, make_optimiser
+from mini.training.network import cosines, tokens
+from mini.training.objective import Objective, Optimisation, cosine, make_optimiser
 from mini.training.probe import make_probe
-from mini.training.state import Kept
-from mini.training.train import HistoryRow, Schedule, train, warning
+from mini.training.train import HistoryRow, Kept, Schedule, train, warning
 from tests.mini.training.toys import SIDE, Notes, shapes, toy, toy_method
 from zoo.errors import InputError
 
