@@ -1,7 +1,5 @@
 """The mini suite's datasets in the cache. Imports little: it is what processes that render import."""
 
-import shutil
-import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -13,8 +11,6 @@ from benchmark.engines.progress import OneBar, Reporter
 from mini.render import MINI_VERSION, Piece, finish, missing_pieces, render_piece
 from zoo.errors import InputError
 
-_DAY = 24 * 3600
-
 
 def mini_data(cache: Path, workers: int, report: Reporter) -> Path:
     """The folder of the mini suite's datasets; what is not there, or not as it was rendered, is rendered.
@@ -24,7 +20,6 @@ def mini_data(cache: Path, workers: int, report: Reporter) -> Path:
     """
     root = cache / "mini-data" / MINI_VERSION
     try:
-        _remove_old_drafts(root)
         missing = missing_pieces(root)
         if missing:
             render(root, missing, workers, report)
@@ -51,10 +46,3 @@ def _render(root: Path, piece: Piece, report: Reporter) -> None:
     with report.bar(piece.dataset, piece.images, "images") as advance:
         render_piece(root, piece)
         advance(piece.images)
-
-
-def _remove_old_drafts(root: Path) -> None:
-    """Remove what killed renderings of earlier versions left, which wrote everything into one folder."""
-    for folder in root.parent.glob(f".{root.name}-*"):
-        if time.time() - folder.stat().st_mtime > _DAY:
-            shutil.rmtree(folder, ignore_errors=True)

@@ -3,21 +3,22 @@
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from pprint import pformat
 
 import torch
 
 from benchmark.engines.device import find_device
 from benchmark.engines.progress import Advance, Reporter
 from benchmark.plan.folders import require_writable
-from benchmark.pretrain.card import Trained, card_of, commit
 from benchmark.pretrain.images import held_out_images, training_images
 from benchmark.pretrain.options import Pretraining, TrainingDtype
+from leaderboards.records.version import VERSION
 from mini.checkpoints import install
 from mini.render import MINI_VERSION
 from mini.training.data import Pictures, require_batch, require_share
-from mini.training.export import export
+from mini.training.export import Card, export
 from mini.training.fs import require_block
 from mini.training.methods import Method, method
 from mini.training.objective import Optimisation
@@ -81,8 +82,28 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
             watcher,
             probe,
         )
-    trained = Trained(wish, schedule, chosen, spec, len(data), started_at)
-    export(objective.backbone, spec, card_of(trained, history), folder)
+    card = Card(
+        name=wish.name,
+        objective=wish.objective,
+        supervision=chosen.supervision,
+        paper=spec.paper,
+        data=(
+            f"{len(data):,} images of {wish.image_size} px from the renderer of the mini suite (version "
+            f"{MINI_VERSION}, seed {wish.seed}), none of them in an evaluation set"
+        ),
+        steps=steps,
+        batch_size=wish.batch_size,
+        images=len(data),
+        seed=wish.seed,
+        device=f"{_in_words(device)}, {wish.dtype}",
+        version=VERSION,
+        commit=started_at,
+        command=wish.command,
+        recipe=pformat(asdict(chosen.recipe), width=100),
+        licence="Apache-2.0",
+        history=history,
+    )
+    export(objective.backbone, spec, card, folder)
     if wish.install:
         install(folder, wish.name)
     return folder
@@ -154,3 +175,26 @@ class _Watcher:
 def _watching(name: str, schedule: Schedule, report: Reporter) -> Iterator[_Watcher]:
     with report.bar(f"training {name}", schedule.steps * schedule.batch_size, "images") as advance:
         yield _Watcher(advance, report, schedule.batch_size)
+
+
+def commit(checkout: Path) -> str | None:
+    """Commit of a git checkout, read from its files; None where there is no checkout."""
+    git = checkout / ".git"
+    try:
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+        if not head.startswith("ref: "):
+            return head
+        branch = head.removeprefix("ref: ")
+        if (git / branch).is_file():
+            return (git / branch).read_text(encoding="utf-8").strip()
+        packed = (git / "packed-refs").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    return next((line.split()[0] for line in packed if line.endswith(f" {branch}")), None)
+
+
+def _in_words(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    threads = torch.get_num_threads()
+    return f"{device.type}, {threads} thread{'s' * (threads > 1)}"

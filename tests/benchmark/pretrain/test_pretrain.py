@@ -17,10 +17,9 @@ import torch
 from benchmark.engines.progress import Silent
 from benchmark.pretrain import images as rendering
 from benchmark.pretrain import pretrain as pretraining
-from benchmark.pretrain.card import commit
 from benchmark.pretrain.images import HELD_OUT, SEEDS, Wanted, held_out_images, rendered, training_images
 from benchmark.pretrain.options import OBJECTIVES, Pretraining
-from benchmark.pretrain.pretrain import find_dtype, pretrain, tuned
+from benchmark.pretrain.pretrain import commit, find_dtype, pretrain, tuned
 from mini.checkpoints import install
 from mini.render import TEMPLATES, sample_image
 from mini.render.seeds import ENTROPY, Namespace, generator
