@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.choices.costs import is_cost
 from leaderboards.choices.selection import is_analysis
 from leaderboards.display import COMPARISON_TASK, inside_name, page_name
 from leaderboards.pages.beside import figure_differences
@@ -14,6 +13,7 @@ from leaderboards.pages.csv import file_digest, read_numbers
 from leaderboards.pages.inside.numbers import INSIDE, inside_frame
 from leaderboards.pages.tidy import DECIMALS, TIDY, tidy_frame
 from leaderboards.records.record import of_suite, suites_of
+from leaderboards.scores.frames import is_cost
 from zoo.errors import InputError
 
 Row = dict[str, str]

@@ -9,7 +9,6 @@ import pandas as pd
 from benchmark.exchange.comparison import records_of
 from benchmark.exchange.export import chosen
 from benchmark.request.recommending import RecommendRequest
-from leaderboards.choices.costs import find_device, layer_costs, without_cost
 from leaderboards.choices.honest import choices
 from leaderboards.choices.licences import NOTE
 from leaderboards.choices.limits import FACTS, Limits, allowed, candidates_of, exclusions
@@ -18,6 +17,7 @@ from leaderboards.choices.possible import Possible, may_be_best, pareto_front
 from leaderboards.choices.selection import Column, columns_of
 from leaderboards.display import score_text
 from leaderboards.recommendation import Recommendation
+from leaderboards.scores.costs import find_device, layer_costs, without_cost
 from tasks.registry import TASKS
 from zoo.errors import InputError, unknown
 from zoo.registry import all_specs

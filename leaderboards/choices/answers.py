@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from leaderboards.choices.best import best_layers
-from leaderboards.choices.costs import find_device, layer_costs
 from leaderboards.choices.honest import choices, primary_candidates
 from leaderboards.choices.poolings import Better, better_poolings
 from leaderboards.choices.selection import Column, backbones_of, columns_of, score_rows
 from leaderboards.choices.ties import Compared, Ties, known_ties
+from leaderboards.scores.costs import find_device, layer_costs
 
 Costs = Mapping[tuple[str, int, int], float]
 """By backbone, input size and block, milliseconds of one image up to it."""

@@ -63,7 +63,7 @@ def candidates_of(
     Args:
         records: Columns of `Record`.
         column: Task, dataset, protocol and metric.
-        costs: Columns `leaderboards.choices.costs.LAYER_COSTS`.
+        costs: Columns `leaderboards.scores.costs.LAYER_COSTS`.
         facts: Columns `FACTS`, of all layers of the backbones that are known.
 
     Returns:

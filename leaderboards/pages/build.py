@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.choices.costs import is_cost
 from leaderboards.choices.selection import is_analysis
 from leaderboards.choices.ties import Compared
 from leaderboards.literature import Published
@@ -17,6 +16,7 @@ from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.page import leaderboard_page
 from leaderboards.records.record import of_suite, suites_of
+from leaderboards.scores.frames import is_cost
 from tasks.blocks import Page
 from zoo.atomic import whole_file
 from zoo.errors import unknown

@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 
 from leaderboards.choices.answers import Answer, answers
-from leaderboards.choices.costs import is_cost
 from leaderboards.choices.selection import is_analysis, is_plain, newest, score_rows
 from leaderboards.choices.ties import ColumnTies, known_ties
 from leaderboards.display import cost_name, inside_name, page_name
@@ -20,6 +19,7 @@ from leaderboards.report.board import Board, board_of
 from leaderboards.report.cost import Costs, costs_of
 from leaderboards.report.facts import Facts
 from leaderboards.report.section import Section
+from leaderboards.scores.frames import is_cost
 from tasks.blocks import Numbers
 
 

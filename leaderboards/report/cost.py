@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from leaderboards.choices.costs import find_device, is_cost
 from leaderboards.choices.selection import backbones_of
 from leaderboards.report.facts import UNKNOWN, Facts
+from leaderboards.scores.costs import find_device
+from leaderboards.scores.frames import is_cost
 from zoo.spec import entry_name
 
 COST = ("backbone", "layer", "ms", "parameters", "dim", "bytes")

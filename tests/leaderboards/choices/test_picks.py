@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.choices.costs import LAYER_COSTS, devices, find_device, layer_costs
 from leaderboards.choices.licences import COMMERCIAL_USE, commercial_use
 from leaderboards.choices.limits import CANDIDATE, FACTS, Limits, allowed, candidates_of, exclusions
 from leaderboards.choices.picks import least_loss, picks_of
@@ -16,6 +15,7 @@ from leaderboards.choices.possible import Possible, may_be_best, pareto_front
 from leaderboards.choices.selection import Column, columns_of
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
+from leaderboards.scores.costs import LAYER_COSTS, devices, find_device, layer_costs
 from tasks.base import Items
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, record, unsure
 from zoo.errors import InputError

@@ -4,19 +4,13 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from leaderboards.choices.selection import newest
-from tasks.registry import COST
+from leaderboards.scores.frames import is_cost, newest
 from zoo.errors import InputError
 
 UP_TO = ("ms", "parameters", "gflops", "dim")
 """Numbers of a layer that a choice looks at."""
 
 LAYER_COSTS = ["backbone", "input_size", "layer", *UP_TO]
-
-
-def is_cost(records: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether each record says what a backbone costs."""
-    return records["task"] == COST
 
 
 def devices(records: pd.DataFrame) -> tuple[str, ...]:

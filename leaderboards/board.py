@@ -1,0 +1,179 @@
+"""A leaderboard: what the records of one suite say, found once; pages and reports are made of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from leaderboards.literature import Published
+from leaderboards.records.record import of_suite
+from leaderboards.scores.column import BEST, Column, columns_of
+from leaderboards.scores.costs import devices, find_device, layer_costs
+from leaderboards.scores.frames import (
+    BoardBackbone,
+    backbones_of,
+    is_analysis,
+    is_cost,
+    is_floor,
+    is_plain,
+    is_score,
+    is_set,
+    newest,
+    pair_rows,
+)
+from leaderboards.scores.ties import ColumnTies, column_ties
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """The newest records of one suite and what is found in them; each thing is looked for once, when asked.
+
+    `Board.of` makes one of any records.
+
+    Attributes:
+        suite: Name of the suite; "" of records of any.
+        records: One record of each `leaderboards.records.key.RecordKey`, in their order.
+        items: Folder of the items by which scores are compared; None where there are none.
+        arrays: Folder of what analyses kept, of which pictures are drawn; None where there is none.
+        published: Numbers of others that stand beside those measured here.
+    """
+
+    suite: str
+    records: pd.DataFrame
+    items: Path | None = None
+    arrays: Path | None = None
+    published: tuple[Published, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        records: pd.DataFrame,
+        suite: str = "",
+        *,
+        items: Path | None = None,
+        arrays: Path | None = None,
+        published: Sequence[Published] = (),
+    ) -> "Board":
+        """The board of the records of a suite, or of all records where none is named.
+
+        Args:
+            records: Columns of `Record`, in any order.
+            suite: Name of the suite; others are left out.
+            items: Folder of the items of their run.
+            arrays: Folder of the arrays of their run.
+            published: Numbers of others.
+        """
+        return cls(
+            suite, newest(of_suite(records, suite) if suite else records), items, arrays, tuple(published)
+        )
+
+    def only(self, records: pd.DataFrame) -> "Board":
+        """The board of some of its records, or of changed ones; each key once and in order."""
+        return replace(self, records=records)
+
+    @cached_property
+    def measured(self) -> pd.DataFrame:
+        """Records that rank, or compare layers: no analyses and no costs."""
+        return self.records[~is_analysis(self.records)]
+
+    @cached_property
+    def plain(self) -> pd.DataFrame:
+        """Those of `measured` of layers as they are: neither transformed nor taken together."""
+        return self.measured[is_plain(self.measured)]
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """The scores of one layer as it is: no comparisons, single heads, transforms or sets."""
+        return self.plain[is_score(self.plain)]
+
+    @cached_property
+    def transformed(self) -> pd.DataFrame:
+        """Records of transformed features that rank, without those of sets of layers."""
+        return self.measured[(self.measured["transform"] != "") & ~is_set(self.measured)]
+
+    @cached_property
+    def sets(self) -> pd.DataFrame:
+        """Records of sets of layers that rank."""
+        return self.measured[is_set(self.measured)]
+
+    @cached_property
+    def analysed(self) -> pd.DataFrame:
+        """Records of analyses, which describe and do not rank, without those of costs."""
+        return self.records[is_analysis(self.records) & ~is_cost(self.records)]
+
+    @cached_property
+    def costs(self) -> pd.DataFrame:
+        """Records of what backbones cost."""
+        return self.records[is_cost(self.records)]
+
+    @cached_property
+    def backbones(self) -> tuple[BoardBackbone, ...]:
+        """All backbones, those that were only compared with others, too, in the order of the tables."""
+        return backbones_of(self.records)
+
+    @cached_property
+    def labels(self) -> Mapping[str, str]:
+        """What tables call each backbone, by name."""
+        return {backbone.name: backbone.label for backbone in self.backbones}
+
+    def backbones_in(self, records: pd.DataFrame) -> tuple[BoardBackbone, ...]:
+        """Those of its backbones that some of its records are of, in the order of the tables."""
+        names = {*records["backbone"], *records["other"]}
+        return tuple(backbone for backbone in self.backbones if backbone.name in names)
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The leaderboard's columns in order, each with its scores."""
+        return columns_of(self.scores)
+
+    @cached_property
+    def best(self) -> pd.DataFrame:
+        """The best layer of every backbone in every column: columns `BEST`, in the order of the tables.
+
+        A backbone without any score in a column has no row there; the random floor has none at all.
+        """
+        ranks = {backbone.name: rank for rank, backbone in enumerate(self.backbones)}
+        parts = [column.best for column in self.columns if len(column.best)]
+        if not parts:
+            return pd.DataFrame(columns=BEST)
+        rows = pd.concat(parts, ignore_index=True)
+        order = sorted(range(len(rows)), key=[ranks[name] for name in rows["backbone"]].__getitem__)
+        return rows.iloc[order].reset_index(drop=True)[BEST]
+
+    @cached_property
+    def ties(self) -> ColumnTies:
+        """For the `Column.key` of each column, which backbones may be its best; empty without items."""
+        return {} if self.items is None else column_ties(self.columns, self.items)
+
+    @cached_property
+    def has_intervals(self) -> bool:
+        """Whether any score of a backbone, the random floor apart, has an interval."""
+        return bool(self.scores.loc[~is_floor(self.scores), "ci_low"].notna().any())
+
+    @cached_property
+    def last_blocks(self) -> pd.DataFrame:
+        """The comparisons of two backbones' last blocks, turned so that the higher one in tables is first."""
+        depths = {backbone.name: backbone.depth for backbone in self.backbones}
+        pairs = self.plain[self.plain["other"] != ""]
+        pairs = pairs[(pairs["tap"] == "block") & (pairs["other_tap"] == "block")]
+        pairs = pairs[pairs["layer"] == pairs["backbone"].map(depths)]
+        return pair_rows(pairs[pairs["other_layer"] == pairs["other"].map(depths)], self.backbones)
+
+    @cached_property
+    def devices(self) -> tuple[str, ...]:
+        """Names of the devices on which costs were measured, the latest first."""
+        return devices(self.costs)
+
+    def device(self, wanted: str | None = None) -> str | None:
+        """The device whose costs are meant: the latest, or the one of a kind or part of a name.
+
+        Raises:
+            InputError: Costs were measured, but on no such device.
+        """
+        return find_device(self.costs, wanted)
+
+    def layer_costs(self, device: str | None) -> pd.DataFrame:
+        """What each block costs on a device: columns `leaderboards.scores.costs.LAYER_COSTS`."""
+        return layer_costs(self.costs, device)

@@ -1,0 +1,92 @@
+"""What makes two records the same number, and how far a number may move and still count as the same."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pandas as pd
+
+COMPARISON_TASK = "cka"
+
+ROUNDING = 6
+"""Decimals to which differences of scores are compared with a tolerance."""
+
+
+class RecordKey(NamedTuple):
+    """What two records have in common when one replaces the other; of tables as text, the same as text."""
+
+    backbone: str
+    task: str = ""
+    dataset: str = ""
+    protocol: str = ""
+    data: str = ""
+    metric: str = ""
+    transform: str = ""
+    layer: int = -1
+    tap: str = ""
+    pooling: str = ""
+    head: int = -1
+    other: str = ""
+    other_layer: int = -1
+    other_tap: str = ""
+
+
+KEY = list(RecordKey._fields)
+
+
+def keys_of(records: pd.DataFrame) -> list[RecordKey]:
+    """The key of each record of a frame; what a frame has no column for is the same in all of its rows."""
+    columns = [records[name].tolist() if name in records else [None] * len(records) for name in KEY]
+    return [RecordKey._make(values) for values in zip(*columns, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How far the numbers of one task may move.
+
+    Attributes:
+        amount: In the unit of the numbers, or as a share of the larger one.
+        is_share: Which of the two.
+    """
+
+    amount: float
+    is_share: bool = False
+
+    def __str__(self) -> str:
+        return f"{100 * self.amount:g} %" if self.is_share else f"{self.amount:g}"
+
+    def distance(self, before: float, now: float) -> float:
+        """How far a number moved; infinite where only one of the two is a number, 0 where none is."""
+        if math.isnan(before) or math.isnan(now):
+            return 0.0 if math.isnan(before) and math.isnan(now) else math.inf
+        if self.is_share:
+            return abs(before - now) / (max(abs(before), abs(now)) or 1.0)
+        return round(abs(before - now), ROUNDING)
+
+    def is_moved(self, before: float, now: float) -> bool:
+        """Whether two numbers do not count as the same."""
+        return self.distance(before, now) > self.amount
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far a number may move and still count as the same.
+
+    Attributes:
+        score: Points of a score.
+        cka: Difference of a CKA.
+        analysis: Share of an analysis's number.
+    """
+
+    score: float = 0.5
+    cka: float = 0.02
+    analysis: float = 0.02
+
+    def limit(self, task: str, *, analysis: bool = False) -> Limit:
+        """The limit for the numbers of a task that ranks, of CKA, or of an analysis."""
+        if analysis:
+            return Limit(self.analysis, is_share=True)
+        return Limit(self.cka if task == COMPARISON_TASK else self.score)
+
+
+TOLERANCE = Tolerance()

@@ -1,0 +1,243 @@
+"""The columns of a leaderboard, each with its scores: poolings, candidates, best layers, honest choices."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from leaderboards.display import metric_rank, pooling_rank, task_rank
+from leaderboards.scores.frames import (
+    COLUMN,
+    BoardBackbone,
+    backbones_of,
+    best_rows,
+    candidates,
+    floor_draws,
+    is_floor,
+)
+
+BEST = [
+    *("backbone", "family", "trained", *COLUMN, "pooling", "layer", "depth"),
+    *("value", "ci_low", "ci_high", "n", "partial"),
+]
+"""Columns of tables of best layers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The layer of one backbone in one column, chosen on halves of the data.
+
+    Attributes:
+        score: Mean score of the chosen layers on the other halves, in percent.
+        optimism: By how much the best layer's score on all data exceeds it.
+        shares: Blocks that were chosen and the share of the splits that chose them, the commonest first.
+    """
+
+    score: float
+    optimism: float
+    shares: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BetterPooling:
+    """The best layer of a backbone in another pooling, where it scores higher than the one that is shown."""
+
+    pooling: str
+    value: float
+    layer: int
+    depth: int
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the leaderboard: the primary metric of a task on a dataset, and its scores.
+
+    Scores over different images or another ground truth, such as those of a limited run, have columns of
+    their own, whatever the dataset is called: only what stands in one column is ranked.
+
+    Attributes:
+        task: Name of the task.
+        dataset: Name of the dataset.
+        protocol: How it was measured.
+        metric: The primary metric.
+        heading: What tables call the column.
+        partial: Whether some scores are of a part of the official data.
+        data: Digest of the images and their ground truth.
+        apart: Whether there are columns of the same task, dataset and protocol with other data.
+        rows: Its scores, those by other metrics of the task and in other poolings, too.
+    """
+
+    task: str
+    dataset: str
+    protocol: str
+    metric: str
+    heading: str
+    partial: bool
+    data: str = ""
+    apart: bool = False
+    rows: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False, repr=False)
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What tells it from the other columns; the dataset with its data, where records say which."""
+        return (self.task, f"{self.dataset} {self.data}".strip(), self.protocol, self.metric)
+
+    @property
+    def source(self) -> tuple[str, str, str, str]:
+        """Task, dataset, protocol and data: what its scores by other metrics have, too."""
+        return (self.task, self.dataset, self.protocol, self.data)
+
+    @property
+    def dataset_name(self) -> str:
+        """The dataset, and its data where that tells columns apart."""
+        return f"{self.dataset} [{self.data}]" if self.apart else self.dataset
+
+    def select(self, records: pd.DataFrame) -> pd.DataFrame:
+        """Those of some records that are of its task, dataset, data and protocol, all metrics."""
+        for name, value in zip(COLUMN[:4], self.source, strict=True):
+            same = records[name].to_numpy(object) == value
+            records = records if same.all() else records[same]  # each time there is less to look through
+        return records
+
+    @cached_property
+    def scored(self) -> pd.DataFrame:
+        """Its scores by its metric, in every pooling."""
+        return self.rows[self.rows["metric"] == self.metric]
+
+    @cached_property
+    def backbones(self) -> tuple[BoardBackbone, ...]:
+        """The backbones that have records of it, in the order of the tables."""
+        return backbones_of(self.rows)
+
+    @cached_property
+    def poolings(self) -> dict[str, str]:
+        """For each backbone the pooling that the leaderboard takes."""
+        shown = self.scored[self.scored["primary"].astype(bool)]
+        return dict(zip(shown["backbone"], shown["pooling"], strict=True))
+
+    @cached_property
+    def other_poolings(self) -> tuple[str, ...]:
+        """Other poolings in which its metric exists, in order."""
+        shown = self.scored[~self.scored["primary"].astype(bool)]
+        return tuple(sorted({str(pooling) for pooling in shown["pooling"]}, key=pooling_rank))
+
+    @cached_property
+    def pooled(self) -> pd.DataFrame:
+        """Its rows, all metrics, in each backbone's primary pooling."""
+        return self.rows[self.rows["pooling"] == self.rows["backbone"].map(self.poolings)]
+
+    def in_pooling(self, pooling: str | None) -> pd.DataFrame:
+        """Its rows, all metrics, in one pooling; without one, in each backbone's primary pooling."""
+        return self.pooled if pooling is None else self.rows[self.rows["pooling"] == pooling]
+
+    @cached_property
+    def candidates(self) -> pd.DataFrame:
+        """What the best layer is chosen from: scored blocks of the primary pooling, no random floor."""
+        rows = self.pooled[self.pooled["metric"] == self.metric]
+        return candidates(rows[~is_floor(rows)])
+
+    @cached_property
+    def best(self) -> pd.DataFrame:
+        """The best layer of each backbone that has a score, in the order of the tables.
+
+        Candidates are the blocks 1..depth (neither what enters block 1 nor the output of the final norm);
+        ties go to the lower layer. The random floor has none, since its layers are draws.
+        """
+        rows = best_rows(self.candidates)
+        ranks = {backbone.name: rank for rank, backbone in enumerate(self.backbones)}
+        order = sorted(range(len(rows)), key=[ranks[name] for name in rows["backbone"]].__getitem__)
+        return rows.iloc[order].reset_index(drop=True)
+
+    @cached_property
+    def at_best(self) -> pd.DataFrame:
+        """All metrics of the layers that are best in the column's."""
+        rows = self.rows[(self.rows["tap"] == "block") & (self.rows["metric"] != "")]
+        keys = ["backbone", "layer", "pooling"]
+        best = set(self.best[keys].itertuples(index=False, name=None))
+        is_best = [key in best for key in rows[keys].itertuples(index=False, name=None)]
+        return rows[np.array(is_best, bool)]
+
+    @cached_property
+    def floors(self) -> pd.DataFrame:
+        """What `floor_draws` says of the leaderboard's scores of random floors, by its metric."""
+        floors = floor_draws(self.scored)
+        return floors[floors["primary"].astype(bool)]
+
+    @cached_property
+    def honest(self) -> Mapping[str, Choice]:
+        """By backbone, the choice of the layer on halves of the data; none where the data were not split."""
+        best = dict(zip(self.best["backbone"], self.best["value"].astype(float), strict=True))
+        blocks: dict[str, list[tuple[float, int, float]]] = {}
+        chosen = self.candidates
+        chosen = chosen.loc[chosen["chosen"] > 0, ["backbone", "chosen", "layer", "held_out"]]
+        for name, share, layer, held_out in chosen.itertuples(index=False, name=None):
+            blocks.setdefault(str(name), []).append((-float(share), int(layer), float(held_out)))
+        choices = {}
+        for name, chosen_blocks in sorted(blocks.items()):
+            chosen_blocks.sort()
+            shares = tuple((layer, -share) for share, layer, _ in chosen_blocks)
+            score = math.fsum(-share * held_out for share, _, held_out in chosen_blocks)
+            whole = math.isclose(math.fsum(share for _, share in shares), 1.0, abs_tol=1e-6)
+            if whole and not math.isnan(score):  # layers not split together say nothing about the choice
+                choices[name] = Choice(score, best[name] - score, shares)
+        return choices
+
+    @cached_property
+    def better_poolings(self) -> Mapping[str, BetterPooling]:
+        """For each backbone whose best score is of another pooling than the leaderboard's, that score."""
+        shown = dict(zip(self.best["backbone"], self.best["value"], strict=True))
+        better: dict[str, BetterPooling] = {}
+        for pooling in self.other_poolings:
+            for row in best_rows(self.scored[self.scored["pooling"] == pooling]).to_dict("records"):
+                name, value = str(row["backbone"]), float(row["value"])
+                known = better[name].value if name in better else shown.get(name, -math.inf)
+                if value > known:
+                    better[name] = BetterPooling(pooling, value, int(row["layer"]), int(row["depth"]))
+        return better
+
+
+def columns_of(scores: pd.DataFrame) -> tuple[Column, ...]:
+    """The leaderboard's columns in order: one for each primary metric of a task, dataset, protocol and data.
+
+    Args:
+        scores: Scores of single layers as they are, each once.
+    """
+    shown = scores[scores["primary"].astype(bool) & (scores["metric"] != "")]
+    rows = dict(iter(scores.groupby(COLUMN[:4], sort=False)))
+    partial = shown.groupby(COLUMN[:4], sort=False)["partial"].any()
+    backbones = shown.groupby(COLUMN[:4], sort=False)["backbone"].nunique()
+    keys = sorted(set(zip(*(shown[name].tolist() for name in COLUMN), strict=True)), key=_rank)
+    groups: dict[tuple[str, ...], list[Column]] = {}
+    for key in keys:
+        column = _column(key, keys, rows[key[:4]], partial=bool(partial[key[:4]]))
+        groups.setdefault(key[:3], []).append(column)
+    # of one task, dataset and protocol the complete data come first, then what most backbones are scored on
+    return tuple(
+        column
+        for group in groups.values()
+        for column in sorted(group, key=lambda column: (column.partial, -backbones[column.source]))
+    )
+
+
+def _rank(key: tuple[str, ...]) -> tuple[object, ...]:
+    """Sort key of what makes a column: by task, dataset, protocol, metric and data."""
+    task, dataset, protocol, data, metric = key
+    return (task_rank(task), dataset, protocol != "standard", protocol, metric_rank(task, metric), data)
+
+
+def _column(
+    key: tuple[str, ...], keys: list[tuple[str, ...]], rows: pd.DataFrame, *, partial: bool
+) -> Column:
+    """A column whose heading names dataset, protocol and data only where its task has several of them."""
+    task, dataset, protocol, data, metric = key
+    same = [other for other in keys if other[0] == task]
+    apart = len({other[3] for other in same if other[1:3] == (dataset, protocol)}) > 1
+    heading = f"{task} {metric}"
+    heading += f", {dataset}" if len({other[1] for other in same}) > 1 else ""
+    heading += f" ({protocol})" if len({other[2] for other in same}) > 1 else ""
+    heading += f" [{data}]" if apart else ""
+    heading += " †" if partial else ""
+    return Column(task, dataset, protocol, metric, heading, partial, data, apart, rows)

@@ -1,0 +1,183 @@
+"""Frames of records: one record a number, which of them rank, and the best rows among them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import mean, stdev
+
+import numpy as np
+import pandas as pd
+
+from leaderboards.display import task_display
+from leaderboards.records.key import COMPARISON_TASK, keys_of
+from tasks.registry import COST
+from zoo.spec import FAMILIES, entry_name, split_size, stands_for_set
+
+FLOOR = "random"
+"""Family whose layers are independent draws of random features."""
+
+COLUMN = ["task", "dataset", "protocol", "data", "metric"]
+"""What makes one column of the leaderboard."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardBackbone:
+    """What tables need to know of a backbone, as its records tell it."""
+
+    name: str
+    family: str
+    trained: bool
+    depth: int
+
+    @property
+    def floor(self) -> bool:
+        """Whether it is a random floor."""
+        return self.family == FLOOR
+
+    @property
+    def label(self) -> str:
+        """Its name in tables, with the input size where that is part of it."""
+        if self.floor:
+            entry = entry_name(self.name)
+            size = self.name.removeprefix(entry)
+            return f"random floor{size}" if entry.endswith(FLOOR) else f"random floor ({self.name})"
+        return self.name if self.trained or "untrained" in self.name else f"{self.name} (untrained)"
+
+    @property
+    def entry_label(self) -> str:
+        """Its name in tables without an input size."""
+        return replace(self, name=entry_name(self.name)).label
+
+    @property
+    def rank(self) -> tuple[int, str, int, str]:
+        """Sort key: families in their order, then by name, the sizes of one backbone from the smallest on."""
+        family = self.family if self.family in FAMILIES else "other"
+        entry, size = split_size(self.name)
+        return ([*FAMILIES].index(family), entry, size or 0, self.name)
+
+
+def backbones_of(records: pd.DataFrame) -> tuple[BoardBackbone, ...]:
+    """All backbones of some records in the order of the tables, the random floor last."""
+    columns = (records[name].tolist() for name in ("backbone", "family", "trained", "depth"))
+    backbones: dict[str, BoardBackbone] = {}
+    for name, family, trained, depth in sorted(set(zip(*columns, strict=True))):
+        known = backbones.get(name)
+        if known is None or known.depth < depth:
+            backbones[name] = BoardBackbone(name, family, bool(trained), depth)
+    compared = zip(records["other"].tolist(), records["other_layer"].tolist(), strict=True)
+    for name, layer in sorted({*compared}, key=lambda pair: (pair[0], -pair[1])):
+        if name and name not in backbones:  # only the other one of comparisons
+            backbones[name] = BoardBackbone(name, "other", True, layer)
+    return tuple(sorted(backbones.values(), key=lambda backbone: backbone.rank))
+
+
+def newest(records: pd.DataFrame) -> pd.DataFrame:
+    """One record of each key, the last by date, in an order that does not depend on the input's.
+
+    A frame that is so already comes back as it is. Texts become plain Python objects, which small tables
+    are made of several times faster than of arrow strings.
+    """
+    keys = keys_of(records)
+    if not all(before < after for before, after in pairwise(keys)):
+        versions = zip(*(records[name].tolist() for name in ("date", "fingerprint", "value")), strict=True)
+        ranks = [
+            (key, date, mark, str(value)) for key, (date, mark, value) in zip(keys, versions, strict=True)
+        ]
+        rows = sorted(range(len(keys)), key=ranks.__getitem__)
+        last = {keys[row]: row for row in rows}
+        records = records.iloc[list(last.values())].reset_index(drop=True)
+    infinite = np.isinf(records["value"].astype(float))
+    if infinite.any():  # what is no number is never the best of anything
+        records = records.assign(
+            reason=records["reason"].mask(infinite, "not a number: infinite"),
+            value=records["value"].mask(infinite),
+        )
+    texts = [column for column, dtype in records.dtypes.items() if isinstance(dtype, pd.StringDtype)]
+    return records.astype(dict.fromkeys(texts, object)).copy() if texts else records
+
+
+def is_floor(records: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether each record is of a random floor."""
+    return records["family"] == FLOOR
+
+
+def is_cost(records: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether each record says what a backbone costs."""
+    return records["task"] == COST
+
+
+def is_analysis(records: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether each record describes a backbone and does not rank it, as it or the registry says."""
+    named = {name for name in set(records["task"]) if task_display(name).analysis}
+    return records["analysis"].astype(bool) | records["task"].isin(named)
+
+
+def is_set(records: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether each record is of several layers taken together, whose numbers stand for a tap."""
+    return records["tap"].isin({tap for tap in set(records["tap"]) if stands_for_set(tap)})
+
+
+def is_plain(records: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether each record is of layers as they are: neither transformed nor taken together."""
+    return (records["transform"] == "") & ~is_set(records)
+
+
+def is_score(records: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether each record is a score of one layer as it is: no comparison, analysis or single head."""
+    alone = (records["other"] == "") & (records["task"] != COMPARISON_TASK) & (records["head"] == -1)
+    return alone & ~is_analysis(records) & is_plain(records)
+
+
+def candidates(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of blocks from 1 on that have a value."""
+    return rows[(rows["tap"] == "block") & (rows["layer"] >= 1) & rows["value"].notna()]
+
+
+def best_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """The best row of each backbone, column and metric; the lower layer of equal ones; no random floor."""
+    rows = candidates(rows)
+    rows = rows[~is_floor(rows)].sort_values(
+        ["value", "layer", "pooling"], ascending=[False, True, True], kind="stable"
+    )
+    return rows.drop_duplicates(["backbone", *COLUMN])
+
+
+def half_widths(rows: pd.DataFrame) -> "pd.Series[float]":
+    """Half the width of each row's 95 % interval; NaN where it has none."""
+    return (rows["ci_high"] - rows["ci_low"]) / 2
+
+
+def floor_draws(scores: pd.DataFrame) -> pd.DataFrame:
+    """Mean, standard deviation (of a sample) and number of the random floor's draws for every metric.
+
+    Args:
+        scores: Scores of layers, of any backbones.
+
+    Returns:
+        Columns backbone, task, dataset, protocol, data, metric, pooling, primary, mean, deviation, draws.
+    """
+    keys = ["backbone", *COLUMN, "pooling", "primary"]
+    draws: dict[tuple[str | bool, ...], list[float]] = {}
+    for *key, value in candidates(scores[is_floor(scores)])[[*keys, "value"]].itertuples(
+        index=False, name=None
+    ):
+        draws.setdefault(tuple(key), []).append(float(value))
+    body = [
+        (*key, mean(values), stdev(values) if len(values) > 1 else float("nan"), len(values))
+        for key, values in sorted(draws.items())
+    ]
+    return pd.DataFrame(body, columns=[*keys, "mean", "deviation", "draws"])
+
+
+def pair_rows(pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> pd.DataFrame:
+    """Records that compare two layers, each turned so that the backbone higher in the tables is first."""
+    ranks = {backbone.name: rank for rank, backbone in enumerate(backbones)}
+    first, second = pairs["backbone"].map(ranks), pairs["other"].map(ranks)
+    deeper = (pairs["layer"] > pairs["other_layer"]) | (
+        (pairs["layer"] == pairs["other_layer"]) & (pairs["tap"] > pairs["other_tap"])
+    )
+    turned = (first > second) | ((first == second) & deeper)
+    sides, others = ["backbone", "layer", "tap"], ["other", "other_layer", "other_tap"]
+    swapped = pairs[turned].rename(columns=dict(zip([*sides, *others], [*others, *sides], strict=True)))
+    parts = [part[pairs.columns] for part in (pairs[~turned], swapped) if len(part)]
+    return newest(pd.concat(parts) if parts else pairs)
