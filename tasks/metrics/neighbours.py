@@ -16,15 +16,14 @@ def nearest(bank: Vectors, queries: Vectors, k: int, *, device: torch.device | N
     """The k bank vectors of highest cosine to each query, from one exact search.
 
     Equal bank vectors (also a bank of one repeated vector) and equal similarities are ordered by bank index,
-    also across the k-th place, so the result does not depend on how the search is blocked. Large searches run
-    in faiss or torch, whichever is faster on this machine, and their candidates are compared in float64 and
-    rounded, so that the result does not depend on the choice, nor on the device.
+    also across the k-th place, so the result does not depend on how the search is blocked. The candidates of
+    large searches are compared in float64 and rounded, so that the result does not depend on the device.
 
     Args:
         bank: [n dim], any length of vector; a zero vector has cosine 0 with everything.
         queries: [m dim].
         k: Neighbours wanted; n of them come back where the bank is smaller.
-        device: Where torch searches; the CPU if None.
+        device: Where torch searches; faiss does, on the CPU, if None.
 
     Raises:
         ValueError: Shapes do not fit, the bank is empty, k < 1, or a value is NaN or infinite.

@@ -1,7 +1,6 @@
 """Exact search of unit vectors, in faiss or torch; results do not depend on which of them it was."""
 
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,10 +17,7 @@ Vectors = NDArray[np.float32]
 EXTRA = 16  # neighbours searched beyond k, so that ties at the k-th place are seen
 CHUNK_FLOATS = 1 << 24  # similarities or scores held at a time
 BANK_ROWS = 1 << 16  # bank rows a GPU compares at a time
-LARGE = 1 << 27  # similarities from which on a search takes seconds
-TRIAL = 1 << 10  # queries that each search takes when both are tried
-CPU = torch.device("cpu")
-_FASTER: dict[int, bool] = {}  # by length of vectors: whether torch was faster, in this process
+LARGE = 1 << 27  # similarities from which on candidates are compared again in float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +42,19 @@ def chunks(rows: int, width: int) -> Iterator[slice]:
 def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
     """The first k distinct unit vectors of the bank for each query, by (-similarity, index).
 
-    Large searches run in faiss or torch, whichever is faster on this machine, and their candidates are
-    compared in float64 and rounded: the result depends neither on the choice nor on the device.
+    faiss searches on the CPU, torch on any other device. The candidates of large searches are compared in
+    float64 and rounded, so that the result does not depend on the device.
 
     Args:
         bank: [n dim], no two rows equal.
         queries: [m dim].
         k: At most n.
-        device: Where torch searches; the CPU if None.
+        device: Where torch searches; faiss does, on the CPU, if None.
     """
-    places = min(k + EXTRA, len(bank))
-    large = len(bank) * len(queries) >= LARGE
-    if large:
-        found = _search(bank, queries, places, device) if device else _search_faster(bank, queries, places)
+    found = _search(bank, queries, min(k + EXTRA, len(bank)), device)
+    if len(bank) * len(queries) >= LARGE:
         return settled(Cosines([(bank, queries)]), found, k)
-    return _settle(bank, queries, _search(bank, queries, places, device), k)
+    return _settle(bank, queries, found, k)
 
 
 def _search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
@@ -134,26 +128,6 @@ def joined(parts: Sequence[Neighbours], k: int) -> Neighbours:
     return Neighbours(
         np.concatenate([part.similarity for part in every]), np.concatenate([part.index for part in every])
     )
-
-
-def _search_faster(bank: Vectors, queries: Vectors, k: int) -> Neighbours:
-    """The same search by whichever of faiss and torch is faster on this machine for vectors of that length.
-
-    The first time each takes some of the queries: the trial is part of the work, and large enough for it, as
-    faiss takes many times as long for a query among few.
-    """
-    dim, parts, tried = bank.shape[1], list[Neighbours](), 0
-    if dim not in _FASTER:
-        seconds = dict[bool, float]()
-        some = min(TRIAL, len(queries) // 2)
-        for on_torch in (True, False):
-            begin = time.perf_counter()
-            parts.append(_search(bank, queries[tried : tried + some], k, CPU if on_torch else None))
-            seconds[on_torch] = time.perf_counter() - begin
-            tried += some
-        _FASTER[dim] = seconds[True] < seconds[False]
-    parts.append(_search(bank, queries[tried:], k, CPU if _FASTER[dim] else None))
-    return joined(parts, k)
 
 
 @dataclass(frozen=True)
