@@ -22,7 +22,7 @@ from tasks.datasets.base import Coverage
 from tasks.datasets.coco import RegionImage, Regions
 from tasks.protocols import STANDARD
 from zoo.features import Backbone
-from zoo.look.census import BytesHeld
+from zoo.features.census import BytesHeld
 from zoo.spec import Layer
 
 

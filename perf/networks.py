@@ -60,7 +60,7 @@ def write_resnet(folder: Path) -> None:
 
 
 def _write(folder: Path, network: "PreTrainedModel") -> None:
-    from zoo.load.quiet import quiet
+    from zoo.load.network import quiet
 
     with quiet():
         network.save_pretrained(folder)

@@ -72,7 +72,7 @@ SUBLAYER_TAPS: tuple[Tap, ...] = (*TRANSFORMER_TAPS, *CONVNET_TAPS[1:])
 _ORDER: tuple[Tap, ...] = get_args(Tap)
 
 Interpolation = Literal["huggingface", "dino", "timm"]
-"""How absolute position embeddings are fitted to another grid: `zoo.load.positions`."""
+"""How absolute position embeddings are fitted to another grid: `zoo.load.adapters`."""
 
 CheckpointFormat = Literal["transformers", "original", "packaged", "generated", "object", "module", "timm"]
 
@@ -167,6 +167,21 @@ def split_size(name: str) -> tuple[str, int | None]:
 def entry_name(name: str) -> str:
     """Name of a backbone without an input size, as the registry has it."""
     return split_size(name)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Normalisation:
+    """What is subtracted from a pixel (RGB) in [0, 1], and what the difference is divided by."""
+
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+
+
+IMAGENET = Normalisation((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+HALF = Normalisation((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+CLIP = Normalisation((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
+UNIT = Normalisation((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+"""Nothing is done to pixels in [0, 1]: the network takes them so, or normalises them itself."""
 
 
 @dataclass(frozen=True, slots=True)

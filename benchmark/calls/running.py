@@ -9,8 +9,8 @@ from benchmark.request.loading import LoadRequest
 from benchmark.request.option import called_with
 
 if TYPE_CHECKING:
+    from zoo.features.cut import CutBackbone
     from zoo.load.module.network import GivenNetwork
-    from zoo.look.cut import CutBackbone
 
 
 @called_with(RunCall)
@@ -195,8 +195,8 @@ def from_module(call: ModuleCall) -> "GivenNetwork":
     """
     import sys
 
+    from zoo.load.module.hints import Told
     from zoo.load.module.network import given_network
-    from zoo.load.module.told import Told
 
     words = {name: getattr(call, name) for name in Told.__dataclass_fields__}
     network = given_network(call.net, Told(**words))

@@ -13,8 +13,8 @@ from benchmark.request.loading import LoadRequest
 from tasks.protocols import EvaluationProtocol, find_protocol
 from tasks.registry import Role, find_tasks
 from zoo.errors import InputError
+from zoo.features.cut import CutBackbone, Pooled
 from zoo.load.backbone import load
-from zoo.look.cut import CutBackbone, Pooled
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View

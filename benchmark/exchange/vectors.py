@@ -29,7 +29,7 @@ from benchmark.scores.exported.forms import FORMS, Arrays, Form
 from leaderboards.records.files import safe_name
 from zoo.atomic import whole_file
 from zoo.errors import InputError
-from zoo.load.identity import identify
+from zoo.load.backbone import identify
 from zoo.spec import BackboneSpec, Layer
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from benchmark.extraction.memory import free_unused, is_out_of_memory
 from tasks.analyses.cost import CostRule, Costs, Timed
 from zoo.features import Backbone
-from zoo.look.census import BytesHeld, count_up_to
+from zoo.features.census import BytesHeld, count_up_to
 from zoo.spec import Layer
 
 LARGEST_BATCH = 4096

@@ -24,7 +24,7 @@ from benchmark.plan.plan import Pass, Plan, key_of, memory_pass
 from benchmark.request import Request
 from benchmark.scores.records import Kept, file_under, is_current
 from zoo.errors import InputError
-from zoo.load.identity import identify
+from zoo.load.backbone import identify
 
 
 @dataclass(frozen=True)

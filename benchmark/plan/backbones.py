@@ -92,7 +92,7 @@ def introduce(placed: Sequence[Placed], report: Reporter, cache_dir: Path) -> No
         spec = one.spec
         told = spec.checkpoint == "module"  # when it was made
         if not told and spec.entry not in known and spec.repository not in known:
-            from zoo.load.describe import describe  # brings torch along, as loading the backbone does
+            from zoo.load.infer import describe  # brings torch along, as loading the backbone does
 
             report.say(describe(spec, cache_dir))
         for line in one.lines:

@@ -26,7 +26,7 @@ from mini.training.probe import make_probe
 from mini.training.train import HistoryRow, Kept, Schedule, train, warning
 from zoo.atomic import remove_leftovers
 from zoo.errors import InputError
-from zoo.look.precision import multiplies_bfloat16
+from zoo.features.hooked import multiplies_bfloat16
 from zoo.registry import find
 from zoo.spec import BackboneSpec
 

@@ -14,7 +14,7 @@ Dtype = Literal["float32", "bfloat16", "float16"]
 StoreDtype = Literal["float32", "float16"]
 EngineChoice = Literal["auto", "local", "processes", "ray"]
 InterpolationChoice = Literal["auto", "huggingface", "dino", "timm"]
-"""``auto``, or a rule of `zoo.load.positions`."""
+"""``auto``, or a rule of `zoo.load.adapters`."""
 
 EndTap = Literal["block", "final"]
 """What `tasks.paths` knows to be read."""

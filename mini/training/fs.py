@@ -17,7 +17,7 @@ from mini.training.data import Examples, Pictures, seeded
 from mini.training.network import fresh, initialise, right, spread, vectors
 from mini.training.objective import Moment, Objective, Optimisation, StepOutcome
 from zoo.errors import InputError
-from zoo.load.skips import WITHOUT_SKIP, remove_skips
+from zoo.load.adapters import WITHOUT_SKIP, remove_skips
 from zoo.spec import BackboneSpec
 
 

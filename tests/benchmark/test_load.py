@@ -16,7 +16,7 @@ from tasks.protocols import STANDARD
 from tasks.registry import COST, find_tasks
 from tests.zoo.load.test_infer import save
 from zoo.errors import InputError
-from zoo.look.cut import CutBackbone
+from zoo.features.cut import CutBackbone
 from zoo.spec import Layer
 from zoo.view.views import FitLongSide, Letterbox, Tiles
 

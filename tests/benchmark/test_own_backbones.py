@@ -226,7 +226,7 @@ def test_rows_are_summed_in_the_first_batch_only(
     (spec,) = find([write_attender("own_once")])
     backbone = own_backbone(spec, torch.device("cpu"), torch.float32)
     summed: list[Layer] = []
-    monkeypatch.setattr("zoo.look.own._check_sums", lambda _, maps: summed.append(maps.layer))
+    monkeypatch.setattr("zoo.load.own._check_sums", lambda _, maps: summed.append(maps.layer))
     for _ in range(3):
         backbone.visit(torch.zeros(1, 3, 64, 64).byte(), lambda _: None, [Layer(2, "probabilities")])
     assert summed == [Layer(2, "probabilities")]

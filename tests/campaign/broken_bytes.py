@@ -25,8 +25,7 @@ from tests.campaign.broken_fields import problem_of
 from tests.campaign.counts import Count
 from tests.campaign.damage import flip, truncate
 from tests.zoo.published import publish
-from zoo.load.backbone import load
-from zoo.load.identity import locate
+from zoo.load.backbone import load, locate
 from zoo.registry import find
 from zoo.spec import BackboneSpec
 

@@ -9,7 +9,7 @@ from perf.networks import SIDE
 from tasks.protocols import STANDARD
 from tests.benchmark.doubles import SPEC
 from zoo.features import AttentionMaps
-from zoo.look.census import BytesHeld
+from zoo.features.census import BytesHeld
 from zoo.spec import Layer
 
 IMAGES, HEADS, CELLS, BLOCKS = 8, 12, (14, 14), 4

@@ -12,8 +12,8 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from tests.zoo.layouts import fill
 from tests.zoo.today import SCALED
-from zoo.load.facts import read_config
-from zoo.load.quiet import quiet
+from zoo.load.config import model_class, read_config
+from zoo.load.network import quiet
 from zoo.load.rotary_vit import CapiConfig, CapiModel, PerceptionEncoderConfig, PerceptionEncoderModel
 from zoo.spec import BackboneSpec
 
@@ -291,7 +291,7 @@ def counted(spec: BackboneSpec) -> int:
     architecture, config = read_config(values, Path("config.json"))
     options = {"add_pooling_layer": False} if architecture.pooling_option else {}
     with torch.device("meta"):
-        model = architecture.model(config, **options)
+        model = model_class(architecture)(config, **options)
     parts = [model.get_submodule(architecture.body)]
     if spec.has_final:
         parts.append(model.get_submodule(architecture.final_norm or ""))

@@ -11,7 +11,7 @@ from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import counted
 from zoo.errors import InputError
 from zoo.features import Backbone
-from zoo.look.backbone import HookedBackbone
+from zoo.features.hooked import HookedBackbone
 from zoo.registry import all_specs, find, join
 from zoo.spec import FAMILIES, BackboneSpec, Layer
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from zoo.features import AttentionMaps
-from zoo.look.layers import unknown_layer
+from zoo.features.layers import unknown_layer
 from zoo.registry import find
 from zoo.spec import CONVNET_TAPS, SUBLAYER_TAPS, TRANSFORMER_TAPS, WHOLE_BACKBONE, BackboneSpec, Layer, Tap
 

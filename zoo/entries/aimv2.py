@@ -5,9 +5,8 @@ transformers do not do. Revisions are those of May 2026, whose files have the na
 """
 
 from zoo.entries.shapes import ViTFamily, ViTSize
-from zoo.normalisation import CLIP
 from zoo.seen import WEB_TEXTS
-from zoo.spec import BackboneSpec
+from zoo.spec import CLIP, BackboneSpec
 
 _AIMV2 = ViTFamily(
     family="AIMv2",

@@ -7,9 +7,8 @@ tokens before its last norm, so it has no norm over all tokens.
 from dataclasses import replace
 
 from zoo.entries.shapes import BASE, LARGE, ViTFamily
-from zoo.normalisation import HALF
 from zoo.seen import IMAGENET_21K, IMAGENET_21K_LABELS
-from zoo.spec import BackboneSpec
+from zoo.spec import HALF, BackboneSpec
 
 _BEIT = ViTFamily(
     family="BEiT",

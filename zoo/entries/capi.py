@@ -8,9 +8,8 @@ authors pool, is left out.
 from dataclasses import replace
 
 from zoo.entries.shapes import LARGE, ViTFamily
-from zoo.normalisation import IMAGENET
 from zoo.seen import IMAGENET_1K, IMAGENET_21K, LVD_142M, PLACES, Training
-from zoo.spec import BackboneSpec
+from zoo.spec import IMAGENET, BackboneSpec
 
 _FILES = "https://dl.fbaipublicfiles.com/capi"
 _CAPI = ViTFamily(

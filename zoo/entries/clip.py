@@ -7,9 +7,8 @@ and std of 0.5, as OpenCLIP's table of checkpoints says.
 from dataclasses import replace
 
 from zoo.entries.shapes import BASE, HUGE, LARGE, ViTFamily
-from zoo.normalisation import CLIP, HALF
 from zoo.seen import WEB_TEXTS
-from zoo.spec import BackboneSpec
+from zoo.spec import CLIP, HALF, BackboneSpec
 
 _CLIP = ViTFamily(
     family="CLIP",

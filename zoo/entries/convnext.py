@@ -6,9 +6,8 @@ Their last norm is applied after the average over the image, so there is none ov
 from dataclasses import replace
 
 from zoo.entries.shapes import PyramidFamily
-from zoo.normalisation import IMAGENET
 from zoo.seen import IMAGENET_1K_LABELS
-from zoo.spec import BackboneSpec
+from zoo.spec import IMAGENET, BackboneSpec
 
 _CONVNEXT = PyramidFamily(
     family="ConvNeXt",

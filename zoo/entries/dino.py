@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from zoo.entries.resnet import DEPTHS_50, WIDTHS
 from zoo.entries.shapes import BASE, SMALL, PyramidFamily, ViTFamily
-from zoo.normalisation import IMAGENET
 from zoo.seen import IMAGENET_1K
-from zoo.spec import BackboneSpec
+from zoo.spec import IMAGENET, BackboneSpec
 
 _FILES = "https://dl.fbaipublicfiles.com/dino"
 _DINO = ViTFamily(

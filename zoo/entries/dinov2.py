@@ -7,9 +7,8 @@ The revisions are those that mteb pins.
 from dataclasses import replace
 
 from zoo.entries.shapes import BASE, GIANT, LARGE, SMALL, ViTFamily
-from zoo.normalisation import IMAGENET
 from zoo.seen import LVD_142M
-from zoo.spec import BackboneSpec
+from zoo.spec import IMAGENET, BackboneSpec
 
 _DINOV2 = ViTFamily(
     family="DINOv2",

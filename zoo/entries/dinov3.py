@@ -5,9 +5,8 @@ ConvNeXts end in a norm that is applied to every cell.
 """
 
 from zoo.entries.shapes import BASE, LARGE, SMALL, PyramidFamily, ViTFamily, ViTSize
-from zoo.normalisation import IMAGENET
 from zoo.seen import LVD_1689M
-from zoo.spec import BackboneSpec
+from zoo.spec import IMAGENET, BackboneSpec
 
 _DATA = "LVD-1689M"
 _LICENCE = "DINOv3"

@@ -3,9 +3,8 @@
 Its "blocks" are the draws: layers 1 to 10 are ten independent floors of the shape of a ViT-B/16.
 """
 
-from zoo.normalisation import HALF
 from zoo.seen import NOTHING
-from zoo.spec import BackboneSpec, Stage
+from zoo.spec import HALF, BackboneSpec, Stage
 
 DRAWS = 10
 

@@ -11,9 +11,8 @@ unpacked.
 from dataclasses import replace
 
 from zoo.entries.shapes import BASE, GIANT, LARGE, ViTFamily, ViTSize
-from zoo.normalisation import IMAGENET
 from zoo.seen import IMAGENET_21K, WEB
-from zoo.spec import BackboneSpec
+from zoo.spec import IMAGENET, BackboneSpec
 
 _FILES = "https://github.com/valeoai/Franca/releases/download"
 _FRANCA = ViTFamily(

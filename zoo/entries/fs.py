@@ -7,9 +7,8 @@ token first.
 from dataclasses import replace
 
 from zoo.entries.shapes import BASE, LARGE, SMALL, ViTFamily
-from zoo.normalisation import HALF, IMAGENET
 from zoo.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
-from zoo.spec import BackboneSpec
+from zoo.spec import HALF, IMAGENET, BackboneSpec
 
 _FS = ViTFamily(
     family="FS",

@@ -15,9 +15,8 @@ table repeats from unit to unit. Attention heads are those of the last stage.
 from dataclasses import replace
 
 from zoo.entries.shapes import PyramidFamily
-from zoo.normalisation import IMAGENET
 from zoo.seen import IMAGENET_1K, IMAGENET_1K_LABELS
-from zoo.spec import BackboneSpec
+from zoo.spec import IMAGENET, BackboneSpec
 
 _MAE = PyramidFamily(
     family="Hiera",

@@ -1,9 +1,8 @@
 """MAE: masked autoencoders on ImageNet-1k; the encoder only, no token masked."""
 
 from zoo.entries.shapes import BASE, HUGE, LARGE, ViTFamily
-from zoo.normalisation import IMAGENET
 from zoo.seen import IMAGENET_1K
-from zoo.spec import BackboneSpec
+from zoo.spec import IMAGENET, BackboneSpec
 
 _MAE = ViTFamily(
     family="MAE",

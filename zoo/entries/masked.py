@@ -10,9 +10,8 @@ repository.
 from dataclasses import replace
 
 from zoo.entries.shapes import BASE, HUGE, LARGE, SMALL, ViTFamily, ViTSize
-from zoo.normalisation import IMAGENET
 from zoo.seen import IMAGENET_1K, IMAGENET_21K
-from zoo.spec import BackboneSpec
+from zoo.spec import IMAGENET, BackboneSpec
 
 _DATA2VEC = ViTFamily(
     family="data2vec",

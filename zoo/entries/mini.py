@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from zoo.entries.floor import floor
 from zoo.entries.shapes import MINI, MINI_NARROW
-from zoo.normalisation import CLIP, HALF, IMAGENET, Normalisation
 from zoo.seen import NOTHING
-from zoo.spec import BackboneSpec, Stage
+from zoo.spec import CLIP, HALF, IMAGENET, BackboneSpec, Normalisation, Stage
 
 SIDE = 64
 PATCH = 8

@@ -9,9 +9,8 @@ out. T, S, B and L of spatial are distilled from its G, which was refined with m
 from dataclasses import replace
 
 from zoo.entries.shapes import BASE, LARGE, SMALL, ViTFamily, ViTSize
-from zoo.normalisation import HALF
 from zoo.seen import WEB_TEXTS
-from zoo.spec import BackboneSpec
+from zoo.spec import HALF, BackboneSpec
 
 _HUB = "https://huggingface.co/facebook"
 _CORE = ViTFamily(

@@ -5,9 +5,8 @@ Eight class tokens precede the patches: the first is read, where the authors tak
 """
 
 from zoo.entries.shapes import BASE, HUGE, LARGE, ViTFamily, ViTSize
-from zoo.normalisation import IMAGENET
 from zoo.seen import WEB
-from zoo.spec import BackboneSpec
+from zoo.spec import IMAGENET, BackboneSpec
 
 _PIXIO = ViTFamily(
     family="Pixio",

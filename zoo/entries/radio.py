@@ -11,9 +11,8 @@ of v4: SigLIP 2, DINOv3 and SAM 3.
 from dataclasses import replace
 
 from zoo.entries.shapes import HUGE, ViTFamily
-from zoo.normalisation import UNIT
 from zoo.seen import taught_by_dino
-from zoo.spec import BackboneSpec
+from zoo.spec import UNIT, BackboneSpec
 
 _RADIO = ViTFamily(
     family="RADIO",

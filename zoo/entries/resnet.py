@@ -6,9 +6,8 @@ labels of ImageNet-21k, then of ImageNet-1k; its last block is followed by a nor
 """
 
 from zoo.entries.shapes import PyramidFamily
-from zoo.normalisation import HALF, IMAGENET
 from zoo.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
-from zoo.spec import BackboneSpec
+from zoo.spec import HALF, IMAGENET, BackboneSpec
 
 DEPTHS_50 = (3, 4, 6, 3)
 WIDTHS = (256, 512, 1024, 2048)

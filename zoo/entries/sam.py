@@ -9,9 +9,8 @@ behind the last block, where convolutions follow (the neck).
 from dataclasses import replace
 
 from zoo.entries.shapes import BASE, HUGE, LARGE, ViTFamily
-from zoo.normalisation import IMAGENET
 from zoo.seen import MAE_AND_SA_1B
-from zoo.spec import BackboneSpec
+from zoo.spec import IMAGENET, BackboneSpec
 
 _SAM = ViTFamily(
     family="SAM",

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from zoo.normalisation import Normalisation
 from zoo.seen import Training
-from zoo.spec import BackboneSpec, CheckpointFormat, Interpolation, Stage
+from zoo.spec import BackboneSpec, CheckpointFormat, Interpolation, Normalisation, Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ are another, which takes patches instead of images and is not supported. L/16 an
 from dataclasses import replace
 
 from zoo.entries.shapes import BASE, LARGE, ViTFamily, ViTSize
-from zoo.normalisation import HALF
 from zoo.seen import WEB_TEXTS
-from zoo.spec import BackboneSpec
+from zoo.spec import HALF, BackboneSpec
 
 _SIGLIP = ViTFamily(
     family="SigLIP",

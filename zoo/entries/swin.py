@@ -7,9 +7,8 @@ every stage.
 """
 
 from zoo.entries.shapes import PyramidFamily
-from zoo.normalisation import IMAGENET
 from zoo.seen import IMAGENET_1K_LABELS
-from zoo.spec import BackboneSpec
+from zoo.spec import IMAGENET, BackboneSpec
 
 _SWIN = PyramidFamily(
     family="Swin",

@@ -5,9 +5,8 @@ Pixels are in [0, 1] and not normalised. Trained at 448 px, evaluated at 224 px 
 """
 
 from zoo.entries.shapes import BASE, GIANT, LARGE, ViTFamily, ViTSize
-from zoo.normalisation import UNIT
 from zoo.seen import WEB_TEXTS
-from zoo.spec import BackboneSpec
+from zoo.spec import UNIT, BackboneSpec
 
 _TIPS = ViTFamily(
     family="TIPS",

@@ -7,9 +7,8 @@ class token. Queries and keys are rotated inside the attention, so that nothing 
 from dataclasses import replace
 
 from zoo.entries.shapes import HUGE, LARGE, ViTFamily, ViTSize
-from zoo.normalisation import IMAGENET
 from zoo.seen import VIDEOMIX
-from zoo.spec import BackboneSpec
+from zoo.spec import IMAGENET, BackboneSpec
 
 _L = ViTFamily(
     family="V-JEPA",

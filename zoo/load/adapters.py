@@ -1,6 +1,7 @@
 """Small changes to networks of transformers whose forward would not do for images of every size."""
 
 from collections.abc import Sequence
+from functools import partial
 from math import isqrt
 from typing import Any
 
@@ -8,7 +9,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from zoo.load.skips import WITHOUT_SKIP, remove_skips
+from zoo.features.weights import position_table
+from zoo.spec import Interpolation
 
 
 def adapt(model: PreTrainedModel, blocks: Sequence[Any]) -> None:
@@ -58,7 +60,7 @@ def fit_table(embeddings: Any, patch: int) -> None:  # noqa: ANN401  # gets a me
     """Make embeddings with a table of positions for one image size take every size.
 
     The table is resized bicubically to the image's grid, as transformers does it for other networks; the
-    method has the name that it has there, so that `zoo.load.positions` can put another rule in its place.
+    method has the name that it has there, so that `zoo.load.adapters` can put another rule in its place.
 
     Args:
         embeddings: Embeddings whose ``position_embedding`` is always asked for the whole table.
@@ -157,3 +159,71 @@ class MapNorm(nn.Module):
         """The normalised maps, of the same shape."""
         normalised: Tensor = self.norm(maps.permute(0, 2, 3, 1))
         return normalised.permute(0, 3, 1, 2)
+
+
+WITHOUT_SKIP = "blocks_without_skip"
+"""Entry of a ``config.json`` that lists such blocks, from 1."""
+
+
+def remove_skips(block: Any) -> None:  # noqa: ANN401  # gets another method
+    """Make a ``ViTLayer`` hand on what its attention and then its MLP give, adding nothing to them."""
+
+    def forward(hidden_states: Tensor, attention_mask: Tensor | None = None, **options: object) -> Tensor:
+        attended, _ = block.attention(block.layernorm_before(hidden_states), attention_mask, **options)
+        output: Tensor = block.mlp(block.layernorm_after(attended))
+        return output
+
+    block.forward = forward
+
+
+OFFSET = 0.1
+"""What DINO adds to the number of cells before it divides; ``vision_transformer.py`` of its repository."""
+
+
+def fitted_positions(table: Tensor, cells: tuple[int, int], rule: Interpolation) -> Tensor:
+    """Position embeddings of a grid by a rule.
+
+    Args:
+        table: Those of the training, [1 tokens dim]: prefix tokens, then a square grid in row-major order.
+        cells: Rows and columns of the grid that is wanted.
+        rule: The rule; ``huggingface`` is here what most classes of transformers do.
+
+    Returns:
+        [1 prefix + rows * columns, dim], in the table's dtype; resized in float32.
+    """
+    side = isqrt(table.shape[1])
+    if cells == (side, side):
+        return table
+    prefix = table.shape[1] - side * side
+    grid = table[:, prefix:].reshape(1, side, side, -1).permute(0, 3, 1, 2).float()
+    if rule == "dino":
+        scale = [(count + OFFSET) / side for count in cells]
+        fitted = nn.functional.interpolate(grid, scale_factor=scale, mode="bicubic")
+    else:
+        fitted = nn.functional.interpolate(grid, size=cells, mode="bicubic", antialias=rule == "timm")
+    rows = fitted.to(table.dtype).flatten(2).transpose(1, 2)
+    return torch.cat([table[:, :prefix], rows], dim=1)
+
+
+def use_rule(body: nn.Module, stride: int, rule: Interpolation) -> None:
+    """Make a network fit its absolute position embeddings by a rule; one that has none stays as it is.
+
+    Args:
+        body: A network of transformers, whose own method is that of ``huggingface``.
+        stride: Pixels a side of the cells that it adds them to.
+        rule: The rule.
+    """
+    embeddings = getattr(body, "embeddings", None)
+    if rule != "huggingface" and embeddings is not None and position_table(embeddings) is not None:
+        embeddings.interpolate_pos_encoding = partial(_fitted, embeddings, stride, rule)
+
+
+def _fitted(embeddings: nn.Module, stride: int, rule: Interpolation, *given: Any) -> Tensor:  # noqa: ANN401
+    """Stands in for the method of transformers, which is told the image's sides in pixels last.
+
+    First come the tokens, and the table in some networks; neither is needed.
+    """
+    height, width = given[-2:]
+    table = position_table(embeddings)
+    assert table is not None
+    return fitted_positions(table.view(1, -1, table.shape[-1]), (height // stride, width // stride), rule)

@@ -1,51 +1,71 @@
 """Where the parts of each supported architecture of transformers sit."""
 
+from dataclasses import replace
 from typing import Any
 
-from transformers import (
-    Aimv2VisionModel,
-    BeitForMaskedImageModeling,
-    BeitModel,
-    BitModel,
-    CLIPVisionModel,
-    ConvNextModel,
-    ConvNextV2Model,
-    Data2VecVisionModel,
-    DeiTModel,
-    Dinov2Model,
-    Dinov2WithRegistersModel,
-    DINOv3ConvNextModel,
-    DINOv3ViTModel,
-    FocalNetModel,
-    HieraModel,
-    IJepaModel,
-    MetaClip2VisionModel,
-    MLCDVisionModel,
-    PixioModel,
-    RadioModel,
-    ResNetModel,
-    SamVisionModel,
-    SiglipVisionModel,
-    SwinModel,
-    Swinv2Model,
-    Tipsv2VisionModel,
-    ViTModel,
-    ViTMSNModel,
-    VJEPA2Model,
+from zoo.architecture import Architecture, Residual, Sublayers
+from zoo.spec import CLIP, HALF, UNIT
+
+_VIT_PARTS = Sublayers(
+    norm1="layernorm_before",
+    norm2="layernorm_after",
+    attention="attention",
+    mlp="mlp",
+    attends="attention",
+    query="attention.q_proj",
+    key="attention.k_proj",
+    value="attention.v_proj",
+    heads="attention.o_proj",
+    hidden=("mlp.fc2",),
 )
-
-from zoo.load.build import NEVER_NEEDED, Architecture
-from zoo.load.rotary_vit import CapiModel, PerceptionEncoderModel
-from zoo.normalisation import CLIP, HALF, UNIT
-
-__all__ = ["ARCHITECTURES", "NEVER_NEEDED", "Architecture"]
+_CLIP_PARTS = Sublayers(
+    norm1="layer_norm1",
+    norm2="layer_norm2",
+    attention="self_attn",
+    mlp="mlp",
+    attends="self_attn",
+    query="self_attn.q_proj",
+    key="self_attn.k_proj",
+    value="self_attn.v_proj",
+    heads="self_attn.out_proj",
+    hidden=("mlp.fc2",),
+)
+_BEIT_PARTS = replace(_VIT_PARTS, attention_scale="lambda_1", mlp_scale="lambda_2")
+_DATA2VEC_PARTS = replace(
+    _BEIT_PARTS,
+    mlp="output",
+    query="attention.attention.query",
+    key="attention.attention.key",
+    value="attention.attention.value",
+    heads="attention.output.dense",
+    hidden=("output.dense",),
+    gives_probabilities=False,
+)
+_DINOV2_PARTS = replace(
+    _VIT_PARTS,
+    norm1="norm1",
+    norm2="norm2",
+    attention="layer_scale1",
+    mlp="layer_scale2",
+    hidden=("mlp.fc2", "mlp.down_proj"),
+)
+_ROTARY_PARTS = replace(_DINOV2_PARTS, rotary=True)
+_AIMV2_PARTS = replace(
+    _VIT_PARTS,
+    norm1="rms_norm1",
+    norm2="rms_norm2",
+    mlp="ffn",
+    heads="attention.out_proj",
+    hidden=("ffn.down_proj",),
+)
+_CONVNEXT_PARTS = Residual(None, "drop_path")
 
 _OTHER_TOWER = r"^(text_model|text_projection|visual_projection|logit_scale|logit_bias)\b"
 _CONV: dict[str, Any] = {
     "blocks": "encoder.stages.*.layers",
     "prefix_tokens": 0,
     "has_cls": False,
-    "convolutional": True,
+    "layout": "maps",
 }
 _HIERARCHY: dict[str, Any] = {
     "final_norm": "layernorm",
@@ -65,7 +85,8 @@ _POOLING_HEAD = r"^(vision_model\.)?head\."
 ARCHITECTURES: tuple[Architecture, ...] = (
     Architecture(
         model_type="vit",
-        model=ViTModel,
+        parts=_VIT_PARTS,
+        model="ViTModel",
         blocks="layers",
         final_norm="layernorm",
         interpolates=True,
@@ -74,7 +95,8 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     ),
     Architecture(
         model_type="deit",
-        model=DeiTModel,
+        parts=_VIT_PARTS,
+        model="DeiTModel",
         blocks="layers",
         final_norm="layernorm",
         prefix_tokens=2,
@@ -83,7 +105,8 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     ),
     Architecture(
         model_type="vit_mae",
-        model=ViTModel,
+        parts=_VIT_PARTS,
+        model="ViTModel",
         blocks="layers",
         final_norm="layernorm",
         interpolates=True,
@@ -92,15 +115,34 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         family="MAE",
     ),
     Architecture(
-        model_type="clip_vision_model", model=CLIPVisionModel, interpolates=True, family="CLIP", **_CLIP
+        model_type="clip_vision_model",
+        tower_of="clip",
+        parts=_CLIP_PARTS,
+        model="CLIPVisionModel",
+        interpolates=True,
+        family="CLIP",
+        **_CLIP,
     ),
     Architecture(
-        model_type="metaclip_2_vision_model", model=MetaClip2VisionModel, interpolates=True, **_CLIP
+        model_type="metaclip_2_vision_model",
+        tower_of="metaclip_2",
+        parts=_CLIP_PARTS,
+        model="MetaClip2VisionModel",
+        interpolates=True,
+        **_CLIP,
     ),
-    Architecture(model_type="mlcd_vision_model", model=MLCDVisionModel, **_CLIP),
+    Architecture(
+        model_type="mlcd_vision_model",
+        parts=replace(_CLIP_PARTS, rotary=True, tokens_first=True),
+        model="MLCDVisionModel",
+        **_CLIP,
+    ),
     Architecture(
         model_type="siglip_vision_model",
-        model=SiglipVisionModel,
+        pooling_key="vision_use_head",
+        tower_of="siglip",
+        parts=_CLIP_PARTS,
+        model="SiglipVisionModel",
         blocks="encoder.layers",
         final_norm="post_layernorm",
         prefix_tokens=0,
@@ -111,7 +153,10 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     ),
     Architecture(
         model_type="aimv2_vision_model",
-        model=Aimv2VisionModel,
+        pooling_key="use_head",
+        tower_of="aimv2",
+        parts=_AIMV2_PARTS,
+        model="Aimv2VisionModel",
         blocks="encoder.layers",
         final_norm="rms_norm",
         prefix_tokens=0,
@@ -121,7 +166,8 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     ),
     Architecture(
         model_type="beit",
-        model=BeitForMaskedImageModeling,
+        parts=_BEIT_PARTS,
+        model="BeitForMaskedImageModeling",
         checkpoint_class="BeitForMaskedImageModeling",
         body="beit",
         blocks="beit.layers",
@@ -131,7 +177,8 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     ),
     Architecture(
         model_type="beit",
-        model=BeitModel,
+        parts=_BEIT_PARTS,
+        model="BeitModel",
         blocks="layers",
         final_norm="layernorm",
         mean_pooled=True,
@@ -142,24 +189,39 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     ),
     Architecture(
         model_type="data2vec-vision",
-        model=Data2VecVisionModel,
+        parts=_DATA2VEC_PARTS,
+        model="Data2VecVisionModel",
         blocks="encoder.layer",
         final_norm="layernorm",
         mean_pooled=True,
         pooling_option=True,
         normalisation=HALF,
     ),
-    Architecture(model_type="dinov2", model=Dinov2Model, blocks="encoder.layer", final_norm="layernorm"),
     Architecture(
-        model_type="dinov2_with_registers",
-        model=Dinov2WithRegistersModel,
+        model_type="dinov2",
+        parts=_DINOV2_PARTS,
+        model="Dinov2Model",
         blocks="encoder.layer",
         final_norm="layernorm",
     ),
-    Architecture(model_type="dinov3_vit", model=DINOv3ViTModel, blocks="model.layer", final_norm="norm"),
+    Architecture(
+        model_type="dinov2_with_registers",
+        parts=_DINOV2_PARTS,
+        model="Dinov2WithRegistersModel",
+        blocks="encoder.layer",
+        final_norm="layernorm",
+    ),
+    Architecture(
+        model_type="dinov3_vit",
+        parts=_ROTARY_PARTS,
+        model="DINOv3ViTModel",
+        blocks="model.layer",
+        final_norm="norm",
+    ),
     Architecture(
         model_type="radio",
-        model=RadioModel,
+        parts=_DINOV2_PARTS,
+        model="RadioModel",
         blocks="encoder.layer",
         final_norm=None,
         unused=(r"(^|\.)summary_idxs$", r"^radio_model\.(adaptors|(inter_)?feature_normalizer)\."),
@@ -168,7 +230,9 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     ),
     Architecture(
         model_type="tipsv2_vision_model",
-        model=Tipsv2VisionModel,
+        tower_of="tipsv2",
+        parts=_DINOV2_PARTS,
+        model="Tipsv2VisionModel",
         blocks="encoder.layer",
         final_norm="layernorm",
         unused=(r"^(text_encoder|text_model)\.", r"^temperature$"),
@@ -177,19 +241,20 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     ),
     Architecture(
         model_type="sam_vision_model",
-        model=SamVisionModel,
+        tower_of="sam",
+        model="SamVisionModel",
         body="vision_encoder",
         blocks="vision_encoder.layers",
         final_norm=None,
         prefix_tokens=0,
         has_cls=False,
-        cells=True,
+        layout="cells",
         unused=(r"^(prompt_encoder|mask_decoder|shared_image_embedding)\.",),
         family="SAM",
     ),
     Architecture(
         model_type="vjepa2",
-        model=VJEPA2Model,
+        model="VJEPA2Model",
         body="encoder",
         blocks="encoder.layer",
         final_norm="encoder.layernorm",
@@ -200,15 +265,24 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     ),
     Architecture(
         model_type="pixio",
-        model=PixioModel,
+        parts=_VIT_PARTS,
+        model="PixioModel",
         blocks="layers",
         final_norm="layernorm",
         family="Pixio",
     ),
-    Architecture(model_type="capi", model=CapiModel, blocks="layers", final_norm="norm", family="CAPI"),
+    Architecture(
+        model_type="capi",
+        parts=_ROTARY_PARTS,
+        model="CapiModel",
+        blocks="layers",
+        final_norm="norm",
+        family="CAPI",
+    ),
     Architecture(
         model_type="perception_encoder",
-        model=PerceptionEncoderModel,
+        parts=_ROTARY_PARTS,
+        model="PerceptionEncoderModel",
         blocks="layers",
         final_norm="norm",
         family="PE",
@@ -216,7 +290,8 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     ),
     Architecture(
         model_type="ijepa",
-        model=IJepaModel,
+        parts=_VIT_PARTS,
+        model="IJepaModel",
         blocks="layers",
         final_norm="layernorm",
         prefix_tokens=0,
@@ -225,37 +300,66 @@ ARCHITECTURES: tuple[Architecture, ...] = (
         pooling_option=True,
     ),
     Architecture(
-        model_type="vit_msn", model=ViTMSNModel, blocks="layers", final_norm="layernorm", interpolates=True
+        model_type="vit_msn",
+        parts=_VIT_PARTS,
+        model="ViTMSNModel",
+        blocks="layers",
+        final_norm="layernorm",
+        interpolates=True,
     ),
     Architecture(
-        model_type="swin", model=SwinModel, blocks="encoder.layers.*.blocks", interpolates=True, **_HIERARCHY
-    ),
-    Architecture(
-        model_type="swinv2",
-        model=Swinv2Model,
+        model_type="swin",
+        model="SwinModel",
         blocks="encoder.layers.*.blocks",
         interpolates=True,
         **_HIERARCHY,
     ),
-    Architecture(model_type="focalnet", model=FocalNetModel, blocks="encoder.stages.*.layers", **_HIERARCHY),
+    Architecture(
+        model_type="swinv2",
+        model="Swinv2Model",
+        blocks="encoder.layers.*.blocks",
+        interpolates=True,
+        **_HIERARCHY,
+    ),
+    Architecture(
+        model_type="focalnet", model="FocalNetModel", blocks="encoder.stages.*.layers", **_HIERARCHY
+    ),
     Architecture(
         model_type="hiera",
-        model=HieraModel,
+        model="HieraModel",
         blocks="encoder.stages.*.layers",
         interpolates=True,
-        units=True,
+        layout="units",
         family="Hiera",
         **(_HIERARCHY | {"final_norm": None}),
     ),
-    Architecture(model_type="resnet", model=ResNetModel, final_norm=None, family="ResNet", **_CONV),
     Architecture(
-        model_type="bit", model=BitModel, final_norm="norm", family="ResNet", normalisation=HALF, **_CONV
+        model_type="resnet",
+        parts=Residual("shortcut", "layer", overwrites=True),
+        model="ResNetModel",
+        final_norm=None,
+        family="ResNet",
+        **_CONV,
     ),
-    Architecture(model_type="convnext", model=ConvNextModel, final_norm=None, **_CONV),
-    Architecture(model_type="convnextv2", model=ConvNextV2Model, final_norm=None, **_CONV),
+    Architecture(
+        model_type="bit",
+        parts=Residual("downsample", "drop_path"),
+        model="BitModel",
+        final_norm="norm",
+        family="ResNet",
+        normalisation=HALF,
+        **_CONV,
+    ),
+    Architecture(
+        model_type="convnext", parts=_CONVNEXT_PARTS, model="ConvNextModel", final_norm=None, **_CONV
+    ),
+    Architecture(
+        model_type="convnextv2", parts=_CONVNEXT_PARTS, model="ConvNextV2Model", final_norm=None, **_CONV
+    ),
     Architecture(
         model_type="dinov3_convnext",
-        model=DINOv3ConvNextModel,
+        parts=_CONVNEXT_PARTS,
+        model="DINOv3ConvNextModel",
         final_norm="layer_norm",
         **(_CONV | {"blocks": "model.stages.*.layers"}),
     ),

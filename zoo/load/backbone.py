@@ -1,19 +1,22 @@
 """Loads a backbone: an entry of the registry, a checkpoint, or somebody's own object."""
 
+import hashlib
 from pathlib import Path
 
 import torch
 
 from zoo.errors import InputError
-from zoo.features import Backbone
-from zoo.load.identity import identify, identity_of, locate
+from zoo.features import Backbone, BackboneIdentity
+from zoo.features.hooked import HookedBackbone
+from zoo.features.random_floor import SEED, RandomFloor
+from zoo.load.adapters import use_rule
+from zoo.load.checkpoint import Checkpoint, in_directory, single_file
+from zoo.load.hub import fetch
 from zoo.load.module.network import given
 from zoo.load.network import build_network
-from zoo.load.own import own_backbone
-from zoo.load.positions import use_rule
+from zoo.load.own import make_own, own_backbone
 from zoo.load.timm_models import timm_backbone
-from zoo.look.backbone import HookedBackbone
-from zoo.look.random_floor import RandomFloor
+from zoo.references import find_object
 from zoo.spec import BackboneSpec, Layer
 
 
@@ -33,7 +36,7 @@ def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_
         raise InputError("There is no CUDA device; use --device cpu.")
     if spec.is_floor:
         floor = identify(spec, dtype=dtype, cache_dir=cache_dir)
-        return RandomFloor(spec, floor.revision, floor.fingerprint, device, dtype)
+        return RandomFloor(spec, floor, device, dtype)
     if spec.checkpoint == "object":
         return own_backbone(spec, device, dtype)
     if spec.checkpoint == "module":
@@ -46,3 +49,66 @@ def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_
     network = build_network(spec, checkpoint)
     use_rule(network.body, spec.stage_of(Layer(0)).stride, spec.interpolation)
     return HookedBackbone(spec, network, identity, device, dtype)
+
+
+FORMAT = 1
+"""Version of what features mean: raise it when a change of the code changes them."""
+
+
+def identify(spec: BackboneSpec, *, dtype: torch.dtype, cache_dir: Path) -> BackboneIdentity:
+    """BackboneIdentity of a backbone, from its files but without building it.
+
+    Raises:
+        InputError: Its files cannot be had.
+    """
+    if spec.is_floor:
+        return identity_of(spec, f"seed-{SEED}", dtype)
+    if spec.checkpoint == "object":
+        found = make_own(spec.repository)
+        return BackboneIdentity(found.revision, found.fingerprint)
+    if spec.checkpoint == "module":
+        return identity_of(spec, given(spec.repository).revision, dtype)
+    return identity_of(spec, locate(spec, cache_dir).revision, dtype)
+
+
+def identity_of(spec: BackboneSpec, revision: str, dtype: torch.dtype) -> BackboneIdentity:
+    """BackboneIdentity of a backbone whose revision is known."""
+    is_hub = not revision.startswith(("sha256:", "seed-"))
+    facts: tuple[object, ...] = (
+        FORMAT,
+        spec.repository if is_hub else spec.family,
+        revision,
+        str(dtype),
+        spec.stages,
+        spec.heads,
+        spec.prefix_tokens,
+        spec.has_cls,
+        spec.mean,
+        spec.std,
+    )
+    if spec.interpolation != "huggingface":
+        facts = (*facts, spec.interpolation)
+    return BackboneIdentity(revision, hashlib.sha256(repr(facts).encode()).hexdigest()[:20])
+
+
+def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
+    """Files of a backbone, fetched or generated if need be.
+
+    Raises:
+        InputError: They cannot be had.
+    """
+    if spec.checkpoint in ("packaged", "generated"):
+        directory_of = find_object(spec.repository)
+        assert callable(directory_of)
+        return in_directory(*directory_of(spec, cache_dir))
+    if not spec.repository:
+        raise InputError(
+            f"{spec.name} is in no repository of the Hub that is read; fetch {spec.original} and give "
+            f"the file: --weights {spec.entry}=FILE."
+        )
+    local = Path(spec.repository)
+    if local.is_dir():
+        return in_directory(local)
+    if local.is_file():
+        return single_file(local)
+    return fetch(spec.repository, spec.revision, cache_dir)

@@ -1,4 +1,4 @@
-"""What a ``config.json`` says about a backbone."""
+"""What a configuration says about a backbone, and whether that is what its entry says."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,44 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from huggingface_hub.errors import StrictDataclassError
-from transformers import HieraConfig, PreTrainedConfig, RadioConfig, ViTConfig, ViTMAEConfig
+from transformers import HieraConfig, PreTrainedConfig, RadioConfig
 
+from zoo.architecture import Architecture
 from zoo.errors import InputError
-from zoo.load.architecture import ARCHITECTURES, Architecture
-from zoo.load.hiera import hiera_stages
-from zoo.load.radio import as_transformers, is_of_authors
+from zoo.load.config import read_config
 from zoo.load.rotary_vit import RotaryViTConfig
-from zoo.load.skips import WITHOUT_SKIP
-from zoo.spec import Stage
-
-_TOWERS = {
-    "aimv2": "aimv2_vision_model",
-    "clip": "clip_vision_model",
-    "metaclip_2": "metaclip_2_vision_model",
-    "sam": "sam_vision_model",
-    "siglip": "siglip_vision_model",
-    "tipsv2": "tipsv2_vision_model",
-}
-"""Types of image-text models, and the type of their vision towers."""
-
-_KEPT = {"rope_theta", "rope_scaling", WITHOUT_SKIP}
-"""Keys that are no fields of a configuration's class, and say something of its network."""
-
-_POOLED = {"siglip_vision_model": "vision_use_head", "aimv2_vision_model": "use_head"}
-"""Option of the types whose networks end in attention pooling, which is of no use here."""
+from zoo.spec import BackboneSpec, Stage
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a configuration says about a backbone.
+    """What a configuration says about a backbone: fields of `BackboneSpec` of the same names.
 
     Attributes:
-        stages: Blocks with their widths and strides.
-        heads: Attention heads; None for a ConvNet.
-        prefix_tokens: Tokens before the patch tokens, registers included.
-        has_cls: Whether there is a class token.
-        has_final: Whether a norm of all tokens follows the last block.
-        stem_width: Channels of layer 0.
         input_size: Side in pixels of the training images; None where the configuration does not know it.
         mlp_width: Channels inside the MLP of a plain Vision Transformer; None for others.
     """
@@ -56,11 +32,6 @@ class Facts:
     stem_width: int
     input_size: int | None
     mlp_width: int | None = None
-
-
-def supported_types() -> tuple[str, ...]:
-    """Names that ``model_type`` may have in a ``config.json``, sorted."""
-    return tuple(sorted({entry.model_type for entry in ARCHITECTURES} | set(_TOWERS)))
 
 
 def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig, Facts]:
@@ -99,89 +70,28 @@ def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreT
     return architecture, config, facts
 
 
-def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig]:
-    """Architecture and configuration of the vision backbone that a ``config.json`` describes.
-
-    Args:
-        values: Content of the file.
-        path: Where it was read, for the error.
-
-    Raises:
-        InputError: The model type is missing or not supported.
-    """
-    if is_of_authors(values):
-        values = as_transformers(values, path)
-    kind = str(values.get("model_type"))
-    classes = values.get("architectures") or ()
-    if kind in _TOWERS:
-        kind, values = _TOWERS[kind], dict(values.get("vision_config") or values)
-    architecture = _select(kind, classes)
-    if architecture is None:
-        raise InputError(
-            f"{path} describes model type '{values.get('model_type', 'none')}', which is not supported; "
-            f"supported are {', '.join(supported_types())}."
-        )
-    if kind == "vit_mae":
-        return architecture, _encoder_of_mae(_known(ViTMAEConfig, values))
-    config_class = architecture.model.config_class or PreTrainedConfig
-    config: PreTrainedConfig = config_class.from_dict(_known(config_class, values))
-    if kind in _POOLED:
-        setattr(config, _POOLED[kind], False)
-    return architecture, config
-
-
-def _known(config_class: type[PreTrainedConfig], values: dict[str, Any]) -> dict[str, Any]:
-    """What a configuration says of its own class's network.
-
-    All else is dropped: transformers keeps any key as an attribute, and some of those choose what code runs
-    (an implementation of attention on the Hub, say), which is not for a file to choose.
-    """
-    own = config_class.__dataclass_fields__.keys() - PreTrainedConfig.__dataclass_fields__.keys()
-    names = {name for name in own if not name.startswith("_")} | set(config_class.attribute_map) | _KEPT
-    return {key: value for key, value in values.items() if key in names}
-
-
-def _select(kind: str, classes: Iterable[str]) -> Architecture | None:
-    for entry in ARCHITECTURES:
-        if entry.model_type == kind and (entry.checkpoint_class is None or entry.checkpoint_class in classes):
-            return entry
-    return None
-
-
-def _encoder_of_mae(values: dict[str, Any]) -> PreTrainedConfig:
-    """The encoder of a ViTMAE as a plain ViT: ViTMAE itself shuffles the patches at every call."""
-    config = ViTMAEConfig.from_dict(values)
-    return ViTConfig(
-        hidden_size=config.hidden_size,
-        num_hidden_layers=config.num_hidden_layers,
-        num_attention_heads=config.num_attention_heads,
-        intermediate_size=config.intermediate_size,
-        hidden_act=config.hidden_act,
-        layer_norm_eps=config.layer_norm_eps,
-        image_size=config.image_size,
-        patch_size=config.patch_size,
-        num_channels=config.num_channels,
-        qkv_bias=config.qkv_bias,
-    )
-
-
 def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
     """What the configuration says about the backbone."""
-    if architecture.convolutional:
+    if architecture.layout == "maps":
         return _convolutional_facts(architecture, config)
     if architecture.hierarchical:
         return _hierarchical_facts(architecture, config)
-    patch = _side(config.patch_size)
-    has_cls = config.class_token if isinstance(config, RotaryViTConfig) else architecture.has_cls
+    has_final = architecture.final_norm is not None
+    if isinstance(config, RotaryViTConfig):
+        has_cls, has_final = config.class_token, has_final and config.norm_after != "none"
+    else:
+        has_cls = architecture.has_cls
+        has_final = has_final and not (architecture.mean_pooled and bool(config.use_mean_pooling))
+    mlp_width = getattr(config, "intermediate_size", getattr(config, "mlp_dim", None))
     return Facts(
-        stages=(Stage(int(config.num_hidden_layers), int(config.hidden_size), patch),),
+        stages=(Stage(int(config.num_hidden_layers), int(config.hidden_size), _side(config.patch_size)),),
         heads=int(config.num_attention_heads),
         prefix_tokens=_prefix_tokens(architecture, config),
         has_cls=has_cls,
-        has_final=architecture.final_norm is not None and not _ends_without_norm(architecture, config),
+        has_final=has_final,
         stem_width=int(config.hidden_size),
         input_size=_side(getattr(config, "image_size", None) or config.crop_size),
-        mlp_width=_mlp_width(config),
+        mlp_width=int(config.hidden_size * config.mlp_ratio) if mlp_width is None else int(mlp_width),
     )
 
 
@@ -194,50 +104,65 @@ def _prefix_tokens(architecture: Architecture, config: PreTrainedConfig) -> int:
     return int(first) + int(getattr(config, "num_register_tokens", 0))
 
 
-def _ends_without_norm(architecture: Architecture, config: PreTrainedConfig) -> bool:
-    """Whether a network whose kind may end in a norm of all tokens has none."""
-    if isinstance(config, RotaryViTConfig):
-        return config.norm_after == "none"
-    return architecture.mean_pooled and bool(config.use_mean_pooling)
-
-
-def _mlp_width(config: PreTrainedConfig) -> int:
-    inner = getattr(config, "intermediate_size", getattr(config, "mlp_dim", None))
-    return int(config.hidden_size * config.mlp_ratio) if inner is None else int(inner)
-
-
 def _convolutional_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
     widths = [int(width) * int(getattr(config, "width_factor", 1)) for width in config.hidden_sizes]
-    stem = int(getattr(config, "embedding_size", widths[0]))
-    first = int(getattr(config, "patch_size", 4)) * (
-        2 if getattr(config, "downsample_in_first_stage", False) else 1
-    )
+    doubled = 2 if getattr(config, "downsample_in_first_stage", False) else 1
     is_normed = getattr(config, "layer_type", "preactivation") == "preactivation"
     return Facts(
-        stages=_stages(config.depths, widths, first),
+        stages=_stages(config.depths, widths, int(getattr(config, "patch_size", 4)) * doubled),
         heads=None,
         prefix_tokens=0,
         has_cls=False,
         has_final=architecture.final_norm is not None and is_normed,
-        stem_width=stem,
+        stem_width=int(getattr(config, "embedding_size", widths[0])),
         input_size=None,
     )
 
 
 def _hierarchical_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
-    widths = [int(config.embed_dim) * 2**index for index in range(len(config.depths))]
     heads = getattr(config, "num_heads", None)
+    if isinstance(config, HieraConfig):
+        stages = _hiera_stages(config)
+    else:
+        widths = [int(config.embed_dim) * 2**index for index in range(len(config.depths))]
+        stages = _stages(config.depths, widths, _side(config.patch_size))
     return Facts(
-        stages=hiera_stages(config)
-        if isinstance(config, HieraConfig)
-        else _stages(config.depths, widths, _side(config.patch_size)),
+        stages=stages,
         heads=int(heads[-1]) if heads else None,
         prefix_tokens=0,
         has_cls=False,
         has_final=architecture.final_norm is not None,
-        stem_width=widths[0],
+        stem_width=int(config.embed_dim),
         input_size=_side(config.image_size),
     )
+
+
+def _hiera_stages(config: HieraConfig) -> tuple[Stage, ...]:
+    """Stages of a Hiera that pools before each of them but the first, down to one cell a mask unit.
+
+    The repositories of the pre-training (``-mae-hf``) say that the last stage is not pooled, since their
+    decoder wants it finer; the others hold the same weights and pool it.
+
+    Raises:
+        InputError: It pools elsewhere, otherwise than by twos, or ends with units of more cells.
+    """
+    pools = len(config.depths) - 1
+    first = int(config.patch_stride[0])
+    expected = {
+        "num_query_pool": (config.num_query_pool, pools),
+        "query_stride": (tuple(config.query_stride), (2, 2)),
+        "masked_unit_size": (tuple(config.masked_unit_size), (2**pools, 2**pools)),
+        "patch_stride": (tuple(config.patch_stride), (first, first)),
+    }
+    wrong = [f"{what} is {has}, not {should}" for what, (has, should) in expected.items() if has != should]
+    if wrong:
+        raise InputError(
+            f"A Hiera of {pools + 1} stages should pool by twos before each but the first, but the "
+            f"configuration's {'; '.join(wrong)}; in place of a checkpoint of the pre-training, "
+            "facebook/hiera-*-mae-hf, give the one without -mae, which holds the same weights."
+        )
+    widths = [int(config.embed_dim * config.embed_dim_multiplier**index) for index in range(pools + 1)]
+    return _stages(config.depths, widths, first)
 
 
 def _stages(depths: Iterable[int], widths: Iterable[int], first: int) -> tuple[Stage, ...]:
@@ -260,3 +185,34 @@ def _side(size: int | Sequence[int]) -> int:
             f"Patches and training images must be square; the configuration says {first} x {second}."
         )
     return int(first)
+
+
+def check_facts(spec: BackboneSpec, facts: Facts) -> None:
+    """Raise InputError where an entry and what its checkpoint says differ, with all that does."""
+    pairs: dict[str, tuple[object, object]] = {}
+    if len(spec.stages) == len(facts.stages) == 1:
+        (said,), (found,) = spec.stages, facts.stages
+        pairs["blocks"] = said.blocks, found.blocks
+        pairs["width"] = said.width, found.width
+        pairs["patch size"] = said.stride, found.stride
+    else:
+        pairs["stages (blocks, width, stride)"] = _numbers(spec.stages), _numbers(facts.stages)
+    pairs |= {
+        "attention heads": (spec.heads, facts.heads),
+        "prefix tokens": (spec.prefix_tokens, facts.prefix_tokens),
+        "a class token": (spec.has_cls, facts.has_cls),
+        "a final norm": (spec.has_final, facts.has_final),
+        "channels of the stem": (spec.stem_width or spec.stages[0].width, facts.stem_width),
+        "pixels a side of its training images": (spec.trained_size, spec.trained_size and facts.input_size),
+    }
+    if facts.mlp_width is not None and len(spec.stages) == 1:
+        pairs["width inside the MLP"] = spec.mlp_width or 4 * spec.width, facts.mlp_width
+    differences = [f"{what}: {has}, not {should}" for what, (should, has) in pairs.items() if should != has]
+    if differences:
+        raise InputError(
+            f"{spec.name}: the checkpoint {spec.repository} differs from the entry: {'; '.join(differences)}."
+        )
+
+
+def _numbers(stages: Sequence[Stage]) -> list[tuple[int, int, int]]:
+    return [(stage.blocks, stage.width, stage.stride) for stage in stages]

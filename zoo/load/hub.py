@@ -1,6 +1,8 @@
 """Files of a backbone from the Hugging Face Hub, or from what an earlier run left of them."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from huggingface_hub import hf_hub_download
@@ -13,10 +15,15 @@ from huggingface_hub.errors import (  # type: ignore[attr-defined]
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+from huggingface_hub.utils import logging as log
+from huggingface_hub.utils.tqdm import (
+    are_progress_bars_disabled,
+    disable_progress_bars,
+    enable_progress_bars,
+)
 
 from zoo.errors import InputError
 from zoo.load.checkpoint import WEIGHT_FILES, Checkpoint, in_directory, shards
-from zoo.load.quiet_hub import quiet_hub
 from zoo.online import hub_answers
 
 _SMALL_FILES = ("config.json", "preprocessor_config.json")
@@ -122,3 +129,17 @@ def _unreachable(repository: str) -> str:
         f"{repository} is neither a directory nor in the cache of the Hugging Face Hub, and the Hub cannot "
         "be reached; connect once, or give a directory in Hugging Face format."
     )
+
+
+@contextmanager
+def quiet_hub() -> Iterator[None]:
+    """No progress bars, retries and advice of downloads inside; exceptions still come out."""
+    verbosity, shows_bars = log.get_verbosity(), not are_progress_bars_disabled()
+    log.set_verbosity(logging.CRITICAL)
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        log.set_verbosity(verbosity)
+        if shows_bars:
+            enable_progress_bars()

@@ -1,29 +1,36 @@
 """Builds the network of a backbone from its files, with every weight accounted for."""
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.utils import logging as transformers_logging
 
+from zoo.architecture import Architecture
 from zoo.errors import InputError
+from zoo.features.hooked import Network
 from zoo.load.adapters import MapNorm, adapt
-from zoo.load.agreement import check_count, check_facts, check_finite, check_kind, check_real
-from zoo.load.architecture import ARCHITECTURES, NEVER_NEEDED, Architecture
+from zoo.load.architecture import ARCHITECTURES
 from zoo.load.checkpoint import Checkpoint, read_json, read_weights
+from zoo.load.config import model_class
 from zoo.load.convert import convert, has_names_of_transformers, kind_of, told_heads, unwrap
-from zoo.load.facts import read_facts, read_network
-from zoo.load.quiet import quiet
-from zoo.look.layout import Layout, LayoutSplit
-from zoo.look.network import Network, Split
-from zoo.look.sublayers import RESIDUALS, SUBLAYERS
-from zoo.look.units import unit_features
+from zoo.load.facts import check_facts, read_facts, read_network
+from zoo.load.hub import quiet_hub
 from zoo.spec import BackboneSpec
 
-_CELLS: Layout = "cells"
+NEVER_NEEDED = (
+    r"^(classifier|head|lm_head|pooler|.*\.pooler|cls_classifier|distillation_classifier)\.",
+    r"(^|\.)(position_ids|relative_position_index|relative_coords_table|mask_token|num_batches_tracked)$",
+)
+"""Patterns of keys that no feature depends on, whether a checkpoint has them or not."""
+
+_COUNT_TOLERANCE = 0.1
 
 
 def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
@@ -37,25 +44,21 @@ def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
     blocks = tuple(_blocks(model, architecture.blocks))
     adapt(model, blocks)
     body = model.get_submodule(architecture.body)
-    norm = _final_norm(model, architecture) if spec.has_final else None
-    read = {id(weight): weight.numel() for part in (body, norm) if part for weight in part.parameters()}
-    check_count(spec, sum(read.values()))
+    norm: nn.Module | None = None
+    if spec.has_final:
+        norm = model.get_submodule(architecture.final_norm or "")
+        if architecture.layout == "maps" and isinstance(norm, nn.LayerNorm):
+            norm = MapNorm(norm)
+    weights = {id(weight): weight.numel() for part in (body, norm) if part for weight in part.parameters()}
+    check_count(spec, sum(weights.values()))
     return Network(
         body=body,
         blocks=blocks,
         final_norm=norm,
+        layouts=(architecture.layout,) * (len(blocks) + 1),
         interpolates=architecture.interpolates,
-        convolutional=architecture.convolutional,
-        split=_split(architecture, len(blocks)),
-        parts=SUBLAYERS.get(architecture.model_type) or RESIDUALS.get(architecture.model_type),
+        parts=architecture.parts,
     )
-
-
-def _split(architecture: Architecture, depth: int) -> Split | None:
-    """How layers become features where they are neither tokens row by row nor feature maps."""
-    if architecture.units:
-        return unit_features
-    return LayoutSplit((_CELLS,) * (depth + 1)) if architecture.cells else None
 
 
 def _read(
@@ -71,10 +74,10 @@ def _read(
         tensors = unwrap(read_weights(checkpoint.weights), spec)
     if checkpoint.config is not None and (not tensors or has_names_of_transformers(tensors)):
         architecture, config, facts = read_network(values, checkpoint.config)
-        check_kind(spec, architecture.model_type)
+        _check_kind(spec, architecture.model_type)
         check_facts(spec, facts)
-        found = read_weights(checkpoint.weights)
-        named = {name: t for name, t in found.items() if isinstance(name, str) and isinstance(t, Tensor)}
+        content = read_weights(checkpoint.weights)
+        named = {name: t for name, t in content.items() if isinstance(name, str) and isinstance(t, Tensor)}
         return architecture, config, named
     if has_names_of_transformers(tensors):
         raise InputError(
@@ -82,25 +85,42 @@ def _read(
             "names of transformers; give a directory that has both."
         )
     converted = convert(tensors, spec)
-    architecture = _architecture_of(converted.config)
+    kind = converted.config.model_type
+    architecture = next(
+        entry for entry in ARCHITECTURES if entry.model_type == kind and entry.checkpoint_class is None
+    )
     facts = read_facts(architecture, converted.config)
-    check_kind(spec, kind_of(tensors, converted))
+    _check_kind(spec, kind_of(tensors, converted))
     check_facts(spec, replace(facts, heads=told_heads(values) or facts.heads))
     return architecture, converted.config, converted.tensors
 
 
-def _architecture_of(config: PreTrainedConfig) -> Architecture:
-    """The architecture of a converted network, which is never one of a class of checkpoints."""
-    return next(
-        entry
-        for entry in ARCHITECTURES
-        if entry.model_type == config.model_type and entry.checkpoint_class is None
-    )
+def _check_kind(spec: BackboneSpec, kind: str) -> None:
+    """Raise InputError where a checkpoint's model type is none of its entry's.
+
+    Networks of two types may agree in every shape, and then nothing but the type tells them apart.
+    """
+    if spec.model_types and kind not in spec.model_types:
+        raise InputError(
+            f"{spec.name}: the checkpoint {spec.repository} is of another architecture than the entry: its "
+            f"type is {kind}, not {' or '.join(spec.model_types)}; give the file of {spec.name}."
+        )
 
 
-def _final_norm(model: nn.Module, architecture: Architecture) -> nn.Module:
-    norm = model.get_submodule(architecture.final_norm or "")
-    return MapNorm(norm) if architecture.convolutional and isinstance(norm, nn.LayerNorm) else norm
+def check_count(spec: BackboneSpec, count: int) -> None:
+    """Compare the number of weights of a network with what its entry says.
+
+    Sizes of one family may agree in all else: a gated MLP has half as many weights again as a plain one. A
+    table of positions of another size, or a bias more or less, is less than a tenth of a network.
+
+    Raises:
+        InputError: They differ by more than a tenth.
+    """
+    if spec.parameters and abs(count - spec.parameters) > _COUNT_TOLERANCE * spec.parameters:
+        raise InputError(
+            f"{spec.name}: the checkpoint {spec.repository} differs from the entry: weights: {count:,}, not "
+            f"{spec.parameters:,}."
+        )
 
 
 def _blocks(model: nn.Module, path: str) -> Iterator[nn.Module]:
@@ -116,12 +136,18 @@ def _fill(
     spec: BackboneSpec, architecture: Architecture, config: PreTrainedConfig, tensors: Mapping[str, Tensor]
 ) -> PreTrainedModel:
     """The model with the tensors in it; transformers itself renames those of older layouts."""
+    unused = (*NEVER_NEEDED, *architecture.unused)
+    for name in _needed(tensors, unused):
+        if not tensors[name].is_floating_point():
+            kind = str(tensors[name].dtype).removeprefix("torch.")
+            raise InputError(
+                f"{spec.name}: the weights of {spec.repository} should be floating-point numbers; {name} "
+                f"holds {kind}; give the checkpoint as it was trained, not quantised."
+            )
     options: dict[str, Any] = {"add_pooling_layer": False} if architecture.pooling_option else {}
-    model: PreTrainedModel
-    check_real(spec, {key: tensors[key] for key in _needed(tensors, (*NEVER_NEEDED, *architecture.unused))})
     with quiet():
         try:
-            loaded: Any = architecture.model.from_pretrained(
+            loaded: Any = model_class(architecture).from_pretrained(
                 None,
                 config=config,
                 state_dict=dict(tensors),
@@ -132,13 +158,14 @@ def _fill(
             )
         except (RuntimeError, ValueError, LookupError) as error:
             raise InputError(f"{spec.name}: the weights of {spec.repository} do not load: {error}") from error
+    model: PreTrainedModel
     model, report = loaded
-    missing = _needed(report["missing_keys"], NEVER_NEEDED)
-    unknown = _needed(report["unexpected_keys"], (*NEVER_NEEDED, *architecture.unused))
-    misfits = sorted(
-        f"{key} {list(found)} for {list(want)}" for key, found, want in report["mismatched_keys"]
-    )
-    for verb, names in (("lack", missing), ("have unknown", unknown), ("have misshapen", misfits)):
+    misfits = sorted(f"{key} {list(has)} for {list(want)}" for key, has, want in report["mismatched_keys"])
+    for verb, names in (
+        ("lack", _needed(report["missing_keys"], NEVER_NEEDED)),
+        ("have unknown", _needed(report["unexpected_keys"], unused)),
+        ("have misshapen", misfits),
+    ):
         if names:
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
             raise InputError(
@@ -146,9 +173,30 @@ def _fill(
                 f"network: {', '.join(names[:3])}{more}."
             )
     state = model.state_dict()
-    check_finite(spec, {key: state[key] for key in _needed(state, NEVER_NEEDED)})
+    for name in _needed(state, NEVER_NEEDED):
+        if state[name].is_floating_point() and not bool(torch.isfinite(state[name]).all()):
+            raise InputError(
+                f"{spec.name}: the weights of {spec.repository} should be finite; {name} holds a NaN or an "
+                "infinity; fetch the file again, or give another checkpoint."
+            )
     return model
 
 
 def _needed(keys: Iterable[str], patterns: tuple[str, ...]) -> list[str]:
     return sorted(key for key in keys if not any(re.search(pattern, key) for pattern in patterns))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No progress bars, reports, retries and advice of both libraries inside; exceptions still come out."""
+    verbosity = transformers_logging.get_verbosity()
+    shows_bars = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity(logging.CRITICAL)
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        with quiet_hub():
+            yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        if shows_bars:
+            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]

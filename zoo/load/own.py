@@ -1,19 +1,34 @@
-"""Backbones that are anybody's own Python objects, named ``module:function``."""
+"""Backbones that are anybody's own Python objects, named ``module:function``, and checked as they run."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from itertools import zip_longest
 from math import isfinite
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from zoo.errors import InputError
-from zoo.features import Visitable
-from zoo.look.own import OwnBackbone, shows_attention
+from zoo.errors import InputError, shortened
+from zoo.features import (
+    AttentionMaps,
+    Channels,
+    LayerFeatures,
+    ReceptiveField,
+    Shown,
+    Visitable,
+    Visitor,
+    Weights,
+)
+from zoo.features.layers import Cells, cells_of, require, shapes_of, unknown_layer, wanted_layers
+from zoo.features.weights import without_weights
 from zoo.references import current_directory, find_object
-from zoo.spec import SUBLAYER_TAPS, BackboneSpec
+from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
+
+ROW_TOLERANCE = 0.01
+"""How far from 1 the sum of a row of probabilities may be: bfloat16 rounds each by up to 0.004 of itself."""
 
 _ATTRIBUTES: dict[str, type] = {
     "spec": BackboneSpec,
@@ -37,21 +52,21 @@ def own_spec(reference: str) -> BackboneSpec:
     return replace(make_own(reference).spec, repository=reference, checkpoint="object")
 
 
-def own_backbone(spec: BackboneSpec, device: torch.device, dtype: torch.dtype) -> OwnBackbone:
+def own_backbone(spec: BackboneSpec, device: torch.device, dtype: torch.dtype) -> "OwnBackbone":
     """The backbone that an entry of `own_spec` is about.
 
     Raises:
         InputError: As in `own_spec`; or it runs on another device or in another dtype.
     """
-    found = make_own(spec.repository)
-    for what, has, wants in (("device", found.device.type, device.type), ("dtype", found.dtype, dtype)):
+    backbone = make_own(spec.repository)
+    for what, has, wants in (("device", backbone.device.type, device.type), ("dtype", backbone.dtype, dtype)):
         if has != wants:
-            has, wants = (str(one).removeprefix("torch.") for one in (has, wants))
+            has, wants = (str(value).removeprefix("torch.") for value in (has, wants))
             raise InputError(
                 f"{spec.name} runs with {what} {has}, the run with {wants}; give --{what} {has}, or let "
                 f"{spec.repository} give a backbone for {wants}."
             )
-    return OwnBackbone(spec, found)
+    return OwnBackbone(spec, backbone)
 
 
 @lru_cache(maxsize=64)
@@ -67,38 +82,33 @@ def make_own(reference: str) -> Visitable:
         raise InputError(f"{reference}: module {module} has no function {name}.")
     with current_directory():
         try:
-            found = function()
+            backbone: Any = function()
         except Exception as error:
             raise InputError(f"{reference}() failed: {type(error).__name__}: {error}.") from error
-    return _checked(reference, found)
-
-
-def _checked(reference: str, found: Any) -> Visitable:  # noqa: ANN401  # whatever a function gives
+    gives = f"{reference}() gives a {type(backbone).__name__}"
     for name, kind in _ATTRIBUTES.items():
-        value = getattr(found, name, None)
+        value = getattr(backbone, name, None)
         if not isinstance(value, kind) or value == "":
             raise InputError(
-                f"{reference}() gives a {type(found).__name__} that should have an attribute {name} of type "
-                f"{kind.__name__}; found {value!r}."
+                f"{gives} that should have an attribute {name} of type {kind.__name__}; found {value!r}."
             )
-    if not callable(getattr(found, "visit", None)):
-        raise InputError(f"{reference}() gives a {type(found).__name__} without a method visit.")
-    backbone: Visitable = found
-    wrong = wrong_with(backbone.spec)
-    if wrong is None and shows_attention(backbone) and backbone.spec.heads is None:
+    if not callable(getattr(backbone, "visit", None)):
+        raise InputError(f"{gives} without a method visit.")
+    checked: Visitable = backbone
+    wrong = wrong_with(checked.spec)
+    if wrong is None and _shows_attention(checked) and checked.spec.heads is None:
         wrong = "says nothing of heads, and the backbone has attention = True"
     if wrong:
-        raise InputError(f"{reference}: its spec {backbone.spec.name!r} {wrong}.")
-    return backbone
+        raise InputError(f"{reference}: its spec {checked.spec.name!r} {wrong}.")
+    return checked
 
 
 def wrong_with(spec: BackboneSpec) -> str | None:
     """The first thing that is wrong with a spec that somebody wrote, in words; None where nothing is."""
-    return next(_wrong(spec), None)
+    return next(_faults(spec), None)
 
 
-def _wrong(spec: BackboneSpec) -> Iterator[str]:
-    """What is wrong with a spec that somebody wrote, in words."""
+def _faults(spec: BackboneSpec) -> Iterator[str]:
     if not re.fullmatch(r"[\w.@/+-]+", spec.name):
         yield "needs a name of letters, digits and .-_@/+"
     if not re.fullmatch(r"[\w.@/+-]+( [\w.@/+-]+)*", spec.family):
@@ -125,3 +135,159 @@ def _wrong_numbers(spec: BackboneSpec) -> Iterator[str]:
         yield "needs three finite numbers as mean and as std"
     elif min(spec.std) <= 0:
         yield "needs a std above 0"
+
+
+class OwnBackbone:
+    """A backbone of somebody else, whose features are compared with what its spec says.
+
+    It is asked for attention probabilities only if it has an attribute ``attention`` that is true, and for
+    what is inside blocks only if its spec names it in ``taps``.
+    """
+
+    def __init__(self, spec: BackboneSpec, backbone: Visitable) -> None:
+        self.spec = spec
+        self.revision = backbone.revision
+        self.fingerprint = backbone.fingerprint
+        self.device = backbone.device
+        self.dtype = backbone.dtype
+        self._backbone = backbone
+        self._summed: set[Layer] = set()
+
+    def refusal(self, layers: Collection[Layer]) -> str:
+        """Why it cannot show one of these layers, in a sentence; see `zoo.features.Backbone`."""
+        if unknown := unknown_layer(self.spec, layers):
+            return unknown
+        asks = any(layer.tap == "probabilities" for layer in layers)
+        if asks and not _shows_attention(self._backbone):
+            return f"{self.spec.name} shows no attention probabilities; one that does has attention = True."
+        return ""
+
+    def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
+        """Run one forward and call ``visitor`` once for each layer; see `zoo.features.Backbone`.
+
+        Raises:
+            InputError: The pixels, a layer or what the backbone shows is not what the spec says.
+        """
+        cells = cells_of(self.spec, pixels)
+        wanted = wanted_layers(self.spec, layers)
+        require(self.refusal(wanted))
+        missing = list(wanted)
+
+        def show(shown: Shown) -> None:
+            expected = missing[0] if missing else "none any more"
+            if shown.layer != expected:
+                raise InputError(
+                    f"{self.spec.name} shows layer {shown.layer} where {expected} is expected: each layer "
+                    "that is asked for once, in the order of the forward."
+                )
+            self._check(shown, len(pixels), cells)
+            del missing[0]
+            visitor(shown)
+
+        self._backbone.visit(pixels, show, wanted)
+        if missing:
+            raise InputError(f"{self.spec.name} does not show layer {missing[0]}, which it was asked for.")
+
+    def fields_refusal(self) -> str:
+        """Why it cannot say which pixels move a cell; see `zoo.features.Backbone`."""
+        if callable(getattr(self._backbone, "receptive_fields", None)):
+            return ""
+        return f"{self.spec.name} gives no gradients; one that does has a method receptive_fields."
+
+    def receptive_fields(
+        self, pixels: Tensor, layers: Collection[Layer], channels: Channels
+    ) -> tuple[ReceptiveField, ...]:
+        """Which pixels move the centre cell of each of these layers; see `zoo.features.Backbone`.
+
+        Raises:
+            InputError: The backbone has no such method, or gives something else.
+        """
+        wanted = wanted_layers(self.spec, layers)
+        require(self.refusal(wanted) or self.fields_refusal())
+        give: Callable[..., Iterable[ReceptiveField]] = getattr(self._backbone, "receptive_fields")  # noqa: B009
+        fields = tuple(give(pixels, wanted, channels))
+        for layer, field in zip_longest(wanted, fields):
+            if (
+                not isinstance(field, ReceptiveField)
+                or field.layer != layer
+                or field.strength.shape != pixels.shape[2:]
+            ):
+                raise InputError(
+                    f"{self.spec.name}: receptive_fields() should give a ReceptiveField for each layer, here "
+                    f"{layer or 'none any more'}, with a strength {list(pixels.shape[2:])}; it gives "
+                    f"{shortened(field)}."
+                )
+        return fields
+
+    def weights(self) -> Weights:
+        """Filters, position embeddings and position biases of an object that has a method ``weights``.
+
+        Raises:
+            InputError: They are no `zoo.features.Weights`.
+        """
+        give = getattr(self._backbone, "weights", None)
+        if not callable(give):
+            return without_weights(f"{self.spec.name} shows no weights; one that does has a method weights.")
+        weights = give()
+        if not isinstance(weights, Weights):
+            raise InputError(
+                f"{self.spec.name}: weights() gives {type(weights).__name__}; it should be Weights."
+            )
+        return weights
+
+    def _check(self, shown: Shown, batch: int, cells: Cells) -> None:
+        """Shapes in every batch; numbers, for which a GPU must be waited for, in the first of each layer."""
+        expected = AttentionMaps if shown.layer.tap == "probabilities" else LayerFeatures
+        if not isinstance(shown, expected):
+            raise InputError(
+                f"{self.spec.name} shows layer {shown.layer} as {type(shown).__name__}; it should be "
+                f"{expected.__name__}."
+            )
+        if isinstance(shown, LayerFeatures):
+            _check_features(self.spec, shown, batch, cells)
+            return
+        _check_maps(self.spec, shown, batch, cells)
+        if shown.layer not in self._summed:
+            _check_sums(self.spec, shown)
+            self._summed.add(shown.layer)
+
+
+def _shows_attention(backbone: Visitable) -> bool:
+    return getattr(backbone, "attention", False) is True
+
+
+def _check_features(spec: BackboneSpec, features: LayerFeatures, batch: int, cells: Cells) -> None:
+    shapes = shapes_of(spec, features.layer, cells, features.grid.shape[-1])
+    shown = tuple(features.grid.shape)
+    *size, width = next((shape for shape in shapes if shown == (batch, *shape)), shapes[0])
+    expected: dict[str, tuple[int, ...] | None] = {
+        "grid [batch height width dim]": (batch, *size, width),
+        "cls [batch dim]": (batch, width) if spec.has_cls else None,
+    }
+    tensors = (features.grid, features.cls)
+    for (what, shape), tensor in zip(expected.items(), tensors, strict=True):
+        has = None if tensor is None else tuple(tensor.shape)
+        if has != shape:
+            raise InputError(f"{spec.name}: {what} of layer {features.layer} should be {shape}; it is {has}.")
+
+
+def _check_maps(spec: BackboneSpec, maps: AttentionMaps, batch: int, cells: Cells) -> None:
+    tokens = spec.prefix_tokens + cells[0] * cells[1]
+    shape = tuple(maps.probabilities.shape)
+    for what, wants, has in (
+        ("probabilities [batch heads queries keys]", (batch, spec.heads, tokens, tokens), shape),
+        ("prefix_tokens", spec.prefix_tokens, maps.prefix_tokens),
+        ("cells [rows columns]", cells, tuple(maps.cells)),
+    ):
+        if has != wants:
+            raise InputError(f"{spec.name}: {what} of layer {maps.layer} should be {wants}; found {has}.")
+
+
+def _check_sums(spec: BackboneSpec, maps: AttentionMaps) -> None:
+    sums = maps.probabilities.sum(-1, dtype=torch.float32)
+    worst, least = float(sums.flatten()[(sums - 1).abs().argmax()]), float(maps.probabilities.min())
+    if not (abs(worst - 1) <= ROW_TOLERANCE and least >= 0):  # true of NaN, too
+        raise InputError(
+            f"{spec.name}: each row of the probabilities of layer {maps.layer} should be numbers from 0 on "
+            f"that sum to 1; a row sums to {worst:.3g}, and the least number is {least:.3g}."
+        )

@@ -13,10 +13,10 @@ from torch import nn
 
 from zoo.errors import InputError, shortened
 from zoo.features import BackboneIdentity
+from zoo.features.hooked import HookedBackbone
+from zoo.load.module.hints import Told
 from zoo.load.module.network import Found, examine
-from zoo.load.module.told import Told
-from zoo.load.quiet import quiet
-from zoo.look.backbone import HookedBackbone
+from zoo.load.network import quiet
 from zoo.spec import BackboneSpec
 
 MARK = "timm:"

@@ -18,9 +18,9 @@ from tests.zoo.load.test_today_hub import stored
 from tests.zoo.reduced import Reduced, normalised, pixels
 from zoo.errors import InputError
 from zoo.features import Backbone, LayerFeatures
+from zoo.features.layers import in_rows
+from zoo.load.adapters import fitted_positions
 from zoo.load.infer import infer
-from zoo.load.positions import fitted_positions
-from zoo.look.units import in_rows
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Layer, Stage
 

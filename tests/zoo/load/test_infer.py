@@ -17,11 +17,10 @@ from tests.zoo.reduced import Reduced, normalised, pixels
 from zoo.errors import InputError
 from zoo.load import rotary_vit
 from zoo.load.backbone import load
-from zoo.load.facts import supported_types
+from zoo.load.config import supported_types
 from zoo.load.infer import infer
-from zoo.normalisation import CLIP, HALF, IMAGENET
 from zoo.registry import find
-from zoo.spec import Stage
+from zoo.spec import CLIP, HALF, IMAGENET, Stage
 
 VIT = {
     "hidden_size": 32,

@@ -15,9 +15,9 @@ from tests.zoo.conftest import Loader
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, pixels
 from zoo.errors import InputError
+from zoo.features.hooked import HookedBackbone
 from zoo.load.checkpoint import read_weights
 from zoo.load.infer import infer
-from zoo.look.backbone import HookedBackbone
 from zoo.registry import find
 
 

@@ -20,10 +20,10 @@ from tests.zoo.load.test_architecture import flat
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, normalised, pixels
 from zoo.errors import InputError
-from zoo.load.identity import identify
+from zoo.features.hooked import HookedBackbone
+from zoo.load.adapters import fitted_positions
+from zoo.load.backbone import identify
 from zoo.load.infer import infer
-from zoo.load.positions import fitted_positions
-from zoo.look.backbone import HookedBackbone
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Interpolation
 

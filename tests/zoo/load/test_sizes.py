@@ -10,7 +10,7 @@ import pytest
 from tests.zoo.conftest import Loader
 from tests.zoo.reduced import reduce
 from zoo.errors import InputError
-from zoo.load.agreement import check_count
+from zoo.load.network import check_count
 from zoo.registry import all_specs, find
 from zoo.spec import BackboneSpec
 

@@ -17,9 +17,8 @@ from tests.zoo.load.module.networks import SIZE, WIDTH, Vit
 from zoo.errors import InputError
 from zoo.features import LayerFeatures, Shown
 from zoo.load import timm_models
-from zoo.load.backbone import load
-from zoo.load.describe import describe
-from zoo.load.identity import identify
+from zoo.load.backbone import identify, load
+from zoo.load.infer import describe
 from zoo.registry import find
 from zoo.spec import Layer, Stage
 

@@ -17,12 +17,12 @@ from tests.zoo.load.test_convert import expected, layers
 from tests.zoo.published import LAYOUTS, Published, publish
 from tests.zoo.reduced import Reduced, normalised, pixels
 from zoo.errors import InputError
+from zoo.features.hooked import HookedBackbone
 from zoo.load.backbone import load
+from zoo.load.config import RADIO_SIZES
 from zoo.load.facts import read_network
 from zoo.load.infer import infer
-from zoo.load.radio import _SIZES
-from zoo.load.rotary import edge
-from zoo.look.backbone import HookedBackbone
+from zoo.load.rotary_vit import edge
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Stage
 
@@ -131,7 +131,7 @@ def test_a_repository_of_radio_as_its_authors_publish_it(
     """With their configuration, and with what their class stores beside the network."""
     reduced = small("c-radio-v4-h16")
     spec, folder = reduced.spec, reduced.folder
-    monkeypatch.setitem(_SIZES, "huge", (64, 3, 16, 256))
+    monkeypatch.setitem(RADIO_SIZES, "huge", (64, 3, 16, 256))
     tensors = load_file(folder / "model.safetensors")
     more = {"radio_model.adaptors.clip.head.weight": torch.ones(2, 2)}
     more |= {"radio_model.feature_normalizer.mean": torch.ones(2)}

@@ -8,7 +8,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from zoo.errors import InputError, shortened
-from zoo.load.module.forward import run_watched
+from zoo.load.module.streams import run_watched
 
 LISTS = (nn.ModuleList, nn.Sequential)
 """Containers whose members may be blocks."""

@@ -5,15 +5,24 @@ batch axis shows; an image with one changed cell must change most in that cell, 
 patch show; what no image changes, before the first block, is a prefix token.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt
 
 import torch
 from torch import Tensor
 
+from zoo.architecture import Layout
 from zoo.errors import InputError
-from zoo.look.layout import WORDS, Layout, with_batch_first
+from zoo.features.layers import with_batch_first
+
+LAYOUT_WORDS: Mapping[Layout, str] = {
+    "tokens": "tokens [batch tokens dim]",
+    "tokens-first": "tokens [tokens batch dim]",
+    "maps": "feature maps [batch dim height width]",
+    "cells": "feature maps [batch height width dim]",
+}
+"""Layouts as sentences call them."""
 
 MOST_PREFIX = 64
 """Prefix tokens that a guess admits."""
@@ -50,7 +59,9 @@ class Reading:
 
     def __str__(self) -> str:
         before = "" if self.is_map else f"{self.prefix} prefix tokens and "
-        return f"{before}{self.side} x {self.side} cells of {self.width} channels in {WORDS[self.layout]}"
+        return (
+            f"{before}{self.side} x {self.side} cells of {self.width} channels in {LAYOUT_WORDS[self.layout]}"
+        )
 
 
 def readings(shape: Sequence[int], batch: int, size: int) -> list[Reading]:

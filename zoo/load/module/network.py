@@ -1,24 +1,24 @@
 """A network of somebody's own as a backbone of this process."""
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
 import torch
 from torch import nn
 
+from zoo.architecture import Layout
 from zoo.errors import InputError, shortened
 from zoo.features import BackboneIdentity
+from zoo.features.hooked import HookedBackbone, Network
 from zoo.load.module.blocks import Blocks, find_blocks, named_blocks, path_of
 from zoo.load.module.digest import digest_of
+from zoo.load.module.hints import Images, Told, has_class_token, images_of
+from zoo.load.module.layouts import LAYOUT_WORDS
 from zoo.load.module.streams import Subject
-from zoo.load.module.told import Images, Told, has_class_token, images_of
 from zoo.load.module.trial import Trial, Wishes, try_out
-from zoo.load.module.words import details, headline
 from zoo.load.own import wrong_with
-from zoo.look.backbone import HookedBackbone
-from zoo.look.layout import LayoutSplit
-from zoo.look.network import Network
 from zoo.spec import BackboneSpec
 
 MARK = "given:"
@@ -33,14 +33,14 @@ class Found:
         spec: All but where it is from.
         blocks: Paths of its blocks.
         final_norm: Path of its final norm; "" where it has none.
-        split: The layouts of its layers.
+        layouts: Axes of layer 0 and of what each block passes on.
         lines: What was found, in words, a sentence a line.
     """
 
     spec: BackboneSpec
     blocks: tuple[str, ...]
     final_norm: str
-    split: LayoutSplit
+    layouts: tuple[Layout, ...]
     lines: tuple[str, ...]
 
     def network(self, net: nn.Module) -> Network:
@@ -49,10 +49,7 @@ class Found:
             body=net,
             blocks=tuple(net.get_submodule(path) for path in self.blocks),
             final_norm=net.get_submodule(self.final_norm) if self.final_norm else None,
-            interpolates=False,
-            convolutional=set(self.split.layouts) == {"maps"},
-            parts=None,
-            split=self.split,
+            layouts=self.layouts,
         )
 
 
@@ -69,7 +66,7 @@ class GivenNetwork:
 
     def __init__(self, net: nn.Module, found: Found) -> None:
         self._net, self._found = net, found
-        self.revision = digest_of(net, found.blocks, found.final_norm, found.split)
+        self.revision = digest_of(net, found.blocks, found.final_norm, found.layouts)
         self.reference = f"{MARK}{found.spec.name}#{self.revision.partition(':')[2]}"
         self.spec = replace(found.spec, repository=self.reference, checkpoint="module")
         self.lines = found.lines
@@ -171,8 +168,8 @@ def examine(net: nn.Module, told: Told, blocks: Blocks | None = None, final_norm
         f"{spec.name}: {headline(spec, trial, found)}",
         *(f"  {line}" for line in details(spec, trial, images, reason, told_what)),
     )
-    split = LayoutSplit(tuple(one.layout for one in trial.readings))
-    return Found(spec, found.paths, trial.final_norm, split, lines)
+    layouts = tuple(one.layout for one in trial.readings)
+    return Found(spec, found.paths, trial.final_norm, layouts, lines)
 
 
 def _tried(
@@ -220,3 +217,39 @@ def _spec(net: nn.Module, told: Told, images: Images, trial: Trial, *, has_cls: 
         std=images.normalisation.std,
         parameters=sum(one.numel() for one in net.parameters()),
     )
+
+
+def headline(spec: BackboneSpec, trial: Trial, blocks: Blocks) -> str:
+    """The line that says what was found: blocks, tokens, grid, channels, norm."""
+
+    def joined(word: Callable[[int], str], numbers: list[int]) -> str:
+        return "/".join(word(number) for number in dict.fromkeys(numbers))
+
+    grids = joined(lambda side: f"{side}x{side}", [one.side for one in trial.readings[1:]])
+    strides = joined(str, [stage.stride for stage in spec.stages])
+    widths = joined(str, [stage.width for stage in spec.stages])
+    tokens = f"{spec.prefix_tokens} prefix {'token' if spec.prefix_tokens == 1 else 'tokens'}"
+    norm = f"final norm net.{trial.final_norm}" if trial.final_norm else "no final norm"
+    count = f"{spec.depth} {'block' if spec.depth == 1 else 'blocks'}"
+    return f"{count} of {blocks.words}, {tokens} + {grids} grid of patch {strides}, {widths} channels, {norm}"
+
+
+def details(
+    spec: BackboneSpec, trial: Trial, images: Images, class_token: str, told: dict[str, bool]
+) -> list[str]:
+    """Where each fact is from, and what it means."""
+    layouts = " then ".join(dict.fromkeys(LAYOUT_WORDS[one.layout] for one in trial.readings))
+    mean, std = (", ".join(f"{value:.4g}" for value in one) for one in (spec.mean, spec.std))
+    size, normalisation = images.source
+    lines = [
+        f"blocks {'as told' if told['blocks'] else 'found'}; they pass on {layouts}",
+        f"images of {spec.input_size} px ({size}); mean ({mean}) and std ({std}) ({normalisation})",
+    ]
+    if trial.of_tokens and spec.prefix_tokens:
+        what = "a class token" if spec.has_cls else "no class token"
+        lines.append(f"the first prefix token is {what} ({class_token})")
+    if not told["norm"] and not trial.final_norm:
+        lines.append("no norm was given what the last block gives; final_norm= names one")
+    if trial.other_sizes:
+        lines.append(f"images of other sizes: none, {shortened(trial.other_sizes)}")
+    return lines

@@ -7,6 +7,7 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
+from zoo.architecture import Layout
 from zoo.errors import InputError
 from zoo.load.module.layouts import (
     NEAR,
@@ -19,7 +20,6 @@ from zoo.load.module.layouts import (
     readings,
 )
 from zoo.load.module.streams import Subject, streams_of
-from zoo.look.layout import Layout
 from zoo.spec import Stage
 
 

@@ -24,10 +24,9 @@ from tests.zoo.load.module.networks import (
 )
 from zoo.errors import InputError
 from zoo.features import LayerFeatures, Shown
-from zoo.load.backbone import load
-from zoo.load.identity import identify
+from zoo.load.backbone import identify, load
+from zoo.load.module.hints import Told
 from zoo.load.module.network import GivenNetwork, given_network
-from zoo.load.module.told import Told
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Layer, Stage
 

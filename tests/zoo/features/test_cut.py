@@ -12,8 +12,8 @@ from tests.zoo.conftest import Loader
 from tests.zoo.reduced import Reduced, pixels
 from zoo.errors import InputError
 from zoo.features import Backbone, LayerFeatures, Shown
-from zoo.look.backbone import HookedBackbone
-from zoo.look.cut import CutBackbone
+from zoo.features.cut import CutBackbone
+from zoo.features.hooked import HookedBackbone
 from zoo.registry import find
 from zoo.spec import Layer
 from zoo.view.views import FitLongSide, ResizeCrop, Tiles

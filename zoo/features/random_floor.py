@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from zoo.errors import InputError
-from zoo.features import Channels, LayerFeatures, ReceptiveField, Visitor, Weights
-from zoo.look.layers import require, unknown_layer, wanted_layers
-from zoo.look.split import cells_of, grid_of
-from zoo.look.weights import without_weights
+from zoo.features import BackboneIdentity, Channels, LayerFeatures, ReceptiveField, Visitor, Weights
+from zoo.features.layers import cells_of, grid_of, require, unknown_layer, wanted_layers
+from zoo.features.weights import without_weights
 from zoo.spec import BackboneSpec, Layer, Stage
 
 SEED = 0
@@ -26,11 +25,11 @@ class RandomFloor:
     """
 
     def __init__(
-        self, spec: BackboneSpec, revision: str, fingerprint: str, device: torch.device, dtype: torch.dtype
+        self, spec: BackboneSpec, identity: BackboneIdentity, device: torch.device, dtype: torch.dtype
     ) -> None:
         self.spec = spec
-        self.revision = revision
-        self.fingerprint = fingerprint
+        self.revision = identity.revision
+        self.fingerprint = identity.fingerprint
         self.device = device
         self.dtype = dtype
 

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from zoo.features import Channels, LayerFeatures, ReceptiveField, Shown, Visitor
-from zoo.look.precision import exact_float32
 from zoo.spec import Layer
 
 Forward = Callable[[Tensor, Visitor], None]
@@ -19,7 +18,7 @@ Forward = Callable[[Tensor, Visitor], None]
 
 
 EQUAL = 1e-4
-"""How far a sum may be from its parts, relative to the largest: what `zoo.look.taps` promises of a block."""
+"""How far a sum may be from its parts, relative to the largest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +52,26 @@ def receptive_fields(forward: Forward, images: Tensor, channels: Channels) -> tu
         centre = shown.grid[:, rows // 2, columns // 2].index_select(1, chosen)
         centres[shown.layer] = _Centre(centre, (rows, columns))
 
-    with torch.enable_grad(), exact_float32():
+    with torch.enable_grad():
         forward(images, visitor)
         strength = _strength(centres, images)
-    return tuple(ReceptiveField(layer, strength[layer], one.cells) for layer, one in centres.items())
+    return tuple(ReceptiveField(layer, strength[layer], centre.cells) for layer, centre in centres.items())
 
 
 def _strength(centres: Mapping[Layer, _Centre], images: Tensor) -> dict[Layer, Tensor]:
     """Derivatives of each centre in size, mean over channels: [height width], float32."""
-    parts = {layer: found for layer in centres if (found := _parts(layer, centres))}
+    parts = {layer: summands for layer in centres if (summands := _parts(layer, centres))}
     strength = {layer: torch.zeros(images.shape[2:], device=images.device) for layer in centres}
-    for place in range(max((one.values.shape[1] for one in centres.values()), default=0)):
+    for channel in range(max((centre.values.shape[1] for centre in centres.values()), default=0)):
         gradients: dict[Layer, Tensor] = {}
-        for layer, one in centres.items():
-            if place >= one.values.shape[1]:
+        for layer, centre in centres.items():
+            if channel >= centre.values.shape[1]:
                 continue
             if layer in parts:
                 gradients[layer] = gradients[parts[layer][0]] + gradients[parts[layer][1]]
             else:
-                gradients[layer] = _gradient(one.values[:, place], images)
-            strength[layer] += gradients[layer].abs().sum(dim=(0, 1)) / one.values.shape[1]
+                gradients[layer] = _gradient(centre.values[:, channel], images)
+            strength[layer] += gradients[layer].abs().sum(dim=(0, 1)) / centre.values.shape[1]
             for gone in [old for old in gradients if old.index < layer.index - 1]:
                 del gradients[gone]
     return strength
@@ -83,8 +82,7 @@ def _gradient(centre: Tensor, images: Tensor) -> Tensor:
     if not centre.requires_grad:
         return torch.zeros_like(images)
     # images of a batch do not see each other: each gets the derivative of its own centre
-    found = torch.autograd.grad(centre.sum(), images, retain_graph=True, materialize_grads=True)
-    return found[0]
+    return torch.autograd.grad(centre.sum(), images, retain_graph=True, materialize_grads=True)[0]
 
 
 def _parts(layer: Layer, centres: Mapping[Layer, _Centre]) -> tuple[Layer, Layer] | None:
@@ -95,7 +93,7 @@ def _parts(layer: Layer, centres: Mapping[Layer, _Centre]) -> tuple[Layer, Layer
     }.get(layer.tap)
     if parts is None or not all(part in centres for part in parts):
         return None
-    first, second, whole = (centres[one].values.detach() for one in (*parts, layer))
+    first, second, whole = (centres[summand].values.detach() for summand in (*parts, layer))
     if not first.shape == second.shape == whole.shape:
         return None
     far = (first + second - whole).abs().max() > EQUAL * whole.abs().max()

@@ -11,8 +11,8 @@ from tests.zoo.conftest import Loader
 from tests.zoo.reduced import pixels
 from zoo.errors import InputError
 from zoo.features import LayerFeatures, ReceptiveField, Visitor
-from zoo.look.own import OwnBackbone
-from zoo.look.receptive import receptive_fields
+from zoo.features.receptive import receptive_fields
+from zoo.load.own import OwnBackbone
 from zoo.registry import find
 from zoo.spec import Layer
 

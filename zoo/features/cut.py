@@ -11,8 +11,8 @@ from torch import Tensor
 
 from zoo.errors import InputError
 from zoo.features import Backbone, LayerFeatures, Shown
-from zoo.look.backbone import HookedBackbone
-from zoo.look.census import WeightsRead
+from zoo.features.census import WeightsRead
+from zoo.features.hooked import HookedBackbone
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import Tiles, View
 

@@ -12,9 +12,8 @@ from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import Reduced, pixels
 from zoo.errors import InputError
 from zoo.features import Backbone, LayerFeatures
-from zoo.load.backbone import load
-from zoo.load.identity import identify
-from zoo.look.precision import exact_float32, multiplies_bfloat16
+from zoo.features.hooked import exact_float32, multiplies_bfloat16
+from zoo.load.backbone import identify, load
 from zoo.registry import find
 from zoo.spec import Layer
 

@@ -9,7 +9,7 @@ from torch import nn
 from tests.benchmark.doubles import CountingBackbone
 from tests.zoo.conftest import Loader
 from tests.zoo.reduced import Reduced, pixels
-from zoo.look.census import BytesHeld, WeightsRead, count_up_to
+from zoo.features.census import BytesHeld, WeightsRead, count_up_to
 from zoo.registry import find
 from zoo.spec import Layer
 

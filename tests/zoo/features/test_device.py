@@ -11,15 +11,15 @@ import torch
 import transformers
 from torch import Tensor
 
+from tests.zoo.features.test_taps import FAMILIES
 from tests.zoo.load.test_infer import save
-from tests.zoo.look.test_taps import FAMILIES
 from tests.zoo.reduced import Reduced, pixels
 from zoo.features import AttentionMaps, Backbone, Shown
+from zoo.features.hooked import HookedBackbone
 from zoo.load import rotary_vit
 from zoo.load.architecture import ARCHITECTURES
 from zoo.load.backbone import load
 from zoo.load.infer import infer
-from zoo.look.backbone import HookedBackbone
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Layer, Tap
 

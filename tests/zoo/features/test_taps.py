@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from tests.zoo.conftest import Loader
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, pixels
+from zoo.architecture import Sublayers
 from zoo.features import LayerFeatures, Shown
+from zoo.features.hooked import HookedBackbone
+from zoo.features.taps import submodule
 from zoo.load.infer import infer
-from zoo.look.backbone import HookedBackbone
-from zoo.look.sublayers import Sublayers, submodule
 from zoo.registry import find
 from zoo.spec import CONVNET_TAPS, BackboneSpec, Layer, Tap
 
@@ -68,17 +69,17 @@ def taps_of(spec: BackboneSpec) -> tuple[Tap, ...]:
 def block_of(backbone: HookedBackbone, index: int, images: Tensor) -> dict[Tap, Tensor]:
     """All that a block shows in one forward, with all its prefix tokens, [batch tokens dim]."""
     seen: dict[Tap, Tensor] = {}
-    split = backbone._split
+    shown = backbone._shown
 
     def keep(layer: Layer, activation: Tensor | None, batch: int, cells: tuple[int, int]) -> Shown:
         assert activation is not None
         seen[layer.tap] = activation.clone()
-        return split(layer, activation, batch, cells)
+        return shown(layer, activation, batch, cells)
 
     layers = [Layer(index, tap) for tap in taps_of(backbone.spec)]
     maps = Layer(index, "probabilities")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backbone, "_split", keep)
+        patch.setattr(backbone, "_shown", keep)
         backbone.visit(images, lambda _: None, [*layers, *([] if backbone.refusal([maps]) else [maps])])
     return seen
 
@@ -97,7 +98,7 @@ def test_the_identities_of_a_block(family: str, tmp_path: Path, loader: Loader) 
     block = backbone._network.blocks[1]
     parts = backbone._network.parts
     assert isinstance(parts, Sublayers)
-    down = submodule(block, parts.projections.hidden)
+    down = submodule(block, parts.hidden)
     scale = getattr(block, parts.mlp_scale) if parts.mlp_scale else None
     if family.startswith(("dinov", "radio", "tips", "pe-scaled")):
         scale = block.get_submodule("layer_scale2").lambda1

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from tests.zoo.conftest import Loader
+from tests.zoo.features import test_split as hierarchy
+from tests.zoo.features.test_taps import FAMILIES, bias_of, build
 from tests.zoo.load.test_infer import save
-from tests.zoo.look import test_split as hierarchy
-from tests.zoo.look.test_taps import FAMILIES, bias_of, build
 from tests.zoo.reduced import Reduced, normalised, pixels
 from zoo.features import Weights
+from zoo.features.hooked import HookedBackbone
 from zoo.load.infer import infer
-from zoo.look.backbone import HookedBackbone
 from zoo.registry import find
 from zoo.spec import Layer
 

@@ -1,13 +1,11 @@
 """Weights of a network that say something by themselves: first filters, position embeddings and biases."""
 
-from collections.abc import Callable, Iterator
 from math import isqrt
 
 import torch
 from torch import Tensor, nn
 
 from zoo.features import Weights
-from zoo.look.network import Network
 from zoo.spec import BackboneSpec
 
 CHANNELS = 3
@@ -17,15 +15,17 @@ OUTSIDE_GRID = 3
 """Last rows of a table of relative positions: class token to patch, patch to it, and to itself (BEiT)."""
 
 
-def weights_of(spec: BackboneSpec, network: Network) -> Weights:
+def weights_of(spec: BackboneSpec, body: nn.Module) -> Weights:
     """First filters, position embeddings and relative position biases of a network; see `Weights`."""
-    found = {
-        "filters": _filters(network.body),
-        "positions": _positions(spec, network.body),
-        "position_bias": _position_bias(network.body),
-    }
-    reason = {name: _REASONS[name](spec) for name, weights in found.items() if weights is None}
-    return Weights(**found, reason=reason)
+    filters, positions, position_bias = _filters(body), _positions(spec, body), _position_bias(body)
+    reason: dict[str, str] = {}
+    if filters is None:
+        reason["filters"] = f"{spec.name} has no convolution over the image."
+    if positions is None:
+        reason["positions"] = f"{spec.name} adds no trained embeddings of a square grid to its patches."
+    if position_bias is None:
+        reason["position_bias"] = f"{spec.name} has no biases for the relative positions of its whole grid."
+    return Weights(filters, positions, position_bias, reason)
 
 
 def without_weights(reason: str) -> Weights:
@@ -35,18 +35,11 @@ def without_weights(reason: str) -> Weights:
 
 def position_table(embeddings: nn.Module) -> nn.Parameter | None:
     """Position embeddings of the training, [1 tokens dim] or [tokens dim]; None where there are none."""
-    found = getattr(embeddings, "position_embeddings", None)
+    table = getattr(embeddings, "position_embeddings", None)
     holder = getattr(embeddings, "position_embedding", None)
     if isinstance(holder, nn.Embedding):
-        found = holder.weight
-    return found if isinstance(found, nn.Parameter) else None
-
-
-_REASONS: dict[str, Callable[[BackboneSpec], str]] = {
-    "filters": lambda spec: f"{spec.name} has no convolution over the image.",
-    "positions": lambda spec: f"{spec.name} adds no trained embeddings of a square grid to its patches.",
-    "position_bias": lambda spec: f"{spec.name} has no biases for the relative positions of its whole grid.",
-}
+        table = holder.weight
+    return table if isinstance(table, nn.Parameter) else None
 
 
 def _filters(body: nn.Module) -> Tensor | None:
@@ -73,8 +66,12 @@ def _filters(body: nn.Module) -> Tensor | None:
 def _positions(spec: BackboneSpec, body: nn.Module) -> Tensor | None:
     embeddings = getattr(body, "embeddings", None)
     table = None if embeddings is None else position_table(embeddings)
-    if table is None:
-        return _free_positions(embeddings)
+    if table is None:  # RADIO's is of the patches of the largest image and of no other token
+        free = getattr(embeddings, "position_embedding", None)
+        if not isinstance(free, nn.Parameter):
+            return None
+        side = isqrt(free.shape[1])
+        return free.detach().float().view(side, side, -1)
     rows = table.detach().float().view(-1, table.shape[-1])
     side = isqrt(len(rows))
     prefix = len(rows) - side**2
@@ -82,32 +79,14 @@ def _positions(spec: BackboneSpec, body: nn.Module) -> Tensor | None:
     return rows[prefix:].view(side, side, -1) if is_square else None
 
 
-def _free_positions(embeddings: nn.Module | None) -> Tensor | None:
-    """RADIO's table, of the patches of the largest image and of no other token."""
-    table = getattr(embeddings, "position_embedding", None)
-    if not isinstance(table, nn.Parameter):
-        return None
-    side = isqrt(table.shape[1])
-    return table.detach().float().view(side, side, -1)
-
-
 def _position_bias(body: nn.Module) -> Tensor | None:
-    tables = [_bias(table) for table in _bias_tables(body)]
-    return torch.stack(tables) if tables else None
-
-
-def _bias_tables(body: nn.Module) -> Iterator[Tensor]:
-    """Tables of relative positions [offsets + 3, heads]; those of windows (Swin) have no such last rows."""
+    biases = []
     for module in body.modules():
         table = getattr(module, "relative_position_bias_table", None)
-        if (
-            isinstance(table, nn.Parameter)
-            and isqrt(len(table) - OUTSIDE_GRID) ** 2 == len(table) - OUTSIDE_GRID
-        ):
-            yield table.detach().float()
-
-
-def _bias(table: Tensor) -> Tensor:
-    """[heads 2g-1 2g-1] from a table [offsets + 3, heads], offsets in row-major order."""
-    side = isqrt(len(table) - OUTSIDE_GRID)
-    return table[: side**2].T.reshape(-1, side, side)
+        if not isinstance(table, nn.Parameter):
+            continue
+        offsets = len(table) - OUTSIDE_GRID
+        side = isqrt(offsets)
+        if side**2 == offsets:  # tables of windows (Swin) have no rows outside the grid
+            biases.append(table.detach().float()[:offsets].T.reshape(-1, side, side))
+    return torch.stack(biases) if biases else None

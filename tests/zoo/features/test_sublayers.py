@@ -1,6 +1,7 @@
 """Norms, attention and MLP of every block, by the interface that shows the blocks."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from tests.zoo.load.test_architecture import flat
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, normalised, pixels
 from zoo.errors import InputError
+from zoo.features.hooked import HookedBackbone
 from zoo.load.infer import infer
-from zoo.look.backbone import HookedBackbone
 from zoo.registry import find
 from zoo.spec import TRANSFORMER_TAPS, Layer
 
@@ -119,7 +120,8 @@ def test_a_convnet_has_no_sublayers_of_a_transformer(loader: Loader) -> None:
 
 
 def test_sublayers_that_are_not_known(loader: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zoo.load.network.SUBLAYERS", {})
     backbone = loader(find(["mini-dino"])[0])
+    assert isinstance(backbone, HookedBackbone)
+    monkeypatch.setattr(backbone, "_network", replace(backbone._network, parts=None))
     with pytest.raises(InputError, match="where the mlp of its blocks is, if they have one, is not known"):
         backbone.visit(pixels(1, 64, 64), lambda _: None, [Layer(3, "mlp")])

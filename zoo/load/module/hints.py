@@ -7,10 +7,10 @@ from typing import Any
 
 from torch import nn
 
+from zoo.architecture import Layout
 from zoo.errors import InputError
 from zoo.load.module.blocks import GivenBlocks
-from zoo.look.layout import Layout
-from zoo.normalisation import IMAGENET, Normalisation
+from zoo.spec import IMAGENET, Normalisation
 from zoo.view.resize import nearest_multiple
 
 USUAL_SIZE = 224

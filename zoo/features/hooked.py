@@ -1,0 +1,228 @@
+"""A network that shows every layer of one forward pass to a visitor, and where to look into it."""
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from zoo.architecture import Parts, StreamLayout, knows
+from zoo.errors import InputError
+from zoo.features import BackboneIdentity, Channels, ReceptiveField, Shown, Visitor, Weights
+from zoo.features.layers import Cells, cells_of, features_of, in_words, require, unknown_layer, wanted_layers
+from zoo.features.receptive import receptive_fields
+from zoo.features.taps import (
+    after,
+    attention_maps,
+    before,
+    eager,
+    gives_probabilities,
+    watch_attention,
+    watch_inside,
+)
+from zoo.features.weights import weights_of
+from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
+
+_Show = Callable[[Layer, Tensor | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A network and where to look into it.
+
+    Attributes:
+        body: Module whose forward runs all blocks.
+        blocks: Its residual blocks, first to last.
+        final_norm: Norm after the last block; None where there is none.
+        layouts: Axes of layer 0 and of what each block passes on, in order; ``final`` has the last.
+        interpolates: Whether the forward must be asked to fit position embeddings to the image.
+        parts: Where the parts of a block are; None where they are not known.
+    """
+
+    body: nn.Module
+    blocks: tuple[nn.Module, ...]
+    final_norm: nn.Module | None
+    layouts: tuple[StreamLayout, ...]
+    interpolates: bool = False
+    parts: Parts = None
+
+
+@contextmanager
+def exact_float32() -> Iterator[None]:
+    """Float32 products and convolutions keep their mantissa inside, where some GPUs shorten it (TF32).
+
+    The process's settings are put back after.
+    """
+    matmul, conv = torch.backends.cuda.matmul, getattr(torch.backends.cudnn, "conv", None)
+    settings: tuple[tuple[object, str, object], ...]
+    if conv is not None:  # torch 2.9 renamed them
+        settings = (matmul, "fp32_precision", "ieee"), (conv, "fp32_precision", "ieee")
+    else:
+        settings = (matmul, "allow_tf32", False), (torch.backends.cudnn, "allow_tf32", False)
+    usual = [getattr(holder, name) for holder, name, _ in settings]
+    for holder, name, value in settings:
+        setattr(holder, name, value)
+    try:
+        yield
+    finally:
+        for (holder, name, _), value in zip(settings, usual, strict=True):
+            setattr(holder, name, value)
+
+
+def multiplies_bfloat16(device: torch.device) -> bool:
+    """Whether a device has instructions for products of bfloat16, which make training about twice as fast.
+
+    Asked are CUDA devices and x86 processors (AVX-512 BF16, AMX); an older torch knows of no processor's.
+    """
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if device.type != "cpu":
+        return False
+    capabilities: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
+    return any(bool(capabilities.get(name)) for name in ("avx512_bf16", "amx_bf16"))
+
+
+class HookedBackbone:
+    """A frozen network whose blocks are watched with hooks.
+
+    Nothing is kept: a layer's features reach the visitor while the next block has not run yet, so memory does
+    not grow with the number of layers.
+    """
+
+    def __init__(
+        self,
+        spec: BackboneSpec,
+        network: Network,
+        identity: BackboneIdentity,
+        device: torch.device,
+        dtype: torch.dtype,
+    ) -> None:
+        self.spec = spec
+        self.revision = identity.revision
+        self.fingerprint = identity.fingerprint
+        self.device = device
+        self.dtype = dtype
+        self._network = network
+        is_convolutional = set(network.layouts) == {"maps"}
+        self._format = torch.channels_last if is_convolutional else torch.contiguous_format
+        for part in (network.body, network.final_norm):
+            if part is not None:
+                part.to(device=device, dtype=dtype)
+        network.body.to(memory_format=self._format)  # type: ignore[call-overload]  # missing in torch's stubs
+        mean, std = (torch.tensor(v, device=device)[:, None, None] for v in (spec.mean, spec.std))
+        self._scale, self._shift = 1 / (255 * std), -mean / std
+
+    def refusal(self, layers: Collection[Layer]) -> str:
+        """Why it cannot show one of these layers, in a sentence; see `zoo.features.Backbone`."""
+        if unknown := unknown_layer(self.spec, layers):
+            return unknown
+        for layer in wanted_layers(self.spec, layers):
+            if layer.tap in SUBLAYER_TAPS and not knows(self._network.parts, layer.tap):
+                return (
+                    f"{self.spec.name} has no layer {layer}: where the {layer.tap} of its blocks is, if they "
+                    "have one, is not known; its taps are "
+                    f"{in_words(('input', 'block', 'final')[: 3 if self.spec.has_final else 2])}."
+                )
+            if layer.tap == "probabilities" and not gives_probabilities(
+                self._network.body, self._network.parts
+            ):
+                return f"{self.spec.name} is a network whose attention probabilities cannot be read."
+        return ""
+
+    def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
+        """Run one forward and call ``visitor`` once for each layer; see `zoo.features.Backbone`.
+
+        Raises:
+            InputError: The pixels, a layer or what the network gives is not what the entry says.
+        """
+        cells = cells_of(self.spec, pixels)
+        wanted = wanted_layers(self.spec, layers)
+        require(self.refusal(wanted))
+        with torch.no_grad(), exact_float32():
+            self._forward(self._normalised(pixels), visitor, wanted, cells)
+
+    def fields_refusal(self) -> str:
+        """Why it cannot say which pixels move a cell; see `zoo.features.Backbone`."""
+        if self.dtype == torch.float32:
+            return ""
+        name = str(self.dtype).removeprefix("torch.")
+        return f"{self.spec.name} runs in {name}, whose gradients are too coarse; give --dtype float32."
+
+    def receptive_fields(
+        self, pixels: Tensor, layers: Collection[Layer], channels: Channels
+    ) -> tuple[ReceptiveField, ...]:
+        """Which pixels move the centre cell of each of these layers; see `zoo.features.Backbone`.
+
+        Raises:
+            InputError: As `visit`; or it runs in less than float32.
+        """
+        cells = cells_of(self.spec, pixels)
+        wanted = wanted_layers(self.spec, layers)
+        require(self.refusal(wanted) or self.fields_refusal())
+        forward = partial(self._forward, wanted=wanted, cells=cells)
+        with exact_float32():
+            return receptive_fields(forward, self._normalised(pixels), channels)
+
+    def weights(self) -> Weights:
+        """Filters, position embeddings and position biases; see `zoo.features.Backbone`."""
+        return weights_of(self.spec, self._network.body)
+
+    def release(self, used: Collection[nn.Parameter]) -> None:
+        """Give the memory of all weights back but of these; no forward may reach what reads the others."""
+        kept = {id(weight) for weight in used}
+        parts = (self._network.body, self._network.final_norm)
+        for module in (module for part in parts if part is not None for module in part.modules()):
+            for name, weight in module.named_parameters(recurse=False):
+                if id(weight) not in kept:
+                    setattr(module, name, nn.Parameter(weight.to("meta"), requires_grad=False))
+
+    def _normalised(self, pixels: Tensor) -> Tensor:
+        """The network's input, [batch 3 height width], from uint8 pixels."""
+        images = pixels.to(self.device, non_blocking=True).float()
+        images = images.mul_(self._scale).add_(self._shift)
+        return images.to(self.dtype, memory_format=self._format)
+
+    def _forward(self, images: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
+        """One forward of the network's input that shows those layers."""
+        reached: list[Layer] = []
+
+        def show(layer: Layer, activation: Tensor | None) -> None:
+            reached.append(layer)
+            visitor(self._shown(layer, activation, len(images), cells))
+
+        with ExitStack() as hooks:
+            if any(layer.tap == "probabilities" for layer in wanted):
+                hooks.enter_context(eager(self._network.body))
+            for layer in wanted:
+                for hook in self._watch(layer, show):
+                    hooks.callback(hook.remove)
+            options = {"interpolate_pos_encoding": True} if self._network.interpolates else {}
+            self._network.body(images, **options)
+        if tuple(reached) != wanted:
+            raise InputError(
+                f"{self.spec.name}: the network showed {len(reached)} layers, the entry has {len(wanted)}."
+            )
+
+    def _shown(self, layer: Layer, activation: Tensor | None, batch: int, cells: Cells) -> Shown:
+        if activation is None or layer.tap == "probabilities":
+            return attention_maps(self.spec, layer, activation, batch, cells)
+        layout = self._network.layouts[layer.index]
+        return features_of(self.spec, layer, activation, layout, batch, cells)
+
+    def _watch(self, layer: Layer, show: _Show) -> Iterator[RemovableHandle]:
+        """Hooks that show a layer when the forward reaches it."""
+        blocks, norm, parts = self._network.blocks, self._network.final_norm, self._network.parts
+        show_layer = partial(show, layer)
+        if layer.tap == "probabilities":
+            yield watch_attention(parts, blocks[layer.index - 1], show_layer)
+        elif layer.tap in SUBLAYER_TAPS:
+            yield from watch_inside(parts, layer.tap, blocks[layer.index - 1], show_layer)
+        elif layer.index == 0:
+            yield before(blocks[0], show_layer)
+        elif layer.tap == "final" and norm is not None:
+            yield after(blocks[-1], lambda stream: show_layer(norm(stream)))
+        else:
+            yield after(blocks[layer.index - 1], show_layer)

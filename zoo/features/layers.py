@@ -1,0 +1,205 @@
+"""What an entry promises of its layers, and how what a block passes on becomes the features of one."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import isqrt
+
+import torch
+from torch import Tensor
+
+from zoo.architecture import Layout, StreamLayout
+from zoo.errors import InputError
+from zoo.features import LayerFeatures
+from zoo.spec import BackboneSpec, Layer, Tap
+
+Cells = tuple[int, int]
+"""Rows and columns of a grid."""
+
+UNPROMISED: tuple[Tap, ...] = ("query", "key", "value", "heads", "mlp_hidden")
+"""Taps whose number of channels no entry promises."""
+
+
+def wanted_layers(spec: BackboneSpec, layers: Collection[Layer] | None) -> tuple[Layer, ...]:
+    """The layers to show, each once, in the order of the forward; ``spec.layers`` if None."""
+    return spec.layers if layers is None else tuple(sorted(set(layers), key=lambda layer: layer.place))
+
+
+def require(refusal: str) -> None:
+    """Raise InputError with the sentence of `zoo.features.Backbone.refusal`, unless it is empty."""
+    if refusal:
+        raise InputError(refusal)
+
+
+def unknown_layer(spec: BackboneSpec, layers: Collection[Layer]) -> str:
+    """Why a backbone of that spec lacks one of these layers, in a sentence; "" if it has them all."""
+    missing = next((layer for layer in wanted_layers(spec, layers) if not spec.has(layer)), None)
+    if missing is None:
+        return ""
+    if missing.tap == "probabilities":
+        return _no_probabilities(spec, missing)
+    names = ", ".join(str(layer) for layer in spec.layers)
+    inside = f", and {in_words(spec.inside)} of every block" if spec.inside else ""
+    return f"{spec.name} has no layer {missing}; its layers are {names}{inside}."
+
+
+def in_words(taps: Sequence[str]) -> str:
+    """Taps as a sentence lists them."""
+    return " and ".join([", ".join(taps[:-1]), taps[-1]] if len(taps) > 1 else taps)
+
+
+def _no_probabilities(spec: BackboneSpec, layer: Layer) -> str:
+    if spec.checkpoint in ("module", "timm"):
+        return f"{spec.name} is a network whose attention probabilities cannot be read."
+    if spec.heads is None:
+        return f"{spec.name} has no attention."
+    first, last = Layer(1, "probabilities"), Layer(spec.depth, "probabilities")
+    return f"{spec.name} has no attention probabilities of layer {layer}; it has those of {first} to {last}."
+
+
+def cells_of(spec: BackboneSpec, pixels: Tensor) -> Cells:
+    """Rows and columns of the coarsest grid for a batch of images, uint8 [batch 3 height width].
+
+    Raises:
+        InputError: The pixels have another shape or type, or sides that are no multiples of the patch.
+    """
+    patch = spec.patch_size
+    if pixels.ndim != 4 or pixels.shape[1] != 3 or pixels.dtype != torch.uint8:
+        raise InputError(
+            f"{spec.name} takes uint8 pixels [batch 3 height width], not "
+            f"{pixels.dtype} {tuple(pixels.shape)}."
+        )
+    height, width = pixels.shape[2:]
+    if spec.fixed_size and (height, width) != (spec.input_size, spec.input_size):
+        raise InputError(
+            f"{spec.name} takes images of {spec.input_size} x {spec.input_size} px only, not {width} x "
+            f"{height} px; leave out the tasks that show others."
+        )
+    if height % patch or width % patch:
+        raise InputError(
+            f"{spec.name} takes images whose sides are multiples of {patch} px, not {width} x {height} px."
+        )
+    return height // patch, width // patch
+
+
+def shapes_of(spec: BackboneSpec, layer: Layer, cells: Cells, width: int) -> list[tuple[int, int, int]]:
+    """Rows, columns and channels that a layer may have, the likeliest first.
+
+    What enters the first block of a stage is that stage's in some networks, and in others still the last
+    one's. Channels inside attention and MLP are promised by no entry: they are what the network gives.
+
+    Args:
+        spec: The backbone.
+        layer: The layer.
+        cells: Rows and columns of the coarsest grid.
+        width: Channels that the network gives.
+    """
+    stages = [spec.stage_of(layer)]
+    if layer.tap == "input":
+        stages.append(spec.stage_of(Layer(layer.index - 1)))
+    shapes = []
+    for stage in stages:
+        finer = spec.patch_size // stage.stride
+        promised = width if layer.tap in UNPROMISED else stage.width
+        shapes.append((cells[0] * finer, cells[1] * finer, promised))
+    return shapes
+
+
+def features_of(
+    spec: BackboneSpec, layer: Layer, stream: Tensor, layout: StreamLayout, batch: int, cells: Cells
+) -> LayerFeatures:
+    """Features of a layer from what its block passes on; views, but for mask units.
+
+    Args:
+        spec: The backbone.
+        layer: The layer.
+        stream: The activation.
+        layout: Its axes.
+        batch: How many images there are.
+        cells: Rows and columns of the coarsest grid, which is that of mask units.
+
+    Raises:
+        InputError: The activation is not what the entry promises.
+    """
+    if layout == "units":
+        return _token_features(spec, layer, in_rows(stream, cells), batch, cells)
+    split = _token_features if layout.startswith("tokens") else _map_features
+    return split(spec, layer, with_batch_first(stream, layout), batch, cells)
+
+
+def with_batch_first(stream: Tensor, layout: Layout) -> Tensor:
+    """Tokens as [batch tokens dim], maps as [batch dim height width]; a view."""
+    if layout == "tokens-first":
+        return stream.transpose(0, 1)
+    return stream.permute(0, 3, 1, 2) if layout == "cells" else stream
+
+
+def _token_features(
+    spec: BackboneSpec, layer: Layer, tokens: Tensor, batch: int, cells: Cells
+) -> LayerFeatures:
+    """Features of a layer from its tokens [batch tokens dim]."""
+    shapes = shapes_of(spec, layer, cells, tokens.shape[-1])
+    expected: list[tuple[int, ...]] = [
+        (batch, spec.prefix_tokens + rows * columns, width) for rows, columns, width in shapes
+    ]
+    if tuple(tokens.shape) not in expected:
+        rows, columns, width = shapes[0]
+        raise InputError(
+            f"{spec.name}: layer {layer} should be {spec.prefix_tokens} prefix tokens and {rows} x {columns} "
+            f"patch tokens of width {width}, [batch tokens width] {list(expected[0])}; the network gives "
+            f"{list(tokens.shape)}."
+        )
+    rows, columns, _ = shapes[expected.index(tuple(tokens.shape))]
+    grid = grid_of(tokens, spec.prefix_tokens, (rows, columns))
+    return LayerFeatures(layer, tokens[:, 0] if spec.has_cls else None, grid)
+
+
+def grid_of(tokens: Tensor, prefix: int, cells: Cells) -> Tensor:
+    """Patch tokens in their places, [batch rows columns dim]: a view of [batch tokens dim]."""
+    return tokens[:, prefix:].view(len(tokens), *cells, tokens.shape[-1])
+
+
+def _map_features(spec: BackboneSpec, layer: Layer, maps: Tensor, batch: int, cells: Cells) -> LayerFeatures:
+    """Features of a layer from its feature maps [batch dim height width]."""
+    shapes = shapes_of(spec, layer, cells, maps.shape[1])
+    expected = [(batch, width, rows, columns) for rows, columns, width in shapes]
+    if tuple(maps.shape) not in expected:
+        raise InputError(
+            f"{spec.name}: layer {layer} should be feature maps [batch channels height width] "
+            f"{list(expected[0])}; the network gives {list(maps.shape)}."
+        )
+    return LayerFeatures(layer, None, maps.permute(0, 2, 3, 1))
+
+
+def in_rows(tokens: Tensor, units: Cells) -> Tensor:
+    """Tokens row by row, [batch tokens dim]; as they are where they do not fill units of 1, 2, 4, ... a side.
+
+    So that pooling takes four neighbours by one maximum, Hiera keeps a cell's token where the lowest bits of
+    its row and column say first, those that the first pooling takes away, then the next ones, and at last its
+    unit's row and column, which no pooling touches. The tokens of the last stage, one a unit, are row by row
+    by themselves. Source: ``Unroll`` in ``hiera_utils.py`` of Ryali et al., Hiera, arXiv:2306.00989.
+
+    Args:
+        tokens: In the order of mask units, [batch tokens dim].
+        units: Rows and columns of the units.
+    """
+    rows, columns = units
+    side = isqrt(tokens.shape[1] // (rows * columns))
+    bits = side.bit_length() - 1
+    if bits < 1 or (1 << bits) ** 2 * rows * columns != tokens.shape[1]:
+        return tokens
+    split = tokens.reshape(len(tokens), *(2, 2) * bits, rows, columns, tokens.shape[2])
+    # The axes of a bit are those of its row and its column; the highest bits come last, before the unit's.
+    of_rows = (1 + 2 * bits, *range(2 * bits - 1, 0, -2))
+    of_columns = (2 + 2 * bits, *range(2 * bits, 0, -2))
+    return split.permute(0, *of_rows, *of_columns, 3 + 2 * bits).reshape(tokens.shape)
+
+
+def first_tensor(content: object) -> Tensor | None:
+    """The first tensor of what a module is given or gives: itself, or of a sequence or mapping."""
+    if isinstance(content, Tensor):
+        return content
+    if isinstance(content, Mapping):
+        content = tuple(content.values())
+    if isinstance(content, Iterable) and not isinstance(content, str):
+        tensors = (first_tensor(part) for part in content)
+        return next((tensor for tensor in tensors if tensor is not None), None)
+    return None

@@ -1,0 +1,192 @@
+"""Hooks that show the inside of a block while a forward runs: nothing is computed for them alone.
+
+Two taps are shown a little later than they are there, in the order of `zoo.spec.Layer`: the outputs of heads
+once attention has given its probabilities, too, and the branch of a ResNet once its skip is there. What a
+network overwrites before its block ends is shown as a copy; all else is the live activation.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from zoo.architecture import Parts, Residual, Sublayers
+from zoo.errors import InputError
+from zoo.features import AttentionMaps
+from zoo.features.layers import Cells, first_tensor
+from zoo.spec import BackboneSpec, Layer, Tap
+
+Show = Callable[[Tensor], None]
+
+
+def watch_inside(parts: Parts, tap: Tap, block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
+    """Hooks that show a tap of a block when a forward reaches it.
+
+    Args:
+        parts: What is known of the block; `zoo.architecture.knows` of the tap is true.
+        tap: One of `zoo.spec.SUBLAYER_TAPS`.
+        block: The block.
+        show: Is called with what the tap reads, [batch tokens width] or [batch width height width].
+    """
+    if tap == "input":
+        yield before(block, show)
+    elif isinstance(parts, Residual):
+        yield from _watch_residual(parts, tap, block, show)
+    else:
+        assert parts is not None
+        yield from _watch_transformer(parts, tap, block, show)
+
+
+def before(module: nn.Module, show: Show) -> RemovableHandle:
+    """Hook that shows what enters a module: the first tensor that it is given."""
+
+    def hook(_: nn.Module, inputs: tuple[object, ...], options: dict[str, object]) -> None:
+        entering = first_tensor((inputs, options))
+        assert entering is not None
+        show(entering)
+
+    return module.register_forward_pre_hook(hook, with_kwargs=True)
+
+
+def after(module: nn.Module, show: Show) -> RemovableHandle:
+    """Hook that shows what leaves a module: the first tensor that it gives."""
+
+    def hook(_: nn.Module, __: tuple[object, ...], output: object) -> None:
+        leaving = first_tensor(output)
+        assert leaving is not None
+        show(leaving)
+
+    return module.register_forward_hook(hook)
+
+
+def submodule(block: nn.Module, names: tuple[str, ...]) -> nn.Module:
+    """The first of these modules that a block has."""
+    there = dict(block.named_modules())
+    return block.get_submodule(next(name for name in names if name in there))
+
+
+def _watch_transformer(parts: Sublayers, tap: Tap, block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
+    attends = block.get_submodule(parts.attends)
+    match tap:
+        case "query" | "key" if parts.rotary:
+            yield from _watch_rotated(attends, block.get_submodule(getattr(parts, tap)), show)
+        case "heads":
+            waiting: list[Tensor] = []
+
+            def show_waiting(_: Tensor) -> None:
+                heads = waiting.pop()
+                show(heads.transpose(0, 1) if parts.tokens_first else heads)
+
+            yield before(block.get_submodule(parts.heads), waiting.append)
+            yield after(attends, show_waiting)
+        case "mid":
+            yield before(block.get_submodule(parts.norm2), show)
+        case "mlp_hidden":
+            yield before(submodule(block, parts.hidden), show)
+        case "attention" | "mlp":
+            name = parts.attention_scale if tap == "attention" else parts.mlp_scale
+            scale = getattr(block, name) if name else None
+            module = block.get_submodule(getattr(parts, tap))
+            yield after(module, show if scale is None else lambda output: show(output * scale))
+        case _:
+            yield after(block.get_submodule(getattr(parts, tap)), show)
+
+
+def _watch_residual(parts: Residual, tap: Tap, block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
+    skip = getattr(block, parts.skip) if parts.skip else None
+    if tap == "skip":
+        yield before(block, show) if skip is None else after(skip, show)
+    elif parts.overwrites and skip is not None:
+        waiting: list[Tensor] = []
+        yield after(block.get_submodule(parts.branch), waiting.append)
+        yield after(skip, lambda _: show(waiting.pop().clone()))
+    else:
+        yield after(block.get_submodule(parts.branch), show)
+
+
+def _watch_rotated(attends: nn.Module, projection: nn.Module, show: Show) -> Iterator[RemovableHandle]:
+    """Hooks that show queries or keys as they attend: rotated inside ``attends``, where no module does it."""
+    rotary: list[tuple[Tensor, Tensor]] = []
+
+    def see(_: nn.Module, __: tuple[Any, ...], options: dict[str, Any]) -> None:
+        rotary[:] = [options["position_embeddings"]]
+
+    yield attends.register_forward_pre_hook(see, with_kwargs=True)
+    yield after(projection, lambda projected: show(_rotated(projected, *rotary.pop())))
+
+
+def _rotated(projected: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """Queries or keys [batch tokens heads*dim], the last tokens rotated; those before have no position.
+
+    Su et al., RoFormer, arXiv:2104.09864, section 3.4.2, with the halves of a head as pairs. Cosines and
+    sines are those of one head, [tokens dim].
+    """
+    heads = projected.reshape(*projected.shape[:2], -1, cosine.shape[-1]).float()
+    first = heads.shape[1] - len(cosine)
+    patches = heads[:, first:]
+    left, right = patches.chunk(2, dim=-1)
+    turned = torch.cat([-right, left], dim=-1)
+    rotated = patches * cosine.float()[:, None] + turned * sine.float()[:, None]
+    return torch.cat([heads[:, :first], rotated], dim=1).flatten(2).to(projected.dtype)
+
+
+def gives_probabilities(body: nn.Module, parts: Parts) -> bool:
+    """Whether a network can be made to compute its attention probabilities as tensors."""
+    return (
+        isinstance(parts, Sublayers)
+        and parts.gives_probabilities
+        and hasattr(getattr(body, "config", None), "_attn_implementation")
+    )
+
+
+@contextmanager
+def eager(body: nn.Module) -> Iterator[None]:
+    """Inside, a network that `gives_probabilities` computes them; afterwards its usual attention is back.
+
+    Its attentions read the word in their configuration in every forward, so that two assignments are all.
+    """
+    configuration: Any = body.config
+    usual = configuration._attn_implementation
+    configuration._attn_implementation = "eager"  # transformers' word for probabilities as a tensor
+    try:
+        yield
+    finally:
+        configuration._attn_implementation = usual
+
+
+def watch_attention(parts: Parts, block: nn.Module, show: Callable[[Tensor | None], None]) -> RemovableHandle:
+    """Hook that shows the probabilities of a block when the forward reaches it, and drops them afterwards.
+
+    It must be there before any hook that reads what the attention adds to the stream, and shown is None where
+    the network computed none.
+    """
+    assert isinstance(parts, Sublayers)
+
+    def hook(
+        _: nn.Module, __: tuple[Tensor, ...], output: tuple[Tensor, Tensor | None]
+    ) -> tuple[Tensor, None]:
+        show(output[1])
+        return output[0], None
+
+    return block.get_submodule(parts.attends).register_forward_hook(hook)
+
+
+def attention_maps(
+    spec: BackboneSpec, layer: Layer, probabilities: Tensor | None, batch: int, cells: Cells
+) -> AttentionMaps:
+    """Attention of a layer from its probabilities [batch heads queries keys].
+
+    Raises:
+        InputError: They are not those that the entry promises.
+    """
+    tokens = spec.prefix_tokens + cells[0] * cells[1]
+    if probabilities is None or tuple(probabilities.shape) != (batch, spec.heads, tokens, tokens):
+        raise InputError(
+            f"{spec.name}: the probabilities of layer {layer} should be [batch heads queries keys] with "
+            f"{spec.heads} heads and {tokens} tokens; the network gives "
+            f"{'none' if probabilities is None else list(probabilities.shape)}."
+        )
+    return AttentionMaps(layer, probabilities, spec.prefix_tokens, cells)

@@ -1,1 +1,0 @@
-"""Looking into a network while one forward runs: layers, sublayers, attention."""
