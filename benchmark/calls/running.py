@@ -68,8 +68,8 @@ def run(call: RunCall) -> RunResult:
 def forecast(call: RunCall) -> Result:
     """Say what a run would take on this machine: images, forwards, hours, disk and memory; keeps nothing.
 
-    Does what ``python -m benchmark run --plan`` does: shows a few images to each backbone, as the run would,
-    and scores a few layers. What is stored already is not counted.
+    Does what ``python -m benchmark run --plan`` does: shows some images to the backbones with most to do, as
+    the run would, for at most a tenth of what it expects. What is stored already is not counted.
 
     Returns:
         ``frame`` has one row a step: backbone, what, source, images through the backbone, seconds, and bytes

@@ -6,14 +6,13 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.jobs.forecast import Forecast
-from benchmark.jobs.steps import Step
+from benchmark.jobs.forecast import Forecast, Step
 
 HEADINGS = ("", "images", "passes", "scores", "disk")
 
 
 def forecast_frame(found: Forecast) -> pd.DataFrame:
-    """One row a step, with the fields of `benchmark.jobs.steps.Step`."""
+    """One row a step, with the fields of `benchmark.jobs.forecast.Step`."""
     return pd.DataFrame([asdict(step) for step in found.steps], columns=[*Step.__dataclass_fields__])
 
 

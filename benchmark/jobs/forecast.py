@@ -1,57 +1,76 @@
 """What a run would take: images, forwards, hours, disk and memory, before anything starts.
 
-The warm-up goes through the engine of the run, so what processes that compute side by side take from each
-other is measured, too.
+A pass takes its images times the seconds of one, which a timed batch tells: of the backbones with most to do
+first, as long as that stays within a tenth of what is expected. Other passes are guessed from shapes, put
+right by those. Scores take as long a layer as earlier records of their task say, or what is declared here.
 """
 
 import resource
-import sys
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from heapq import heapify, heapreplace
 from pathlib import Path
-from time import perf_counter, process_time, time
+from sys import platform
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
 
+import pandas as pd
 import torch
 
 from benchmark.engines.choose import find_engine
 from benchmark.engines.device import device_name
-from benchmark.engines.progress import Reporter
-from benchmark.jobs.failures import Failure
-from benchmark.jobs.job import BackboneJobs, CompareJob
+from benchmark.engines.progress import Advance, Reporter, Silent
+from benchmark.jobs.estimate import SPEED, Guesses
+from benchmark.jobs.failures import Failure, failure
+from benchmark.jobs.job import VECTORS, BackboneJobs, Job, ScoreJob
+from benchmark.jobs.passes import Loaded, images_left, run_job
 from benchmark.jobs.ready import Ready, make_ready
-from benchmark.jobs.rehearsal import Rehearsed, rehearse
-from benchmark.jobs.steps import Step
-from benchmark.plan.plan import Plan
+from benchmark.plan.bound import Comparison, RememberingTask
+from benchmark.plan.plan import Pass, Plan, patch_tokens
 from benchmark.request import Request
+from leaderboards.records.files import scored_path
+from leaderboards.records.record import UNREADABLE
+from tasks.base import Group, Source
 from tasks.cka import CkaProblem
-from tasks.metrics.similarity import CkaAccumulator, gram_matrix
+from zoo.spec import Layer
+from zoo.view.views import ResizeCrop
 
-LAYERS = 16
-"""Layers whose Gram matrices are compared to learn how long that takes."""
+SHARE, FLOOR = 0.1, 4.0
+"""Finding it out takes at most this share of what is expected, or so many seconds beside the planning."""
 
-PAGES = 4.0
-"""Seconds that pages take, which are written at the end of every run."""
+BATCH_SECONDS, LEAST = 0.5, 4
+"""A timed batch takes about so long; it has so many images at least, and those of a batch at most."""
 
-COST_OVERHEAD = 2.0
-"""Seconds that the cost of a backbone takes beside its timed forwards: it is loaded again and counted."""
+LOAD, PAGES = 2.0, 4.0
+"""Seconds of loading a backbone, as long as none was loaded, and of the pages at the end of every run."""
+
+ITEM_SECONDS = 5e-5
+"""Seconds that a score takes for each image of a layer and pooling, with its share of the interval."""
+
+EACH_WITH_EACH = ("knn", "retrieval")
+"""Tasks that compare each image of their last source with each of the others."""
+
+REMEMBERED = 100_000
+"""Cells that are remembered of labelled images at most, as `standard` has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a run, of one backbone or of all (""): ``load``, ``pass``, ``scoring TASK``, ..."""
+
+    backbone: str
+    what: str
+    source: str = ""
+    images: int = 0
+    seconds: float = 0.0
+    disk: int = 0
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run would take on this machine.
+    """What a run would take on this machine: ``seconds``, ``memory`` and ``disk`` in bytes.
 
-    Attributes:
-        suite: Name under which its records would be filed.
-        device: Name of the device.
-        workers: Backbones, or pieces of one, side by side.
-        images: Images of all passes, whatever is stored.
-        steps: What is to be done of each backbone, and of all together.
-        seconds: From its start to its end.
-        memory: Bytes that the warm-up and a layer's vectors take, of all processes, or of a graphics card.
-        warm_up: Seconds that it took to find this out.
-        notes: What is not counted, and why.
+    ``images`` are those of all passes, whatever is stored; it took ``warm_up`` seconds to find all this out.
     """
 
     suite: str
@@ -76,147 +95,233 @@ class Forecast:
 
 
 def forecast(request: Request, report: Reporter) -> Forecast:
-    """Plan a run, show a few images to each backbone, and say what all of it would take; keeps nothing.
+    """Plan a run, show some images to some backbones, and say what all of it would take; keeps nothing.
 
     Raises:
         InputError: The request is wrong.
     """
     begin, imports = perf_counter(), process_time()
     ready = make_ready(request, report, writes=False)
-    found = perf_counter() - begin
-    plan, todo = ready.plan, _without_shared(ready.prepared.backbones)
+    planned = perf_counter() - begin
+    plan, todo = ready.plan, ready.prepared.backbones
     here = replace(request, engine="auto") if request.engine == "ray" else request
-    engine = find_engine([one.setup.spec for one in todo], here, ready.devices)
-    workers = engine.workers if len(ready.devices) > 1 else min(len(todo), engine.workers)
-    started = time()
-    rehearsed = engine.map(partial(rehearse, plan), todo, report) if todo else []
-    waited = min((one.began for one in rehearsed), default=started) - started
-    apart = [*_comparison_steps(ready), *_cost_steps(ready, rehearsed)]
-    apart.append(Step("", "start and pages", seconds=imports + found + waited + PAGES))
-    each = [sum(step.seconds for step in one.steps) for one in rehearsed]
-    # several devices share a backbone in pieces
-    busy = sum(each) / workers if len(ready.devices) > 1 else _together(each, workers)
-    seconds = busy + sum(step.seconds for step in apart)
-    steps = tuple(step for one in rehearsed for step in one.steps)
-    failures = (*ready.prepared.failures, *(each for one in rehearsed for each in one.failures))
+    engine = find_engine([jobs.setup.spec for jobs in todo], here, ready.devices)
+    shared = len(ready.devices) > 1  # several devices share a backbone in pieces
+    workers = max(1, engine.workers if shared else min(len(todo), engine.workers))
+    starts = imports * (1 + (workers > 1)) + planned + PAGES
+    apart = [*_joint_steps(ready), Step("", "start and pages", seconds=starts)]
+    timings = _Timings(plan, todo)
+
+    def expected() -> float:
+        each = [sum(step.seconds for step in timings.steps(jobs)) for jobs in todo]
+        longest = 0.0 if shared else max(each, default=0.0)
+        return max(longest, sum(each) / workers) + sum(step.seconds for step in apart)
+
+    threads = torch.get_num_threads()
+    if workers > 1 and not shared:
+        torch.set_num_threads(max(1, request.workers // workers))  # as each process has
+    with report.bar("timing", len(todo), "backbones") as advance:
+        timings.take(lambda: begin + max(planned + FLOOR, SHARE * expected()), advance)
+    torch.set_num_threads(threads)
     return Forecast(
-        ready.suite,
-        device_name(ready.devices[0]),
-        max(1, workers),
-        plan.images,
-        (*steps, *apart),
-        seconds,
-        _memory(plan, rehearsed, max(1, workers)),
-        perf_counter() - begin,
-        tuple(_notes(request, ready, steps, failures)),
+        suite=ready.suite,
+        device=device_name(ready.devices[0]),
+        workers=workers,
+        images=plan.images,
+        steps=(*(step for jobs in todo for step in timings.steps(jobs)), *apart),
+        seconds=expected(),
+        memory=_memory(plan, ready.devices[0], workers),
+        warm_up=perf_counter() - begin,
+        notes=tuple(_notes(request, ready, timings.failures)),
     )
 
 
-def _without_shared(backbones: Sequence[BackboneJobs]) -> tuple[BackboneJobs, ...]:
-    """Backbones without the passes that an input size before has done: where a view is the same at both."""
-    done: set[Path] = set()
-    found = []
-    for one in backbones:
-        passes = tuple(job for job in one.passes if not done.issuperset(job.listeners.values()))
-        done.update(folder for job in passes for folder in job.listeners.values())
-        found.append(replace(one, passes=passes))
-    return tuple(found)
+class _Timings:
+    """What backbones take, as timed batches tell it, or guessed and put right by these."""
+
+    def __init__(self, plan: Plan, todo: Sequence[BackboneJobs]) -> None:
+        self._plan, self._todo, self._guesses = plan, todo, Guesses(plan)
+        self._left: defaultdict[str, list[tuple[Job, int]]] = defaultdict(list)
+        done: set[Path] = set()  # by an input size before, where a view is the same at both
+        for job in (job for jobs in todo for job in jobs.passes):
+            if not done.issuperset(job.listeners.values()) and (images := images_left(plan, job)):
+                self._left[job.setup.spec.name].append((job, images))
+            done.update(job.listeners.values())
+        self._scores = {jobs.setup.spec.name: [*_score_steps(plan, jobs)] for jobs in todo}
+        self._factors: dict[Hashable, float] = {}
+        self._bytes: dict[str, float] = {}  # that a listener leaves of an image and layer
+        self._load = LOAD
+        self.failures: list[Failure] = []
+
+    def steps(self, jobs: BackboneJobs) -> Iterator[Step]:
+        """Load, passes and scores of a backbone."""
+        name = jobs.setup.spec.name
+        if self._left[name]:
+            yield Step(name, "load", seconds=self._load)
+        for job, images in self._left[name]:
+            disk = images * sum(self._bytes_of(job, listener) for listener in job.listeners)
+            yield Step(name, "pass", job.source[0], images, images * self._seconds(job), int(disk))
+            for task in self._plan.pass_over(job.source).measured:
+                if task.listener in job.memories and isinstance(task, RememberingTask):
+                    seconds = images * _seconds_of_comparing(task, job)
+                    yield Step(name, f"measuring {task.listener}", job.source[0], seconds=seconds)
+        yield from self._scores[name]
+
+    def take(self, until: Callable[[], float], advance: Advance) -> None:
+        """Time a batch of each kind of pass, of the backbones with most to do first.
+
+        It is over when `perf_counter` comes to what ``until`` gives then, but one batch is always timed.
+        """
+        longest = 0.0
+        for jobs in sorted(self._todo, key=lambda jobs: -sum(step.seconds for step in self.steps(jobs))):
+            loaded = Loaded(jobs.setup)
+            # what only measurers do is in no guess
+            for job, _ in sorted(
+                self._left[jobs.setup.spec.name], key=lambda one: VECTORS in one[0].listeners
+            ):
+                begin = perf_counter()
+                if longest and begin + longest > until():
+                    return
+                try:
+                    if _likeness(job)[0] not in self._factors:
+                        self._time(job, loaded)
+                except Exception as error:
+                    self.failures.append(failure(error, jobs.setup.spec.name))
+                    break
+                longest = max(longest, perf_counter() - begin)
+            advance(1)
+
+    def _time(self, job: Job, loaded: Loaded) -> None:
+        """Show one batch of a pass to its backbone, as the run would; a few images say how large a one."""
+        begin, setup, whole = perf_counter(), job.setup, self._plan.pass_over(job.source)
+        backbone, count = loaded.backbone(), LEAST
+        if backbone.spec.name not in self._factors:
+            self._load = perf_counter() - begin
+        for _ in range(2):
+            part = replace(whole, source=_first_images(whole.source, count))
+            with TemporaryDirectory() as folder:
+                folders = {name: Path(folder, str(place)) for place, name in enumerate(job.listeners)}
+                small, begin = replace(job, shards=range(1), listeners=folders, memories={}), perf_counter()
+                images = max(1, run_job(replace(self._plan, passes=(part,)), small, loaded, Silent()).images)
+                second = (perf_counter() - begin) / images
+                sizes = {
+                    name: sum(file.stat().st_size for file in own.glob("*")) for name, own in folders.items()
+                }
+            count = min(max(int(BATCH_SECONDS / second), LEAST), setup.request.batch_size)
+        factor = second / self._guesses.seconds(setup, whole.source.view)
+        self._factors |= dict.fromkeys(_likeness(job), factor)
+        for name, size in sizes.items():
+            self._bytes[name] = size / (images * len(setup.layers) * _kept_together(part, name))
+
+    def _seconds(self, job: Job) -> float:
+        """Seconds of an image of a pass."""
+        factors = (self._factors[like] for like in _likeness(job) if like in self._factors)
+        return next(factors, 1.0) * self._guesses.seconds(job.setup, job.source[1])
+
+    def _bytes_of(self, job: Job, listener: str) -> float:
+        """Bytes that a listener leaves of an image."""
+        setup, spec = job.setup, job.setup.spec
+        if listener != VECTORS:
+            each = len(setup.layers) * _kept_together(self._plan.pass_over(job.source), listener)
+            return self._bytes.get(listener, 0.0) * each
+        kinds = {*setup.poolings} - {"patchwise"} if spec.has_cls else {*setup.poolings, "mean"} - {"cls"}
+        channels = sum(spec.stage_of(layer).width for layer in setup.kept)
+        return channels * len(kinds) * (2 if setup.request.store_dtype == "float16" else 4)
 
 
-def _together(seconds: Sequence[float], workers: int) -> float:
-    """How long jobs take that workers take up in order."""
-    free = [0.0] * max(1, workers)
-    heapify(free)
-    for one in seconds:
-        heapreplace(free, free[0] + one)
-    return max(free)
+def _likeness(job: Job) -> tuple[Hashable, ...]:
+    """What passes may have in common that take an image equally long, the most telling first."""
+    kind = job.source[1], *job.listeners
+    return (job.setup.spec.name, *kind), kind, job.setup.spec.name, ""
 
 
-def _comparison_steps(ready: Ready) -> Iterator[Step]:
-    """Similarities of all layers: Gram matrices grow with the layers, comparing them with their square."""
-    tasks = {task.key: task for task in ready.plan.tasks.comparisons}
+def _first_images(source: Source, count: int) -> Source:
+    """The first images of a source, as one shard."""
+    groups: list[Group] = []
+    for group in source.groups:
+        if count > 0:
+            groups.append(replace(group, samples=group.samples[:count]))
+            count -= len(group.samples)
+    return replace(source, groups=tuple(groups), groups_per_shard=len(groups))
+
+
+def _kept_together(one: Pass, listener: str) -> int:
+    """Images that are kept against each other, so that what is kept of each grows with them; else 1."""
+    problem = next((task.fed_by(one.source) for task in one.measured if task.listener == listener), None)
+    size = problem.where.batches.size if isinstance(problem, CkaProblem) else 1
+    return min(size, len(one.source.samples))
+
+
+def _seconds_of_comparing(task: RememberingTask, job: Job) -> float:
+    """Seconds in which the cells of an image are compared with those that are remembered, in all layers."""
+    setup, memory, last = job.setup, task.problem.memory.source, Layer(job.setup.spec.depth)
+    remembered = len(memory.samples) * patch_tokens(setup.spec, memory.view, last)
+    products = min(REMEMBERED, remembered) * patch_tokens(setup.spec, job.source[1], last) * setup.spec.width
+    return products * len(setup.layers) / SPEED[setup.device.type]
+
+
+def _score_steps(plan: Plan, jobs: BackboneJobs) -> Iterator[Step]:
+    """Scores of a backbone that are not there yet."""
+    setup = jobs.setup
+    for job in jobs.scores:
+        task, seconds = plan.task(job.task), _recorded(job)
+        if seconds is None:
+            images = [len(source.samples) for source in task.sources]
+            seconds = sum(images) * ITEM_SECONDS
+            if task.subject.entry.name in EACH_WITH_EACH:
+                seconds += sum(images[:-1]) * images[-1] * setup.spec.width / SPEED[setup.device.type]
+            seconds *= len(setup.poolings) if task.vector_sources else 1
+        layers = len(task.subject.scored(setup.layers, setup.spec))
+        yield Step(setup.spec.name, f"scoring {task.listener}", seconds=seconds * layers)
+
+
+def _recorded(job: ScoreJob) -> float | None:
+    """Seconds a layer of an earlier record of the task on such a device, of any backbone; None without."""
+    for path in (job.setup.request.output / "records").glob(f"*/{scored_path(job.task, 'any').name}"):
+        try:
+            frame = pd.read_parquet(path, columns=["seconds", "layer", "device"])
+        except UNREADABLE:
+            continue
+        if len(frame) and frame["device"].iloc[0] == job.setup.device.type:
+            return float(frame["seconds"].iloc[0]) / frame["layer"].nunique()
+    return None
+
+
+def _joint_steps(ready: Ready) -> Iterator[Step]:
+    """Comparisons of all layers of all backbones, and their costs, which are measured one by one."""
+    plan, guesses = ready.plan, Guesses(ready.plan)
     for job in ready.prepared.comparisons:
-        task = tasks[job.task]
-        if isinstance(task.problem, CkaProblem):
-            name = f"comparing {task.subject.entry.name}"
-            yield Step("", name, seconds=_cka_seconds(task.problem, job, ready.devices[0]))
+        task = plan.task(job.task)
+        assert isinstance(task, Comparison)
+        setups, problem = [member.setup for member in job.members], task.problem
+        layers, width = sum(len(setup.layers) for setup in setups), max(setup.spec.width for setup in setups)
+        size = problem.where.batches.size if isinstance(problem, CkaProblem) else 1
+        products = len(problem.source.samples) * size * (layers * width + layers**2)
+        seconds = len(problem.poolings) * products / SPEED[ready.devices[0].type]
+        yield Step("", f"comparing {task.subject.entry.name}", seconds=seconds)
+    for cost, rule in (
+        (cost, task.problem.rule) for cost in ready.prepared.costs for task in plan.tasks.costs
+    ):
+        forwards = min(rule.seconds, rule.images * guesses.seconds(cost.setup, ResizeCrop(256, 224)))
+        yield Step(cost.setup.spec.name, "measuring cost", seconds=LOAD + rule.single_seconds + forwards)
 
 
-def _cka_seconds(problem: CkaProblem, job: CompareJob, device: torch.device) -> float:
-    groups = [len(group.samples) for group in problem.source.groups]
-    batches = sum(len(problem.batches(range(count))) for count in groups)
-    size = min(problem.where.batches.size, max(groups))
-    width = max(one.setup.spec.width for one in job.members)
-    seeded = torch.Generator().manual_seed(0)
-    features = torch.randn(LAYERS, size, width, generator=seeded).to(device)
-    times: list[tuple[float, float]] = []
-    for _ in range(2):  # the first one warms up
-        begin = perf_counter()
-        grams = torch.stack([problem.centred(gram_matrix(one)) for one in features])
-        made = perf_counter()
-        accumulator = CkaAccumulator(errors=True)
-        accumulator.add(grams)
-        accumulator.matrix().value.cpu()
-        times.append((made - begin, perf_counter() - made))
-    linear, square = times[-1]
-    share = sum(len(one.setup.layers) for one in job.members) / LAYERS
-    return batches * len(problem.poolings) * (linear * share + square * share**2)
-
-
-def _cost_steps(ready: Ready, rehearsed: Sequence[Rehearsed]) -> Iterator[Step]:
-    """Costs: batches are tried for as long as the rule says, in times of a forward of one image."""
-    single = {one.backbone: one.single for one in rehearsed}
-    usual = max(single.values(), default=0.0)
-    rules = {task.subject.entry.name: task.problem.rule for task in ready.plan.tasks.costs}
-    for job in ready.prepared.costs:
-        name = job.setup.spec.name
-        for rule in rules.values():
-            forwards = min(rule.seconds, rule.images * single.get(name, usual))
-            yield Step(name, "measuring cost", seconds=COST_OVERHEAD + rule.single_seconds + forwards)
-
-
-def _memory(plan: Plan, rehearsed: Sequence[Rehearsed], workers: int) -> int:
+def _memory(plan: Plan, device: torch.device, workers: int) -> int:
     """Bytes of this process and of those beside it, with the vectors of a layer of the largest task."""
-    if card := max((one.memory for one in rehearsed), default=0):
-        return card
-    unit = 1 if sys.platform == "darwin" else 1024
-    usual = unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    others = unit * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    width = max((spec.width for spec in plan.backbones), default=0)
-    tasks = [*plan.tasks.vector, *plan.tasks.described]
-    largest = max((sum(len(one.samples) for one in task.vector_sources) for task in tasks), default=0)
-    bank = 2 * 4 * width * largest
-    return usual + bank if workers == 1 else usual + workers * (max(usual, others) + bank)
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if platform == "darwin" else 1024)
+    images = (sum(len(source.samples) for source in task.vector_sources) for task in plan.tasks.scored)
+    bank = 2 * 4 * max((spec.width for spec in plan.backbones), default=0) * max(images, default=0)
+    return used + bank if workers == 1 else used + workers * (used + bank)
 
 
-def _notes(
-    request: Request, ready: Ready, steps: Sequence[Step], failures: Sequence[Failure]
-) -> Iterator[str]:
+def _notes(request: Request, ready: Ready, failures: Sequence[Failure]) -> Iterator[str]:
     """What is not counted, and what is wrong."""
-    plan, todo = ready.plan, ready.prepared.backbones
-    known = {step.what.removeprefix("scoring ") for step in steps}
-    scored = {plan.task(job.task).listener for one in todo for job in one.scores}
-    asked = {plan.task(job.task).subject.entry.name for one in todo for job in one.questions}
-    keys = {job.task for job in ready.prepared.comparisons}
-    compared = {
-        task.subject.entry.name
-        for task in plan.tasks.comparisons
-        if task.key in keys and not isinstance(task.problem, CkaProblem)
-    }
-    steps_of = {(step.backbone, step.what, step.source) for step in steps}
-    passes = [(one.setup.spec.name, job) for one in todo for job in one.passes]
-    comparing = [(backbone, name, job.source[0]) for backbone, job in passes for name in job.memories]
-    remembering = {name for _, name, _ in comparing}
-    uncounted = {
-        name for one, name, source in comparing if (one, f"measuring {name}", source) not in steps_of
-    }
-    if missing := sorted((scored - known - remembering) | compared):
-        yield f"Scores of {', '.join(missing)} are not counted: they take little beside their passes."
-    for name in sorted(uncounted):
-        yield f"Not counted, though it may take longest: comparing images with what {name} remembers."
+    asked = {ready.plan.task(job.task) for jobs in ready.prepared.backbones for job in jobs.questions}
     if asked:
-        yield f"Not counted: {', '.join(sorted(asked))}."
+        yield f"Not counted: {', '.join(sorted({task.subject.entry.name for task in asked}))}."
     if request.engine == "ray":
         yield "Counted for this machine alone; the workers of the cluster share it."
-    yield from (f"Left out: {absent}." for absent in plan.tasks.absent)
-    yield from (f"Would fail: {one}" for one in failures)
+    yield from (f"Left out: {absent}." for absent in ready.plan.tasks.absent)
+    yield from (f"Would fail: {one}" for one in (*ready.prepared.failures, *failures))

@@ -8,7 +8,8 @@ import pytest
 
 import benchmark
 from benchmark.exchange.planning import as_size, as_time
-from benchmark.jobs.forecast import _together
+from benchmark.jobs import forecast
+from benchmark.jobs.job import Job
 from benchmark.request import Request, RunCommand
 from tests import fakes
 from tests.benchmark.runs import command
@@ -45,7 +46,7 @@ def test_a_plan_counts_and_keeps_nothing_and_what_is_stored_is_not_counted(
     assert found["memory"] > 1e7
     steps = pd.DataFrame(found["steps"])
     assert set(steps["what"]) == {
-        *("load", "pass", "vectors", "measuring cka", "scoring knn", "comparing cka", "start and pages"),
+        *("load", "pass", "scoring knn", "comparing cka", "start and pages"),
     }
     assert (steps["seconds"] >= 0).all()
     assert steps["seconds"].sum() == pytest.approx(found["seconds"])
@@ -67,11 +68,43 @@ def test_the_python_call_gives_the_same_as_a_table(photos: Path, tmp_path: Path)
     assert "nothing was kept" in str(found)
 
 
-def test_jobs_are_shared_by_workers() -> None:
-    assert _together([3.0, 1.0, 1.0], 1) == 5
-    assert _together([3.0, 1.0, 1.0], 2) == 3
-    assert _together([1.0, 1.0, 3.0], 2) == 4
-    assert _together([], 2) == 0
+def test_scores_take_as_long_as_earlier_records_say(photos: Path, tmp_path: Path) -> None:
+    place = {"images": photos, "floor": False, "layers": "1,12", "cache": tmp_path, "output": tmp_path}
+
+    def seconds() -> float:
+        frame = benchmark.forecast("mini-dino", "knn", **place).frame
+        return float(frame.loc[frame["what"] == "scoring knn", "seconds"].sum())
+
+    guessed = seconds()
+    benchmark.run("mini-mae", "knn", **place)
+    (path,) = (tmp_path / "records").glob("*/knn.*.parquet")
+    frame = pd.read_parquet(path)
+    frame.assign(seconds=12.0).to_parquet(path)
+    assert seconds() == pytest.approx(12.0)
+    path.write_bytes(b"damaged")
+    assert seconds() == pytest.approx(guessed)
+
+
+def test_timing_ends_with_its_share_of_what_is_expected(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed = []
+
+    def time(timings: object, job: Job, loaded: object) -> None:
+        timed.append(job.setup.spec.name)
+
+    monkeypatch.setattr(forecast._Timings, "_time", time)
+    place = {"images": photos, "floor": False, "cache": tmp_path, "output": tmp_path / "output"}
+    names = ["mini-dino", "mini-mae", "mini-resnet"]
+    benchmark.forecast(names, "knn", **place)
+    assert {*timed} == {*names}
+    timed.clear()
+    monkeypatch.setattr(forecast, "SHARE", 0.0)
+    monkeypatch.setattr(forecast, "FLOOR", 0.0)
+    found = benchmark.forecast(names, "knn", **place)
+    assert len(timed) == 1
+    assert (found.frame.loc[found.frame["what"] == "pass", "seconds"] > 0).all()
+    assert found.frame.loc[found.frame["what"] == "pass", "disk"].min() > 0
 
 
 def test_words_for_times_and_sizes() -> None:
