@@ -5,24 +5,37 @@ precision of the network; sums over images are in double precision here.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.analyses.map_findings import find
-from tasks.base import Findings, Group, Measurements, Measurer, Source, digest
+from tasks.analyses.base import (
+    NOT_FINITE,
+    Array,
+    BatchMeasurer,
+    KeptImages,
+    LayerSummary,
+    ProbeAnalysis,
+    Summaries,
+    Tally,
+    block_numbers,
+    first,
+    stacked,
+)
+from tasks.base import Group, LayerOutcome, Measurer, Outcome, digest
 from tasks.feeds import PICTURED, Pictured, PicturedFeed
+from tasks.metrics.arrays import Floats
 from tasks.metrics.attention_maps import (
+    centre_distance,
     deviation_over_heads,
     deviation_over_queries,
     patch_query_map,
 )
-from tasks.metrics.offsets import aligned_map, offset_index
+from tasks.metrics.offsets import HeadOffset, aligned_map, average_offset, head_offset, offset_index
 from tasks.metrics.rollout import fuse_heads, output_map, roll
-from tasks.sources import ProbeSources
 from zoo.features import AttentionMaps
 from zoo.spec import Layer
 from zoo.view.views import View
@@ -46,128 +59,170 @@ class MapRule:
 
 
 @dataclass(frozen=True)
-class AttentionMapsProblem:
+class AttentionMapsProblem(ProbeAnalysis[Pictured]):
     """Where the class token and the patches of the probe images look on average, and to which side.
 
-    Attributes:
-        where: The images.
-        rule: The numbers.
+    Scores of the poolings ``cls`` (where there is a class token) and ``patch``: ``map-centre-distance`` of
+    their average maps, on the unit square. Of ``patch``: ``std-over-queries`` and ``std-over-heads`` (one
+    head has none); of the average map by offset ``offset``, the length of the mean offset in cells,
+    ``offset-unit``, the same where the grid spans [-1, 1] over all offsets, as the released code has it,
+    ``local-mass`` and ``peak-offset`` in cells (`HeadOffset`), and of a layer ``offset-heads``, the share
+    of its heads of the class ``offset``.
     """
 
-    where: ProbeSources
     rule: MapRule
 
     @property
-    def source(self) -> Source:
-        """The source that is looked at: the probe subset."""
-        return self.where.probe
-
-    @property
     def feed(self) -> PicturedFeed:
-        """Measurers are fed attention probabilities and pixels."""
         return PICTURED
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of its numbers: it has no ground truth."""
         return digest("attention-maps", 1, self.rule)
 
     @cached_property
     def sampled(self) -> frozenset[str]:
         """Keys of the images of which single maps are kept."""
-        order = np.argsort(self.where.probe_order) if len(self.where.probe_order) else None
         samples = self.source.samples
-        places = np.arange(len(samples)) if order is None else order
+        order = np.argsort(self.where.probe_order) if len(self.where.probe_order) else np.arange(len(samples))
         count = min(self.rule.samples, len(samples))
         # the middles of equal stretches of the dataset's order, in which classes follow each other
         middles = (2 * np.arange(count) + 1) * len(samples) // (2 * max(count, 1))
-        return frozenset(samples[place].key for place in places[middles].tolist())
+        return frozenset(samples[place].key for place in order[middles].tolist())
 
     def measure(self, group: Group, view: View) -> Measurer[Pictured]:
-        """A measurer of some images."""
-        kept = (place for place, sample in enumerate(group.samples) if sample.key in self.sampled)
-        return _MapMeasurer(frozenset(kept))
+        sampled = (place for place, sample in enumerate(group.samples) if sample.key in self.sampled)
+        joins = dict.fromkeys(("cls_map", "patch_map", "aaam"), torch.add) | {"cells": first}
+        return BatchMeasurer(_Maps(frozenset(sampled)).reduce, joins)
 
-    def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
-        """What the average maps of each block say (`tasks.analyses.map_findings.find`)."""
-        return find(self.source, self.rule.normalised, measured)
+    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
+        poolings = [name for name in ("cls", "patch") if f"{name}_map" in images.first]
+        names = (*(f"{pooling}_map" for pooling in poolings), "aaam")
+        maps = {name: images.total(name) / len(images.keys) for name in names}
+        cells = images.first["cells"]
+        if all(np.isfinite(one).all() for one in maps.values()):
+            offsets = [head_offset(head) for head in maps["aaam"]]
+            scores = _Scores(images, cells, maps, offsets, self.rule.normalised)
+            outcomes = {pooling: scores.outcome(pooling) for pooling in poolings}
+            peaks, classes = [head.peak for head in offsets], [str(head.name) for head in offsets]
+        else:
+            outcomes = dict.fromkeys(poolings, Outcome((), empty=NOT_FINITE))
+            peaks, classes = [(0, 0)] * len(maps["aaam"]), [""] * len(maps["aaam"])
+        arrays = {"cells": cells, "images": np.array(len(images.keys))}
+        arrays |= {"peak": np.array(peaks, np.int64), "class": np.array(classes), **maps, **_samples(images)}
+        return LayerSummary([LayerOutcome(layer, *one) for one in outcomes.items()], arrays)
+
+    def arrays(self, summaries: Summaries) -> dict[str, Array]:
+        """Average maps and single ones, of layers whose attention is finite or not.
+
+        ``cls_map`` (where there is a class token) and ``patch_map`` [blocks heads tokens]; ``aaam`` [blocks
+        heads 2 * rows - 1, 2 * columns - 1], what lies ``dy`` down and ``dx`` to the right at ``[dy + rows -
+        1, dx + columns - 1]``; ``peak`` [blocks heads 2], down and right; ``class`` [blocks heads]; ``block``
+        [blocks]; ``images`` [], their number. Of single images: ``sample_image`` [samples rows columns 3]
+        uint8, ``sample`` [samples] keys, ``sample_cls`` [samples blocks grid-rows grid-columns], the mean
+        over heads of what the class token gives to the patches (``sample_of`` says ``cls``; ``patch``: of
+        what patches do on average), and ``sample_rollout``, rollout up to each block.
+        """
+        every = [one.arrays for one in summaries.values()]
+        maps = [name for name in ("cls_map", "patch_map", "aaam") if name in every[0]]
+        arrays: dict[str, Array] = {name: stacked(summaries, name) for name in maps}
+        arrays |= {name: np.stack([one[name] for one in every]) for name in ("peak", "class")}
+        arrays |= {"block": block_numbers(summaries), "images": every[0]["images"]}
+        if "sample_image" not in every[0]:
+            return arrays
+        arrays |= {name: every[0][name] for name in ("sample", "sample_image")}
+        for name in ("sample_cls", "sample_rollout"):
+            single = stacked(summaries, name, axis=1)
+            arrays[name] = single.reshape(*single.shape[:2], *every[0]["cells"].tolist())
+        return arrays | {"sample_of": np.array("cls" if "cls_map" in maps else "patch")}
 
 
-@dataclass
-class _Sums:
-    """What is kept of one block: sums over the images, numbers of each, and the maps of some."""
-
-    positions: list[int] = field(default_factory=list)
-    total: dict[str, Tensor] = field(default_factory=dict)
-    each: dict[str, list[Tensor]] = field(default_factory=dict)
-    sampled: list[int] = field(default_factory=list)
-    cells: tuple[int, int] = (0, 0)
-
-    def add(self, name: str, value: Tensor) -> None:
-        self.total[name] = self.total[name] + value if name in self.total else value
-
-    def append(self, name: str, value: Tensor) -> None:
-        self.each.setdefault(name, []).append(value)
-
-
-class _MapMeasurer:
-    """Keeps sums over the images of each block, and the maps of some images; the maps are dropped."""
+class _Maps:
+    """Reduces the maps of a group to sums over its images, and keeps those of some images."""
 
     def __init__(self, sampled: frozenset[int]) -> None:
         self._sampled = sampled
-        self._kept: dict[Layer, _Sums] = {}
-        self._index: dict[torch.device, Tensor] = {}
+        self._offsets: dict[torch.device, Tensor] = {}
         self._rolled: dict[int, Tensor] = {}
 
-    def update(self, layer: Layer, positions: Sequence[int], portion: Pictured) -> None:
-        maps = portion.maps
-        sums = self._kept.setdefault(layer, _Sums())
-        sums.positions += positions
-        sums.cells = maps.cells
-        prefix, attention = maps.prefix_tokens, maps.probabilities
-        if prefix:
-            sums.add("cls_map", attention[:, :, 0].double().sum(dim=0))
-        sums.add("patch_map", patch_query_map(attention, prefix).double().sum(dim=0))
-        index = self._places(maps)
-        sums.add("aaam", aligned_map(maps.patches.sum(dim=0), index, maps.cells))
-        sums.append("std-over-queries", deviation_over_queries(attention, prefix))
-        sums.append("std-over-heads", deviation_over_heads(attention, prefix))
+    def reduce(self, layer: Layer, positions: Sequence[int], portion: Pictured) -> dict[str, Tensor]:
+        maps, attention, prefix = portion.maps, portion.maps.probabilities, portion.maps.prefix_tokens
+        kept = {"cls_map": attention[:, :, 0].double().sum(dim=0)} if prefix else {}
+        kept |= {
+            "cells": torch.tensor(maps.cells),
+            "patch_map": patch_query_map(attention, prefix).double().sum(dim=0),
+            "aaam": aligned_map(maps.patches.sum(dim=0), self._offset_index(maps), maps.cells),
+            "std-over-queries": deviation_over_queries(attention, prefix),
+            "std-over-heads": deviation_over_heads(attention, prefix),
+        }
         rows = [row for row, position in enumerate(positions) if position in self._sampled]
-        if rows:
-            sums.sampled += [positions[row] for row in rows]
-            self._sample(layer, sums, [positions[row] for row in rows], rows, portion)
+        return kept | self._single(layer, [positions[row] for row in rows], rows, portion) if rows else kept
 
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        sums = self._kept.pop(layer, None)
-        if sums is None:
-            return {}
-        kept = {"position": torch.tensor(sums.positions), "cells": torch.tensor(sums.cells), **sums.total}
-        if sums.sampled:
-            kept["sample"] = torch.tensor(sums.sampled)
-        return kept | {name: torch.cat(parts) for name, parts in sums.each.items()}
-
-    def _sample(
-        self, layer: Layer, sums: _Sums, positions: Sequence[int], rows: list[int], portion: Pictured
-    ) -> None:
+    def _single(
+        self, layer: Layer, positions: list[int], rows: list[int], portion: Pictured
+    ) -> dict[str, Tensor]:
         """Maps of single images; their rollout goes on from block to block."""
         prefix = portion.maps.prefix_tokens
         fused = torch.stack([fuse_heads(portion.maps.probabilities[row], "mean") for row in rows])
-        before = None
-        if layer.index > 1:
-            before = torch.stack([self._rolled[position] for position in positions])
+        before = torch.stack([self._rolled[one] for one in positions]) if layer.index > 1 else None
         rolled = roll(fused, before, identity=True)
         self._rolled |= dict(zip(positions, rolled, strict=True))
         asked = fused[:, 0, prefix:] if prefix else fused.mean(dim=-2)
         # a view would keep maps of all queries until the group ends
-        sums.append("sample_cls", asked.clone())
-        sums.append("sample_rollout", output_map(rolled, prefix).clone())
+        single = {"sample_cls": asked.clone(), "sample_rollout": output_map(rolled, prefix).clone()}
         if layer.index == 1:
             step = -(-max(portion.pixels.shape[-2:]) // LARGEST_SIDE)
             pictures = torch.stack([portion.pixels[row, :, ::step, ::step] for row in rows])
-            sums.append("sample_image", pictures.permute(0, 2, 3, 1))
+            single["sample_image"] = pictures.permute(0, 2, 3, 1)
+        return {"sample": torch.tensor(positions), **single}
 
-    def _places(self, maps: AttentionMaps) -> Tensor:
+    def _offset_index(self, maps: AttentionMaps) -> Tensor:
         device = maps.probabilities.device
-        if device not in self._index:
-            self._index[device] = offset_index(maps.cells, device)
-        return self._index[device]
+        if device not in self._offsets:
+            self._offsets[device] = offset_index(maps.cells, device)
+        return self._offsets[device]
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """Scores of one block whose maps are finite."""
+
+    images: KeptImages
+    cells: Array
+    maps: Mapping[str, Floats]
+    offsets: Sequence[HeadOffset]
+    normalised: bool
+
+    def outcome(self, pooling: str) -> Outcome:
+        """Scores of one kind of asking tokens."""
+        tally = Tally(self.images.keys)
+        rows, columns = self.cells.tolist()
+        patches = self.maps[f"{pooling}_map"][:, -rows * columns :]
+        tally.whole("map-centre-distance", centre_distance(patches, (rows, columns)))
+        if pooling == "patch":
+            self._of_patches(tally)
+        return tally.outcome()
+
+    def _of_patches(self, tally: Tally) -> None:
+        queries, heads = self.images.each("std-over-queries"), self.images.each("std-over-heads")
+        if np.isfinite(queries).all():
+            tally.heads("std-over-queries", queries)
+        if np.isfinite(heads).all():
+            tally.images("std-over-heads", heads)
+        offset = average_offset(self.maps["aaam"], normalised=self.normalised)
+        tally.whole("offset", np.linalg.norm(offset, axis=-1))
+        extent = np.maximum(np.asarray(self.cells, np.int64) - 1, 1)
+        tally.whole("offset-unit", np.linalg.norm(offset / extent, axis=-1))
+        tally.whole("local-mass", np.array([head.local_mass for head in self.offsets]))
+        tally.whole("peak-offset", np.array([head.peak_offset for head in self.offsets]))
+        sideways = [head.name == "offset" for head in self.offsets]
+        tally.number("offset-heads", float(np.mean(sideways)), len(sideways), "heads")
+
+
+def _samples(images: KeptImages) -> dict[str, Array]:
+    """Maps of single images, in the order of the source, with their keys."""
+    sampled = images.having("sample", index="sample")
+    if not sampled.groups:
+        return {}
+    names = [name for name in ("sample_cls", "sample_rollout", "sample_image") if name in sampled.first]
+    return {"sample": np.array(sampled.keys), **{name: np.concatenate(sampled.every(name)) for name in names}}

@@ -1,15 +1,268 @@
-"""Analyses that ask a loaded backbone something beside the passes: for gradients, or for its weights."""
+"""What analyses are made of: what is kept of the images that a pass shows, and scores of layers and heads.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+An analysis of what passes show is an `ImageAnalysis`: it states what it is fed, what it computes of a batch,
+and what it says of a layer. The protocols are of those that ask for something else: stored vectors,
+gradients, weights.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Generic, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from tasks.base import Device, Findings, Outcome, Source
+from tasks.base import (
+    Device,
+    Feed,
+    Findings,
+    Group,
+    Items,
+    LayerOutcome,
+    Measurements,
+    Measurer,
+    Outcome,
+    Portion,
+    Score,
+    Source,
+    Statistic,
+)
+from tasks.checks import nothing_read
+from tasks.metrics.arrays import Floats
+from tasks.sources import ProbeSources
 from zoo.features import Weights
 from zoo.spec import Layer
+from zoo.view.views import View
+
+Array = NDArray[np.generic]
+
+NOT_FINITE = "attention probabilities are not finite"
+"""Why a layer has no scores whose attention overflowed."""
+
+Join = Callable[[Tensor, Tensor], Tensor]
+"""How what is kept of some batches and of the next one become one tensor."""
+
+
+def first(kept: Tensor, _: Tensor) -> Tensor:
+    """What the first batch left: of what is the same for all."""
+    return kept
+
+
+class BatchMeasurer(Generic[Portion]):
+    """Reduces each batch of a group to small tensors, and joins those of all batches.
+
+    Args:
+        reduce: From a layer, the positions of a batch's images in their group, and what the feed makes of
+        them
+            to what is kept of the batch. Tensors without a join have images or batches as their first axis.
+        joins: How those are joined that are not simply put one behind the other, by name.
+    """
+
+    def __init__(
+        self,
+        reduce: Callable[[Layer, Sequence[int], Portion], Mapping[str, Tensor]],
+        joins: Mapping[str, Join] | None = None,
+    ) -> None:
+        self._reduce = reduce
+        self._joins = joins or {}
+        self._kept: dict[Layer, dict[str, list[Tensor]]] = {}
+
+    def update(self, layer: Layer, positions: Sequence[int], portion: Portion) -> None:
+        reduced = {"position": torch.tensor(positions), **self._reduce(layer, positions, portion)}
+        kept = self._kept.setdefault(layer, {})
+        for name, value in reduced.items():
+            if name in kept and name in self._joins:
+                kept[name] = [self._joins[name](kept[name][0], value)]
+            else:
+                kept.setdefault(name, []).append(value)
+
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        kept = self._kept.pop(layer, {})
+        return {name: parts[0] if len(parts) == 1 else torch.cat(parts) for name, parts in kept.items()}
+
+
+@dataclass(frozen=True)
+class KeptImages:
+    """What is kept of one layer, of the groups of which any image could be read.
+
+    Attributes:
+        groups: The groups in the source's order, each with what it left behind.
+        index: Name of the array that holds the images' positions in their group.
+    """
+
+    groups: tuple[tuple[Group, Measurements], ...]
+    index: str = "position"
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Keys of the images in the order of their measurements."""
+        return tuple(
+            group.samples[place].key for group, kept in self.groups for place in kept[self.index].tolist()
+        )
+
+    @property
+    def first(self) -> Measurements:
+        """What the first group left behind."""
+        return self.groups[0][1]
+
+    def having(self, name: str, index: str = "") -> "KeptImages":
+        """The groups that left an array of that name behind."""
+        there = tuple(pair for pair in self.groups if name in pair[1])
+        return KeptImages(there, index or self.index)
+
+    def every(self, name: str) -> list[Array]:
+        """An array of each group."""
+        return [kept[name] for _, kept in self.groups]
+
+    def each(self, name: str) -> Floats:
+        """A measurement of all images, [images ...]."""
+        return np.concatenate([np.asarray(one, np.float64) for one in self.every(name)])
+
+    def total(self, name: str) -> Floats:
+        """The sum of a measurement over the groups."""
+        return np.asarray(np.sum([np.asarray(one, np.float64) for one in self.every(name)], axis=0))
+
+
+@dataclass(frozen=True)
+class LayerSummary:
+    """What one layer comes to: what is said of it, and arrays for those of all layers."""
+
+    outcomes: Sequence[LayerOutcome]
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+
+
+Summaries = Mapping[Layer, LayerSummary]
+
+
+def stacked(summaries: Summaries, name: str, axis: int = 0) -> Array:
+    """An array of all layers in one, float32, with the layers along an axis."""
+    return np.stack([one.arrays[name] for one in summaries.values()], axis=axis).astype(np.float32)
+
+
+def block_numbers(summaries: Summaries) -> NDArray[np.int64]:
+    """The blocks of the layers, [layers]."""
+    return np.array([layer.index for layer in summaries], np.int64)
+
+
+class ImageAnalysis(ABC, Generic[Portion]):
+    """An analysis of what a pass shows: images are reduced batch by batch, and each layer to a summary."""
+
+    index: ClassVar[str] = "position"
+    """Array that a group left behind of which any image could be read."""
+
+    joins: ClassVar[Mapping[str, Join]] = {}
+    """How what is kept of batches is joined, as `BatchMeasurer` takes it."""
+
+    @property
+    @abstractmethod
+    def feed(self) -> Feed[Portion]:
+        """What its measurers are fed."""
+
+    @property
+    @abstractmethod
+    def source(self) -> Source:
+        """The source that is looked at."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Digest of everything but the features that decides its numbers."""
+
+    def measure(self, group: Group, view: View) -> Measurer[Portion]:
+        """What reduces the batches of some images, by `reduce` unless the analysis says else."""
+        return BatchMeasurer(self.reduce, self.joins)
+
+    def reduce(self, layer: Layer, positions: Sequence[int], portion: Portion) -> Mapping[str, Tensor]:
+        """What is kept of one layer of a batch, as `BatchMeasurer` takes it."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
+        """What one layer comes to, of which some image could be read."""
+
+    def report(self, summaries: Summaries) -> Findings:
+        """What all layers say, of which there is one at least."""
+        outcomes = (outcome for one in summaries.values() for outcome in one.outcomes)
+        return Findings(tuple(outcomes), self.arrays(summaries))
+
+    def arrays(self, summaries: Summaries) -> Mapping[str, Array]:
+        """Arrays that are kept beside the records, by name."""
+        return {}
+
+    def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
+        """What the groups say about a backbone; raises UnreadableImageError where no image could be read."""
+        summaries = {}
+        for layer in measured:
+            pairs = zip(self.source.groups, measured[layer], strict=True)
+            read = tuple((group, kept) for group, kept in pairs if len(kept.get(self.index, ())))
+            if read:
+                summaries[layer] = self.summarise(layer, KeptImages(read, self.index))
+        if not summaries:
+            raise nothing_read(self.source)
+        return self.report(summaries)
+
+
+@dataclass(frozen=True)
+class ProbeAnalysis(ImageAnalysis[Portion]):
+    """An analysis of the probe subset of a classification dataset, or of images without classes."""
+
+    where: ProbeSources
+
+    @property
+    def source(self) -> Source:
+        return self.where.probe
+
+
+class Tally:
+    """Collects the scores of one layer and pooling; those of images have items, and so intervals."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._keys = tuple(keys)
+        self._scores: list[Score] = []
+        self._values: dict[str, Floats] = {}
+
+    def images(self, metric: str, values: Floats, head: int = -1) -> None:
+        """The mean over the images of one value each, [images]; NaN where an image has none."""
+        score = Score(metric, float(np.nanmean(values)), int(np.isfinite(values).sum()), "images", head)
+        self._scores.append(score)
+        self._values[score.statistic] = values
+
+    def heads(self, metric: str, values: Floats) -> None:
+        """All heads together and each, of one value an image and head, [images heads]."""
+        self.images(metric, values.mean(axis=1))
+        for head in range(values.shape[1]):
+            self.images(metric, np.ascontiguousarray(values[:, head]), head)
+
+    def whole(self, metric: str, values: Floats) -> None:
+        """All heads together and each, of one value a head, [heads], that is no mean over images.
+
+        Heads without a value (NaN) are left out.
+        """
+        there = np.flatnonzero(~np.isnan(values))
+        if len(there):
+            self.number(metric, float(values[there].mean()))
+        for head in there.tolist():
+            self._scores.append(Score(metric, float(values[head]), len(self._keys), "images", head))
+
+    def number(
+        self,
+        metric: str,
+        value: float,
+        n: int | None = None,
+        unit: str = "images",
+        error: float = float("nan"),
+    ) -> None:
+        """A score that is no mean over the images, of which all are counted unless ``n`` says else."""
+        self._scores.append(Score(metric, value, len(self._keys) if n is None else n, unit, error=error))
+
+    def outcome(self, empty: str = "", missing: Mapping[str, str] | None = None) -> Outcome:
+        """What was collected; why the primary metric, or others, have no value."""
+        statistics = {name: Statistic(name) for name in self._values}
+        items = Items("images", self._keys, self._keys, ("",) * len(self._keys), self._values, statistics)
+        return Outcome(tuple(self._scores), items if self._values else None, empty, missing or {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,6 @@ class InspectProblem:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of its numbers; it looks at no data."""
         return digest("inspect", 1, self.rule)
 
     def findings(self, weights: Weights, std: tuple[float, float, float]) -> Findings:
@@ -61,10 +60,6 @@ class InspectProblem:
         Arrays, where there are such weights: ``filters`` [components height width 3] in [0, 1] and
         ``filter_variance`` [all components] shares; ``position_cosine`` [rows columns rows columns];
         ``position_bias`` as `Weights` has it.
-
-        Args:
-            weights: The weights.
-            std: What each channel of RGB in [0, 1] is divided by before the filters see it.
         """
         filters = None if weights.filters is None else principal_filters(_scaled(weights.filters, std))
         positions = None if weights.positions is None else position_similarity(_array(weights.positions))

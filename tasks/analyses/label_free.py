@@ -6,7 +6,7 @@ al., ICML 2024 (neighbours in common).
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
+from tasks.analyses.base import Tally
+from tasks.base import Device, Outcome, Source, digest
 from tasks.checks import unusable
 from tasks.cka import UNDEFINED, CkaProblem, CkaRule
 from tasks.metrics.effective_rank import FEWEST, effective_rank, rankme, singular_values, spectrum_decay
@@ -23,7 +24,6 @@ from tasks.metrics.views import other_neighbours, overlap, retrieved
 from tasks.sources import ProbeSources, mirrored
 
 Vectors = NDArray[np.float32]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,6 @@ class LabelFree:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule and of how the images are cut into batches."""
         return digest("label-free", 2, self.rule, self._cka.fingerprint)
 
     def describe(
@@ -74,85 +73,63 @@ class LabelFree:
         CKA; ``neighbours-to-last``, percent of the nearest neighbours of an image that it has there, too;
         ``view-neighbours``, the same of both views of one layer; ``view-top1``, percent of images whose
         mirrored view is more like (cosine) their own other view than like that of any other image.
-
-        Args:
-            vectors: For each source name [images dim]; rows of images that could not be read are NaN.
-            last: The same of the last block; None where its vectors are not kept.
-            device: Where large products may run.
         """
-        shown = ~np.any([np.isnan(one[:, 0]) for one in vectors.values()], axis=0)
-        plain, other = (vectors[source.name][shown] for source in self.sources)
+        read = ~np.any([np.isnan(one[:, 0]) for one in vectors.values()], axis=0)
+        plain, other = (vectors[source.name][read] for source in self.sources)
         if reason := unusable(plain) or unusable(other):
             return Outcome((), empty=reason)
-        found = _Said([], {"view-top1": 100 * retrieved(plain, other, device)}, {})
-        _add_spectrum(found, plain, device)
-        end = None if last is None else last[self.where.probe.name][shown]
+        samples = zip(self.where.probe.samples, read, strict=True)
+        tally, missing = Tally([sample.key for sample, ok in samples if ok]), dict[str, str]()
+        _add_spectrum(tally, missing, plain, device)
+        end = None if last is None else last[self.where.probe.name][read]
         if reason := "the last block is not kept" if end is None else unusable(end):
-            found.missing.update({"cka-to-last": reason, "neighbours-to-last": reason})
+            missing.update({"cka-to-last": reason, "neighbours-to-last": reason})
             end = None
-        self._add_neighbours(found, plain, {"view-neighbours": other, "neighbours-to-last": end}, device)
         if end is not None:
-            self._add_cka(found, (plain, end), shown, device)
-        return self._outcome(found, shown)
-
-    def _add_neighbours(
-        self, found: "_Said", plain: Vectors, others: Mapping[str, Vectors | None], device: Device
-    ) -> None:
-        """Neighbours in common with each of some other vectors of the same images."""
-        k, count = self.rule.neighbours, len(plain)
-        there = {name: one for name, one in others.items() if one is not None}
-        if count < k + 2:
-            few = f"{k} neighbours need {k + 2} readable images; there are {count}"
-            found.missing.update(dict.fromkeys(there, few))
-            return
-        near = other_neighbours(plain, k, device)
-        for name, one in there.items():
-            found.values[name] = 100 * overlap(near, other_neighbours(one, k, device))
+            self._add_cka(tally, missing, (plain, end), np.flatnonzero(read).tolist(), device)
+        tally.images("view-top1", 100 * retrieved(plain, other, device))
+        others = {"view-neighbours": other} | ({} if end is None else {"neighbours-to-last": end})
+        if len(plain) < self.rule.neighbours + 2:
+            few = f"{self.rule.neighbours} neighbours need {self.rule.neighbours + 2} readable images; "
+            missing.update(dict.fromkeys(others, f"{few}there are {len(plain)}"))
+        else:
+            near = other_neighbours(plain, self.rule.neighbours, device)
+            for name, vectors_of_same in others.items():
+                same = other_neighbours(vectors_of_same, self.rule.neighbours, device)
+                tally.images(name, 100 * overlap(near, same))
+        return tally.outcome(missing=missing)
 
     def _add_cka(
-        self, found: "_Said", pair: tuple[Vectors, Vectors], shown: NDArray[np.bool_], device: Device
+        self,
+        tally: Tally,
+        missing: dict[str, str],
+        pair: tuple[Vectors, Vectors],
+        positions: Sequence[int],
+        device: Device,
     ) -> None:
-        """CKA of two sets of vectors over all batches."""
+        """CKA of two sets of vectors over all batches of the images at those positions."""
         sums = CkaAccumulator(errors=True)
-        batches = self._cka.batches(np.flatnonzero(shown).tolist())
+        batches = self._cka.batches(positions)
         for rows in batches:
             both = (torch.from_numpy(one[rows]).to(device or "cpu") for one in pair)
             sums.add(torch.stack([self._cka.centred(self._cka.gram(one)) for one in both]))
         if not batches:
-            found.missing["cka-to-last"] = f"CKA needs a batch of {SMALLEST_BATCH} readable images"
+            missing["cka-to-last"] = f"CKA needs a batch of {SMALLEST_BATCH} readable images"
         elif not bool(sums.matrix().defined[0, 1]):
-            found.missing["cka-to-last"] = UNDEFINED
+            missing["cka-to-last"] = UNDEFINED
         else:
             value, error = (float(one[0, 1]) for one in (sums.matrix().value, sums.standard_error()))
-            found.scores.append(Score("cka-to-last", value, len(pair[0]), "images", error=error))
-
-    def _outcome(self, found: "_Said", shown: NDArray[np.bool_]) -> Outcome:
-        """All of it, with an interval over the images of what has a value for each."""
-        samples = self.where.probe.samples
-        keys = tuple(sample.key for sample, ok in zip(samples, shown, strict=True) if ok)
-        means = (Score(name, float(one.mean()), len(one), "images") for name, one in found.values.items())
-        statistics = {name: Statistic(name) for name in found.values}
-        items = Items("images", keys, keys, ("",) * len(keys), found.values, statistics)
-        return Outcome((*found.scores, *means), items, missing=found.missing)
+            tally.number("cka-to-last", value, error=error)
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """What is said so far: scores of no items, values of items by metric, why others are missing."""
-
-    scores: list[Score]
-    values: dict[str, Floats]
-    missing: dict[str, str]
-
-
-def _add_spectrum(found: _Said, plain: Vectors, device: Device) -> None:
+def _add_spectrum(tally: Tally, missing: dict[str, str], plain: Vectors, device: Device) -> None:
     """Effective rank and decay of the centred vectors, and RankMe."""
     exact = plain.astype(np.float64)
     centred = singular_values(exact - exact.mean(axis=0), device)
-    spectrum = {"effective-rank": effective_rank(centred), "rankme": rankme(singular_values(exact, device))}
+    tally.number("effective-rank", effective_rank(centred))
+    tally.number("rankme", rankme(singular_values(exact, device)))
     decay = spectrum_decay(centred)
     if math.isnan(decay):
-        found.missing["spectrum-decay"] = f"a decay needs {2 * FEWEST} directions in which the vectors differ"
+        missing["spectrum-decay"] = f"a decay needs {2 * FEWEST} directions in which the vectors differ"
     else:
-        spectrum["spectrum-decay"] = decay
-    found.scores.extend(Score(name, value, len(plain), "images") for name, value in spectrum.items())
+        tally.number("spectrum-decay", decay)

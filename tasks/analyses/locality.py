@@ -5,15 +5,17 @@ and figure 5. Which subsets of heads are taken there is not said; here they are 
 distance over which heads attend (`tasks.metrics.locality`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tasks.analyses.base import BatchMeasurer
 from tasks.base import Group, Measurer, Source, digest
 from tasks.cka import CkaProblem, CkaRule, stored_grams
 from tasks.comparing import PairFindings, StoredBackbone
@@ -30,7 +32,6 @@ METRIC = "locality-rho"
 POOLING = "patch"
 
 Portion = tuple[AttentionMaps | None, LayerFeatures]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +60,10 @@ class Locality:
 
     @property
     def source(self) -> Source:
-        """The source that is looked at: the probe subset, of which every group holds whole batches."""
         return self.where.probe
 
     @property
     def feed(self) -> HeadsOrBlocksFeed:
-        """Measurers are fed the heads of a transformer, or the first blocks of a ConvNet."""
         return HeadsOrBlocksFeed(self.rule.block, self.rule.blocks)
 
     @cached_property
@@ -74,20 +73,16 @@ class Locality:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule and of how the images are cut into batches."""
         return digest("locality", 1, self.rule, self.cka.fingerprint)
 
     @property
     def poolings(self) -> tuple[str, ...]:
-        """Patch tokens, flattened."""
         return (POOLING,)
 
     def measure(self, group: Group, view: View) -> Measurer[Portion]:
-        """What keeps Gram matrices, and of heads the distances over which they attend."""
-        return _Measurer(self.cka, view.geometry(ANY_SIZE).size[0])
+        return _GramMeasurer(self.cka, view.geometry(ANY_SIZE).size[0])
 
     def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
-        """A transformer is compared with a ConvNet."""
         return (first.heads is None) != (second.heads is None)
 
     def compare(
@@ -98,11 +93,9 @@ class Locality:
         Arrays: ``head_cka`` [subsets blocks] CKA of each window of heads with each block of the ConvNet,
         ``distance`` [subsets] over which its heads attend in pixels, ``heads`` [subsets size].
         """
-        specs = [one.spec for one in backbones]
-        for first, transformer in enumerate(specs):
-            for second, convnet in enumerate(specs):
-                if transformer.heads is not None and convnet.heads is None:
-                    yield from self._pair(backbones, first, second, device)
+        for first, second in product(range(len(backbones)), repeat=2):
+            if backbones[first].spec.heads is not None and backbones[second].spec.heads is None:
+                yield from self._pair(backbones, first, second, device)
 
     def _pair(
         self, backbones: Sequence[StoredBackbone], first: int, second: int, device: torch.device
@@ -111,18 +104,18 @@ class Locality:
         heads = self.feed.layers((), transformer.spec)
         blocks = self.feed.layers((), convnet.spec)
         reason = transformer.refusal or convnet.refusal
-        found = None if reason else self._subsets(transformer, convnet, device)
-        if found is None:
+        subsets = None if reason else self._subsets(transformer, convnet, device)
+        if subsets is None:
             reason = reason or "heads or blocks could not be measured"
             yield PairFindings.none(first, second, METRIC, (heads, (WHOLE_BACKBONE,)), reason)
             return
-        reason = _undefined(found)
+        reason = _undefined(subsets)
         arrays: dict[str, NDArray[np.generic]] = {
-            "head_cka": found.cka.astype(np.float32),
-            "distance": found.distance,
-            "heads": found.heads,
+            "head_cka": subsets.cka.astype(np.float32),
+            "distance": subsets.distance,
+            "heads": subsets.heads,
         }
-        for others, value in (((WHOLE_BACKBONE,), found.rho.mean(keepdims=True)), (blocks, found.rho)):
+        for others, value in (((WHOLE_BACKBONE,), subsets.rho.mean(keepdims=True)), (blocks, subsets.rho)):
             errors = np.full((1, len(value)), np.nan)
             yield PairFindings(first, second, METRIC, heads, others, value[None], errors, reason, arrays)
 
@@ -143,8 +136,9 @@ class Locality:
                 _head_grams(heads["gram"], sizes), stored_grams(convnet, number, blocks, sizes), strict=True
             )
             for pair in grams:
-                one, two = (self.cka.centred(torch.as_tensor(gram).to(device)) for gram in pair)
-                own, cross, other = own + gather(one, one), cross + gather(one, two), other + gather(two, two)
+                near, far = (self.cka.centred(torch.as_tensor(gram).to(device)) for gram in pair)
+                own, other = own + gather(near, near), other + gather(far, far)
+                cross = cross + gather(near, far)
         if not distances:
             return None
         distance = np.concatenate(distances).astype(np.float64).mean(axis=0)
@@ -161,58 +155,38 @@ class Locality:
             start += len(group.samples)
 
 
-@dataclass(frozen=True, slots=True)
-class _Heads:
-    """What heads give for some images of a group.
-
-    Attributes:
-        positions: Places of the images in their group.
-        grid: [images height width dim], head by head.
-        distance: [images heads].
-        heads: How many there are.
-    """
-
-    positions: Sequence[int]
-    grid: Tensor
-    distance: Tensor
-    heads: int
-
-
-class _Measurer:
+class _GramMeasurer(BatchMeasurer[Portion]):
     """Keeps Gram matrices of each batch, one a head or one of a block, and distances of images and heads."""
 
-    def __init__(self, problem: CkaProblem, side: int) -> None:
-        self._problem = problem
+    def __init__(self, cka: CkaProblem, side: int) -> None:
+        super().__init__(self._keep)
+        self._cka = cka
         self._side = side
-        self._heads: dict[Layer, list[_Heads]] = {}
-        self._kept: dict[Layer, dict[str, Tensor]] = {}
 
-    def update(self, layer: Layer, positions: Sequence[int], portion: Portion) -> None:
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        kept = super().finish(layer)
+        if "grid" not in kept:
+            return kept
+        heads = kept["distance"].shape[1]
+        return {"distance": kept["distance"], **self._grams(kept["position"].tolist(), kept["grid"], heads)}
+
+    def _keep(self, layer: Layer, positions: Sequence[int], portion: Portion) -> Mapping[str, Tensor]:
         maps, features = portion
         if maps is None:
             # blocks of a ConvNet come whole: their source is joint
-            self._kept[layer] = {name: gram[0] for name, gram in self._grams(positions, features.grid, 1)}
-            return
+            return {name: gram[0] for name, gram in self._grams(positions, features.grid, 1).items()}
         # heads come in batches whose maps fit; what they add to the stream is small beside the maps
-        distance, heads = _pixel_distances(maps, self._side), maps.probabilities.shape[1]
-        some = _Heads(positions, features.grid.clone(), distance, heads)
-        self._heads.setdefault(layer, []).append(some)
+        return {"distance": _pixel_distances(maps, self._side), "grid": features.grid.clone()}
 
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        if parts := self._heads.pop(layer, []):
-            positions = [position for part in parts for position in part.positions]
-            distance = torch.cat([part.distance for part in parts])
-            grid = torch.cat([part.grid for part in parts])
-            return {"distance": distance, **dict(self._grams(positions, grid, parts[0].heads))}
-        return self._kept.pop(layer, {})
-
-    def _grams(self, positions: Sequence[int], grid: Tensor, heads: int) -> Iterator[tuple[str, Tensor]]:
+    def _grams(self, positions: Sequence[int], grid: Tensor, heads: int) -> dict[str, Tensor]:
         """Gram matrices of each head in all batches, [heads entries]; none where no batch is large enough."""
-        if batches := self._problem.batches(positions):
-            images, rows, columns, width = grid.shape
-            tokens = grid.reshape(images, rows * columns, heads, width // heads).permute(2, 0, 1, 3)
-            grams = [self._problem.gram(tokens[:, batch].flatten(2), checked=False) for batch in batches]
-            yield "gram", torch.cat([gram.float().flatten(1) for gram in grams], dim=1)
+        batches = self._cka.batches(positions)
+        if not batches:
+            return {}
+        images, rows, columns, width = grid.shape
+        tokens = grid.reshape(images, rows * columns, heads, width // heads).permute(2, 0, 1, 3)
+        grams = [self._cka.gram(tokens[:, batch].flatten(2), checked=False) for batch in batches]
+        return {"gram": torch.cat([gram.float().flatten(1) for gram in grams], dim=1)}
 
 
 def _pixel_distances(maps: AttentionMaps, side: int) -> Tensor:
@@ -228,12 +202,12 @@ def _head_grams(flat: NDArray[np.generic], sizes: Sequence[int]) -> list[NDArray
     return [part.reshape(len(grams), size, size) for part, size in zip(parts, sizes, strict=True)]
 
 
-def _undefined(found: HeadSubsets) -> str:
+def _undefined(subsets: HeadSubsets) -> str:
     """Why there is no rank correlation where there is none."""
-    if len(found.heads) < FEWEST:
-        return f"a rank correlation takes {FEWEST} subsets of heads; there are {len(found.heads)}"
-    if not np.isfinite(found.distance).all():
+    if len(subsets.heads) < FEWEST:
+        return f"a rank correlation takes {FEWEST} subsets of heads; there are {len(subsets.heads)}"
+    if not np.isfinite(subsets.distance).all():
         return "attention probabilities are not finite"
-    if not np.isfinite(found.cka).all():
+    if not np.isfinite(subsets.cka).all():
         return "heads or blocks do not vary or are not finite"
     return "all subsets look equally far or are equally like the blocks"

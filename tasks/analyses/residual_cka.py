@@ -3,40 +3,52 @@
 Source: Walmer et al., Teaching Matters, CVPR 2023, appendix D.4 and figure 23. CKA is that of `tasks.cka`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.analyses.residual_cka_findings import SumsOfHsic
-from tasks.analyses.sums import Taps, gap_of, parts_of, rounding
-from tasks.base import Findings, Group, Measurements, Measurer, Source, digest
-from tasks.checks import nothing_read
-from tasks.cka import CkaProblem, CkaRule
-from tasks.feeds import ResidualFeed, sums_of
+from tasks.analyses.base import (
+    Array,
+    BatchMeasurer,
+    KeptImages,
+    LayerSummary,
+    ProbeAnalysis,
+    Summaries,
+    block_numbers,
+)
+from tasks.analyses.residuals import Taps, precision, sum_gaps, token_kinds, unsound
+from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome, Score, digest
+from tasks.cka import UNDEFINED, CkaProblem, CkaRule
+from tasks.feeds import ResidualFeed, Sum, sums_of
+from tasks.metrics.arrays import Floats
 from tasks.metrics.similarity import CkaAccumulator
-from tasks.sources import ProbeSources
 from zoo.spec import Layer, Tap
 from zoo.view.views import View
 
+PAIRS = {"skip-branch": (0, 1), "skip-output": (0, 2), "branch-output": (1, 2)}
+"""Which two of a sum's skip, branch and output are compared, by name."""
+
 
 @dataclass(frozen=True)
-class ResidualCka:
-    """Unbiased minibatch CKA of all skips with all branches, and of each with the outputs, in every block."""
+class ResidualCka(ProbeAnalysis[Taps]):
+    """Unbiased minibatch CKA of all skips with all branches, and of each with the outputs, in every block.
 
-    where: ProbeSources
+    ``cka-skip-branch``, ``cka-skip-output`` and ``cka-branch-output`` are those within a block, at the tap of
+    the branch; ``CKA`` compares every block's tap with every other's.
+    """
+
     rule: CkaRule
 
-    @property
-    def source(self) -> Source:
-        """The source that is looked at: the probe subset, of which every group holds whole batches."""
-        return self.where.probe
+    index = "gap"
 
     @property
     def feed(self) -> ResidualFeed:
-        """Measurers are fed the terms of each block's sums, whole batches at once."""
+        # whole batches at once
         return ResidualFeed(whole=True)
 
     @cached_property
@@ -46,84 +58,82 @@ class ResidualCka:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of CKA's rule and of how the images are cut into batches."""
         return digest("residual-cka", self.cka.fingerprint)
 
     def measure(self, group: Group, view: View) -> Measurer[Taps]:
-        """What compares the blocks of one group's images."""
-        return _Measurer(self.cka)
+        return _BlockGrams(self.cka)
 
-    def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
-        """CKA of the two terms of each sum, and of each with the output; raises UnreadableImageError.
+    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
+        sums = {pooling: images.having(f"hsic.{pooling}") for pooling in self.rule.poolings}
+        arrays = {
+            pooling: _of_all_blocks(some, f"hsic.{pooling}") for pooling, some in sums.items() if some.groups
+        }
+        count = sum(int(kept[0]) for kept in images.every("images"))
+        return LayerSummary((), arrays | {"unsound": np.array(unsound(images)), "images": np.array(count)})
 
-        Metrics ``cka-skip-branch``, ``cka-skip-output`` and ``cka-branch-output`` are those within a block,
-        at the tap of the branch; ``CKA`` compares every block's tap with every other's.
+    def report(self, summaries: Summaries) -> Findings:
+        first = next(iter(summaries.values())).arrays
+        similarities = [_Similarities.of(summaries, name) for name in self.rule.poolings if name in first]
+        if not similarities:
+            few = Outcome((), empty="no batch has four images that can be read")
+            layers = (Layer(layer.index, terms[1]) for layer in summaries for terms in sums_of(layer))
+            return Findings(tuple(LayerOutcome(layer, "patch", few) for layer in layers))
+        outcomes = (outcome for one in similarities for outcome in (*one.within(), *one.across()))
+        arrays: dict[str, Array] = {
+            "cka": np.array([one.tables() for one in similarities], np.float32),
+            "pooling": np.array([one.pooling for one in similarities]),
+            "half": np.array([terms[1] for terms in similarities[0].halves]),
+            "pair": np.array(list(PAIRS)),
+            "block": block_numbers(summaries),
+        }
+        return Findings(tuple(outcomes), arrays)
 
-        Arrays: ``cka`` [poolings halves pairs blocks blocks], of the pair ``skip-branch`` the skip of the
-        first block with the branch of the second, and so on; NaN where there is none. ``pooling``,
-        ``half``, ``pair`` and ``block`` name the axes.
-        """
-        found = SumsOfHsic.read(self.rule.poolings, measured)
-        if found is None:
-            raise nothing_read(self.source)
-        return found.findings()
 
-
-class _Measurer:
+class _BlockGrams(BatchMeasurer[Taps]):
     """Keeps the Gram matrices of a group's batches until its last block, then sums of their products.
 
     A Gram matrix is small, [images images] for each tap and pooling; features are dropped with their block.
     """
 
-    def __init__(self, problem: CkaProblem) -> None:
-        self._problem = problem
+    def __init__(self, cka: CkaProblem) -> None:
+        super().__init__(self._compare)
+        self._cka = cka
         self._grams: dict[Layer, dict[str, list[Tensor]]] = {}
-        self._kept: dict[Layer, dict[str, Tensor]] = {}
         self._sums: dict[str, Tensor] = {}
 
-    def update(self, layer: Layer, positions: Sequence[int], taps: Taps) -> None:
-        # a group comes whole: its source is joint
-        batches = self._problem.batches(positions)
-        self._kept[layer] = {
-            "gap": torch.stack([gap_of(taps, one, layer) for one in sums_of(layer)]),
-            "precision": rounding(taps),
-            "images": torch.tensor([sum(rows.stop - rows.start for rows in batches)]),
-        }
-        if batches:
-            self._grams[layer] = self._centred(taps, batches)
-
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        if layer not in self._kept:
-            return {}
+        kept = super().finish(layer)
         if self._grams and not self._sums:
             self._sums = {pooling: self._products(pooling) for pooling in next(iter(self._grams.values()))}
-        kept = self._kept[layer]
-        if layer in self._grams:
+        if kept and layer in self._grams:
             blocks = list(self._grams)
             size = len(_taps(layer))
             start = size * blocks.index(layer)
-            kept["blocks"] = torch.tensor([one.index for one in blocks])
-            kept |= {f"hsic.{name}": one[:, start : start + size] for name, one in self._sums.items()}
+            kept["blocks"] = torch.tensor([block.index for block in blocks])
+            kept |= {f"hsic.{name}": sums[:, start : start + size] for name, sums in self._sums.items()}
         return kept
 
-    def _centred(self, taps: Taps, batches: Sequence[slice]) -> dict[str, list[Tensor]]:
-        """U-centred Gram matrices [taps images images] of each batch, by pooling."""
-        by_tap = [self._by_pooling(parts_of(one), batches) for one in taps.values()]
-        return {
-            pooling: [torch.stack(grams) for grams in zip(*(one[pooling] for one in by_tap), strict=True)]
-            for pooling in by_tap[0]
-        }
+    def _compare(self, layer: Layer, positions: Sequence[int], taps: Taps) -> dict[str, Tensor]:
+        # a group comes whole: its source is joint
+        batches = self._cka.batches(positions)
+        if batches:
+            by_tap = [self._by_pooling(token_kinds(features), batches) for features in taps.values()]
+            self._grams[layer] = {
+                pooling: [torch.stack(grams) for grams in zip(*(one[pooling] for one in by_tap), strict=True)]
+                for pooling in by_tap[0]
+            }
+        images = torch.tensor([sum(rows.stop - rows.start for rows in batches)])
+        return {"gap": sum_gaps(taps, layer), "precision": precision(taps), "images": images}
 
-    def _by_pooling(self, parts: Sequence[Tensor], batches: Sequence[slice]) -> dict[str, list[Tensor]]:
-        """U-centred Gram matrices of one tap; inner products add over tokens."""
-        plain = [self._problem.grams(part.flatten(1), batches) for part in parts]
+    def _by_pooling(self, kinds: Sequence[Tensor], batches: Sequence[slice]) -> dict[str, list[Tensor]]:
+        """U-centred Gram matrices of each batch of one tap, by pooling; inner products add over tokens."""
+        plain = [self._cka.grams(tokens.flatten(1), batches) for tokens in kinds]
         found = {"patch": plain[-1]}
-        if len(parts) > 1:
+        if len(kinds) > 1:
             found |= {"cls": plain[0], "all": [one + other for one, other in zip(*plain, strict=True)]}
-        wanted = self._problem.rule.poolings
         return {
-            name: [gram for some in found[name] for gram in self._problem.centred(some)]
-            for name in wanted
+            name: [gram for some in found[name] for gram in self._cka.centred(some)]
+            for name in self._cka.rule.poolings
             if name in found
         }
 
@@ -135,6 +145,94 @@ class _Measurer:
         return accumulator.sums()
 
 
+@dataclass(frozen=True)
+class _Similarities:
+    """CKA of all taps of all blocks with each other in one pooling.
+
+    Attributes:
+        pooling: The pooling.
+        images: How many images were compared.
+        unsound: By layer, why a block has no values; "" where it has.
+        value: [blocks taps blocks taps]; NaN where there is none.
+        error: Standard errors, the same shape.
+    """
+
+    pooling: str
+    images: int
+    unsound: Mapping[Layer, str]
+    value: Floats
+    error: Floats
+
+    @classmethod
+    def of(cls, summaries: Summaries, pooling: str) -> "_Similarities":
+        """What the sums of HSIC of all layers come to; layers that failed elsewhere are left out."""
+        blocks = block_numbers(summaries)
+        rows = [one.arrays[pooling][:, :, blocks] for one in summaries.values()]
+        shape = (len(blocks), rows[0].shape[1]) * 2
+        sums = np.concatenate(rows, axis=1).astype(np.float64)
+        cka = CkaAccumulator.of(torch.from_numpy(sums.reshape(len(sums), *(2 * [shape[0] * shape[1]]))))
+        value, error = cka.matrix().value.numpy().reshape(shape), cka.standard_error().numpy().reshape(shape)
+        reasons = {layer: str(one.arrays["unsound"]) for layer, one in summaries.items()}
+        broken = [row for row, reason in enumerate(reasons.values()) if reason]
+        value[broken], value[:, :, broken] = np.nan, np.nan
+        images = int(next(iter(summaries.values())).arrays["images"])
+        return cls(pooling, images, reasons, value, error)
+
+    @property
+    def halves(self) -> tuple[Sum, ...]:
+        """The sums of every block."""
+        return sums_of(next(iter(self.unsound)))
+
+    def within(self) -> Iterator[LayerOutcome]:
+        """The three comparisons within each half of each block."""
+        for row, (layer, reason) in enumerate(self.unsound.items()):
+            for terms in self.halves:
+                pairs = {name: ((row, terms[a]), (row, terms[b])) for name, (a, b) in PAIRS.items()}
+                scores = [self._score(f"cka-{name}", *pair) for name, pair in pairs.items()]
+                defined = tuple(score for score in scores if np.isfinite(score.value))
+                lacking = reason or (UNDEFINED if scores[0] not in defined else "")
+                place = Layer(layer.index, terms[1])
+                yield LayerOutcome(place, self.pooling, Outcome(defined, empty=lacking))
+
+    def across(self) -> Iterator[LayerOutcome]:
+        """Every tap of a sum of a block with the others of such a sum of every block."""
+        blocks = [*enumerate(self.unsound.items())]
+        for terms, (a, b) in product(self.halves, PAIRS.values()):
+            for (row, (one, of_one)), (column, (other, of_other)) in product(blocks, repeat=2):
+                score = self._score("CKA", (row, terms[a]), (column, terms[b]))
+                outcome = Outcome((score,))
+                if not np.isfinite(score.value):
+                    outcome = Outcome((), missing={"CKA": of_one or of_other or UNDEFINED})
+                first, second = Layer(one.index, terms[a]), Layer(other.index, terms[b])
+                yield LayerOutcome(first, self.pooling, outcome, second)
+
+    def tables(self) -> list[list[Floats]]:
+        """CKA [blocks blocks] of each half and pair, of the first of a pair with the second of it."""
+        taps = _taps(next(iter(self.unsound)))
+        return [
+            [self.value[:, taps.index(terms[a]), :, taps.index(terms[b])] for a, b in PAIRS.values()]
+            for terms in self.halves
+        ]
+
+    def _score(self, metric: str, first: tuple[int, Tap], second: tuple[int, Tap]) -> Score:
+        """CKA of two taps, each of the block in a row."""
+        taps = _taps(next(iter(self.unsound)))
+        place = (first[0], taps.index(first[1]), second[0], taps.index(second[1]))
+        return Score(metric, float(self.value[place]), self.images, "images", error=float(self.error[place]))
+
+
+def _of_all_blocks(images: KeptImages, name: str) -> Floats:
+    """Sums of HSIC of one block's taps, [4 taps blocks taps], by the number of the other block from 0 on."""
+    sums = []
+    most = max(int(blocks.max()) for blocks in images.every("blocks"))
+    for _, kept in images.groups:
+        blocks, rows = kept["blocks"], np.asarray(kept[name], np.float64)
+        dense = np.full((*rows.shape[:2], most + 1, rows.shape[1]), np.nan)
+        dense[:, :, blocks] = rows.reshape(*rows.shape[:2], len(blocks), rows.shape[1])
+        sums.append(dense)
+    return np.asarray(np.sum(sums, axis=0))
+
+
 def _taps(layer: Layer) -> tuple[Tap, ...]:
     """Taps of a block, in the order in which they are fed."""
-    return tuple(dict.fromkeys(tap for one in sums_of(layer) for tap in one))
+    return tuple(dict.fromkeys(tap for terms in sums_of(layer) for tap in terms))

@@ -3,106 +3,184 @@
 Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, section 6,
 figure 7 and appendix E. The order of means is not stated there: here over tokens, then over images. Frobenius
 norms are those of the released code of Walmer et al., Teaching Matters, CVPR 2023.
+
+An output that is not what skips plus what is added (a norm after the sum, a block without a skip) has no
+ratio, no cosine and no CKA of the two, and says so.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.analyses.residual_findings import MEASURES, Blocks, phase_transitions
-from tasks.analyses.sums import Taps, gap_of, parts_of, rounding
-from tasks.base import Findings, Group, Measurements, Measurer, Source, digest
-from tasks.checks import nothing_read
+from tasks.analyses.base import (
+    Array,
+    Join,
+    KeptImages,
+    LayerSummary,
+    ProbeAnalysis,
+    Summaries,
+    Tally,
+    block_numbers,
+    first,
+)
+from tasks.base import Findings, LayerOutcome, Outcome, Score, digest
 from tasks.feeds import ResidualFeed, Sum, sums_of
-from tasks.metrics.residual import cosine, frobenius_ratio, norm_ratio
-from tasks.sources import ProbeSources
-from zoo.spec import Layer
-from zoo.view.views import View
+from tasks.metrics.arrays import Floats
+from tasks.metrics.residual import cosine, frobenius_ratio, norm_ratio, sum_gap
+from zoo.features import LayerFeatures
+from zoo.spec import WHOLE_BACKBONE, Layer, Tap
+
+MEASURES = (
+    "norm-ratio",
+    "cosine-skip-output",
+    "cosine-skip-branch",
+    "cosine-branch-output",
+    "norm-ratio-frobenius",
+)
+"""Metrics that are means over the images, in the order of the last axis of what is measured."""
+
+ZEROS = "zero-branches"
+TRANSITION = "phase-transition"
+
+KINDS = ("cls", "patch", "all")
+"""Kinds of tokens, as the third axis of what is measured has them; without a class token patches alone."""
+
+TOLERANCE = 1e-4
+"""Largest difference between an output and the sum that it should be, as a share of its largest entry."""
+
+ROUNDINGS = 4
+"""Roundings of a low precision, whose own is coarser than `TOLERANCE`, that are allowed instead."""
+
+Taps = Mapping[Tap, LayerFeatures]
 
 
 @dataclass(frozen=True)
-class Residuals:
+class Residuals(ProbeAnalysis[Taps]):
     """Length of the skip over that of the branch, and the angles between them, in every block.
 
     ``norm-ratio`` is the mean over the tokens of a kind (``cls``, ``patch``, ``all``), then over the images;
     ``norm-ratio-frobenius`` that of all patch tokens together. Cosines are those of skip, branch and output
     (for a ConvNet before it is rectified). A token whose branch is zero has no ratio and no cosine with it;
     ``zero-branches`` counts such tokens. ``phase-transition`` is the first block in which the ratio of the
-    patches is above that of the class token.
+    patches is above that of the class token. Records have the tap of the branch: ``attention`` and ``mlp``,
+    or ``branch`` of a ConvNet.
     """
 
-    where: ProbeSources
-
-    @property
-    def source(self) -> Source:
-        """The source that is looked at: the probe subset."""
-        return self.where.probe
+    joins: ClassVar[Mapping[str, Join]] = {
+        "precision": first,
+        "means": lambda kept, more: torch.cat([kept, more], dim=1),
+        "zeros": torch.add,
+        "gap": torch.maximum,
+        "ratio": torch.add,
+        "there": torch.add,
+    }
 
     @property
     def feed(self) -> ResidualFeed:
-        """Measurers are fed the terms of each block's sums."""
         return ResidualFeed()
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of what it is: it has no numbers of its own and no ground truth."""
         return digest("residuals", 1)
 
-    def measure(self, group: Group, view: View) -> Measurer[Taps]:
-        """A measurer of some images."""
-        return _Measurer()
+    def reduce(self, layer: Layer, positions: Sequence[int], taps: Taps) -> dict[str, Tensor]:
+        halves = [_half(taps, terms) for terms in sums_of(layer)]
+        kept = {name: torch.stack([half[name] for half in halves]) for name in halves[0]}
+        return kept | {"gap": sum_gaps(taps, layer), "precision": precision(taps)}
 
-    def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
-        """Means over the images for each half of each block; raises UnreadableImageError.
+    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
+        total, count = (np.sum(images.every(name), axis=0) for name in ("ratio", "there"))
+        ratio = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+        means = np.concatenate([np.asarray(one, np.float64) for one in images.every("means")], axis=1)
+        zeros = np.sum(images.every("zeros"), axis=0)
+        if reason := unsound(images):
+            ratio, means = np.full_like(ratio, np.nan), np.full_like(means, np.nan)
+        every = ratio.shape[1]
+        tokens = {"cls": 1, "patch": every - int("cls" in _kinds(means)), "all": every}
+        outcomes = []
+        for half, (_, branch, _) in enumerate(sums_of(layer)):
+            for kind, pooling in enumerate(_kinds(means)):
+                outcome = Outcome((), empty=reason)
+                if not reason:
+                    zero = Score(
+                        ZEROS, float(zeros[half, kind]), len(images.keys) * tokens[pooling], "tokens"
+                    )
+                    outcome = _outcome(images.keys, means[half, :, kind], zero)
+                outcomes.append(LayerOutcome(Layer(layer.index, branch), pooling, outcome))
+        return LayerSummary(outcomes, {"ratio": ratio, "means": means})
 
-        Records have the tap of the branch: ``attention`` and ``mlp``, or ``branch`` of a ConvNet.
+    def report(self, summaries: Summaries) -> Findings:
+        """What each block says, and for each half where the patches pass the class token."""
+        found = super().report(summaries)
+        transitions = (
+            LayerOutcome(replace(WHOLE_BACKBONE, tap=tap), "patch", _transition(summaries, half))
+            for half, tap in enumerate(_branches(summaries))
+        )
+        return replace(found, outcomes=(*found.outcomes, *transitions))
 
-        Arrays: ``ratio`` [blocks halves tokens] mean over the images of the norm ratio, the class token first
-        where there is one, NaN where a block has none and beyond the tokens of a smaller grid; ``block``
-        [blocks]; ``half`` [halves] taps of the branches.
+    def arrays(self, summaries: Summaries) -> dict[str, Array]:
+        """Norm ratios of every token, the class token first where there is one.
+
+        ``ratio`` [blocks halves tokens] mean over the images, NaN where a block has none and beyond the
+        tokens of a smaller grid; ``block`` [blocks]; ``half`` [halves] taps of the branches.
         """
-        found = Blocks.read(self.source, measured)
-        if not found.blocks:
-            raise nothing_read(self.source)
-        outcomes = [outcome for one in found.blocks for outcome in one.outcomes()]
-        return Findings((*outcomes, *phase_transitions(found)), found.arrays())
+        ratios = [one.arrays["ratio"] for one in summaries.values()]
+        most = max(one.shape[1] for one in ratios)
+        ratio = np.full((len(ratios), len(ratios[0]), most), np.nan, np.float32)
+        for row, one in zip(ratio, ratios, strict=True):
+            row[:, : one.shape[1]] = one
+        return {"ratio": ratio, "block": block_numbers(summaries), "half": np.array(_branches(summaries))}
 
 
-class _Measurer:
-    """Keeps a few numbers for each image and block, and sums over the images for each token."""
-
-    def __init__(self) -> None:
-        self._kept: dict[Layer, list[dict[str, Tensor]]] = {}
-
-    def update(self, layer: Layer, positions: Sequence[int], taps: Taps) -> None:
-        halves = [_half(taps, one, layer) for one in sums_of(layer)]
-        found = {name: torch.stack([half[name] for half in halves]) for name in halves[0]}
-        found["position"] = torch.tensor(positions)
-        found["precision"] = rounding(taps)
-        self._kept.setdefault(layer, []).append(found)
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        parts = self._kept.pop(layer, [])
-        if not parts:
-            return {}
-        together = {name: [part[name] for part in parts] for name in parts[0]}
-        return {
-            "position": torch.cat(together["position"]),
-            "precision": together["precision"][0],
-            "means": torch.cat(together["means"], dim=1),
-            "zeros": torch.stack(together["zeros"]).sum(dim=0),
-            "gap": torch.stack(together["gap"]).amax(dim=0),
-            "ratio": torch.stack(together["ratio"]).sum(dim=0),
-            "there": torch.stack(together["there"]).sum(dim=0),
-        }
+def token_kinds(features: LayerFeatures) -> list[Tensor]:
+    """Tokens [images tokens dim] by kind: the class token where there is one, then the patches; views."""
+    patches = features.grid.flatten(1, 2)
+    return [patches] if features.cls is None else [features.cls[:, None], patches]
 
 
-def _half(taps: Taps, one: Sum, layer: Layer) -> dict[str, Tensor]:
+def sum_gaps(taps: Taps, layer: Layer) -> Tensor:
+    """What `sum_gap` finds of all tokens of a batch, [sums 2]; a ConvNet may rectify its sum."""
+    gaps = []
+    for terms in sums_of(layer):
+        by_kind = []
+        for skip, branch, output in zip(*(token_kinds(taps[tap]) for tap in terms), strict=True):
+            summed = skip + branch
+            gap = sum_gap(summed, output)
+            if layer.tap == "branch":
+                gap = torch.minimum(gap, sum_gap(summed.relu(), output))
+            by_kind.append(gap)
+        gaps.append(torch.stack(by_kind).amax(dim=0))
+    return torch.stack(gaps)
+
+
+def precision(taps: Taps) -> Tensor:
+    """Relative rounding of the features, [1]."""
+    return torch.tensor([torch.finfo(next(iter(taps.values())).grid.dtype).eps])
+
+
+def unsound(images: KeptImages) -> str:
+    """Why a block has no values; "" where each of its sums holds, by `sum_gaps` and `precision`."""
+    gaps = np.max(np.asarray(images.every("gap"), np.float64), axis=0)
+    if not np.isfinite(gaps).all():
+        return "features are not finite"
+    allowed = max(TOLERANCE, ROUNDINGS * float(images.first["precision"][0]))
+    for gap, size in gaps:
+        if gap > allowed * size:
+            return (
+                "its output is not the sum of what skips and what is added: entries of up to "
+                f"{size:.4g} differ by up to {gap:.4g}"
+            )
+    return ""
+
+
+def _half(taps: Taps, terms: Sum) -> dict[str, Tensor]:
     """Measures of one sum: means over the tokens of each kind [images kinds measures], sums over images."""
-    skips, branches = (parts_of(taps[tap]) for tap in one[:2])
+    skips, branches = (token_kinds(taps[tap]) for tap in terms[:2])
     kinds = [_by_token(skip, branch) for skip, branch in zip(skips, branches, strict=True)]
     frobenius = frobenius_ratio(skips[-1], branches[-1])
     if len(kinds) > 1:
@@ -115,7 +193,6 @@ def _half(taps: Taps, one: Sum, layer: Layer) -> dict[str, Tensor]:
     return {
         "means": torch.cat([means, others], dim=-1),
         "zeros": torch.stack([kind[..., 0].isnan().sum() for kind in kinds]),
-        "gap": gap_of(taps, one, layer),
         "ratio": ratios.nan_to_num(0.0).double().sum(dim=0),
         "there": (~ratios.isnan()).sum(dim=0),
     }
@@ -124,6 +201,44 @@ def _half(taps: Taps, one: Sum, layer: Layer) -> dict[str, Tensor]:
 def _by_token(skip: Tensor, branch: Tensor) -> Tensor:
     """The measures of `MEASURES` but the last for each token, [images tokens measures]."""
     output = skip + branch
-    found = (norm_ratio(skip, branch), cosine(skip, output), cosine(skip, branch), cosine(branch, output))
-    assert len(found) + 1 == len(MEASURES)
-    return torch.stack(found, dim=-1)
+    measures = (norm_ratio(skip, branch), cosine(skip, output), cosine(skip, branch), cosine(branch, output))
+    assert len(measures) + 1 == len(MEASURES)
+    return torch.stack(measures, dim=-1)
+
+
+def _outcome(keys: Sequence[str], means: Floats, zeros: Score) -> Outcome:
+    """Scores of one half and kind of token, of means [images measures], NaN where an image has none."""
+    tally = Tally(keys)
+    columns = {name: means[:, place] for place, name in enumerate(MEASURES)}
+    columns = {name: column for name, column in columns.items() if np.isfinite(column).any()}
+    for name, column in columns.items():
+        tally.images(name, column)
+    tally.number(zeros.metric, zeros.value, zeros.n, zeros.unit)
+    return tally.outcome(empty="" if MEASURES[0] in columns else "every branch is zero")
+
+
+def _kinds(means: Array) -> tuple[str, ...]:
+    """Kinds of tokens of measures [halves images kinds measures]."""
+    return KINDS if means.shape[2] > 1 else ("patch",)
+
+
+def _branches(summaries: Summaries) -> list[Tap]:
+    """Taps of the branches of every block."""
+    return [branch for _, branch, _ in sums_of(next(iter(summaries)))]
+
+
+def _transition(summaries: Summaries, half: int) -> Outcome:
+    """The first block in which the mean ratio of patches is above the class token's, or why none is."""
+    means = {layer.index: np.asarray(one.arrays["means"], np.float64) for layer, one in summaries.items()}
+    ratios = {block: one[half, :, :2, 0] for block, one in means.items() if "cls" in _kinds(one)}
+    if not ratios:
+        return Outcome((), missing={TRANSITION: "there is no class token"})
+    both = [block for block, one in ratios.items() if np.isfinite(one).any(axis=0).all()]
+    if not both:
+        return Outcome((), missing={TRANSITION: "no block has ratios of both class token and patches"})
+    for block in both:
+        of_class, of_patches = np.nanmean(ratios[block], axis=0)
+        if of_patches > of_class:
+            return Outcome((Score(TRANSITION, float(block), len(ratios[block]), "images"),))
+    never = "in no block is the ratio of the patches above the class token's"
+    return Outcome((), missing={TRANSITION: never})

@@ -4,8 +4,8 @@ Sources: Walmer et al., CVPR 2023, section 4.4 and appendix C.3 (heads); Abnar a
 Dosovitskiy et al., ICLR 2021, appendix D.7 (rollout), which do not score it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,10 +13,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.analyses.saliency_findings import find
-from tasks.base import Findings, Group, Measurements, Measurer, Source, digest
+from tasks.analyses.base import (
+    NOT_FINITE,
+    Array,
+    BatchMeasurer,
+    ImageAnalysis,
+    KeptImages,
+    LayerSummary,
+    Summaries,
+    Tally,
+    block_numbers,
+    stacked,
+)
+from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome, Source, digest
 from tasks.datasets.coco import RegionImage, Regions
 from tasks.feeds import ATTENTION_IN_TURN, AttentionFeed
+from tasks.metrics.arrays import Floats
 from tasks.metrics.attention import Cells
 from tasks.metrics.attention_maps import patch_query_map
 from tasks.metrics.rollout import Fusion, discard, fuse_heads, output_map, roll
@@ -25,18 +37,24 @@ from tasks.metrics.saliency import (
     cell_shares,
     centre_square,
     half_covered,
+    held_out_best,
     saliency_iou,
     touched,
 )
 from tasks.sources import chunks
 from zoo.features import AttentionMaps
-from zoo.spec import Layer
+from zoo.spec import WHOLE_BACKBONE, Layer
 from zoo.view.views import View
 
 IMAGES_PER_GROUP = 32
 """Images whose rollouts may be in memory together; they are stored together, too."""
 
 FUSIONS: tuple[Fusion, ...] = ("mean", "max", "min")
+
+POOLINGS = ("cls", "patch")
+"""Tokens that ask; without a class token the last alone."""
+
+BEST = "saliency-iou-best"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +92,17 @@ class SaliencyRule:
 
 
 @dataclass(frozen=True)
-class SaliencyProblem:
-    """Overlap of attention maps with annotated objects or parts.
+class SaliencyProblem(ImageAnalysis[AttentionMaps]):
+    """Overlap of attention maps with annotated objects or parts, over the images that show an object.
 
-    Attributes:
-        data: Images with masks.
-        rule: The numbers.
+    Scores of the poolings ``cls`` (maps of what the class token gives to the patches, where there is one) and
+    ``patch`` (of what all patches give): ``saliency-iou`` of heads and their mean; ``saliency-iou-best`` of
+    the head with the best mean, chosen on the images that it is scored on; ``saliency-iou-best-held-out``,
+    chosen on one half of the images and scored on the other; ``saliency-iou-oracle``, of the best head of
+    each image; ``saliency-iou-merged``, of the mean over heads; ``saliency-iou-uniform``, of a map that marks
+    everything; ``rollout-iou`` and variants, of rollout up to the block, beside ``cls``, and beside ``patch``
+    where there is no class token. The best and the held-out best of all heads of all blocks are scores of the
+    whole backbone.
     """
 
     data: Regions
@@ -93,13 +116,12 @@ class SaliencyProblem:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule and of the regions, whose repr tells their labels and shapes."""
+        # the repr of regions tells their labels and shapes
         regions = [region for image in self.data.images for region in image.regions]
         return digest("saliency", 1, self.rule, regions)
 
     @property
     def feed(self) -> AttentionFeed:
-        """Measurers are fed attention probabilities of all blocks, from the first on."""
         return ATTENTION_IN_TURN
 
     @cached_property
@@ -108,13 +130,89 @@ class SaliencyProblem:
         return {image.sample.key: image for image in self.data.images}
 
     def measure(self, group: Group, view: View) -> Measurer[AttentionMaps]:
-        """What scores the maps of some images."""
         images = tuple(self.images[sample.key] for sample in group.samples)
-        return _SaliencyMeasurer(_Objects(images, view, self.rule.separate_masks), self.rule)
+        return BatchMeasurer(_Overlaps(images, view, self.rule).reduce)
 
-    def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
-        """Overlaps of the maps of each block, each head and all (`tasks.analyses.saliency_findings.find`)."""
-        return find(self.source, self.rule.rollouts, (self.rule.splits, self.rule.seed), measured)
+    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
+        objects = images.each("objects")
+        (there,) = np.nonzero(objects)
+        keys = tuple(images.keys[place] for place in there)
+        iou, merged, rollout = (images.each(name)[there] for name in ("iou", "merged", "rollout"))
+        uniform = objects[there] / np.prod(np.asarray(images.first["cells"][0], np.int64))
+        rolled = sum(np.asarray(one, np.float64).sum(axis=0) for one in images.every("rollout_map"))
+        outcomes = []
+        for mode, pooling in enumerate(POOLINGS[-iou.shape[2] :]):
+            heads = iou[:, :, mode]
+            if reason := _unscored(heads):
+                outcomes.append(LayerOutcome(layer, pooling, Outcome((), empty=reason)))
+                continue
+            tally = self._best(keys, heads)
+            tally.images("saliency-iou-oracle", heads.max(axis=1))
+            tally.images("saliency-iou-merged", merged[:, mode])
+            tally.heads("saliency-iou", heads)
+            tally.images("saliency-iou-uniform", uniform)
+            for place, name in enumerate(self.rule.rollouts):
+                # attention that overflowed in a block before is in every rollout from there on
+                if mode == 0 and np.isfinite(rollout[:, place]).all():
+                    tally.images(name, rollout[:, place])
+            outcomes.append(LayerOutcome(layer, pooling, tally.outcome()))
+        arrays = {"iou": iou, "rollout_iou": rollout[:, 0], "rollout_map": rolled / len(images.keys)}
+        return LayerSummary(outcomes, arrays | {"image": np.array(keys, np.str_)})
+
+    def report(self, summaries: Summaries) -> Findings:
+        """What each block says, and the best of all heads of all blocks in each mode."""
+        found = super().report(summaries)
+        every = [one.arrays for one in summaries.values()]
+        iou, whole = np.concatenate([one["iou"] for one in every], axis=1), []
+        for mode, pooling in enumerate(POOLINGS[-iou.shape[2] :]):
+            reason = _unscored(iou[:, :, mode])
+            tally = None if reason else self._best(every[0]["image"].tolist(), iou[:, :, mode])
+            outcome = tally.outcome() if tally else Outcome((), empty=reason)
+            whole.append(LayerOutcome(WHOLE_BACKBONE, pooling, outcome))
+        return replace(found, outcomes=(*found.outcomes, *whole))
+
+    def arrays(self, summaries: Summaries) -> dict[str, Array]:
+        """Overlaps of heads, and maps of rollout.
+
+        ``iou`` [images blocks heads 2], modes ``cls`` (NaN without a class token) and ``patch``;
+        ``best_head`` [blocks 2], -1 where there is none; ``rollout_iou`` [images blocks]; ``rollout_map``
+        [blocks patches], the mean over all images, not normalised; ``image`` [images] keys; ``block``
+        [blocks].
+        """
+        every = [one.arrays for one in summaries.values()]
+        iou = stacked(summaries, "iou", axis=1)
+        lacking = len(POOLINGS) - iou.shape[3]
+        best = np.full((len(every), len(POOLINGS)), -1, np.int64)
+        if len(iou):
+            best[:, lacking:] = [_best_heads(np.asarray(one["iou"], np.float64)) for one in every]
+        return {
+            "iou": np.pad(iou, ((0, 0), (0, 0), (0, 0), (lacking, 0)), constant_values=np.nan),
+            "best_head": best,
+            "rollout_iou": stacked(summaries, "rollout_iou", axis=1),
+            "rollout_map": stacked(summaries, "rollout_map"),
+            "image": every[0]["image"],
+            "block": block_numbers(summaries),
+        }
+
+    def _best(self, keys: Sequence[str], heads: Floats) -> Tally:
+        """The overlap [images heads] of the best head; held out, too, where there are several images."""
+        tally = Tally(keys)
+        tally.images(BEST, heads[:, _best_heads(heads)])
+        if len(heads) > 1:
+            tally.number(f"{BEST}-held-out", held_out_best(heads, self.rule.splits, self.rule.seed))
+        return tally
+
+
+def _best_heads(heads: Floats) -> NDArray[np.int64]:
+    """The head with the best mean over images of [images heads ...]; of equal ones the first."""
+    return np.asarray(heads.mean(axis=0).round(12).argmax(axis=0))
+
+
+def _unscored(heads: Floats) -> str:
+    """Why there are no scores of overlaps [images heads]; "" where there are."""
+    if not len(heads):
+        return "no image has an object in its view"
+    return "" if np.isfinite(heads).all() else NOT_FINITE
 
 
 def object_cells(image: RegionImage, view: View, cells: Cells, separate: bool) -> NDArray[np.bool_]:
@@ -136,32 +234,18 @@ def object_cells(image: RegionImage, view: View, cells: Cells, separate: bool) -
     return half_covered(cell_shares(np.maximum.reduce(masks), rows, columns))
 
 
-@dataclass(frozen=True)
-class _Objects:
-    """The masks of some images."""
+class _Overlaps:
+    """Reduces the maps of a group to their overlap with objects; rollouts go on from block to block."""
 
-    images: tuple[RegionImage, ...]
-    view: View
-    separate: bool
-
-    def cells(self, cells: Cells) -> Tensor:
-        """Where the objects are, [images cells] bool."""
-        grids = [object_cells(image, self.view, cells, self.separate).ravel() for image in self.images]
-        return torch.from_numpy(np.stack(grids))
-
-
-class _SaliencyMeasurer:
-    """Keeps the overlap of each map; the maps are dropped, and rollouts go on from block to block."""
-
-    def __init__(self, objects: _Objects, rule: SaliencyRule) -> None:
-        self._objects = objects
+    def __init__(self, images: tuple[RegionImage, ...], view: View, rule: SaliencyRule) -> None:
+        self._images = images
+        self._view = view
         self._rule = rule
         self._truth: Tensor | None = None
         self._on_device: dict[tuple[int, ...], Tensor] = {}
         self._rolled: _Rolled = _Rolled([], torch.empty(0))
-        self._kept: dict[Layer, list[dict[str, Tensor]]] = {}
 
-    def update(self, layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> None:
+    def reduce(self, layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> dict[str, Tensor]:
         prefix, attention = maps.prefix_tokens, maps.probabilities
         patch = patch_query_map(attention, prefix)[..., prefix:]
         modes = torch.stack([attention[:, :, 0, prefix:].float(), patch] if prefix else [patch], dim=2)
@@ -169,11 +253,10 @@ class _SaliencyMeasurer:
         rolled = self._roll(layer, positions, maps)
         # all maps in one tensor: sorting many short rows costs little more than sorting a few
         every = torch.cat([modes.flatten(1, 2), modes.mean(dim=1), rolled], dim=1)
-        objects = self._objects_of(tuple(positions), maps)
+        objects = self._objects(tuple(positions), maps)
         iou = saliency_iou(every, objects, self._rule.threshold)
         of_heads, merged, of_rollout = torch.split(iou, [heads * kinds, kinds, rolled.shape[1]], dim=1)
-        found = {
-            "position": torch.tensor(positions),
+        return {
             "iou": of_heads.view(len(positions), heads, kinds, *of_heads.shape[2:]),
             "merged": merged,
             "rollout": of_rollout,
@@ -181,11 +264,6 @@ class _SaliencyMeasurer:
             "rollout_map": rolled[:, 0].double().sum(dim=0)[None],
             "cells": torch.tensor(maps.cells)[None],
         }
-        self._kept.setdefault(layer, []).append(found)
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        parts = self._kept.pop(layer, [])
-        return {name: torch.cat([one[name] for one in parts]) for name in parts[0]} if parts else {}
 
     def _roll(self, layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> Tensor:
         """Rollout maps up to this block, [images variants patches]; each goes on from the block before."""
@@ -201,10 +279,12 @@ class _SaliencyMeasurer:
             found.append(output_map(rolled, maps.prefix_tokens))
         return torch.stack(found, dim=1)
 
-    def _objects_of(self, positions: tuple[int, ...], maps: AttentionMaps) -> Tensor:
+    def _objects(self, positions: tuple[int, ...], maps: AttentionMaps) -> Tensor:
         """Where the objects of some images are, [images cells] bool, on the device of the maps."""
         if self._truth is None:
-            self._truth = self._objects.cells(maps.cells)
+            separate = self._rule.separate_masks
+            grids = [object_cells(image, self._view, maps.cells, separate) for image in self._images]
+            self._truth = torch.from_numpy(np.stack([grid.ravel() for grid in grids]))
         if positions not in self._on_device:
             self._on_device[positions] = self._truth[list(positions)].to(maps.probabilities.device)
         return self._on_device[positions]

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from tasks.analyses.residual_cka import ResidualCka
-from tasks.analyses.residual_cka_findings import UNDEFINED
 from tasks.base import Findings
-from tasks.cka import CkaRule
+from tasks.cka import UNDEFINED, CkaRule
 from tasks.metrics.similarity import CkaAccumulator, centred_gram
 from tasks.protocols import PAPER, STANDARD
 from tests.benchmark.doubles import SPEC
