@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from benchmark.engines.device import find_device
+from benchmark.engines.choose import find_device
 from perf.board import board_rows
 from perf.machine import this_machine
 from perf.rounds import Setting

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from benchmark.engines.device import device_name
+from benchmark.engines.choose import device_name
 from leaderboards.records.version import VERSION
 from perf.rounds import Setting
 

@@ -42,7 +42,7 @@ def run(call: RunCall) -> RunResult:
     """
     from benchmark.api import carry_out
     from benchmark.calls.reading import shown_answers
-    from benchmark.engines.notebook import reporter_for
+    from benchmark.engines.progress import reporter_for
     from benchmark.exchange.answering import answers_of
 
     summary = carry_out(call.request, reporter_for(call.progress))
@@ -84,7 +84,7 @@ def forecast(call: RunCall) -> Result:
         >>> sorted(found.frame)
         ['backbone', 'disk', 'images', 'seconds', 'source', 'what']
     """
-    from benchmark.engines.notebook import reporter_for
+    from benchmark.engines.progress import reporter_for
     from benchmark.exchange.planning import forecast_frame, forecast_lines, forecast_table
     from benchmark.jobs.forecast import forecast as foreseen
 
@@ -120,7 +120,7 @@ def features(call: RunCall) -> Files:
     """
     import pandas as pd
 
-    from benchmark.engines.notebook import reporter_for
+    from benchmark.engines.progress import reporter_for
     from benchmark.exchange.vectors import write_vectors
 
     found = write_vectors(call.request, reporter_for(call.progress))

@@ -17,10 +17,18 @@ from queue import Empty
 from types import ModuleType
 from typing import Any, ClassVar
 
-from benchmark.engines.base import Desk, Engine, Function, Job, Place, Result, WorkerDiedError
-from benchmark.engines.dispatch import Worker, dispatch
-from benchmark.engines.progress import Reporter
-from benchmark.engines.relay import Listening, Message, Relayed
+from benchmark.engines.base import (
+    Desk,
+    Engine,
+    Function,
+    Job,
+    Place,
+    Result,
+    Worker,
+    WorkerDiedError,
+    dispatch,
+)
+from benchmark.engines.progress import Listening, Message, Relayed, Reporter
 
 _CONTEXT = multiprocessing.get_context("spawn")
 

@@ -1,11 +1,15 @@
 """What a run tells while it goes on."""
 
+import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, TextIO
 
 from rich.console import Console
 from rich.progress import (
@@ -178,3 +182,155 @@ class Terminal:
     def say(self, line: str) -> None:
         """Print a line as it is."""
         self.console.print(line, markup=False)
+
+
+Message = tuple[str, tuple[int, int], object]
+"""Kind, (worker, number of the bar), content."""
+
+
+class Relayed:
+    """A reporter that sends what it is told.
+
+    Args:
+        send: Takes each message.
+        worker: A number that no other sender has.
+    """
+
+    _numbers = count()
+
+    def __init__(self, send: Callable[[Message], None], worker: int) -> None:
+        self._send, self._worker = send, worker
+
+    @contextmanager
+    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
+        """A stage, shown where the messages arrive."""
+        key = self._worker, next(self._numbers)
+        self._send(("start", key, (title, total, unit)))
+        try:
+            yield lambda amount: self._send(("advance", key, amount))
+        finally:
+            self._send(("stop", key, None))
+
+    def say(self, line: str) -> None:
+        """A line, printed where the messages arrive."""
+        self._send(("say", (self._worker, 0), line))
+
+
+class Listening:
+    """Does here what is reported elsewhere."""
+
+    def __init__(self, report: Reporter) -> None:
+        self._report = report
+        self._bars: dict[tuple[int, int], tuple[AbstractContextManager[Advance], Advance]] = {}
+        self._lock = threading.Lock()
+
+    def hear(self, message: Message) -> None:
+        """Do what a message says."""
+        kind, key, content = message
+        with self._lock:
+            if kind == "start":
+                bar = self._report.bar(*content)  # type: ignore[misc]
+                self._bars[key] = bar, bar.__enter__()
+            elif kind == "advance":
+                self._bars[key][1](content)  # type: ignore[arg-type]
+            elif kind == "stop":
+                self._bars.pop(key)[0].__exit__(None, None, None)
+            else:
+                self._report.say(str(content))
+
+    def forget(self, worker: int) -> None:
+        """Close the bars of a worker that will not do so itself."""
+        for key in [key for key in self._bars if key[0] == worker]:
+            self.hear(("stop", key, None))
+
+
+PERIOD = 0.2
+"""Seconds between two states of the line."""
+
+WIDEST = 100
+"""Characters of the line."""
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return hasattr(shell, "kernel")
+
+
+def reporter_for(progress: bool | None) -> Reporter:
+    """What tells how far a call from Python is: nothing, bars of a terminal, or a line of a notebook.
+
+    Args:
+        progress: Whether it is shown; None: where a notebook or a terminal looks on.
+    """
+    shown = in_notebook() or sys.stderr.isatty() if progress is None else progress
+    if not shown:
+        return Silent()
+    return OneLine() if in_notebook() else Terminal()
+
+
+@dataclass(eq=False)
+class _Stage:
+    title: str
+    total: int
+    unit: str
+    done: float = 0
+    since: float = field(default_factory=time.monotonic)
+
+    def __str__(self) -> str:
+        """How much is done, how fast, and how long it will take."""
+        seconds = max(time.monotonic() - self.since, 1e-9)
+        speed = self.done / seconds
+        left = f", {(self.total - self.done) / speed:.0f} s left" if speed else ""
+        return f"{self.title}: {self.done:,.0f} of {self.total:,} {self.unit}, {speed:,.0f}/s{left}"
+
+
+class OneLine:
+    """One line that is written over and over, of the stage that began first, and lines that stay.
+
+    It needs no widget and no cursor, so it is the same in every notebook and in what is kept of it.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+        self._stages: list[_Stage] = []
+        self._written = 0.0
+        self._length = 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
+        """A stage; the line goes away when the last one is over."""
+        stage = _Stage(title, total, unit)
+
+        def advance(amount: float) -> None:
+            with self._lock:
+                stage.done += amount
+                if time.monotonic() - self._written > PERIOD:
+                    self._write(str(self._stages[0]))
+
+        with self._lock:
+            self._stages.append(stage)
+        try:
+            yield advance
+        finally:
+            with self._lock:
+                self._stages.remove(stage)
+                if not self._stages:
+                    self._write("")
+
+    def say(self, line: str) -> None:
+        """Print a line as it is."""
+        with self._lock:
+            self._write("")
+            self._stream.write(f"{line}\n")
+            self._stream.flush()
+
+    def _write(self, line: str) -> None:
+        """Write over the line that is there."""
+        if line or self._length:
+            line = line[:WIDEST]
+            self._stream.write(f"\r{line}{' ' * (self._length - len(line))}{'' if line else chr(13)}")
+            self._stream.flush()
+        self._length, self._written = len(line), time.monotonic()

@@ -21,18 +21,20 @@ import ray
 from ray.exceptions import RayError
 
 from benchmark.engines.base import (
+    LOSSES,
+    PAUSE,
     Desk,
     Engine,
     Function,
     Job,
     Place,
     Result,
+    Worker,
     WorkerDiedError,
     WorkerLostError,
+    dispatch,
 )
-from benchmark.engines.dispatch import LOSSES, PAUSE, Worker, dispatch
-from benchmark.engines.progress import Reporter
-from benchmark.engines.relay import Listening, Message, Relayed
+from benchmark.engines.progress import Listening, Message, Relayed, Reporter
 from benchmark.request import Request
 from zoo.errors import InputError, shortened
 

@@ -5,7 +5,7 @@ from typing import get_args
 
 import torch
 
-from benchmark.engines.device import find_device
+from benchmark.engines.choose import find_device
 from benchmark.plan.backbones import with_weights
 from benchmark.plan.plan import view_for
 from benchmark.plan.sizes import at_size, split_sizes

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmark.engines.choose import choose_engine
-from benchmark.engines.device import find_device
+from benchmark.engines.choose import choose_engine, find_device
 from benchmark.engines.progress import Reporter
 from benchmark.extraction.shards import Shards
 from benchmark.jobs.failures import Failure, failure

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from benchmark.extraction.loading import Batch, Member
-from benchmark.extraction.memory import is_out_of_memory
-from benchmark.extraction.transfer import to_host
+from benchmark.extraction.memory import is_out_of_memory, to_host
 from tasks.base import FINITE, Group, MeasuredProblem, Measurer, Part, Settling, Source
 from zoo.errors import InputError
 from zoo.features import Backbone, LayerFeatures, Shown

@@ -1,14 +1,182 @@
 """One pass: a backbone over a source, once, for everything that wants to see it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from benchmark.extraction.collectors import Collector
 from benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
-from benchmark.extraction.screen import Listener, Screen
+from benchmark.extraction.memory import free_unused, is_out_of_memory
+from benchmark.extraction.shards import Shards
 from tasks.base import Source
 from zoo.errors import InputError
-from zoo.features import Backbone
+from zoo.features import Backbone, Shown
+from zoo.spec import Layer
 from zoo.view.views import View
+
+
+@dataclass
+class Listener:
+    """A collector and where its shards go.
+
+    Attributes:
+        name: What it collects, such as ``vectors`` or ``davis``.
+        collector: The collector.
+        store: Its shards.
+        missing: Shards that it still needs.
+        failure: Why it stopped listening; None while it listens.
+    """
+
+    name: str
+    collector: Collector
+    store: Shards
+    missing: set[int]
+    failure: Exception | None = None
+
+
+Seen = dict[str, frozenset[Layer]]
+"""By name of a listener, the layers of a batch that it has seen."""
+
+
+class Screen:
+    """Shows batches; one that does not fit into memory is halved, and so are those after it.
+
+    No listener sees a layer of an image twice: layers that it saw of the whole batch, before memory ran out,
+    are not shown to it again with the halves.
+    """
+
+    def __init__(self, backbone: Backbone, joint: bool, say: Callable[[str], None]) -> None:
+        self._backbone = backbone
+        self._joint = joint
+        self._say = say
+        self._limit: int | None = None  # pixels of a piece
+        self._too_many = 0
+        self._culprit: Listener | None = None  # for whom memory ran out; None: for the backbone
+
+    def show(self, batch: Batch, listeners: Sequence[Listener]) -> None:
+        """Run the backbone on a batch and hand its layers to listeners.
+
+        Raises:
+            InputError: One image, or images that must be shown together, do not fit into memory.
+        """
+        nothing: Seen = {one.name: frozenset() for one in listeners}
+        self._show(batch, listeners, nothing)
+
+    def _show(self, batch: Batch, listeners: Sequence[Listener], before: Seen) -> None:
+        """Show what listeners have not seen of a batch, in pieces."""
+        pieces = list(_split(batch, self._limit))
+        if len(pieces) == 1:
+            seen = dict(before)
+            if self._fits(batch, listeners, seen):
+                self._tell(batch)
+                return
+            # here, not in the handler: an error keeps what its forward has allocated
+            free_unused(self._backbone.device)
+            before = seen
+            if (problem := self._indivisible(batch)) is None:
+                self._too_many = self._too_many or len(batch.members)
+                self._limit = _pixels(batch) // 2
+                pieces = list(_split(batch, self._limit))
+            elif self._culprit is not None:
+                self._culprit.failure = problem  # the others see the batch without it
+            else:
+                raise problem
+        for piece in pieces:
+            self._show(piece, listeners, before)
+
+    def _fits(self, batch: Batch, listeners: Sequence[Listener], seen: Seen) -> bool:
+        """Show a piece to all that has not seen it; whether memory was enough. Keeps what was seen."""
+        self._culprit = None
+        try:
+            self._forward(batch, listeners, seen)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+        else:
+            return True
+        for one in listeners:
+            seen[one.name] -= one.collector.again()
+        return False
+
+    def _forward(self, batch: Batch, listeners: Sequence[Listener], seen: Seen) -> None:
+        active = [one for one in listeners if one.failure is None]
+
+        def visitor(shown: Shown) -> None:
+            for one in active:
+                wanted = shown.layer in one.collector.layers and shown.layer not in seen[one.name]
+                if wanted and one.failure is None:
+                    self._hand(one, batch, shown)
+                    seen[one.name] |= {shown.layer}
+
+        layers = frozenset().union(*(one.collector.layers - seen[one.name] for one in active))
+        if layers:
+            self._prepare(active, batch)
+            # from pinned memory the copy to the device goes on while the host prepares the next batch
+            pinned = self._backbone.device.type == "cuda"
+            self._backbone.visit(batch.pixels.pin_memory() if pinned else batch.pixels, visitor, layers)
+
+    def _prepare(self, listeners: Sequence[Listener], batch: Batch) -> None:
+        """Let listeners know of a batch; one that raises listens no longer, unless smaller ones may help."""
+        for one in listeners:
+            try:
+                one.collector.prepare(self._backbone, batch.pixels)
+            except Exception as error:
+                if is_out_of_memory(error):
+                    self._culprit = one
+                    raise
+                one.failure = error
+
+    def _hand(self, listener: Listener, batch: Batch, shown: Shown) -> None:
+        """A listener that raises listens no longer, unless smaller batches may help it."""
+        try:
+            listener.collector.see(batch, shown)
+        except Exception as error:
+            if is_out_of_memory(error):
+                self._culprit = listener
+                raise
+            listener.failure = error
+
+    def _indivisible(self, batch: Batch) -> InputError | None:
+        """Why a batch that does not fit cannot be shown in smaller ones; None where it can."""
+        count, device, name = len(batch.members), self._backbone.device, self._backbone.spec.name
+        rows, _, height, width = batch.pixels.shape
+        if count == 1:
+            return InputError(
+                f"one image ({rows} x {height} x {width} pixels) does not fit into the memory of {device} "
+                f"beside {name}; take a smaller --input-size, fewer --workers, or another --device"
+            )
+        if self._joint:
+            return InputError(
+                f"{count} images that must go through {name} together do not fit into the memory of "
+                f"{device}; --batch-size does not help here: take a smaller --input-size, or another --device"
+            )
+        return None
+
+    def _tell(self, batch: Batch) -> None:
+        """Say once that batches are smaller now."""
+        if self._too_many > 0:
+            self._say(
+                f"{self._backbone.spec.name}: {self._too_many} images at once do not fit into the memory of "
+                f"{self._backbone.device}; it goes on with batches of {len(batch.members)}"
+            )
+            self._too_many = -1
+
+
+def _pixels(batch: Batch) -> int:
+    return batch.pixels[:, 0].numel()
+
+
+def _split(batch: Batch, limit: int | None) -> Iterator[Batch]:
+    """Consecutive images of a batch, of at most so many pixels together, at least one."""
+    if limit is None or _pixels(batch) <= limit:
+        yield batch
+        return
+    rows = max(1, limit // batch.pixels[0, 0].numel())
+    first = start = row = 0
+    for place, member in enumerate((*batch.members, None)):
+        if member is None or (place > first and row + member.tiles - start > rows):
+            yield Batch(batch.pixels[start:row], batch.members[first:place])
+            first, start = place, row
+        row += 0 if member is None else member.tiles
 
 
 @dataclass(frozen=True, slots=True)

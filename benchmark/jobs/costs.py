@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from time import perf_counter
 
-from benchmark.engines.device import device_name
+from benchmark.engines.choose import device_name
 from benchmark.engines.progress import Reporter
 from benchmark.extraction.timing import measure_cost
 from benchmark.jobs.failures import Failure, failure

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import pandas as pd
 
-from benchmark.engines.device import device_name
+from benchmark.engines.choose import device_name
 from benchmark.jobs.job import Setup
 from benchmark.plan.plan import Plan, view_for
 from leaderboards.records.files import scored_path

@@ -17,8 +17,7 @@ from time import perf_counter, process_time
 import pandas as pd
 import torch
 
-from benchmark.engines.choose import find_engine
-from benchmark.engines.device import device_name
+from benchmark.engines.choose import device_name, find_engine
 from benchmark.engines.progress import Advance, Reporter, Silent
 from benchmark.jobs.estimate import SPEED, Guesses
 from benchmark.jobs.failures import Failure, failure

@@ -11,9 +11,8 @@ from benchmark.engines.progress import Reporter
 from benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
 from benchmark.extraction.debias import DebiasedCollector
 from benchmark.extraction.memory import is_out_of_memory
-from benchmark.extraction.one_pass import Pace, PassResult, Told, run_pass
+from benchmark.extraction.one_pass import Listener, Pace, PassResult, Told, run_pass
 from benchmark.extraction.reader import MeasuredLayers
-from benchmark.extraction.screen import Listener
 from benchmark.extraction.shards import Shards
 from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import measured_layers

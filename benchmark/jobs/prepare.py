@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 
 import torch
 
-from benchmark.engines.device import device_name
+from benchmark.engines.choose import device_name
 from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import (
     Signatures,

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmark.engines.base import Engine
-from benchmark.engines.local import LocalEngine
+from benchmark.engines.base import Engine, LocalEngine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.engines.progress import OneBar, Reporter
 from mini.render import MINI_VERSION, Piece, finish, missing_pieces, render_piece

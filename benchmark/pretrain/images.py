@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.engines.local import LocalEngine
+from benchmark.engines.base import LocalEngine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.engines.progress import OneBar, Reporter
 from mini.render import MINI_VERSION, TEMPLATES, sample_image

@@ -9,7 +9,7 @@ from pprint import pformat
 
 import torch
 
-from benchmark.engines.device import find_device
+from benchmark.engines.choose import find_device
 from benchmark.engines.progress import Advance, Reporter
 from benchmark.plan.folders import require_writable
 from benchmark.pretrain.images import held_out_images, training_images

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 import torch
 
-from benchmark.engines import device
-from benchmark.engines.device import device_name
+from benchmark.engines import choose as device
+from benchmark.engines.choose import device_name
 from benchmark.jobs import costs, prepare
 from benchmark.plan import problems
 from leaderboards.check import check_pages

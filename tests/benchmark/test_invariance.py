@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmark import api as runner
-from benchmark.engines.local import LocalEngine
+from benchmark.engines.base import LocalEngine
 from benchmark.jobs.pieces import Pieces
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import assert_same_records, run

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from benchmark.api import carry_out
-from benchmark.engines.local import LocalEngine
+from benchmark.engines.base import LocalEngine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.plan.plan import view_for
 from benchmark.request import Request

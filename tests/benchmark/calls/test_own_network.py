@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import benchmark
+from benchmark.engines.base import LocalEngine
 from benchmark.engines.choose import choose_engine
-from benchmark.engines.local import LocalEngine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.request import Request
 from tests.benchmark.runs import Tally, run

@@ -10,9 +10,8 @@ import pytest
 import torch
 
 import benchmark
-from benchmark.engines.base import Listed, Place
+from benchmark.engines.base import Listed, LocalEngine, Place
 from benchmark.engines.choose import find_devices, find_engine
-from benchmark.engines.local import LocalEngine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.jobs import pieces
 from benchmark.request import Request

@@ -15,9 +15,8 @@ import pandas as pd
 import pytest
 import torch
 
-from benchmark.engines.base import WorkerDiedError
+from benchmark.engines.base import LocalEngine, WorkerDiedError
 from benchmark.engines.choose import choose_engine
-from benchmark.engines.local import LocalEngine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.engines.progress import Silent
 from tests.benchmark.conftest import BACKBONES, Whole

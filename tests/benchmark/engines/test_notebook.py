@@ -6,9 +6,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from benchmark.engines import notebook
-from benchmark.engines.notebook import OneLine, in_notebook, reporter_for
-from benchmark.engines.progress import Silent, Terminal, over_all
+from benchmark.engines import progress as notebook
+from benchmark.engines.progress import OneLine, Silent, Terminal, in_notebook, over_all, reporter_for
 
 
 @pytest.fixture

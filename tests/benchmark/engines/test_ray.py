@@ -18,8 +18,8 @@ import pytest
 from benchmark.api import PassesAndScores
 from benchmark.engines import ray as engine
 from benchmark.engines.base import Listed, Place, WorkerDiedError
+from benchmark.engines.progress import Listening, Message
 from benchmark.engines.ray import RayEngine
-from benchmark.engines.relay import Listening, Message
 from benchmark.jobs import pieces
 from benchmark.jobs.pieces import Pieces
 from benchmark.request import Request

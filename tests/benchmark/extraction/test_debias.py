@@ -11,8 +11,7 @@ from torch import Tensor
 from benchmark.extraction import debias
 from benchmark.extraction.collectors import FAILURE, MeasuredCollector
 from benchmark.extraction.debias import DebiasedCollector
-from benchmark.extraction.one_pass import Pace, run_pass
-from benchmark.extraction.screen import Listener
+from benchmark.extraction.one_pass import Listener, Pace, run_pass
 from benchmark.extraction.shards import Shards
 from tasks.base import FINITE, Source
 from tasks.metrics.debias import debiased, position_basis

@@ -17,9 +17,8 @@ from torch import Tensor
 
 from benchmark.extraction import collectors, debias
 from benchmark.extraction.collectors import FAILURE, Collector, MeasuredCollector, VectorCollector
-from benchmark.extraction.one_pass import Pace, run_pass
+from benchmark.extraction.one_pass import Listener, Pace, run_pass
 from benchmark.extraction.reader import MeasuredLayers
-from benchmark.extraction.screen import Listener
 from benchmark.extraction.shards import Shards
 from benchmark.plan.bound import BoundTask, RememberingTask
 from benchmark.plan.location import DataLocation

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from benchmark.extraction.collectors import NOT_FINITE, MeasuredCollector, VectorCollector
-from benchmark.extraction.one_pass import Pace, run_pass
+from benchmark.extraction.one_pass import Listener, Pace, run_pass
 from benchmark.extraction.reader import VectorReader
-from benchmark.extraction.screen import Listener
 from benchmark.extraction.shards import Shards
 from tasks.base import FINITE, Source
 from tasks.feeds import GRIDS

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.memory import is_out_of_memory
-from benchmark.extraction.one_pass import Pace, Told, run_pass
-from benchmark.extraction.screen import Listener
+from benchmark.extraction.one_pass import Listener, Pace, Told, run_pass
 from benchmark.extraction.shards import Shards
 from tasks.base import Source
 from tasks.feeds import GRIDS

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
-from benchmark.engines.device import device_name
+from benchmark.engines.choose import device_name
 from benchmark.jobs.estimate import OVERHEAD, SPEED, Guesses, multiply_adds
 from benchmark.jobs.job import Setup
 from benchmark.plan.bound import CostTask
