@@ -9,10 +9,11 @@ import pandas as pd
 
 from benchmark.engines.choose import find_engine
 from benchmark.engines.progress import Reporter, over_all
+from benchmark.extraction.failures import Failure
+from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs.comparisons import compare_all
 from benchmark.jobs.costs import measure_costs
-from benchmark.jobs.failures import Failure
-from benchmark.jobs.passes import Loaded, Passed, run_passes, together
+from benchmark.jobs.passes import BackboneCache, run_passes
 from benchmark.jobs.pieces import Piece, Pieces
 from benchmark.jobs.prepare import file_current
 from benchmark.jobs.questions import run_questions
@@ -117,17 +118,17 @@ class PassesAndScores:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._loaded: Loaded | None = None
+        self._loaded: BackboneCache | None = None
 
-    def __call__(self, piece: Piece, report: Reporter) -> Passed:
+    def __call__(self, piece: Piece, report: Reporter) -> PassResult:
         """Carry out a piece."""
         plan, jobs = self._plan, piece.jobs
         if self._loaded is None or self._loaded.setup != jobs.setup:
-            self._loaded = Loaded(jobs.setup)
+            self._loaded = BackboneCache(jobs.setup)
         passed = run_passes(plan, jobs.passes, self._loaded, report)
         asked = run_questions(plan, jobs.questions, self._loaded, report)
-        failures = run_scores(plan, jobs.scores, together([piece.before, passed]), report)
-        return together([passed, asked, Passed(failures=failures)])
+        failures = run_scores(plan, jobs.scores, PassResult.joined([piece.before, passed]), report)
+        return PassResult.joined([passed, asked, PassResult(failures=failures)])
 
 
 def _together(pieces: Pieces) -> Done:

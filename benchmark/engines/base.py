@@ -1,4 +1,4 @@
-"""What an engine is: workers that take jobs from one desk, wherever they compute."""
+"""Engines: workers that take jobs from one queue, wherever they compute, and the one scheduler of all."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -37,7 +37,7 @@ class Place:
     threads: int | None = None
 
 
-class Desk(ABC, Generic[Job, Result]):
+class JobQueue(ABC, Generic[Job, Result]):
     """Where workers find their jobs. Its methods are never called at the same time."""
 
     def open(self, places: Sequence[Place]) -> None:
@@ -67,7 +67,7 @@ class Desk(ABC, Generic[Job, Result]):
 
 
 class Engine(ABC):
-    """Lets workers do what is on a desk.
+    """Lets workers do the jobs of a queue.
 
     Attributes:
         workers: How many it has on this machine.
@@ -76,18 +76,20 @@ class Engine(ABC):
     workers = 1
 
     @abstractmethod
-    def carry_out(self, function: Function[Job, Result], desk: Desk[Job, Result], report: Reporter) -> None:
-        """Do all that is on the desk; what fails ends it, and is raised."""
+    def carry_out(
+        self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
+    ) -> None:
+        """Do all jobs of a queue; what fails ends it, and is raised."""
 
     def map(self, function: Function[Job, Result], jobs: Sequence[Job], report: Reporter) -> list[Result]:
         """Results of the function on independent jobs, in the jobs' order."""
-        desk: Listed[Job, Result] = Listed(jobs)
-        self.carry_out(function, desk, report)
-        return [desk.results[number] for number in range(len(jobs))]
+        queue: ListQueue[Job, Result] = ListQueue(jobs)
+        self.carry_out(function, queue, report)
+        return [queue.results[number] for number in range(len(jobs))]
 
 
-class Listed(Desk[Job, Result]):
-    """A desk of independent jobs, done in their order."""
+class ListQueue(JobQueue[Job, Result]):
+    """A queue of independent jobs, done in their order."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self._jobs = jobs
@@ -156,10 +158,10 @@ class Worker(ABC, Generic[Job, Result]):
         """Stop at once, whatever it does."""
 
 
-def dispatch(workers: Sequence[Worker[Job, Result]], desk: Desk[Job, Result]) -> None:
-    """Let workers do what is on a desk, and end them; what one of them raises ends all, and is raised."""
-    desk.open([worker.place for worker in workers])
-    floor, threads = _Floor(desk), []
+def dispatch(workers: Sequence[Worker[Job, Result]], queue: JobQueue[Job, Result]) -> None:
+    """Let workers do the jobs of a queue, and end them; what one of them raises ends all, and is raised."""
+    queue.open([worker.place for worker in workers])
+    floor, threads = _Floor(queue), []
     try:
         if len(workers) == 1:
             floor.serve(0, workers[0])  # here, where Ctrl-C reaches it
@@ -180,10 +182,10 @@ def dispatch(workers: Sequence[Worker[Job, Result]], desk: Desk[Job, Result]) ->
 
 
 class _Floor(Generic[Job, Result]):
-    """What the threads share: the desk, its lock, and the first error."""
+    """What the threads share: the queue, its lock, and the first error."""
 
-    def __init__(self, desk: Desk[Job, Result]) -> None:
-        self._desk = desk
+    def __init__(self, queue: JobQueue[Job, Result]) -> None:
+        self._queue = queue
         self._changed = threading.Condition()
         self._lost: Counter[Hashable] = Counter()
         self.error: BaseException | None = None
@@ -191,7 +193,7 @@ class _Floor(Generic[Job, Result]):
     @property
     def over(self) -> bool:
         """Whether there is no job any more."""
-        return self.error is not None or self._desk.over
+        return self.error is not None or self._queue.over
 
     def wait(self) -> None:
         """Until all is over."""
@@ -218,7 +220,7 @@ class _Floor(Generic[Job, Result]):
         with self._changed:
             if self.over:
                 return None
-            taken = self._desk.take(number)
+            taken = self._queue.take(number)
             if taken is None:
                 self._changed.wait(PAUSE)
             return taken
@@ -230,7 +232,7 @@ class _Floor(Generic[Job, Result]):
             self._give_back(key, error)
             return
         with self._changed:
-            self._desk.done(key, result)
+            self._queue.done(key, result)
             self._changed.notify_all()
 
     def _give_back(self, key: Hashable, error: WorkerLostError) -> None:
@@ -241,16 +243,18 @@ class _Floor(Generic[Job, Result]):
                     f"a piece of the work lost its worker {LOSSES} times ({error}), perhaps for lack of "
                     "memory; try a smaller --batch-size; what is finished is kept"
                 ) from error
-            self._desk.give_back(key)
+            self._queue.give_back(key)
             self._changed.notify_all()
 
 
 class LocalEngine(Engine):
     """One job after the other in this process; the device is busy with one backbone at a time."""
 
-    def carry_out(self, function: Function[Job, Result], desk: Desk[Job, Result], report: Reporter) -> None:
-        """Do all that is on the desk."""
-        dispatch([_Here(function, report)], desk)
+    def carry_out(
+        self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
+    ) -> None:
+        """Do all jobs of a queue, in their order."""
+        dispatch([_Here(function, report)], jobs)
 
 
 class _Here(Worker[Job, Result]):

@@ -18,10 +18,10 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from benchmark.engines.base import (
-    Desk,
     Engine,
     Function,
     Job,
+    JobQueue,
     Place,
     Result,
     Worker,
@@ -56,8 +56,10 @@ class ProcessEngine(Engine):
         self._places = [Place(device, threads) for device in devices] or [Place()] * processes
         self.workers = len(self._places)
 
-    def carry_out(self, function: Function[Job, Result], desk: Desk[Job, Result], report: Reporter) -> None:
-        """Do all that is on the desk; what the processes report is passed on to ``report``."""
+    def carry_out(
+        self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
+    ) -> None:
+        """Do all jobs of a queue; what the processes report is passed on to ``report``."""
         # this process only reads: a writer's thread of its own would let go of the queue's semaphores at some
         # time, and where the script ends at that moment, that looks like a leak of them
         queue: Queue[Message] = _CONTEXT.Queue()
@@ -67,9 +69,9 @@ class ProcessEngine(Engine):
         start = _Start(queue, self._threads, pickle.dumps(function))
         try:
             with _without_main():
-                places = self._places[: desk.width]
+                places = self._places[: jobs.width]
                 workers: list[_Process[Job, Result]] = [_Process(place, start) for place in places]
-            dispatch(workers, desk)
+            dispatch(workers, jobs)
         finally:
             over.set()
             relay.join(timeout=5)

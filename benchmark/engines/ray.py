@@ -23,10 +23,10 @@ from ray.exceptions import RayError
 from benchmark.engines.base import (
     LOSSES,
     PAUSE,
-    Desk,
     Engine,
     Function,
     Job,
+    JobQueue,
     Place,
     Result,
     Worker,
@@ -67,17 +67,19 @@ class RayEngine(Engine):
     def __init__(self, request: Request) -> None:
         self._request = request
 
-    def carry_out(self, function: Function[Job, Result], desk: Desk[Job, Result], report: Reporter) -> None:
-        """Do all that is on the desk; what the actors report is passed on to ``report``."""
-        if desk.over:
+    def carry_out(
+        self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
+    ) -> None:
+        """Do all jobs of a queue; what the actors report is passed on to ``report``."""
+        if jobs.over:
             return
         listening, sent = Listening(report), pickle.dumps(function)
         with _cluster(self._request):
             workers: list[_Remote[Job, Result]] = [
                 _Remote(number, place, sent, listening)
-                for number, place in enumerate(self._places()[: desk.width])
+                for number, place in enumerate(self._places()[: jobs.width])
             ]
-            dispatch(workers, desk)
+            dispatch(workers, jobs)
 
     def _places(self) -> list[Place]:
         """A place for each GPU of the cluster, or for each worker."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from benchmark.api import carry_out
 from benchmark.engines.progress import Reporter
-from benchmark.jobs.failures import Failure
+from benchmark.extraction.failures import Failure
 from benchmark.plan.decomposed import Given, reference, steps_protocols, task_steps
 from benchmark.request import Request
 from leaderboards.choices.decomposition import Change, changes

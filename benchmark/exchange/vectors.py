@@ -10,11 +10,11 @@ import torch
 
 from benchmark.engines.choose import choose_engine, find_device
 from benchmark.engines.progress import Reporter
+from benchmark.extraction.failures import Failure, failure
 from benchmark.extraction.shards import Shards
-from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import Signatures, signature, vectors_folder
 from benchmark.jobs.job import VECTORS, Job, ScoreJob, Setup
-from benchmark.jobs.passes import Loaded, run_passes
+from benchmark.jobs.passes import BackboneCache, run_passes
 from benchmark.jobs.scores import readers_of
 from benchmark.plan.backbones import find_backbones
 from benchmark.plan.bound import BoundTask, Comparison, VectorTask
@@ -147,7 +147,7 @@ def _jobs(plan: Plan, tasks: Sequence[BoundTask], images: Signatures, setups: Se
 
 def write_backbone(plan: Plan, jobs: VectorJobs, report: Reporter) -> Written:
     """The passes of one backbone as far as they are not there, and the files of its tasks."""
-    passed = run_passes(plan, jobs.passes, Loaded(jobs.setup), report)
+    passed = run_passes(plan, jobs.passes, BackboneCache(jobs.setup), report)
     lost = {one.key for one in passed.failures}
     name = jobs.setup.spec.name
     files: list[tuple[str, Path]] = []

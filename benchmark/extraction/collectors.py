@@ -1,14 +1,14 @@
 """Collectors: what listens to a pass, and the arrays that each leaves behind for a shard."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
+from benchmark.extraction.failures import is_out_of_memory
 from benchmark.extraction.loading import Batch, Member
-from benchmark.extraction.memory import is_out_of_memory, to_host
 from tasks.base import FINITE, Group, MeasuredProblem, Measurer, Part, Settling, Source
 from zoo.errors import InputError
 from zoo.features import Backbone, LayerFeatures, Shown
@@ -20,6 +20,9 @@ NOT_FINITE = "features are not finite"
 
 FAILURE = "failure"
 """Array that stands in for a layer's measurements: why it has none, UTF-8."""
+
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 class Collector(Protocol):
@@ -45,6 +48,26 @@ class Collector(Protocol):
     def finish(self, groups: range) -> dict[str, Tensor]:
         """Arrays of the shard that holds those groups; forgets them."""
         ...
+
+
+def to_host(arrays: Mapping[Name, Tensor]) -> dict[Name, Tensor]:
+    """The same arrays in the host's memory, contiguous, by one copy for each device and dtype among them.
+
+    A copy of each alone would make the host wait for the device once for each.
+    """
+    found = {name: array.contiguous() for name, array in arrays.items() if array.device.type == "cpu"}
+    kinds: dict[tuple[torch.device, torch.dtype], list[Name]] = {}
+    for name, array in arrays.items():
+        if name not in found:
+            kinds.setdefault((array.device, array.dtype), []).append(name)
+    for names in kinds.values():
+        whole = torch.cat([arrays[name].flatten() for name in names]).cpu()
+        parts = torch.split(whole, [arrays[name].numel() for name in names])
+        # each owns its memory: files are written from it, and the whole is given back
+        found |= {
+            name: part.view(arrays[name].shape).clone() for name, part in zip(names, parts, strict=True)
+        }
+    return {name: found[name] for name in arrays}
 
 
 class VectorCollector:

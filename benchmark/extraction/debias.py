@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from benchmark.extraction.collectors import Collector
+from benchmark.extraction.collectors import Collector, to_host
 from benchmark.extraction.loading import Batch
-from benchmark.extraction.memory import to_host
 from tasks.metrics.debias import debiased, position_basis
 from zoo.features import Backbone, LayerFeatures, Shown
 from zoo.spec import Layer

@@ -8,9 +8,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from benchmark.extraction.failures import free_unused, is_out_of_memory
 from benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
-from benchmark.extraction.memory import free_unused, is_out_of_memory
-from benchmark.extraction.one_pass import Pace, Told
+from benchmark.extraction.one_pass import Pace, PassCallbacks
 from tasks.base import Source
 from zoo.errors import InputError
 from zoo.features import Backbone, Channels, ReceptiveField
@@ -60,7 +60,7 @@ class Asked:
 
 
 def sum_fields(
-    source: Source, view: View, asked: Asked, backbone: Backbone, pace: Pace, told: Told
+    source: Source, view: View, asked: Asked, backbone: Backbone, pace: Pace, callbacks: PassCallbacks
 ) -> FieldSums:
     """Show every image of a source to a backbone, once, and add its receptive fields up.
 
@@ -72,7 +72,7 @@ def sum_fields(
         asked: What is asked.
         backbone: The backbone, which gives gradients.
         pace: Sizes of batches, and decoding threads.
-        told: What is told meanwhile.
+        callbacks: What is told meanwhile.
 
     Raises:
         InputError: The gradients of a single image do not fit into memory.
@@ -89,13 +89,13 @@ def sum_fields(
                     if len(pieces) > 1:
                         waiting = [*pieces, *waiting]
                     elif _add(sums, pixels, asked, backbone):
-                        told.advance(len(pixels))
+                        callbacks.advance(len(pixels))
                     else:
                         size = _smaller(len(pixels), backbone)
                         waiting.insert(0, pixels)
             case Unreadable():
                 sums.unreadable.append(event.reason)
-                told.advance(1)
+                callbacks.advance(1)
             case ShardEnd():
                 pass
     return sums

@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from benchmark.extraction.memory import free_unused, is_out_of_memory
+from benchmark.extraction.failures import free_unused, is_out_of_memory
 from tasks.analyses.cost import CostRule, Costs, Timed
 from zoo.features import Backbone
 from zoo.features.census import BytesHeld, count_up_to

@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.engines.progress import Advance, Reporter
+from benchmark.extraction.failures import Failure, failure
 from benchmark.extraction.reader import Stored
 from benchmark.extraction.shards import Shards
-from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import CompareJob, Pair, ScoreJob
 from benchmark.jobs.scores import readers_of

@@ -5,10 +5,10 @@ from time import perf_counter
 
 from benchmark.engines.choose import device_name
 from benchmark.engines.progress import Reporter
+from benchmark.extraction.failures import Failure, failure
 from benchmark.extraction.timing import measure_cost
-from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.job import ScoreJob
-from benchmark.jobs.passes import Loaded
+from benchmark.jobs.passes import BackboneCache
 from benchmark.jobs.scores import keep_findings
 from benchmark.plan.bound import CostTask
 from benchmark.plan.plan import Plan
@@ -36,5 +36,5 @@ def measure_costs(plan: Plan, jobs: Sequence[ScoreJob], report: Reporter) -> tup
 def _measure(task: CostTask, job: ScoreJob) -> None:
     """Load one backbone, measure it and write its records."""
     begin = perf_counter()
-    costs = measure_cost(Loaded(job.setup).backbone(), task.problem.rule)
+    costs = measure_cost(BackboneCache(job.setup).backbone(), task.problem.rule)
     keep_findings(task, job, task.problem.findings(costs), 0, begin)

@@ -19,10 +19,10 @@ import torch
 
 from benchmark.engines.choose import device_name, find_engine
 from benchmark.engines.progress import Advance, Reporter, Silent
+from benchmark.extraction.failures import Failure, failure
 from benchmark.jobs.estimate import SPEED, Guesses
-from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.job import VECTORS, BackboneJobs, Job, ScoreJob
-from benchmark.jobs.passes import Loaded, images_left, run_job
+from benchmark.jobs.passes import BackboneCache, images_left, run_job
 from benchmark.jobs.ready import Ready, make_ready
 from benchmark.plan.bound import Comparison, RememberingTask
 from benchmark.plan.plan import Pass, Plan, patch_tokens
@@ -173,7 +173,7 @@ class _Timings:
         """
         longest = 0.0
         for jobs in sorted(self._todo, key=lambda jobs: -sum(step.seconds for step in self.steps(jobs))):
-            loaded = Loaded(jobs.setup)
+            cache = BackboneCache(jobs.setup)
             # what only measurers do is in no guess
             for job, _ in sorted(
                 self._left[jobs.setup.spec.name], key=lambda one: VECTORS in one[0].listeners
@@ -183,17 +183,17 @@ class _Timings:
                     return
                 try:
                     if _likeness(job)[0] not in self._factors:
-                        self._time(job, loaded)
+                        self._time(job, cache)
                 except Exception as error:
                     self.failures.append(failure(error, jobs.setup.spec.name))
                     break
                 longest = max(longest, perf_counter() - begin)
             advance(1)
 
-    def _time(self, job: Job, loaded: Loaded) -> None:
+    def _time(self, job: Job, cache: BackboneCache) -> None:
         """Show one batch of a pass to its backbone, as the run would; a few images say how large a one."""
         begin, setup, whole = perf_counter(), job.setup, self._plan.pass_over(job.source)
-        backbone, count = loaded.backbone(), LEAST
+        backbone, count = cache.backbone(), LEAST
         if backbone.spec.name not in self._factors:
             self._load = perf_counter() - begin
         for _ in range(2):
@@ -201,7 +201,7 @@ class _Timings:
             with TemporaryDirectory() as folder:
                 folders = {name: Path(folder, str(place)) for place, name in enumerate(job.listeners)}
                 small, begin = replace(job, shards=range(1), listeners=folders, memories={}), perf_counter()
-                images = max(1, run_job(replace(self._plan, passes=(part,)), small, loaded, Silent()).images)
+                images = max(1, run_job(replace(self._plan, passes=(part,)), small, cache, Silent()).images)
                 second = (perf_counter() - begin) / images
                 sizes = {
                     name: sum(file.stat().st_size for file in own.glob("*")) for name, own in folders.items()

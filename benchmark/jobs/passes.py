@@ -1,7 +1,7 @@
 """The passes of one backbone: which shards are still missing, and running them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,10 @@ import torch
 from benchmark.engines.progress import Reporter
 from benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
 from benchmark.extraction.debias import DebiasedCollector
-from benchmark.extraction.memory import is_out_of_memory
-from benchmark.extraction.one_pass import Listener, Pace, PassResult, Told, run_pass
+from benchmark.extraction.failures import Failure, failure, is_out_of_memory
+from benchmark.extraction.one_pass import Listener, Pace, PassCallbacks, PassResult, run_pass
 from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
-from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import VECTORS, Job, Setup
 from benchmark.plan.bound import BoundTask, RememberingTask
@@ -30,37 +29,9 @@ ATTENTION_BYTES = 1 << 29
 """Attention maps of one block for one batch take at most so much."""
 
 
-@dataclass(frozen=True)
-class Passed:
-    """What passes, questions or scores of a backbone did.
-
-    Attributes:
-        images: Images that went through it.
-        unreadable: Why images were left out.
-        failures: Tasks that could not be fed.
-        refusals: By key of a task, why the backbone cannot show what it is fed.
-    """
-
-    images: int = 0
-    unreadable: tuple[str, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    refusals: Mapping[str, str] = field(default_factory=dict)
-
-
-def run_passes(plan: Plan, jobs: Sequence[Job], loaded: "Loaded", report: Reporter) -> Passed:
+def run_passes(plan: Plan, jobs: Sequence[Job], cache: "BackboneCache", report: Reporter) -> PassResult:
     """Carry out the jobs of one backbone, which is loaded when it is first needed."""
-    return together([run_job(plan, job, loaded, report) for job in jobs])
-
-
-def together(done: Sequence[Passed]) -> Passed:
-    """What parts of the work of one backbone did, as one."""
-    return Passed(
-        sum(one.images for one in done),
-        tuple(line for one in done for line in one.unreadable),
-        # several passes of a task may fail for one reason
-        tuple(dict.fromkeys(each for one in done for each in one.failures)),
-        {key: reason for one in done for key, reason in one.refusals.items()},
-    )
+    return PassResult.joined(run_job(plan, job, cache, report) for job in jobs)
 
 
 def images_left(plan: Plan, job: Job) -> int:
@@ -76,26 +47,25 @@ def missing_shards(plan: Plan, job: Job) -> list[int]:
     return sorted(set().union(*({*Shards.open(folder, count).missing} & {*job.shards} for folder in folders)))
 
 
-def run_job(plan: Plan, job: Job, loaded: "Loaded", report: Reporter) -> Passed:
+def run_job(plan: Plan, job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
     """Show the images of the shards that a listener of a job misses, once, to its backbone."""
     one = plan.pass_over(job.source)
     listeners = [listener for listener in _listeners(one, job) if listener.missing]
     if not listeners:
-        return Passed()
+        return PassResult()
     try:
-        backbone = loaded.backbone()
+        backbone = cache.backbone()
         reasons = {each.name: backbone.refusal(each.collector.layers) for each in listeners}
         listeners = [each for each in listeners if not reasons[each.name]]
         sittings = sittings_of(one, job.setup.spec, listeners)
         shown = [_show(one, job, sitting, backbone, report) for sitting in sittings]
     except Exception as error:
-        return Passed(failures=tuple(_failed(job, plan.task(key), error) for key in job.tasks))
+        return PassResult(failures=tuple(_failed(job, plan.task(key), error) for key in job.tasks))
     fed = {name: [task for task in _fed_by(one, name) if task.key in job.tasks] for name in job.listeners}
-    errors = [(name, error) for result in shown for name, error in result.failures.items()]
-    failures = [_failed(job, task, error) for name, error in errors for task in fed[name]]
+    errors = [(each.name, each.failure) for each in listeners if each.failure is not None]
+    failures = tuple(_failed(job, task, error) for name, error in errors for task in fed[name])
     refusals = {task.key: reason for name, reason in reasons.items() if reason for task in fed[name]}
-    unreadable = tuple(dict.fromkeys(line for result in shown for line in result.unreadable))
-    return Passed(sum(result.images for result in shown), unreadable, tuple(failures), refusals)
+    return PassResult.joined([*shown, PassResult(failures=failures, refusals=refusals)])
 
 
 def sittings_of(one: Pass, spec: BackboneSpec, listeners: Sequence[Listener]) -> list[list[Listener]]:
@@ -123,8 +93,8 @@ def _show(
     pace = Pace(_batch_size(setup, listeners), setup.request.workers)
     title, images = f"{setup.spec.name}  {source.name}", sum(map(source.shard_images, shards))
     with report.bar(title, images, "images") as advance:
-        told = Told(advance, report.say)
-        return run_pass(source, view_for(setup.spec, source.view), listeners, backbone, pace, told)
+        callbacks = PassCallbacks(advance, report.say)
+        return run_pass(source, view_for(setup.spec, source.view), listeners, backbone, pace, callbacks)
 
 
 def _needs_whole_groups(one: Pass, listeners: Sequence[Listener]) -> bool:
@@ -154,7 +124,7 @@ def _asks_for_maps(listener: Listener) -> bool:
     return any(layer.tap == "probabilities" for layer in listener.collector.layers)
 
 
-class Loaded:
+class BackboneCache:
     """The backbone of a setup, loaded when it is first needed; one that cannot be loaded is tried once."""
 
     def __init__(self, setup: Setup) -> None:

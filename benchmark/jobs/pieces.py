@@ -12,10 +12,11 @@ from time import perf_counter
 
 import torch
 
-from benchmark.engines.base import Desk, Place
+from benchmark.engines.base import JobQueue, Place
+from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs.estimate import Guesses
 from benchmark.jobs.job import BackboneJobs, Job, Setup
-from benchmark.jobs.passes import Passed, missing_shards, together
+from benchmark.jobs.passes import missing_shards
 from benchmark.plan.plan import Plan
 
 LEAST_SECONDS = 60.0
@@ -37,7 +38,7 @@ class Piece:
     """
 
     jobs: BackboneJobs
-    before: Passed
+    before: PassResult
 
     def on(self, place: Place) -> "Piece":
         """The same for a worker at a place."""
@@ -80,7 +81,7 @@ class _Left:
     scores: bool
     out: int = 0
     first_out: int = 0
-    done: list[Passed] = field(default_factory=list)
+    done: list[PassResult] = field(default_factory=list)
 
     @property
     def waits(self) -> bool:
@@ -108,8 +109,8 @@ class _Taken:
     begin: float
 
 
-class Pieces(Desk[Piece, Passed]):
-    """The desk of a run: what is left of its backbones, given away piece by piece.
+class Pieces(JobQueue[Piece, PassResult]):
+    """The queue of a run: what is left of its backbones, given away piece by piece.
 
     A worker stays with the backbone that it has loaded; else it takes one with most left for each who works
     on it, in seconds as they are measured while the run goes on. One worker alone takes whole backbones in
@@ -159,9 +160,9 @@ class Pieces(Desk[Piece, Passed]):
         return not self._out and not any(left.waits for left in self._every)
 
     @property
-    def found(self) -> list[tuple[Setup, Passed]]:
+    def found(self) -> list[tuple[Setup, PassResult]]:
         """What came of each backbone."""
-        return [(left.jobs.setup, together(left.done)) for left in self._every]
+        return [(left.jobs.setup, PassResult.joined(left.done)) for left in self._every]
 
     def take(self, worker: int) -> tuple[Hashable, Piece] | None:
         """The next piece for a worker; None where none can begin now."""
@@ -177,7 +178,7 @@ class Pieces(Desk[Piece, Passed]):
         self._out[self._count] = _Taken(left, piece, shards, perf_counter())
         return self._count, piece.on(self._places[worker])
 
-    def done(self, key: Hashable, result: Passed) -> None:
+    def done(self, key: Hashable, result: PassResult) -> None:
         """Keep what came of a piece, and learn how long it took."""
         taken = self._out.pop(key)
         taken.left.out -= 1
@@ -223,7 +224,7 @@ class Pieces(Desk[Piece, Passed]):
             left.jobs.scores if left.scores and last else (),
         )
         left.questions, left.scores = False, left.scores and not last
-        return Piece(jobs, together(left.done) if jobs.scores else Passed()), shards
+        return Piece(jobs, PassResult.joined(left.done) if jobs.scores else PassResult()), shards
 
     def _seconds(self, left: _Left) -> float:
         return self._guesses.factor(left.jobs.setup) * left.seconds

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 import torch
 
 from benchmark.engines.choose import device_name
-from benchmark.jobs.failures import Failure, failure
+from benchmark.extraction.failures import Failure, failure
 from benchmark.jobs.fingerprints import (
     Signatures,
     cost_print,

@@ -5,11 +5,11 @@ from functools import partial
 from time import perf_counter
 
 from benchmark.engines.progress import Reporter
+from benchmark.extraction.failures import Failure, failure
 from benchmark.extraction.gradients import Asked, FieldSums, sum_fields
-from benchmark.extraction.one_pass import Pace, Told
-from benchmark.jobs.failures import Failure, failure
+from benchmark.extraction.one_pass import Pace, PassCallbacks, PassResult
 from benchmark.jobs.job import ScoreJob
-from benchmark.jobs.passes import Loaded, Passed
+from benchmark.jobs.passes import BackboneCache
 from benchmark.jobs.scores import keep_findings
 from benchmark.plan.bound import BoundTask, GradientTask, InspectTask
 from benchmark.plan.plan import Plan, view_for
@@ -19,7 +19,7 @@ from zoo.features import Backbone
 from zoo.spec import Layer
 
 
-def run_questions(plan: Plan, jobs: Sequence[ScoreJob], loaded: Loaded, report: Reporter) -> Passed:
+def run_questions(plan: Plan, jobs: Sequence[ScoreJob], cache: BackboneCache, report: Reporter) -> PassResult:
     """Ask one backbone, which is loaded when it is first needed, and write down what it answers."""
     todo = {job.task: job for job in jobs}
     gradients = [task for task in plan.tasks.gradients if task.key in todo]
@@ -32,11 +32,11 @@ def run_questions(plan: Plan, jobs: Sequence[ScoreJob], loaded: Loaded, report: 
     failures: list[Failure] = []
     for task, step in steps:
         try:
-            done.append(step(loaded.backbone()))
+            done.append(step(cache.backbone()))
         except Exception as error:
             failures.append(failure(error, jobs[0].setup.spec.name, task.subject.entry.name, task.key))
     unreadable = tuple(line for one in done for line in one.unreadable)
-    return Passed(sum(one.images for one in done), unreadable, tuple(failures))
+    return PassResult(sum(one.images for one in done), unreadable, tuple(failures))
 
 
 def _ask_fields(task: GradientTask, job: ScoreJob, report: Reporter, backbone: Backbone) -> FieldSums:
@@ -51,7 +51,7 @@ def _ask_fields(task: GradientTask, job: ScoreJob, report: Reporter, backbone: B
         with report.bar(title, images, "images") as advance:
             pace = Pace(setup.request.batch_size, setup.request.workers)
             view = view_for(setup.spec, problem.source.view)
-            sums = sum_fields(problem.source, view, asked, backbone, pace, Told(advance, report.say))
+            sums = sum_fields(problem.source, view, asked, backbone, pace, PassCallbacks(advance, report.say))
         if not sums.images:
             raise nothing_read(problem.source)
     patch = setup.spec.patch_size

@@ -6,13 +6,13 @@ from functools import partial
 from time import perf_counter
 
 from benchmark.engines.progress import Reporter
+from benchmark.extraction.failures import Failure, failure
+from benchmark.extraction.one_pass import PassResult
 from benchmark.extraction.reader import MeasuredLayers, VectorReader
 from benchmark.extraction.shards import Shards
 from benchmark.jobs.examples import keep_examples
-from benchmark.jobs.failures import Failure, failure
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import ScoreJob
-from benchmark.jobs.passes import Passed
 from benchmark.plan.bound import AnalysisTask, BoundTask, FedTask, MeasuredTask, VectorsTask, VectorTask
 from benchmark.plan.plan import Plan, patch_tokens
 from benchmark.scores.assess import assess_outcomes, measured_items
@@ -32,7 +32,9 @@ from tasks.checks import nothing_read
 from zoo.spec import Layer
 
 
-def run_scores(plan: Plan, jobs: Sequence[ScoreJob], passed: Passed, report: Reporter) -> tuple[Failure, ...]:
+def run_scores(
+    plan: Plan, jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter
+) -> tuple[Failure, ...]:
     """Carry out the jobs of one backbone, of whose tasks some failed in its passes; gives what fails now."""
     lost = {one.key for one in passed.failures}
     todo = {job.task: job for job in jobs if job.task not in lost}

@@ -10,8 +10,8 @@ import pytest
 
 import benchmark
 from benchmark.engines.base import Place
+from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs import pieces
-from benchmark.jobs.passes import Passed
 from benchmark.jobs.pieces import Pieces
 from benchmark.plan import datasets
 from benchmark.plan.location import DataLocation
@@ -112,13 +112,13 @@ def test_queries_wait_for_what_other_workers_remember(
 ) -> None:
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
     plan = planned(labelled, "segment", location=DataLocation(STANDARD_SUITE.catalogue, labelled))
-    desk = Pieces(plan, prepared(plan, tmp_path).backbones[:1])
-    desk.open([Place("", 1)] * 3)
+    queue = Pieces(plan, prepared(plan, tmp_path).backbones[:1])
+    queue.open([Place("", 1)] * 3)
     remembered, shown, out = 0, [], {}
     memories = sum(one.source.shards for one in plan.passes if one.source.name.endswith("memory"))
-    while not desk.over:
+    while not queue.over:
         for worker in range(3):
-            if worker not in out and (found := desk.take(worker)) is not None:
+            if worker not in out and (found := queue.take(worker)) is not None:
                 out[worker] = found
                 jobs = found[1].jobs.passes
                 queries = [job for job in jobs if job.memories]
@@ -129,7 +129,7 @@ def test_queries_wait_for_what_other_workers_remember(
         key, piece = out.pop(worker)
         remembered += sum(len(job.shards) for job in piece.jobs.passes if not job.memories)
         shown += [(job.source[0], number) for job in piece.jobs.passes for number in job.shards]
-        desk.done(key, Passed(1))
+        queue.done(key, PassResult(1))
     assert len(shown) == len(set(shown)) == sum(one.source.shards for one in plan.passes)
 
 

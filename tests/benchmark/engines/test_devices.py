@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import benchmark
-from benchmark.engines.base import Listed, LocalEngine, Place
+from benchmark.engines.base import ListQueue, LocalEngine, Place
 from benchmark.engines.choose import find_devices, find_engine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.jobs import pieces
@@ -100,14 +100,14 @@ def test_ray_that_is_not_installed_is_one_sentence(monkeypatch: pytest.MonkeyPat
 
 
 def test_jobs_of_a_list_are_given_again_when_their_worker_is_lost() -> None:
-    desk: Listed[str, str] = Listed(["a", "b"])
-    assert (desk.take(0), desk.take(1), desk.take(0)) == ((0, "a"), (1, "b"), None)
-    desk.give_back(0)
-    desk.done(1, "B")
-    assert not desk.over
-    assert desk.take(1) == (0, "a")
-    desk.done(0, "A")
-    assert desk.over
+    queue: ListQueue[str, str] = ListQueue(["a", "b"])
+    assert (queue.take(0), queue.take(1), queue.take(0)) == ((0, "a"), (1, "b"), None)
+    queue.give_back(0)
+    queue.done(1, "B")
+    assert not queue.over
+    assert queue.take(1) == (0, "a")
+    queue.done(0, "A")
+    assert queue.over
 
 
 @pytest.mark.slow

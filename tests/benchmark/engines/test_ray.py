@@ -17,7 +17,7 @@ import pytest
 
 from benchmark.api import PassesAndScores
 from benchmark.engines import ray as engine
-from benchmark.engines.base import Listed, Place, WorkerDiedError
+from benchmark.engines.base import ListQueue, Place, WorkerDiedError
 from benchmark.engines.progress import Listening, Message
 from benchmark.engines.ray import RayEngine
 from benchmark.jobs import pieces
@@ -173,9 +173,9 @@ def test_what_is_sent_is_small(data: Path, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
     plan = planned(data)
     assert len(pickle.dumps(PassesAndScores(plan))) < 10_000
-    desk = Pieces(plan, prepared(plan, tmp_path).backbones)
-    desk.open([Place("cpu", 1)] * 3)
-    found = desk.take(0)
+    queue = Pieces(plan, prepared(plan, tmp_path).backbones)
+    queue.open([Place("cpu", 1)] * 3)
+    found = queue.take(0)
     assert found is not None
     assert len(pickle.dumps(found[1])) < 20_000
 
@@ -190,8 +190,8 @@ def test_a_cluster_that_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyP
     before = dict(os.environ)
     request = Request(engine="ray", address="head:6379")
     with pytest.raises(InputError, match="there is no Ray cluster at 'head:6379': 'Is there one"):
-        RayEngine(request).carry_out(halved, Listed([2]), Heard())
+        RayEngine(request).carry_out(halved, ListQueue([2]), Heard())
     monkeypatch.setattr(engine, "ATTEMPTS", 1)
     with pytest.raises(WorkerDiedError, match="Ray does not start on this machine: 'Is there one"):
-        RayEngine(Request(engine="ray")).carry_out(halved, Listed([2]), Heard())
+        RayEngine(Request(engine="ray")).carry_out(halved, ListQueue([2]), Heard())
     assert dict(os.environ) == before

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from benchmark.extraction.gradients import Asked, FieldSums, sum_fields
-from benchmark.extraction.one_pass import Pace, Told
+from benchmark.extraction.one_pass import Pace, PassCallbacks
 from tests.benchmark.doubles import CountingBackbone, source
 from zoo.errors import InputError
 from zoo.features import Channels, ReceptiveField
@@ -35,7 +35,9 @@ class Gradients(CountingBackbone):
 def summed(backbone: Gradients, batch: int = 4) -> FieldSums:
     view = ResizeCrop(32, 32)
     shown: list[int] = []
-    sums = sum_fields(source(COLOURS, view=view), view, ASKED, backbone, Pace(batch, 1), Told(shown.append))
+    sums = sum_fields(
+        source(COLOURS, view=view), view, ASKED, backbone, Pace(batch, 1), PassCallbacks(shown.append)
+    )
     assert sum(shown) == 5
     return sums
 

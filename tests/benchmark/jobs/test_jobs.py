@@ -12,8 +12,8 @@ import torch
 
 from benchmark.api import carry_out
 from benchmark.engines.progress import Silent
+from benchmark.extraction.failures import NO_MEMORY, DiskFullError, Failure, failure
 from benchmark.jobs import passes
-from benchmark.jobs.failures import NO_MEMORY, DiskFullError, Failure, failure
 from benchmark.jobs.fingerprints import records_print, signature
 from benchmark.jobs.prepare import Prepared, prepare
 from benchmark.plan.location import DataLocation

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmark.engines.base import Place
+from benchmark.extraction.failures import Failure
+from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs import pieces
-from benchmark.jobs.failures import Failure
-from benchmark.jobs.passes import Passed
 from benchmark.jobs.pieces import Piece, Pieces
 from tests.benchmark.jobs.test_jobs import planned, prepared
 
@@ -18,20 +18,20 @@ Make = Callable[..., Pieces]
 
 @pytest.fixture(scope="module")
 def make(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """Makes the desk of a run of two backbones, of which nothing is there."""
+    """Makes the queue of a run of two backbones, of which nothing is there."""
     plan = planned(data)
     found = prepared(plan, tmp_path_factory.mktemp("place"))
 
     def made(workers: int, device: str = "") -> Pieces:
-        desk = Pieces(plan, found.backbones)
-        desk.open([Place(device, 1)] * workers)
-        return desk
+        queue = Pieces(plan, found.backbones)
+        queue.open([Place(device, 1)] * workers)
+        return queue
 
     return made
 
 
-def taken(desk: Pieces, worker: int = 0) -> tuple[int, Piece]:
-    found = desk.take(worker)
+def taken(queue: Pieces, worker: int = 0) -> tuple[int, Piece]:
+    found = queue.take(worker)
     assert found is not None
     assert isinstance(found[0], int)
     return found[0], found[1]
@@ -43,16 +43,16 @@ def names(given: Sequence[Piece]) -> list[str]:
 
 def test_small_backbones_stay_whole_and_one_worker_takes_them_in_order(make: Make) -> None:
     for workers in (1, 2):
-        desk, given = make(workers), []
-        assert desk.width == 2
-        images = desk.images
+        queue, given = make(workers), []
+        assert queue.width == 2
+        images = queue.images
         assert images > 0
-        while not desk.over:
-            key, piece = taken(desk)
+        while not queue.over:
+            key, piece = taken(queue)
             assert piece.jobs.passes
             assert piece.jobs.scores
             given.append(piece)
-            desk.done(key, Passed(images // 2))
+            queue.done(key, PassResult(images // 2))
         assert sorted(names(given)) == ["mini-fs", "mini-resnet"]
         if workers == 1:
             assert names(given) == ["mini-fs", "mini-resnet"]
@@ -62,19 +62,19 @@ def test_large_ones_are_shared_and_every_shard_is_shown_once(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
-    desk, shown = make(3), Counter[tuple[str, object, int]]()
+    queue, shown = make(3), Counter[tuple[str, object, int]]()
     given, out = [], {}
-    assert desk.width > 3
-    while not desk.over:
+    assert queue.width > 3
+    while not queue.over:
         for worker in range(3):
-            if worker not in out and (found := desk.take(worker)) is not None:
+            if worker not in out and (found := queue.take(worker)) is not None:
                 out[worker] = found
                 given.append(found[1])
         worker = next(iter(out))
         key, piece = out.pop(worker)
         for job in piece.jobs.passes:
             shown.update((piece.jobs.setup.spec.name, job.source, number) for number in job.shards)
-        desk.done(key, Passed(1))
+        queue.done(key, PassResult(1))
     assert set(shown.values()) == {1}
     whole = make(1)
     jobs = [job for _ in range(2) for job in taken(whole)[1].jobs.passes]
@@ -88,13 +88,13 @@ def test_large_ones_are_shared_and_every_shard_is_shown_once(
 
 def test_scores_know_what_went_wrong_in_other_pieces(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
-    desk = make(2)
+    queue = make(2)
     lost = Failure("mini-fs", "knn", "why", bad_input=True, key="knn.key")
     while True:
-        key, piece = taken(desk)
+        key, piece = taken(queue)
         if piece.jobs.scores:
             break
-        desk.done(key, Passed(1, failures=(lost,), refusals={"davis.key": "no"}))
+        queue.done(key, PassResult(1, failures=(lost,), refusals={"davis.key": "no"}))
     assert piece.before.failures == (lost,)
     assert piece.before.refusals == {"davis.key": "no"}
 
@@ -103,17 +103,17 @@ def test_a_worker_stays_with_its_backbone_and_a_lost_piece_waits_again(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
-    desk = make(2)
-    before = desk.images
-    first, piece = taken(desk, 0)
-    other, beside = taken(desk, 1)
+    queue = make(2)
+    before = queue.images
+    first, piece = taken(queue, 0)
+    other, beside = taken(queue, 1)
     assert piece.jobs.setup.spec.name != beside.jobs.setup.spec.name
-    desk.done(other, Passed(1))
-    assert taken(desk, 1)[1].jobs.setup.spec.name == beside.jobs.setup.spec.name
-    left = desk.images
-    desk.give_back(first)
-    assert left < desk.images < before
-    again = taken(desk, 0)[1]
+    queue.done(other, PassResult(1))
+    assert taken(queue, 1)[1].jobs.setup.spec.name == beside.jobs.setup.spec.name
+    left = queue.images
+    queue.give_back(first)
+    assert left < queue.images < before
+    again = taken(queue, 0)[1]
     assert again.jobs.passes[0].source == piece.jobs.passes[0].source
     assert again.jobs.passes[0].shards.start == piece.jobs.passes[0].shards.start
 
@@ -127,9 +127,9 @@ def test_pieces_are_placed_where_their_worker_is(make: Make) -> None:
 
 
 def test_what_takes_longest_begins_first(make: Make) -> None:
-    desk = make(2)
-    seconds = {left.jobs.setup.spec.name: left.seconds for left in desk._every}
-    _, piece = taken(desk)
+    queue = make(2)
+    seconds = {left.jobs.setup.spec.name: left.seconds for left in queue._every}
+    _, piece = taken(queue)
     assert seconds[piece.jobs.setup.spec.name] == max(seconds.values())
 
 
@@ -137,18 +137,18 @@ def test_what_comes_back_is_not_joined_with_what_another_worker_has(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
-    desk = make(8)
-    first, _ = taken(desk, 0)
-    name = desk._out[first].piece.jobs.setup.spec.name
+    queue = make(8)
+    first, _ = taken(queue, 0)
+    name = queue._out[first].piece.jobs.setup.spec.name
     while True:  # another worker's piece of the same backbone, from the middle of it
-        key, beside = taken(desk, len(desk._out))
+        key, beside = taken(queue, len(queue._out))
         if beside.jobs.setup.spec.name == name:
             break
     held = {(job.source, number) for job in beside.jobs.passes for number in job.shards}
-    desk.give_back(first)
+    queue.give_back(first)
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 1e9)  # all that is left becomes one piece
-    desk._last = {0: desk._out[key].left}
-    _, rest = taken(desk, 0)
+    queue._last = {0: queue._out[key].left}
+    _, rest = taken(queue, 0)
     assert rest.jobs.setup.spec.name == name
     given = {(job.source, number) for job in rest.jobs.passes for number in job.shards}
     assert given

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.extraction.collectors import MeasuredCollector
-from benchmark.extraction.memory import is_out_of_memory
-from benchmark.extraction.one_pass import Listener, Pace, Told, run_pass
+from benchmark.extraction.failures import is_out_of_memory
+from benchmark.extraction.one_pass import Listener, Pace, PassCallbacks, run_pass
 from benchmark.extraction.shards import Shards
 from tasks.base import Source
 from tasks.feeds import GRIDS
@@ -58,7 +58,7 @@ def run(src: Source, found: list[Listener], backbone: CountingBackbone, batch_si
     """Lines that the pass says."""
     lines: list[str] = []
     shown: list[int] = []
-    run_pass(src, src.view, found, backbone, Pace(batch_size, 2), Told(shown.append, lines.append))
+    run_pass(src, src.view, found, backbone, Pace(batch_size, 2), PassCallbacks(shown.append, lines.append))
     assert sum(shown) == sum(len(group.samples) for group in src.groups)
     return lines
 
