@@ -240,7 +240,7 @@ def segment_command(
     """Mean IoU of a vote of labelled cells, or of predicted masks."""
     from benchmark.scores.exported.segment import Judged, score_features, score_predictions
     from benchmark.scores.exported.segment_pixels import exported_rule, score_by_pixels
-    from tasks.datasets.voc import VOC_2012
+    from tasks.datasets.scenes import VOC_2012
     from tasks.protocols import SEGMENTATION
 
     path, given = one_of({"--features": features, "--predictions": predictions})

@@ -19,9 +19,8 @@ from tasks.datasets.davis import Videos
 from tasks.datasets.folder import OwnImages
 from tasks.datasets.imagenet import probe_subset
 from tasks.datasets.revisitop import Retrieval
-from tasks.datasets.scenes import Scenes
+from tasks.datasets.scenes import VOC_2012, VOC_2012_AUG, Scenes
 from tasks.datasets.spair import Keypoints
-from tasks.datasets.voc import VOC_2012, VOC_2012_AUG
 from tasks.registry import INSIDE, Role, TaskEntry
 from tasks.sources import (
     ClusteredRegions,

@@ -8,7 +8,6 @@ from pathlib import Path
 from benchmark.request import Request
 from mini.render import counts as mini
 from mini.render.templates import TEMPLATES
-from tasks.datasets.ade20k import ADE20K
 from tasks.datasets.base import DatasetEntry
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
@@ -17,9 +16,8 @@ from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K, RevisitedEntry
-from tasks.datasets.scenes import Scenes
+from tasks.datasets.scenes import ADE20K, VOC_2012, Scenes, VocEntry
 from tasks.datasets.spair import SpairEntry
-from tasks.datasets.voc import VOC_2012, VocEntry
 from zoo.errors import InputError, unknown
 
 LONGEST_SUITE = 120

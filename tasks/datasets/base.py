@@ -8,27 +8,21 @@ from typing import Generic, Protocol, Self, TypeVar
 
 from PIL import Image
 
-from tasks.datasets.files import UnreadableImageError, exists, is_folder, open_image, stamp
-from zoo.errors import MissingDataError
+from tasks.datasets.files import UnreadableImageError, decoding, open_image, require_directory, stamp
 from zoo.view.geometry import Box
 
 
 class Sample(Protocol):
-    """One image and how to get it.
-
-    Attributes:
-        key: Name that is unique within its dataset and stable across machines.
-        box: Part of the image to show, in pixel edges; None for all of it.
-    """
+    """One image and how to get it."""
 
     @property
     def key(self) -> str:
-        """A name that no other has and that stays the same from run to run."""
+        """A name that is unique within the dataset and the same on every machine."""
         ...
 
     @property
     def box(self) -> Box | None:
-        """The part of the image to show; None for all of it."""
+        """The part of the image to show, in pixel edges; None for all of it."""
         ...
 
     def open(self) -> Image.Image:
@@ -61,11 +55,8 @@ class FileSample:
 
     def open(self) -> Image.Image:
         """The decoded RGB image; raises UnreadableImageError for a missing, truncated or foreign file."""
-        try:
-            with open_image(self.path) as image:
-                return to_rgb(image)
-        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-            raise UnreadableImageError(f"cannot decode image {self.path}: {error}") from error
+        with decoding(f"cannot decode image {self.path}"), open_image(self.path) as image:
+            return to_rgb(image)
 
     def signature(self) -> str:
         """Size and modification time of the file; of one in a pack, size and digest."""
@@ -90,8 +81,8 @@ class Count:
         return self.expected is None or self.found == self.expected
 
     def __str__(self) -> str:
-        of = "" if self.expected is None else f" of {self.expected:,}"
-        return f"{self.found:,}{of} {self.what}"
+        official = "" if self.expected is None else f" of {self.expected:,}"
+        return f"{self.found:,}{official} {self.what}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +108,6 @@ class Coverage:
     """What is there of a dataset, beside what should be.
 
     Attributes:
-        counts: One entry for each thing that is counted.
         notes: What a reader of the numbers must know, such as a replaced class list; each makes it partial.
         remarks: How it was understood, such as a split that was made of it; that makes nothing partial.
     """
@@ -217,10 +207,3 @@ class DatasetEntry(ABC, Generic[D]):
         """The dataset's folder in a data folder; raises MissingDataError without it."""
         require_directory(data / self.folder, f"{self.name} ({self.layout})")
         return data / self.folder
-
-
-def require_directory(path: Path, what: str) -> None:
-    """Raise MissingDataError unless a directory exists."""
-    if not is_folder(path):
-        state = "is not a directory" if exists(path) else "does not exist"
-        raise MissingDataError(f"expected {what} at {path}, which {state}")

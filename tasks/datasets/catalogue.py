@@ -1,11 +1,11 @@
-"""The official datasets, and whether they are where they should be."""
+"""The official datasets and the user's own images, and whether they are where they should be."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from tasks.datasets.ade20k import ADE20K
-from tasks.datasets.base import Coverage, Data, DatasetEntry
+from tasks.datasets.base import Data, DatasetEntry
 from tasks.datasets.coco import COCO_VAL2017
 from tasks.datasets.davis import DAVIS_2017_VAL
 from tasks.datasets.files import exists
@@ -15,23 +15,9 @@ from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.imagenet import IMAGENET
 from tasks.datasets.partimagenet import PARTIMAGENET
 from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
+from tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG
 from tasks.datasets.spair import SPAIR_71K_TEST
-from tasks.datasets.voc import VOC_2012, VOC_2012_AUG
 from zoo.errors import InputError, MissingDataError
-
-
-def read_own(location: str, labels: Path | None = None) -> OwnImages:
-    """A folder of images, or a dataset of the Hub or saved by ``datasets``.
-
-    Args:
-        location: Path of a folder, or ``hf:ID`` (`tasks.datasets.hub_spec`).
-        labels: Table of the classes of a folder (`tasks.datasets.folder.read_folder`).
-
-    Raises:
-        InputError: It is not there, or cannot be read.
-    """
-    return read_hub_dataset(location) if location.startswith(PREFIX) else read_folder(Path(location), labels)
-
 
 DATASETS: tuple[DatasetEntry[Data], ...] = (
     IMAGENET,
@@ -48,6 +34,19 @@ DATASETS: tuple[DatasetEntry[Data], ...] = (
 """The official datasets, in the order of tables."""
 
 
+def read_own(location: str, labels: Path | None = None) -> OwnImages:
+    """The user's own images: a folder, or a dataset of the Hub or saved by ``datasets``.
+
+    Args:
+        location: Path of a folder, or ``hf:ID`` (`tasks.datasets.hub_spec`).
+        labels: Table of the classes of a folder (`tasks.datasets.folder.read_folder`).
+
+    Raises:
+        InputError: It is not there, or cannot be read.
+    """
+    return read_hub_dataset(location) if location.startswith(PREFIX) else read_folder(Path(location), labels)
+
+
 class State(Enum):
     """How much of a dataset is there."""
 
@@ -59,47 +58,35 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What was found where a dataset should be.
+    """What was found where a dataset should be: counts, where it was looked for, or what is wrong with it.
 
-    Attributes:
-        name: Name of the dataset.
-        state: How much of it is there; a partial one can be run, a missing or broken one cannot.
-        text: Counts, where it was looked for, or what is wrong with it.
-        coverage: Its counts, unless it is missing or broken.
+    A partial dataset can be run, a missing or broken one cannot.
     """
 
     name: str
     state: State
     text: str
-    coverage: Coverage | None = None
 
 
 def inspect(data: Path, entry: DatasetEntry[Data]) -> Inspection:
-    """Reads a dataset's files, without decoding its images, and says what is there; never raises InputError.
-
-    Args:
-        data: Folder that holds the folders of datasets.
-        entry: The dataset.
-    """
+    """What is there of a dataset, whose images are not decoded, in a folder of datasets."""
     root = data / entry.folder
     if not exists(root):
         return Inspection(entry.name, State.MISSING, f"looked for {root}; expected {entry.layout} in {data}")
-    try:
-        found = entry.read(data).coverage
-    except MissingDataError as error:
-        return Inspection(entry.name, State.MISSING, str(error))
-    except InputError as error:
-        return Inspection(entry.name, State.BROKEN, str(error))
-    return Inspection(entry.name, State.PARTIAL if found.partial else State.COMPLETE, str(found), found)
+    return _inspected(entry.name, lambda: entry.read(data))
 
 
 def inspect_images(location: str, labels: Path | None) -> Inspection:
-    """The same of the user's own images; arguments as of `read_own`."""
+    """What is there of the user's own images; arguments as of `read_own`."""
+    return _inspected(location, lambda: read_own(location, labels))
+
+
+def _inspected(name: str, read: Callable[[], Data]) -> Inspection:
     try:
-        found = read_own(location, labels)
+        data = read()
     except MissingDataError as error:
-        return Inspection(location, State.MISSING, str(error))
+        return Inspection(name, State.MISSING, str(error))
     except InputError as error:
-        return Inspection(location, State.BROKEN, str(error))
-    state = State.PARTIAL if found.coverage.partial else State.COMPLETE
-    return Inspection(found.name, state, str(found.coverage), found.coverage)
+        return Inspection(name, State.BROKEN, str(error))
+    state = State.PARTIAL if data.coverage.partial else State.COMPLETE
+    return Inspection(data.name, state, str(data.coverage))

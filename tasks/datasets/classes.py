@@ -1,6 +1,6 @@
-"""Images in one folder per class."""
+"""Images with classes, or without: folders of classes, labels, and a split where there is none."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -9,14 +9,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import (
-    Coverage,
-    Data,
-    FileSample,
-    Sample,
-    require_directory,
-)
-from tasks.datasets.files import IMAGE_EXTENSIONS, file_names, folder_names, some
+from tasks.datasets.base import Coverage, Data, Sample
+from tasks.datasets.files import IMAGE_EXTENSIONS, file_names, folder_names, require_directory, some
 from zoo.errors import InputError
 
 
@@ -25,8 +19,7 @@ class ClassImages:
     """Images with class labels, in sorted key order.
 
     Attributes:
-        samples: The images.
-        labels: Class index of each, int64 [images].
+        labels: Class index of each image, int64 [images].
         classes: Class names; an index is the rank of the name in sorted order.
     """
 
@@ -49,10 +42,6 @@ class Classification(Data):
     """A classification dataset: a bank (train) and queries (val) over the same classes.
 
     Attributes:
-        name: Name of the dataset.
-        train: The bank.
-        val: The queries.
-        coverage: How complete it is.
         split: What was read of it, for records; it says where ``val`` was made of ``train``.
     """
 
@@ -88,16 +77,10 @@ class Unlabelled(Data):
         return replace(self, samples=self.samples[:limit], coverage=self.coverage.limited(limit, "image"))
 
 
-@dataclass(frozen=True, slots=True)
-class ClassFolder:
-    """A class and the names of its image files, sorted and never empty."""
+def read_class_folders(root: Path, hint: str = "") -> dict[str, list[str]]:
+    """Sorted names of the image files of each class folder, by sorted name; none is empty.
 
-    name: str
-    files: tuple[str, ...]
-
-
-def read_class_folders(root: Path, hint: str = "") -> tuple[ClassFolder, ...]:
-    """The class folders of a folder, by sorted name; hidden files and files of other types are ignored.
+    Hidden files and files of other types are ignored.
 
     Args:
         root: Folder of the class folders.
@@ -107,18 +90,16 @@ def read_class_folders(root: Path, hint: str = "") -> tuple[ClassFolder, ...]:
         InputError: No such folder, images outside of class folders, no class, or a class without images.
     """
     require_directory(root, "a folder of class folders")
-    loose = file_names(root)
-    if loose:
+    if loose := file_names(root):
         advice = hint or "move every image into a folder that is named after its class"
         raise InputError(
             f"expected only class folders in {root}, found {len(loose):,} images directly in it "
             f"({some(loose)}); {advice}"
         )
-    folders = tuple(ClassFolder(name, tuple(file_names(root / name))) for name in folder_names(root))
+    folders = {name: file_names(root / name) for name in folder_names(root)}
     if not folders:
         raise InputError(f"expected one folder per class in {root}, found none")
-    empty = [folder.name for folder in folders if not folder.files]
-    if empty:
+    if empty := [name for name, files in folders.items() if not files]:
         raise InputError(
             f"expected images ({', '.join(IMAGE_EXTENSIONS)}) in every class folder of {root}, found none in "
             f"{some(empty)}; add them or remove the folder"
@@ -128,40 +109,16 @@ def read_class_folders(root: Path, hint: str = "") -> tuple[ClassFolder, ...]:
 
 def require_known_classes(bank: Iterable[str], queries: Iterable[str], where: str) -> None:
     """Raise InputError unless every class of the queries has images in the bank."""
-    unknown = sorted(set(queries) - set(bank))
-    if unknown:
+    if unknown := sorted({*queries} - {*bank}):
         raise InputError(
             f"expected the classes of {where} to be among those of train, found {some(unknown)} there only; "
             "add training images of them or remove them"
         )
 
 
-def class_images(
-    folders: Sequence[ClassFolder], classes: Mapping[str, int], root: Path, prefix: str = ""
-) -> ClassImages:
-    """Images of class folders as samples with the key ``<prefix><class>/<file>``, in the order of keys.
-
-    Args:
-        folders: The class folders, in any order.
-        classes: Label of each class name, in the order of labels.
-        root: Folder of the class folders.
-        prefix: What keys begin with, such as ``train/``.
-    """
-    ordered = sorted(folders, key=lambda folder: folder.name + "/")
-    samples: list[FileSample] = []
-    for folder in ordered:
-        path, key = f"{root / folder.name}/", f"{prefix}{folder.name}/"
-        samples.extend(FileSample(key + name, path + name) for name in folder.files)
-    labels = np.repeat(
-        np.array([classes[folder.name] for folder in ordered], dtype=np.int64),
-        [len(folder.files) for folder in ordered],
-    )
-    return ClassImages(tuple(samples), labels, tuple(classes))
-
-
 def class_labels(names: Iterable[str]) -> dict[str, int]:
     """Label of each class name: its rank in sorted order."""
-    return {name: label for label, name in enumerate(sorted(set(names)))}
+    return {name: label for label, name in enumerate(sorted({*names}))}
 
 
 SHARE = 20
@@ -177,29 +134,21 @@ MADE_SPLIT = f"train, val ({SHARE} % of each class, seed {SEED})"
 """The same in the field `split` of records."""
 
 
-def split_names(names: Sequence[str], seed: int = SEED) -> tuple[list[str], list[str]]:
-    """A class's names split into 80 % bank and 20 % queries (at least one), each sorted.
+def split_names(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """A class's names, at least two, as bank (80 %) and queries (20 %, at least one), each sorted.
 
     The split depends on the hash of each name alone, so it is the same on every machine, and hardly changes
     when images are added: at most one other image goes to the other side.
-
-    Args:
-        names: At least two different names, in any order.
-        seed: Another seed is another split.
-
-    Returns:
-        Names of the bank and names of the queries.
     """
-    salt = seed.to_bytes(16, "little")
+    salt = SEED.to_bytes(16, "little")
     ranked = sorted(names, key=lambda name: (blake2b(name.encode(), digest_size=8, salt=salt).digest(), name))
-    queries = max(1, round(len(names) * SHARE / 100))
+    queries = max(1, round(len(ranked) * SHARE / 100))
     return sorted(ranked[queries:]), sorted(ranked[:queries])
 
 
 def require_splittable(sizes: Mapping[str, int], where: str) -> None:
     """Raise InputError unless there are two classes, and two images in each."""
-    small = sorted(name for name, size in sizes.items() if size < 2)
-    if small:
+    if small := sorted(name for name, size in sizes.items() if size < 2):
         raise InputError(
             f"expected at least 2 images in every class of {where}, to split them into a bank and queries, "
             f"found 1 in {some(small)}; add images or remove the class"

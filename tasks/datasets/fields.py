@@ -29,16 +29,6 @@ def as_object(value: object, where: str) -> JsonObject:
     return value
 
 
-def _get(fields: JsonObject, name: str, where: str) -> object:
-    if name not in fields:
-        raise InputError(f"expected field {name!r} in {where}, which has {describe(sorted(fields))}")
-    return fields[name]
-
-
-def _wrong(name: str, what: str, where: str, value: object) -> InputError:
-    return InputError(f"expected field {name!r} to be {what} in {where}, found {describe(value)}")
-
-
 def is_number(value: object) -> bool:
     """Whether a JSON value is a finite number that a float holds."""
     if not isinstance(value, int | float) or isinstance(value, bool):
@@ -47,6 +37,21 @@ def is_number(value: object) -> bool:
         return isfinite(value)
     except OverflowError:  # JSON's integers have no end
         return False
+
+
+def numbers(value: object) -> list[float] | None:
+    """A JSON list of finite numbers, or None for anything else."""
+    return value if isinstance(value, list) and all(map(is_number, value)) else None
+
+
+def _get(fields: JsonObject, name: str, where: str) -> object:
+    if name not in fields:
+        raise InputError(f"expected field {name!r} in {where}, which has {describe(sorted(fields))}")
+    return fields[name]
+
+
+def _wrong(name: str, what: str, where: str, value: object) -> InputError:
+    return InputError(f"expected field {name!r} to be {what} in {where}, found {describe(value)}")
 
 
 def get_text(fields: JsonObject, name: str, where: str) -> str:
@@ -76,13 +81,6 @@ def get_list(fields: JsonObject, name: str, where: str) -> list[object]:
 def get_objects(fields: JsonObject, name: str, where: str) -> list[JsonObject]:
     """A list field of JSON objects; raises InputError."""
     return [as_object(value, f"{name!r} of {where}") for value in get_list(fields, name, where)]
-
-
-def numbers(value: object) -> list[float] | None:
-    """A JSON list of finite numbers, or None for anything else."""
-    if not isinstance(value, list) or not all(is_number(number) for number in value):
-        return None
-    return value
 
 
 def get_numbers(fields: JsonObject, name: str, count: int, where: str) -> list[float]:

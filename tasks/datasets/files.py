@@ -1,8 +1,14 @@
-"""Folders and image headers, in sorted order, with errors that are sentences."""
+"""Files of a dataset, wherever they are: in a folder, or as rows of a pack of parquet files.
+
+The path of a file in a pack is the pack's name, an exclamation mark and the path in the official layout,
+such as ``hf:/data/pack!/DAVIS/ImageSets/2017/val.txt``. It says all that is needed to read the file, in any
+process. Readers of datasets go through these functions and do not see the difference.
+"""
 
 import os
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path, PurePosixPath
@@ -12,12 +18,10 @@ from PIL import Image
 from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.packs.opening import INSIDE, find_pack, open_pack
 from tasks.datasets.packs.pack import Pack
-from zoo.errors import InputError
+from zoo.errors import InputError, MissingDataError
 
-
-class UnreadableImageError(InputError):
-    """An image file that is missing, truncated or no image."""
-
+IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
+"""What counts as an image in a class folder, in any case of letters."""
 
 FORMATS = (
     *("JPEG", "PNG", "BMP", "GIF", "PPM", "WEBP", "TIFF", "JPEG2000"),
@@ -25,10 +29,17 @@ FORMATS = (
 )
 """What images may be, whatever they are called: Pillow hands PostScript to Ghostscript, which runs it."""
 
+LONGEST_NAME = 255
+"""Bytes of the name of a file or folder; more than that no file system takes."""
+
 _packs: dict[str, Pack] = {}
 """Open packs by name, in this process."""
 
 _opening = threading.Lock()
+
+
+class UnreadableImageError(InputError):
+    """An image file that is missing, truncated or no image."""
 
 
 def is_packed(path: Path | str) -> bool:
@@ -81,13 +92,11 @@ def exists(path: Path) -> bool:
     return is_file(path) or is_folder(path) if is_packed(path) else path.exists()
 
 
-def packed_names(folder: Path) -> tuple[list[str], list[str]]:
-    """Names of the folders and of the files in a folder of a pack, in no order; raises FileNotFoundError."""
-    pack, inner = _located(folder)
-    found = pack.folder(inner)
-    if found is None:
-        raise FileNotFoundError(2, "No such file or directory", str(folder))
-    return [*found.folders], [*found.files]
+def require_directory(path: Path, what: str) -> None:
+    """Raise MissingDataError unless a directory exists."""
+    if not is_folder(path):
+        state = "is not a directory" if exists(path) else "does not exist"
+        raise MissingDataError(f"expected {what} at {path}, which {state}")
 
 
 def read_bytes(path: Path | str) -> bytes:
@@ -103,9 +112,16 @@ def read_bytes(path: Path | str) -> bytes:
     return pack.rows.read(pack.existing(inner))
 
 
-def open_image(path: Path | str) -> Image.Image:
-    """An image of one of the `FORMATS`, not decoded yet; raises as `read_bytes` and Pillow's `open` do."""
-    return Image.open(BytesIO(read_bytes(path)) if is_packed(path) else path, formats=FORMATS)
+def read_names(path: Path, noun: str) -> list[str]:
+    """The sorted names of files that a list has, one a line; raises InputError."""
+    try:
+        lines = read_bytes(path).decode().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"expected a list of {noun}s at {path}: {error}") from error
+    names = [line.strip() for line in lines if line.strip()]
+    if not names or len({*names}) != len(names):
+        raise InputError(f"expected one {noun} a line in {path}, each once, found {some(names) or 'none'}")
+    return sorted(require_inside(name, str(path)) for name in names)
 
 
 def stamp(path: Path | str) -> tuple[int, int | str]:
@@ -122,54 +138,28 @@ def stamp(path: Path | str) -> tuple[int, int | str]:
     return pack.rows.size(row), pack.rows.stamp(row)
 
 
-IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
-"""What counts as an image in a class folder, in any case of letters."""
-
-LONGEST_NAME = 255
-"""Bytes of the name of a file or folder; more than that no file system takes."""
-
-
-def _packed(folder: Path) -> tuple[list[str], list[str]]:
-    """Names of the folders and of the files in a folder of a pack, but the hidden ones; raises InputError."""
-    try:
-        folders, files = packed_names(folder)
-    except OSError as error:
-        raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
-    return [one for one in folders if not one.startswith(".")], [
-        one for one in files if not one.startswith(".")
-    ]
-
-
-def _visible(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """Entries of a folder but the hidden ones, in no order; raises InputError."""
-    try:
-        with os.scandir(folder) as entries:
-            yield from (entry for entry in entries if not entry.name.startswith("."))
-    except OSError as error:
-        raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
-
-
 def names_and_sizes(paths: Iterable[Path]) -> list[tuple[str, int]]:
     """Name and bytes of each file, which tell it from others wherever it lies; raises as `stamp`."""
     return [(path.name, stamp(path)[0]) for path in paths]
 
 
 def folder_names(folder: Path) -> list[str]:
-    """Sorted names of the folders in a folder; raises InputError."""
-    if is_packed(folder):
-        return sorted(_packed(folder)[0])
-    return sorted(_readable(entry) for entry in _visible(folder) if entry.is_dir())
+    """Sorted names of the folders in a folder but the hidden ones; raises InputError."""
+    with _listing(folder):
+        if is_packed(folder):
+            return _visible(_packed(folder)[0])
+        with os.scandir(folder) as entries:
+            return _visible(_readable(entry) for entry in entries if entry.is_dir())
 
 
 def file_names(folder: Path, extensions: tuple[str, ...] = IMAGE_EXTENSIONS) -> list[str]:
     """Sorted names of the files with one of the (lower-case) extensions; raises InputError."""
-    if is_packed(folder):
-        return sorted(name for name in _packed(folder)[1] if name.lower().endswith(extensions))
-    return sorted(
-        _readable(entry)
-        for entry in _visible(folder)
-        if entry.name.lower().endswith(extensions) and entry.is_file()
-    )
+    with _listing(folder):
+        if is_packed(folder):
+            return _visible(name for name in _packed(folder)[1] if name.lower().endswith(extensions))
+        with os.scandir(folder) as entries:
+            found = (entry for entry in entries if entry.name.lower().endswith(extensions))
+            return _visible(_readable(entry) for entry in found if entry.is_file())
 
 
 def file_paths(folder: Path, extension: str) -> list[Path]:
@@ -177,8 +167,29 @@ def file_paths(folder: Path, extension: str) -> list[Path]:
     return [folder / name for name in file_names(folder, (extension,))]
 
 
+@contextmanager
+def _listing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
+
+
+def _packed(folder: Path) -> tuple[Iterable[str], Iterable[str]]:
+    """Names of the folders and of the files in a folder of a pack; raises FileNotFoundError."""
+    pack, inner = _located(folder)
+    found = pack.folder(inner)
+    if found is None:
+        raise FileNotFoundError(2, "No such file or directory", str(folder))
+    return found.folders, found.files
+
+
+def _visible(names: Iterable[str]) -> list[str]:
+    return sorted(name for name in names if not name.startswith("."))
+
+
 def _readable(entry: os.DirEntry[str]) -> str:
-    """Its name; raises InputError for bytes that are no text, which no record and no page can hold."""
+    """The name of a file; raises InputError for bytes that are no text: no record and no page holds them."""
     if entry.name.isascii():  # nearly all of a million
         return entry.name
     return require_text(entry.name, f"names of files in {os.path.dirname(entry.path)!a}")
@@ -191,25 +202,6 @@ def require_text(name: str, what: str) -> str:
     except UnicodeEncodeError as error:
         raise InputError(f"expected UTF-8 as {what}, found {name!a}; rename it") from error
     return name
-
-
-def image_size(path: Path) -> tuple[int, int]:
-    """Width and height of an image from its header; raises UnreadableImageError."""
-    try:
-        with open_image(path) as image:
-            return image.size
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise UnreadableImageError(f"cannot read the header of image {path}: {error}") from error
-
-
-def require_size(path: Path, size: tuple[int, int], where: str) -> None:
-    """Raise InputError unless an image has the (width, height) that ``where`` says."""
-    found = image_size(path)
-    if found != size:
-        raise InputError(
-            f"expected image {path} to be {size[0]} x {size[1]} pixels as {where} says, "
-            f"found {found[0]} x {found[1]}; the annotations belong to another version of the image"
-        )
 
 
 def require_inside(name: str, where: str) -> str:
@@ -226,6 +218,36 @@ def require_inside(name: str, where: str) -> str:
     if not name or path.is_absolute() or ".." in path.parts or "\\" in name:
         raise InputError(f"expected the name of a file below the dataset's folder in {where}, found {name!r}")
     return name
+
+
+@contextmanager
+def decoding(what: str) -> Iterator[None]:
+    """Errors of Pillow and of a pack as UnreadableImageError, which says what could not be done."""
+    try:
+        yield
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise UnreadableImageError(f"{what}: {error}") from error
+
+
+def open_image(path: Path | str) -> Image.Image:
+    """An image of one of the `FORMATS`, not decoded yet; raises as `read_bytes` and Pillow's `open` do."""
+    return Image.open(BytesIO(read_bytes(path)) if is_packed(path) else path, formats=FORMATS)
+
+
+def image_size(path: Path) -> tuple[int, int]:
+    """Width and height of an image from its header; raises UnreadableImageError."""
+    with decoding(f"cannot read the header of image {path}"), open_image(path) as image:
+        return image.size
+
+
+def require_size(path: Path, size: tuple[int, int], where: str) -> None:
+    """Raise InputError unless an image has the (width, height) that ``where`` says."""
+    found = image_size(path)
+    if found != size:
+        raise InputError(
+            f"expected image {path} to be {size[0]} x {size[1]} pixels as {where} says, "
+            f"found {found[0]} x {found[1]}; the annotations belong to another version of the image"
+        )
 
 
 def some(names: Iterable[str], most: int = 3) -> str:

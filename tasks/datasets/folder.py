@@ -1,12 +1,12 @@
 """The user's own images: class folders in any depth, tables of labels, or images without classes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from tasks.datasets.base import Count, Coverage, FileSample, require_directory
+from tasks.datasets.base import Count, Coverage, FileSample
 from tasks.datasets.classes import (
     MADE,
     MADE_SPLIT,
@@ -19,8 +19,15 @@ from tasks.datasets.classes import (
     require_splittable,
     split_names,
 )
-from tasks.datasets.files import IMAGE_EXTENSIONS, require_text, some
-from tasks.datasets.labels import METADATA, LabelledFile, Matched, find_metadata, match, read_labels
+from tasks.datasets.files import IMAGE_EXTENSIONS, require_directory, require_text, some
+from tasks.datasets.labels import (
+    METADATA,
+    LabelledFile,
+    LabelledFiles,
+    find_metadata,
+    match,
+    read_label_table,
+)
 from tasks.datasets.tree import ImageTree, read_tree
 from zoo.errors import InputError
 
@@ -64,10 +71,10 @@ def read_folder(folder: Path, labels: Path | None = None) -> OwnImages:
         )
     if labels == NO_LABELS:
         return _unlabelled(name, tree)
-    tables = find_metadata(tree) if labels is None else read_labels(labels)
-    if tables is not None:
-        for _, table in tables.found:
-            tree = _without(tree, table.path)
+    if tables := find_metadata(tree) if labels is None else [read_label_table(labels)]:
+        inside = {table.path.resolve() for table in tables}
+        root = tree.root.resolve()
+        tree = replace(tree, others=tuple(path for path in tree.others if root / path not in inside))
         return _classes(name, tree, _in_split_folders(match(tables, tree)))
     loose = [path for path in tree.images if "/" not in path]
     if len(loose) == len(tree.images):
@@ -81,13 +88,6 @@ def read_folder(folder: Path, labels: Path | None = None) -> OwnImages:
     return _classes(name, tree, _class_folders(tree))
 
 
-def _without(tree: ImageTree, table: Path) -> ImageTree:
-    """A tree without the table of its labels, if that lies in it."""
-    if not table.resolve().is_relative_to(tree.root.resolve()):
-        return tree
-    return tree.without(table.resolve().relative_to(tree.root.resolve()).as_posix())
-
-
 def _unlabelled(name: str, tree: ImageTree) -> Unlabelled:
     """All images of a folder, without classes."""
     samples = tuple(FileSample(path, f"{tree.root}/{path}") for path in tree.images)
@@ -99,16 +99,16 @@ def _unlabelled(name: str, tree: ImageTree) -> Unlabelled:
     return Unlabelled(name, samples, Coverage((Count("images", len(samples)),), remarks=remarks))
 
 
-def _in_split_folders(found: Matched) -> Matched:
+def _in_split_folders(labelled: LabelledFiles) -> LabelledFiles:
     """Images of a table that names no split, by the folders train and val in which all of them lie."""
-    tops = {file.path.partition("/")[0].lower() for file in found.files}
-    if any(file.split for file in found.files) or TRAIN not in tops or not tops <= {*SPLITS}:
-        return found
-    files = (replace(file, split=file.path.partition("/")[0].lower()) for file in found.files)
-    return replace(found, files=tuple(files))
+    tops = {file.path.partition("/")[0].lower() for file in labelled.files}
+    if any(file.split for file in labelled.files) or TRAIN not in tops or not tops <= {*SPLITS}:
+        return labelled
+    files = (replace(file, split=file.path.partition("/")[0].lower()) for file in labelled.files)
+    return replace(labelled, files=tuple(files))
 
 
-def _class_folders(tree: ImageTree) -> Matched:
+def _class_folders(tree: ImageTree) -> LabelledFiles:
     """The class of each image by the folder that holds it."""
     tops: dict[str, list[str]] = {}
     for path in tree.images:
@@ -122,12 +122,12 @@ def _class_folders(tree: ImageTree) -> Matched:
         for path in paths:
             label, _, name = path.removeprefix(f"{top}/" if splits else "").rpartition("/")
             files.append(LabelledFile(path, label, name, splits.get(top, "")))
-    _require_leaves(tree.root, files)
-    nested = any("/" in file.label for file in files)
-    remarks = ["classes from folders" + (", by their paths" if nested else "")]
+    labels = {file.label for file in files}
+    _require_leaves(tree.root, labels)
+    remarks = ["classes from folders" + (", by their paths" if any("/" in label for label in labels) else "")]
     if left_out:
         remarks.append(f"{len(left_out):,} images beside train and val ignored ({some(left_out, 2)})")
-    return Matched(tuple(files), tuple(remarks))
+    return LabelledFiles(tuple(files), tuple(remarks))
 
 
 def _splits(root: Path, tops: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -165,9 +165,8 @@ def _splits(root: Path, tops: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return named
 
 
-def _require_leaves(root: Path, files: Iterable[LabelledFile]) -> None:
+def _require_leaves(root: Path, labels: set[str]) -> None:
     """Raise InputError where a class folder lies in another one."""
-    labels = {file.label for file in files}
     for label in sorted(labels):
         parents = PurePosixPath(label).parents
         above = next((str(parent) for parent in parents if str(parent).removeprefix(".") in labels), None)
@@ -178,22 +177,23 @@ def _require_leaves(root: Path, files: Iterable[LabelledFile]) -> None:
             )
 
 
-def _classes(name: str, tree: ImageTree, found: Matched) -> Classification:
+def _classes(name: str, tree: ImageTree, labelled: LabelledFiles) -> Classification:
     """The dataset of images with classes, split as they say, or else by the hash of their names."""
-    parts = {file.split for file in found.files}
-    _require_splits(tree.root, parts)
-    classes = class_labels(file.label for file in found.files if file.split in ("", TRAIN))
+    files = labelled.files
+    named = {file.split for file in files}
+    _require_splits(tree.root, named)
+    classes = class_labels(file.label for file in files if file.split in ("", TRAIN))
     require_classes(len(classes), str(tree.root), "--labels none takes all images as ones without classes")
-    queries = next((split for split in QUERY_SPLITS if split in parts), "")
-    remarks, notes = [*found.remarks], [*found.notes]
+    queries = next((split for split in QUERY_SPLITS if split in named), "")
+    remarks, notes = [*labelled.remarks], [*labelled.notes]
     if queries:
-        train, val = ([file for file in found.files if file.split == one] for one in (TRAIN, queries))
+        train, val = ([file for file in files if file.split == split] for split in (TRAIN, queries))
         require_known_classes(classes, (file.label for file in val), f"{queries} of {tree.root}")
-        further = len(found.files) - len(train) - len(val)
+        further = len(files) - len(train) - len(val)
         remarks += [f"val is {queries}"] if queries != "val" else []
         notes += [f"{further:,} images of further splits left out"] if further else []
     else:
-        train, val = _split(found.files, str(tree.root))
+        train, val = _split(files, str(tree.root))
         remarks.append(MADE)
     counts = (
         Count("classes", len(classes)),
@@ -205,10 +205,10 @@ def _classes(name: str, tree: ImageTree, found: Matched) -> Classification:
     return Classification(name, bank, asked, coverage, "train, val" if queries else MADE_SPLIT)
 
 
-def _require_splits(root: Path, parts: set[str]) -> None:
+def _require_splits(root: Path, named: set[str]) -> None:
     """Raise InputError for a split of no known name, or queries without train."""
-    unknown = sorted(repr(part) for part in parts - {*SPLITS}) if parts != {""} else []
-    if unknown or (parts != {""} and TRAIN not in parts):
+    unknown = sorted(repr(split) for split in named - {*SPLITS}) if named != {""} else []
+    if unknown or (named != {""} and TRAIN not in named):
         what = some(unknown) or "no train"
         raise InputError(f"expected the splits of {root} to be {TRAIN} and {QUERY_SPLITS[0]}, found {what}")
 
@@ -221,7 +221,7 @@ def _split(files: Sequence[LabelledFile], where: str) -> tuple[list[LabelledFile
     require_splittable({label: len(names) for label, names in by_class.items()}, where)
     sides: tuple[list[LabelledFile], list[LabelledFile]] = ([], [])
     for names in by_class.values():
-        for side, chosen in zip(sides, split_names([*names]), strict=True):
+        for side, chosen in zip(sides, split_names(names), strict=True):
             side += [names[name] for name in chosen]
     return sides
 

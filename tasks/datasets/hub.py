@@ -20,7 +20,7 @@ from tasks.datasets.classes import (
     require_splittable,
     split_names,
 )
-from tasks.datasets.files import FORMATS, UnreadableImageError
+from tasks.datasets.files import FORMATS, UnreadableImageError, decoding
 from tasks.datasets.hub_spec import HubSpec, parse_hub_spec
 from zoo.errors import InputError
 from zoo.online import hub_answers, offline_unless
@@ -39,11 +39,8 @@ class TableSample:
 
     Attributes:
         key: ``<split>/<row>``.
-        index: Row.
-        column: Image column.
         fingerprint: Identifies the table's content.
         table: The table, which all samples of a split share.
-        box: Part of the image to show.
     """
 
     key: str
@@ -59,11 +56,8 @@ class TableSample:
         source = stored.get("path") if stored.get("bytes") is None else io.BytesIO(stored["bytes"])
         if source is None:
             raise UnreadableImageError(f"cannot decode image {self.key}: the table has none in that row")
-        try:
-            with Image.open(source, formats=FORMATS) as image:
-                return to_rgb(image)
-        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-            raise UnreadableImageError(f"cannot decode image {self.key}: {error}") from error
+        with decoding(f"cannot decode image {self.key}"), Image.open(source, formats=FORMATS) as image:
+            return to_rgb(image)
 
     def signature(self) -> str:
         """Fingerprint of the table, and the row."""
@@ -80,39 +74,49 @@ class _Split:
     fingerprint: str
     labels: Sequence[str]
 
+    def images(self, rows: Sequence[int], classes: Mapping[str, int]) -> ClassImages:
+        """Some rows as samples, in order."""
+        samples = tuple(
+            TableSample(f"{self.name}/{row:09d}", row, self.column, self.fingerprint, self.table)
+            for row in rows
+        )
+        labels = np.array([classes[self.labels[row]] for row in rows], dtype=np.int64)
+        return ClassImages(samples, labels, tuple(classes))
 
-def read_hub_dataset(spec: str) -> Classification:
+
+def read_hub_dataset(text: str) -> Classification:
     """A dataset of the Hub, or a saved one, named as the user named it; keys are ``<split>/<row>``.
 
     Splits are train, and validation, test or val; a dataset of one split is divided as `folder` divides
     class folders. Without a choice of the user there must be one image column and one ``ClassLabel`` column.
 
     Args:
-        spec: ``hf:ID``, ``hf:ID@REVISION`` or ``hf:PATH``, with options (`hub_spec`).
+        text: ``hf:ID``, ``hf:ID@REVISION`` or ``hf:PATH``, with options (`hub_spec`).
 
     Raises:
         InputError: No such dataset, no network, or no images with class labels in it.
     """
-    parsed = parse_hub_spec(spec)
-    tables = _load(parsed)
-    bank, queries = _choose_splits(tables, parsed)
-    if queries is None:
-        whole = _read_split(bank, tables[bank], parsed)
-        train, val = _divide(whole, parsed)
+    spec = parse_hub_spec(text)
+    tables = _load(spec)
+    names = _choose_splits(tables, spec)
+    splits = [_read_split(name, tables[name], spec) for name in names]
+    classes = class_labels(splits[0].labels)
+    made = len(splits) == 1
+    if made:
+        rows = _divided(splits[0].labels, spec)
+        splits *= 2
     else:
-        first, second = (_read_split(name, tables[name], parsed) for name in (bank, queries))
-        require_known_classes(first.labels, second.labels, f"{spec}, split {queries},")
-        classes = class_labels(first.labels)
-        train, val = (_class_images(part, range(len(part.labels)), classes) for part in (first, second))
-    require_classes(len(train.classes), spec)
+        require_known_classes(classes, splits[1].labels, f"{text}, split {names[1]},")
+        rows = [range(len(split.labels)) for split in splits]
+    train, val = (split.images(part, classes) for split, part in zip(splits, rows, strict=True))
+    require_classes(len(classes), text)
     counts = (
-        Count("classes", len(train.classes)),
+        Count("classes", len(classes)),
         Count("train images", len(train.samples)),
         Count("val images", len(val.samples)),
     )
-    made = queries is None
     coverage = Coverage(counts, remarks=(MADE,) if made else ())
-    return Classification(spec, train, val, coverage, MADE_SPLIT if made else "train, val")
+    return Classification(text, train, val, coverage, MADE_SPLIT if made else "train, val")
 
 
 def _load(spec: HubSpec) -> dict[str, Table]:
@@ -124,9 +128,8 @@ def _load(spec: HubSpec) -> dict[str, Table]:
             loaded = datasets.load_from_disk(spec.location)
         else:
             with offline_unless(hub_answers()):
-                loaded = datasets.load_dataset(
-                    spec.location, spec.options.get("config"), revision=spec.revision
-                )
+                config = spec.options.get("config")
+                loaded = datasets.load_dataset(spec.location, config, revision=spec.revision)
     # The library's errors have no base but these: connection, missing files, configurations, scripts.
     except (
         OSError,
@@ -146,14 +149,14 @@ def _load(spec: HubSpec) -> dict[str, Table]:
     return dict(loaded) if isinstance(loaded, Mapping) else {str(loaded.split or "all"): loaded}
 
 
-def _choose_splits(tables: Mapping[str, Table], spec: HubSpec) -> tuple[str, str | None]:
-    """Names of the splits of bank and queries; None for queries where one split has to serve both."""
+def _choose_splits(tables: Mapping[str, Table], spec: HubSpec) -> list[str]:
+    """Names of the splits of bank and queries; one where one split has to serve both."""
     options = spec.options
     for name in (options.get("train"), options.get("val")):
         if name is not None and name not in tables:
             raise InputError(f"expected a split {name!r} in {spec.text}, found {', '.join(sorted(tables))}")
     if len(tables) == 1 and "val" not in options:
-        return next(iter(tables)), None
+        return [*tables]
     bank = options.get("train", "train")
     queries = options.get("val") or next((name for name in QUERY_SPLITS if name in tables), None)
     if bank not in tables or queries is None or bank == queries:
@@ -161,7 +164,7 @@ def _choose_splits(tables: Mapping[str, Table], spec: HubSpec) -> tuple[str, str
             f"expected a split train and one of {', '.join(QUERY_SPLITS)} in {spec.text}, found "
             f"{', '.join(sorted(tables))}; choose them with ?train=SPLIT&val=SPLIT"
         )
-    return bank, queries
+    return [bank, queries]
 
 
 def _read_split(name: str, table: Table, spec: HubSpec) -> _Split:
@@ -218,24 +221,11 @@ def _class_names(values: Sequence[object], kind: object, column: str, where: str
     return [names[value] for value in values if isinstance(value, int)]
 
 
-def _divide(whole: _Split, spec: HubSpec) -> tuple[ClassImages, ClassImages]:
-    """One split as bank and queries, class by class, by the hash of row numbers."""
+def _divided(labels: Sequence[str], spec: HubSpec) -> list[Sequence[int]]:
+    """Rows of one split that are the bank and those that are queries, by the hash of their numbers."""
     rows: dict[str, list[str]] = {}
-    for index, label in enumerate(whole.labels):
+    for index, label in enumerate(labels):
         rows.setdefault(label, []).append(str(index))
     require_splittable({label: len(found) for label, found in rows.items()}, spec.text)
-    parts = [split_names(found) for found in rows.values()]
-    classes = class_labels(rows)
-    bank = sorted(int(row) for part in parts for row in part[0])
-    queries = sorted(int(row) for part in parts for row in part[1])
-    return _class_images(whole, bank, classes), _class_images(whole, queries, classes)
-
-
-def _class_images(split: _Split, rows: Sequence[int], classes: Mapping[str, int]) -> ClassImages:
-    """The rows of a split as samples, in order."""
-    samples = tuple(
-        TableSample(f"{split.name}/{row:09d}", row, split.column, split.fingerprint, split.table)
-        for row in rows
-    )
-    labels = np.array([classes[split.labels[row]] for row in rows], dtype=np.int64)
-    return ClassImages(samples, labels, tuple(classes))
+    parts = zip(*(split_names(found) for found in rows.values()), strict=True)
+    return [sorted(int(row) for names in part for row in names) for part in parts]

@@ -1,17 +1,16 @@
 """ImageNet-1k: ``train/<wnid>/*`` and ``val/<wnid>/*``, and the subset that clustering and CKA look at."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Count, Coverage, DatasetEntry, Part, Sample
+from tasks.datasets.base import Count, Coverage, DatasetEntry, FileSample, Part
 from tasks.datasets.classes import (
-    ClassFolder,
     Classification,
-    class_images,
+    ClassImages,
     class_labels,
     read_class_folders,
     require_known_classes,
@@ -39,14 +38,9 @@ _UNSORTED_VAL = (
 
 @dataclass(frozen=True, slots=True)
 class ImageNetEntry(DatasetEntry[Classification]):
-    """A dataset in the layout of ImageNet.
+    """A dataset in the layout of ImageNet, its official counts, and its probe subset.
 
     Attributes:
-        name: Name of the dataset.
-        folder: Its folder under the data folder.
-        classes: Official number of classes.
-        train: Official number of training images.
-        val: Official number of validation images.
         probe_wnids: Classes of the probe subset; None for all.
         probe_per_class: Images of each class of the probe subset.
     """
@@ -69,12 +63,9 @@ class ImageNetEntry(DatasetEntry[Classification]):
         root = self.root(data)
         train = read_class_folders(root / "train")
         val = read_class_folders(root / "val", _UNSORTED_VAL)
-        require_known_classes(
-            (folder.name for folder in train), (folder.name for folder in val), str(root / "val")
-        )
-        classes = class_labels(folder.name for folder in train)
-        bank = class_images(train, classes, root / "train", "train/")
-        queries = class_images(val, classes, root / "val", "val/")
+        require_known_classes(train, val, str(root / "val"))
+        classes = class_labels(train)
+        bank, queries = _images(train, classes, root, "train"), _images(val, classes, root, "val")
         counts = (
             Count("classes", len(classes), self.classes),
             Count("train images", len(bank.samples), self.train),
@@ -84,17 +75,28 @@ class ImageNetEntry(DatasetEntry[Classification]):
 
     def contents(self, data: Path) -> Iterable[Part]:
         """The images of each split."""
-        train, val = (read_class_folders(data / self.folder / split) for split in ("train", "val"))
-        classes = tuple(folder.name for folder in train)
-        yield Part("train", _paths(train, data / self.folder / "train"), classes)
-        yield Part("validation", _paths(val, data / self.folder / "val"), classes)
+        root = data / self.folder
+        train, val = read_class_folders(root / "train"), read_class_folders(root / "val")
+        for split, name, folders in (("train", "train", train), ("val", "validation", val)):
+            paths = [root / split / wnid / file for wnid, files in folders.items() for file in files]
+            yield Part(name, paths, tuple(train))
 
 
 IMAGENET = ImageNetEntry()
 
 
-def _paths(folders: Iterable[ClassFolder], root: Path) -> list[Path]:
-    return [root / folder.name / file for folder in folders for file in folder.files]
+def _images(
+    folders: Mapping[str, Sequence[str]], classes: Mapping[str, int], root: Path, split: str
+) -> ClassImages:
+    """Images of class folders as samples with the key ``<split>/<wnid>/<file>``, in the order of keys."""
+    ordered = sorted(folders, key=lambda wnid: wnid + "/")
+    samples: list[FileSample] = []
+    for wnid in ordered:
+        path, key = f"{root / split / wnid}/", f"{split}/{wnid}/"
+        samples.extend(FileSample(key + file, path + file) for file in folders[wnid])
+    labels = np.array([classes[wnid] for wnid in ordered], dtype=np.int64)
+    labels = np.repeat(labels, [len(folders[wnid]) for wnid in ordered])
+    return ClassImages(tuple(samples), labels, tuple(classes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,27 +105,21 @@ class ProbeSubset:
 
     Attributes:
         indices: Positions in ``Classification.train``, int64 [images].
-        samples: The images.
-        labels: Rank of each image's class among ``classes``, int64 [images].
-        classes: Class names in sorted order.
         coverage: How many classes and images there are of those asked for.
     """
 
     indices: NDArray[np.int64]
-    samples: tuple[Sample, ...]
-    labels: NDArray[np.int64]
-    classes: tuple[str, ...]
     coverage: Coverage
 
 
-def probe_subset(dataset: Classification, wnids: tuple[str, ...] | None, per_class: int) -> ProbeSubset:
+def probe_subset(data: Classification, wnids: Sequence[str] | None, per_class: int) -> ProbeSubset:
     """The first images, in lexicographic order, of some classes of a training set.
 
     Where a class of ``wnids`` is not there, as many classes are taken as were asked for, the first in sorted
     order of those present, and a note of the coverage says so.
 
     Args:
-        dataset: The dataset.
+        data: The dataset.
         wnids: The classes; None for all, in any number.
         per_class: Images of each class.
 
@@ -132,34 +128,20 @@ def probe_subset(dataset: Classification, wnids: tuple[str, ...] | None, per_cla
     """
     if per_class < 1:
         raise InputError(f"expected at least one image a class in a probe subset, found {per_class}")
-    train = dataset.train
-    chosen, notes = _probe_classes(train.classes, wnids)
-    rank = {train.classes.index(name): label for label, name in enumerate(chosen)}
+    present = data.train.classes
+    chosen, notes = present if wnids is None else tuple(sorted(wnids)), []
+    if missing := len({*chosen} - {*present}):
+        chosen = present[: len(chosen)]
+        notes.append(
+            f"{missing} of the {len(wnids or ())} classes of the probe subset are missing: "
+            f"the first {len(chosen)} classes of those present are used instead"
+        )
     # Keys are sorted, so the first positions of a class are its first file names.
-    positions = [np.flatnonzero(train.labels == label)[:per_class] for label in rank]
+    labels = (present.index(name) for name in chosen)
+    positions = [np.flatnonzero(data.train.labels == label)[:per_class] for label in labels]
     indices = np.concatenate([np.empty(0, np.int64), *positions]).astype(np.int64)
-    labels = np.repeat(np.fromiter(rank.values(), np.int64), [len(found) for found in positions])
-    expected = len(chosen) if wnids is None else len(wnids)
     counts = (
-        Count("probe classes", len(chosen), expected),
-        Count("probe images", len(indices), None if wnids is None else expected * per_class),
+        Count("probe classes", len(chosen), len(chosen if wnids is None else wnids)),
+        Count("probe images", len(indices), None if wnids is None else len(wnids) * per_class),
     )
-    samples = tuple(train.samples[index] for index in indices)
-    return ProbeSubset(indices, samples, labels, chosen, Coverage(counts, notes))
-
-
-def _probe_classes(
-    present: tuple[str, ...], wnids: tuple[str, ...] | None
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The classes to take, sorted, and the notes on them."""
-    if wnids is None:
-        return present, ()
-    missing = len(set(wnids) - set(present))
-    if not missing:
-        return tuple(sorted(wnids)), ()
-    chosen = present[: len(wnids)]
-    note = (
-        f"{missing} of the {len(wnids)} classes of the probe subset are missing: "
-        f"the first {len(chosen)} classes of those present are used instead"
-    )
-    return chosen, (note,)
+    return ProbeSubset(indices, Coverage(counts, tuple(notes)))

@@ -1,4 +1,7 @@
-"""Tables that say which class each image is of: CSV files, and what ``imagefolder`` calls metadata."""
+"""Tables that say which class each image is of, and the images of a folder that their rows name.
+
+Tables are CSV files, and what ``imagefolder`` calls metadata.
+"""
 
 import csv
 import json
@@ -8,6 +11,7 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path, PurePosixPath
 
+from tasks.datasets.base import counted
 from tasks.datasets.fields import is_number
 from tasks.datasets.files import describe, require_text, some
 from tasks.datasets.tree import ImageTree
@@ -17,7 +21,7 @@ FILE_COLUMNS = ("file_name", "file", "filename", "path", "image")
 """Names of the column of files, in order of preference; in any case of letters."""
 
 LABEL_COLUMNS = ("label", "class")
-"""The same of the column of classes."""
+"""Names of the column of classes, in order of preference; in any case of letters."""
 
 SPLIT_COLUMN = "split"
 """Name of the column that says train or val; a table need not have it."""
@@ -51,24 +55,25 @@ class LabelTable:
     """A table of labels.
 
     Attributes:
-        path: The file.
-        rows: Its rows, at least one.
         columns: Columns that were read, in words.
+        prefix: What its files are relative to, below the folder of images: "", or a folder ending with ``/``.
     """
 
     path: Path
     rows: tuple[Row, ...]
     columns: str
+    prefix: str
 
 
-def read_label_table(path: Path, *, required: bool) -> LabelTable | None:
+def read_label_table(path: Path, *, required: bool = True, prefix: str = "") -> LabelTable:
     """The rows of a table with a column of files and one of classes.
 
     ``.jsonl``: one JSON object a line; anything else: text in columns with a header (`DELIMITERS`).
 
     Args:
         path: The file.
-        required: Whether it must have a column of classes; otherwise None is given where it has none.
+        required: Whether it must have a column of classes; otherwise it has no rows where it has none.
+        prefix: What its files are relative to.
 
     Raises:
         InputError: It cannot be read, or lacks a column, or has no row, or one without a file.
@@ -79,10 +84,11 @@ def read_label_table(path: Path, *, required: bool) -> LabelTable | None:
     header = list(dict.fromkeys(name for _, record in records for name in record))
     file, label = (_column(header, names) for names in (FILE_COLUMNS, LABEL_COLUMNS))
     if label is None and not required:
-        return None
+        return LabelTable(path, (), "", prefix)
     if file is None or label is None:
+        files, labels = (f"{', '.join(names[:-1])} or {names[-1]}" for names in (FILE_COLUMNS, LABEL_COLUMNS))
         raise InputError(
-            f"expected a column {_either(FILE_COLUMNS)} and a column {_either(LABEL_COLUMNS)} in the first "
+            f"expected a column {files} and a column {labels} in the first "
             f"line of {path}, found {some(map(describe, header), 6)}"
         )
     split = _column(header, (SPLIT_COLUMN,))
@@ -92,17 +98,13 @@ def read_label_table(path: Path, *, required: bool) -> LabelTable | None:
     )
     if nameless := [row.number for row in rows if not row.file]:
         raise InputError(f"expected an image in every row of {path}, found none in line {nameless[0]}")
-    return LabelTable(path, rows, ", ".join(name for name in (file, label, split) if name))
+    return LabelTable(path, rows, ", ".join(name for name in (file, label, split) if name), prefix)
 
 
-def _either(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
-
-
-def _column(header: Iterable[str], names: Sequence[str]) -> str | None:
+def _column(header: Sequence[str], names: Iterable[str]) -> str | None:
     """The column of the first of some names that a header has."""
-    found = {name.lower(): name for name in reversed(list(header))}
-    return next((found[name] for name in names if name in found), None)
+    columns = {name.lower(): name for name in reversed(header)}
+    return next((columns[name] for name in names if name in columns), None)
 
 
 def _text(path: Path) -> str:
@@ -144,13 +146,12 @@ def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
+            fields = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise InputError(f"expected one JSON object a line in {path}, found {line[:40]!r}") from error
-        if not isinstance(found, dict):
-            raise InputError(f"expected one JSON object a line in {path}, found {describe(found)}")
-        where = f"text in {path}"
-        yield number, {name: _word(value, where) for name, value in found.items()}
+        if not isinstance(fields, dict):
+            raise InputError(f"expected one JSON object a line in {path}, found {describe(fields)}")
+        yield number, {name: _word(value, f"text in {path}") for name, value in fields.items()}
 
 
 def _word(value: object, where: str) -> str:
@@ -158,6 +159,26 @@ def _word(value: object, where: str) -> str:
     if isinstance(value, str):
         return require_text(value, where).strip()
     return str(value) if is_number(value) else ""
+
+
+def find_metadata(tree: ImageTree) -> list[LabelTable]:
+    """The tables with classes that lie in a folder itself or in the folders in it.
+
+    Raises:
+        InputError: Two lie in one folder, or one cannot be read.
+    """
+    by_folder: dict[str, list[str]] = {}
+    for path in tree.others:
+        folder, _, name = path.rpartition("/")
+        if name in METADATA and "/" not in folder:
+            by_folder.setdefault(folder, []).append(path)
+    tables = []
+    for folder, paths in by_folder.items():
+        if len(paths) > 1:
+            raise InputError(f"expected one table in {tree.root / folder}, found {' and '.join(METADATA)}")
+        prefix = f"{folder}/" if folder else ""
+        tables.append(read_label_table(tree.root / paths[0], required=False, prefix=prefix))
+    return [table for table in tables if table.rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +199,10 @@ class LabelledFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class LabelledFiles:
     """The images of a dataset that have classes.
 
     Attributes:
-        files: Those that are there and have a class.
         remarks: Where the classes come from, and what makes no difference.
         notes: What was left out, and why.
     """
@@ -192,66 +212,20 @@ class Matched:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """Tables of one dataset, each with what its files are relative to: a folder, "" or ending with ``/``."""
-
-    found: tuple[tuple[str, LabelTable], ...]
-
-    @property
-    def rows(self) -> Iterator[tuple[str, LabelTable, Row]]:
-        """Every row with its folder and its table."""
-        return ((prefix, table, row) for prefix, table in self.found for row in table.rows)
-
-    @property
-    def name(self) -> str:
-        """What they are called in a sentence."""
-        return ", ".join(table.path.name for _, table in self.found[:1]) + (
-            f" and {len(self.found) - 1} more" if len(self.found) > 1 else ""
-        )
-
-
-def find_metadata(tree: ImageTree) -> Tables | None:
-    """The tables that lie in a folder itself or in the folders in it; None where there is none with classes.
-
-    Raises:
-        InputError: Two lie in one folder, or one cannot be read.
-    """
-    places: dict[str, list[str]] = {}
-    for path in tree.others:
-        folder, _, name = path.rpartition("/")
-        if name in METADATA and "/" not in folder:
-            places.setdefault(folder, []).append(path)
-    found: list[tuple[str, LabelTable]] = []
-    for folder, paths in places.items():
-        if len(paths) > 1:
-            raise InputError(f"expected one table in {tree.root / folder}, found {' and '.join(METADATA)}")
-        table = read_label_table(tree.root / paths[0], required=False)
-        if table is not None:
-            found.append((f"{folder}/" if folder else "", table))
-    return Tables(tuple(found)) if found else None
-
-
-def read_labels(path: Path) -> Tables:
-    """The table that a user named, whose files are relative to the folder of images; raises InputError."""
-    table = read_label_table(path, required=True)
-    assert table is not None
-    return Tables((("", table),))
-
-
-def match(tables: Tables, tree: ImageTree) -> Matched:
+def match(tables: Sequence[LabelTable], tree: ImageTree) -> LabelledFiles:
     """The images that rows name, with or without ending, and how many of either have no partner.
 
     Raises:
         InputError: No row names an image, one names several, or two rows say different things of one.
     """
+    name = tables[0].path.name + (f" and {len(tables) - 1} more" if len(tables) > 1 else "")
     index = _Index(tree)
     rows: dict[str, tuple[Row, Path]] = {}
     missing: list[str] = []
     nameless: list[str] = []
     twice = 0
-    for prefix, table, row in tables.rows:
-        path = index.find(prefix, row, table.path)
+    for table, row in ((each, row) for each in tables for row in each.rows):
+        path = index.find(table, row)
         if path is None:
             missing.append(row.file)
         elif not row.label:
@@ -261,20 +235,28 @@ def match(tables: Tables, tree: ImageTree) -> Matched:
             twice += 1
         else:
             rows[path] = (row, table.path)
+    if not rows and missing:
+        raise InputError(
+            f"expected {name} to name images below {tree.root}, such as {tree.images[0]}, found none "
+            f"of its {len(missing):,} files there ({some(missing)}); names are relative to the folder"
+        )
     if not rows:
-        raise _nothing(tables, tree, missing)
-    files = tuple(LabelledFile(path, row.label, path, row.split) for path, (row, _) in sorted(rows.items()))
+        raise InputError(f"expected a class in the rows of {name}, found none")
     unnamed = sorted({*tree.images} - {*rows} - {*nameless})
-    columns = " and ".join(dict.fromkeys(table.columns for _, table in tables.found))
-    remarks = [f"classes from {tables.name} ({columns})"]
-    if twice:
-        remarks.append(f"{_counted(twice, 'row')} said again what another said")
+    columns = " and ".join(dict.fromkeys(table.columns for table in tables))
+    remarks = [f"classes from {name} ({columns})"]
+    remarks += [f"{counted(twice, 'row')} said again what another said"] if twice else []
     notes = [
-        *_left_out(missing, "row", "without an image"),
-        *_left_out(unnamed, "image", f"without a row in {tables.name}"),
-        *_left_out(sorted(set(nameless)), "image", "whose row has no class"),
+        f"{counted(len(names), noun)} {why} left out ({some(names, 2)})"
+        for names, noun, why in (
+            (missing, "row", "without an image"),
+            (unnamed, "image", f"without a row in {name}"),
+            (sorted({*nameless}), "image", "whose row has no class"),
+        )
+        if names
     ]
-    return Matched(files, tuple(remarks), tuple(notes))
+    files = (LabelledFile(path, row.label, path, row.split) for path, (row, _) in sorted(rows.items()))
+    return LabelledFiles(tuple(files), tuple(remarks), tuple(notes))
 
 
 class _Index:
@@ -287,25 +269,19 @@ class _Index:
         for path in tree.images:
             self._bare.setdefault(_normal(path.rpartition(".")[0]), []).append(path)
 
-    def find(self, prefix: str, row: Row, table: Path) -> str | None:
+    def find(self, table: LabelTable, row: Row) -> str | None:
         """The image that a row names; None if it is not there; raises InputError where it may be several."""
-        name = _normal(prefix + self._relative(row.file))
+        file = row.file.replace("\\", "/").removeprefix(f"{self._root}/")
+        name = _normal(f"{table.prefix}{PurePosixPath(file)}")
         if name in self._exact:
             return self._exact[name]
         found = self._bare.get(name, [])
         if len(found) > 1:
             raise InputError(
-                f"expected one image of the name {row.file!r} of {table}, line {row.number}, found "
+                f"expected one image of the name {row.file!r} of {table.path}, line {row.number}, found "
                 f"{some(found)}; write its ending, too"
             )
         return found[0] if found else None
-
-    def _relative(self, file: str) -> str:
-        """A path as it is below the folder."""
-        file = file.replace("\\", "/")
-        if file.startswith(f"{self._root}/"):
-            file = file.removeprefix(f"{self._root}/")
-        return str(PurePosixPath(file))
 
 
 def _normal(path: str) -> str:
@@ -316,25 +292,8 @@ def _normal(path: str) -> str:
 def _require_same(first: tuple[Row, Path], second: Row, table: Path, path: str) -> None:
     row, where = first
     if (row.label, row.split) != (second.label, second.split):
-        said = [" in ".join(filter(None, (one.label, one.split))) for one in (row, second)]
+        said = [" in ".join(filter(None, (each.label, each.split))) for each in (row, second)]
         raise InputError(
             f"expected one class of {path}, found {said[0]!r} in line {row.number} of {where} and "
             f"{said[1]!r} in line {second.number} of {table}"
         )
-
-
-def _nothing(tables: Tables, tree: ImageTree, missing: Sequence[str]) -> InputError:
-    if missing:
-        return InputError(
-            f"expected {tables.name} to name images below {tree.root}, such as {tree.images[0]}, found none "
-            f"of its {len(missing):,} files there ({some(missing)}); names are relative to the folder"
-        )
-    return InputError(f"expected a class in the rows of {tables.name}, found none")
-
-
-def _left_out(names: Sequence[str], noun: str, why: str) -> list[str]:
-    return [f"{_counted(len(names), noun)} {why} left out ({some(names, 2)})"] if names else []
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Masks of DAVIS: palette PNG files whose pixel values are object ids."""
+"""Masks as DAVIS, VOC and ADE20k have them: palette or greyscale PNG files whose pixel values are ids."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from tasks.datasets.files import UnreadableImageError, open_image
+from tasks.datasets.files import decoding, open_image
 from tasks.metrics.arrays import VOID
 from zoo.errors import InputError
 
@@ -35,18 +35,15 @@ def read_mask(path: Path, what: str = "object ids") -> NDArray[np.uint8]:
         UnreadableImageError: A missing, truncated or foreign file.
         InputError: Colours in place of such values.
     """
-    try:
-        with open_image(path) as image:
-            if image.mode not in ("P", "L"):
-                raise InputError(
-                    f"expected a palette or greyscale PNG whose pixel values are {what} at {path}, "
-                    f"found mode {image.mode}; save the mask with its palette"
-                )
-            return np.array(image, dtype=np.uint8)
-    except InputError:
-        raise
-    except (OSError, SyntaxError, ValueError) as error:
-        raise UnreadableImageError(f"cannot decode mask {path}: {error}") from error
+    with decoding(f"cannot decode mask {path}"), open_image(path) as image:
+        mode = image.mode
+        values = np.array(image, dtype=np.uint8) if mode in ("P", "L") else None
+    if values is None:
+        raise InputError(
+            f"expected a palette or greyscale PNG whose pixel values are {what} at {path}, "
+            f"found mode {mode}; save the mask with its palette"
+        )
+    return values
 
 
 def write_mask(path: Path, mask: NDArray[np.uint8]) -> None:

@@ -9,16 +9,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import (
-    Count,
-    Coverage,
-    Data,
-    DatasetEntry,
-    FileSample,
-    Part,
-    require_directory,
-)
-from tasks.datasets.files import describe, file_names, file_paths, require_inside
+from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Part
+from tasks.datasets.files import describe, file_names, file_paths, require_directory, require_inside
 from tasks.datasets.safe_pickle import restricted_load
 from zoo.errors import InputError
 from zoo.view.geometry import Box

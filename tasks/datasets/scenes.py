@@ -1,17 +1,30 @@
-"""Images with the class of every pixel: what the layouts of VOC 2012 and ADE20k have in common."""
+"""Images with the class of every pixel: the layouts of PASCAL VOC 2012 and ADE20k."""
 
-from collections.abc import Collection, Iterable
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from tasks.datasets.base import Count, Coverage, Data, FileSample, Sample
-from tasks.datasets.files import image_size, is_file, names_and_sizes, some
+from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Part, Sample
+from tasks.datasets.files import (
+    exists,
+    file_names,
+    image_size,
+    is_file,
+    names_and_sizes,
+    read_names,
+    require_directory,
+    some,
+)
 from tasks.datasets.masks import read_mask
 from tasks.metrics.arrays import VOID, Labels
-from zoo.errors import InputError
+from zoo.errors import InputError, MissingDataError
+
+Files = Mapping[str, tuple[Path, Path]]
+"""Image and mask of each key, whether they are there or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +41,9 @@ class Scenes(Data):
     """A semantic segmentation dataset: images to remember (train) and images to label (val), by sorted key.
 
     Attributes:
-        name: Name of the dataset.
-        train: Images whose labels are known.
-        val: Images that are labelled.
         classes: Names of the classes, from 0.
         offset: Pixel value of class 0; lower values are no class, as 255 is.
         memory: How many cells of the training images are remembered at most.
-        coverage: How complete it is.
         most: The same by protocols with a number of their own; None for theirs.
     """
 
@@ -61,25 +70,163 @@ class Scenes(Data):
         return names_and_sizes(masks), self.classes, self.offset, self.memory
 
 
-@dataclass(frozen=True, slots=True)
-class FoundScenes:
-    """Images of a split that are there with their masks.
+class SceneEntry(DatasetEntry[Scenes]):
+    """A dataset with the class of every pixel.
 
     Attributes:
-        scenes: They, in order.
-        notes: Which others have a mask or an image alone, in words.
+        train_images: Official number of training images.
+        val_images: Official number of validation images.
+        memory: Cells of training images that `standard` remembers at most.
+        most: Cells that protocols with a number of their own remember at most; None for theirs.
     """
 
-    scenes: tuple[Scene, ...]
-    notes: tuple[str, ...]
+    __slots__ = ()
+
+    classes: ClassVar[tuple[str, ...]]
+    offset: ClassVar[int]
+    train_images: int
+    val_images: int
+    memory: int
+    most: int | None
+
+    @abstractmethod
+    def splits(self, root: Path) -> dict[str, Files]:
+        """The files of the split to remember and of the one to label; raises InputError."""
+
+    def lists(self, root: Path) -> list[Path]:
+        """Files that say which images are of which split."""
+        return []
+
+    def read(self, data: Path) -> Scenes:
+        """The images of both splits that are there with their masks, by sorted key."""
+        splits = self.splits(self.root(data))
+        train, val = ({key.removeprefix(f"{split}/") for key in files} for split, files in splits.items())
+        if both := sorted(train & val):  # they would find themselves in the memory
+            raise InputError(f"expected no image in both splits of {self.name}, found {some(both)}")
+        notes: list[str] = []
+        memory, queries = (
+            _find_scenes(files, f"{split} of {self.name}", notes) for split, files in splits.items()
+        )
+        counts = (
+            Count("training images", len(memory), self.train_images),
+            Count("validation images", len(queries), self.val_images),
+        )
+        coverage = Coverage(counts, tuple(notes))
+        return Scenes(self.name, memory, queries, self.classes, self.offset, self.memory, coverage, self.most)
+
+    def contents(self, data: Path) -> Iterable[Part]:
+        """Lists, images and masks; of images and masks without the other, what is there."""
+        root = data / self.folder
+        pairs = (pair for files in self.splits(root).values() for pair in files.values())
+        yield Part("files", [*self.lists(root), *(path for pair in pairs for path in pair if is_file(path))])
 
 
-def find_scenes(files: Iterable[tuple[str, Path, Path]], where: str) -> FoundScenes:
-    """Those of some images that are there.
+@dataclass(frozen=True, slots=True)
+class VocEntry(SceneEntry):
+    """A dataset in the layout of PASCAL VOC 2012: images, palette masks and lists of ids.
 
-    Args:
-        files: Key, image and mask of each.
-        where: The split, in words.
+    Attributes:
+        train: File of the ids of training images, in ``ImageSets/Segmentation``.
+        train_masks: Folder of their masks.
+    """
+
+    # as the development kit numbers them
+    classes = (
+        "background",
+        *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
+        *("diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train"),
+        "tvmonitor",
+    )
+    offset = 0
+
+    name: str = "voc-2012-val"
+    train: str = "train"
+    train_masks: str = "SegmentationClass"
+    train_images: int = 1464
+    val_images: int = 1449
+    memory: int = 100_000
+    folder: str = "VOCdevkit/VOC2012"
+    most: int | None = None
+
+    @property
+    def layout(self) -> str:
+        """The files that are expected below the data folder, in words."""
+        return (
+            f"{self.folder}/ImageSets/Segmentation/{{{self.train},val}}.txt, {self.folder}/JPEGImages/*.jpg, "
+            f"{self.folder}/{self.train_masks}/*.png and {self.folder}/SegmentationClass/*.png"
+        )
+
+    def lists(self, root: Path) -> list[Path]:
+        """The lists of ids."""
+        return [root / "ImageSets" / "Segmentation" / f"{split}.txt" for split in (self.train, "val")]
+
+    def splits(self, root: Path) -> dict[str, Files]:
+        """Images and masks of the listed ids, each once in a list."""
+        require_directory(root / "ImageSets" / "Segmentation", f"the lists of {self.name}")
+        require_directory(root / self.train_masks, f"the masks of {self.name}")
+        found: dict[str, Files] = {}
+        for path, masks in zip(self.lists(root), (self.train_masks, "SegmentationClass"), strict=True):
+            if not exists(path):
+                raise MissingDataError(f"expected a list of image ids at {path}, which does not exist")
+            found[path.stem] = {
+                key: (root / "JPEGImages" / f"{key}.jpg", root / masks / f"{key}.png")
+                for key in read_names(path, "image id")
+            }
+        return found
+
+
+VOC_2012 = VocEntry()
+VOC_2012_AUG = VocEntry(
+    name="voc-2012-aug-val", train="trainaug", train_masks="SegmentationClassAug", train_images=10_582
+)
+"""With the masks of Hariharan et al., Semantic Contours from Inverse Detectors, ICCV 2011."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdeEntry(SceneEntry):
+    """A dataset in the layout of ADE20k's scene parsing challenge: images and greyscale masks of 150 classes.
+
+    Pixel value 0 ("other") is no class; 1 to 150 become classes 0 to 149.
+    """
+
+    classes = tuple(f"class {number}" for number in range(1, 151))  # as ``objectInfo150.txt`` numbers them
+    offset = 1
+
+    name: str = "ade20k-val"
+    train_images: int = 20_210
+    val_images: int = 2_000
+    memory: int = 100_000
+    folder: str = "ADEChallengeData2016"
+    most: int | None = None
+
+    @property
+    def layout(self) -> str:
+        """The files that are expected below the data folder, in words."""
+        return (
+            f"{self.folder}/images/{{training,validation}}/*.jpg and "
+            f"{self.folder}/annotations/{{training,validation}}/*.png"
+        )
+
+    def splits(self, root: Path) -> dict[str, Files]:
+        """Images and masks by their names, of which either may be missing."""
+        found: dict[str, Files] = {}
+        for split in ("training", "validation"):
+            images, masks = root / "images" / split, root / "annotations" / split
+            require_directory(images, f"the images of {self.name}")
+            require_directory(masks, f"the masks of {self.name}")
+            names = (*file_names(images, (".jpg",)), *file_names(masks, (".png",)))
+            found[split] = {
+                f"{split}/{stem}": (images / f"{stem}.jpg", masks / f"{stem}.png")
+                for stem in sorted({Path(name).stem for name in names})
+            }
+        return found
+
+
+ADE20K = AdeEntry()
+
+
+def _find_scenes(files: Files, where: str, notes: list[str]) -> tuple[Scene, ...]:
+    """The images that are there with their masks; notes say which have a mask or an image alone.
 
     Raises:
         InputError: None is there, or a mask has another size than its image.
@@ -87,7 +234,7 @@ def find_scenes(files: Iterable[tuple[str, Path, Path]], where: str) -> FoundSce
     scenes: list[Scene] = []
     bare: list[str] = []
     alone: list[str] = []
-    for key, image, mask in files:
+    for key, (image, mask) in files.items():
         there = is_file(image), is_file(mask)
         if all(there):
             scenes.append(Scene(FileSample(key, str(image)), _one_size(image, mask), mask))
@@ -95,24 +242,19 @@ def find_scenes(files: Iterable[tuple[str, Path, Path]], where: str) -> FoundSce
             (bare if there[0] else alone).append(key)
     if not scenes:
         raise InputError(f"expected images with masks of {where}, found none")
-    notes = [f"{len(bare):,} images of {where} have no mask ({some(bare)})"] if bare else []
+    notes += [f"{len(bare):,} images of {where} have no mask ({some(bare)})"] if bare else []
     notes += [f"{len(alone):,} masks of {where} have no image ({some(alone)})"] if alone else []
-    return FoundScenes(tuple(scenes), tuple(notes))
+    return tuple(scenes)
 
 
-def coverage_of(memory: FoundScenes, queries: FoundScenes, train_images: int, val_images: int) -> Coverage:
-    """How complete both splits are, of which the official dataset has so many images."""
-    counts = (
-        Count("training images", len(memory.scenes), train_images),
-        Count("validation images", len(queries.scenes), val_images),
-    )
-    return Coverage(counts, (*memory.notes, *queries.notes))
-
-
-def require_apart(train: Collection[str], val: Collection[str], where: str) -> None:
-    """Raise InputError where an image is in both splits: it would find itself in the memory."""
-    if both := sorted({*train} & {*val}):
-        raise InputError(f"expected no image in both splits of {where}, found {some(both)}")
+def _one_size(image: Path, mask: Path) -> tuple[int, int]:
+    size, other = image_size(image), image_size(mask)
+    if size != other:
+        raise InputError(
+            f"expected an image and its mask of one size, found {size[0]} x {size[1]} in {image} and "
+            f"{other[0]} x {other[1]} in {mask}"
+        )
+    return size
 
 
 def read_classes(data: Scenes, scene: Scene) -> Labels:
@@ -137,13 +279,3 @@ def read_classes(data: Scenes, scene: Scene) -> Labels:
 def every_value(data: Scenes) -> Scenes:
     """The dataset with every pixel value as a class: ADE20k's 0 ("other") is one."""
     return replace(data, offset=0, classes=(*("other",) * data.offset, *data.classes))
-
-
-def _one_size(image: Path, mask: Path) -> tuple[int, int]:
-    size, other = image_size(image), image_size(mask)
-    if size != other:
-        raise InputError(
-            f"expected an image and its mask of one size, found {size[0]} x {size[1]} in {image} and "
-            f"{other[0]} x {other[1]} in {mask}"
-        )
-    return size

@@ -10,19 +10,17 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import (
-    Count,
-    Coverage,
-    Data,
-    DatasetEntry,
-    FileSample,
-    Part,
-    Sample,
-    counted,
-    require_directory,
-)
+from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Part, Sample, counted
 from tasks.datasets.fields import JsonObject, get_integer, get_list, get_numbers, get_text, numbers, read_json
-from tasks.datasets.files import describe, file_names, file_paths, is_file, require_inside, require_size
+from tasks.datasets.files import (
+    describe,
+    file_names,
+    file_paths,
+    is_file,
+    require_directory,
+    require_inside,
+    require_size,
+)
 from tasks.datasets.spair_facts import (
     GROUPS,
     OFFICIAL_LEVELS,

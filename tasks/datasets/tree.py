@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from tasks.datasets.base import counted
 from tasks.datasets.files import IMAGE_EXTENSIONS, require_text, some
 from zoo.errors import InputError
 
@@ -20,7 +21,6 @@ class ImageTree:
     """The files below a folder but the hidden ones, by sorted paths relative to it, with ``/`` between names.
 
     Attributes:
-        root: The folder.
         images: Files that end as images do (`IMAGE_EXTENSIONS`), in any case of letters.
         others: All other files; broken links are among them.
         empty: Folders without a file or folder.
@@ -29,24 +29,15 @@ class ImageTree:
     root: Path
     images: tuple[str, ...]
     others: tuple[str, ...]
-    empty: tuple[str, ...] = ()
-
-    def without(self, path: str) -> "ImageTree":
-        """The same without one of the other files."""
-        return replace(self, others=tuple(other for other in self.others if other != path))
+    empty: tuple[str, ...]
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """How many files and folders are ignored, in words; nothing where there are none."""
-        said = []
-        if count := len(self.others):
-            noun = "file that is no image" if count == 1 else "files that are no images"
-            said.append(f"{count:,} {noun} ignored ({some(self.others, 2)})")
-        if count := len(self.empty):
-            said.append(
-                f"{count:,} empty {'folder' if count == 1 else 'folders'} ignored ({some(self.empty, 2)})"
-            )
-        return tuple(said)
+        others = counted(len(self.others), "file that is no image", "files that are no images")
+        empty = counted(len(self.empty), "empty folder")
+        ignored = ((others, self.others), (empty, self.empty))
+        return tuple(f"{number} ignored ({some(paths, 2)})" for number, paths in ignored if paths)
 
 
 def read_tree(root: Path) -> ImageTree:
@@ -76,12 +67,12 @@ def _files(folder: Path, prefix: str, above: tuple[Identity, ...]) -> Iterator[s
     """
     try:
         status = folder.stat()
-        own = (status.st_dev, status.st_ino)
-        with os.scandir(folder) as found:
-            entries = [entry for entry in found if not entry.name.startswith(".")]
+        identity = (status.st_dev, status.st_ino)
+        with os.scandir(folder) as listing:
+            entries = [entry for entry in listing if not entry.name.startswith(".")]
     except OSError as error:
         raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
-    if own in above:
+    if identity in above:
         raise InputError(
             f"expected folders that end, found the link {folder}, which leads back to a folder that holds "
             "it; remove it"
@@ -91,7 +82,7 @@ def _files(folder: Path, prefix: str, above: tuple[Identity, ...]) -> Iterator[s
     for entry in entries:
         name = require_text(entry.name, f"names of files in {str(folder)!a}")
         if _is(entry, os.DirEntry.is_dir):
-            yield from _files(folder / name, f"{prefix}{name}/", (*above, own))
+            yield from _files(folder / name, f"{prefix}{name}/", (*above, identity))
         else:
             yield f"{prefix}{name}" if _is(entry, os.DirEntry.is_file) else f"{prefix}{name}{NO_FILE}"
 

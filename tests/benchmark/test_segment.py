@@ -17,7 +17,7 @@ from benchmark.plan import datasets
 from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import STANDARD_SUITE
 from tasks.datasets.masks import read_mask, write_mask
-from tasks.datasets.voc import VOC_2012
+from tasks.datasets.scenes import VOC_2012
 from tasks.protocols import HUMMINGBIRD, EvaluationProtocol
 from tasks.segmentation import shown
 from tasks.segmentation.hummingbird import HummingbirdRule

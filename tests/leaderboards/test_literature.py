@@ -19,8 +19,8 @@ from leaderboards.literature import (
 from tasks.datasets.davis import DavisEntry
 from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
+from tasks.datasets.scenes import VOC_2012_AUG
 from tasks.datasets.spair import SpairEntry
-from tasks.datasets.voc import VOC_2012_AUG
 from tasks.protocols import PROTOCOLS
 from zoo.errors import InputError
 from zoo.registry import all_specs

@@ -21,9 +21,8 @@ from tasks.datasets.masks import voc_palette
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import RevisitedEntry
 from tasks.datasets.safe_pickle import restricted_load
-from tasks.datasets.scenes import read_classes
+from tasks.datasets.scenes import VocEntry, read_classes
 from tasks.datasets.spair import SpairEntry
-from tasks.datasets.voc import VocEntry
 from tests.mini.render.conftest import IMAGENET_CLASSES
 
 

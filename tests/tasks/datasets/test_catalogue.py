@@ -3,15 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from tasks.datasets.ade20k import AdeEntry
 from tasks.datasets.catalogue import DATASETS, DatasetEntry, State, inspect
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
 from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import RevisitedEntry
+from tasks.datasets.scenes import AdeEntry, VocEntry
 from tasks.datasets.spair import SpairEntry
-from tasks.datasets.voc import VocEntry
 from tests import fakes
 
 MINI: tuple[DatasetEntry, ...] = (
@@ -56,7 +55,6 @@ def test_partial_and_missing(data: Path) -> None:
     assert "2 of 30 sequences" in found["davis-2017-val"].text
     assert missing.state is State.MISSING
     assert missing.text.startswith(f"looked for {data / 'rparis6k'}; expected rparis6k/gnd_rparis6k.pkl")
-    assert missing.coverage is None
 
 
 @pytest.mark.parametrize(

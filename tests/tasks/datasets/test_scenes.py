@@ -5,11 +5,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tasks.datasets.ade20k import AdeEntry
 from tasks.datasets.files import UnreadableImageError
 from tasks.datasets.masks import write_mask
-from tasks.datasets.scenes import read_classes
-from tasks.datasets.voc import VOC_2012_AUG, VOC_CLASSES, VocEntry
+from tasks.datasets.scenes import VOC_2012_AUG, AdeEntry, VocEntry, read_classes
 from tests.fakes import write_fake_ade, write_fake_voc
 from zoo.errors import InputError, MissingDataError
 
@@ -23,7 +21,7 @@ def test_voc(tmp_path: Path) -> None:
     assert str(data.coverage) == "4 of 4 training images, 3 of 3 validation images"
     assert [scene.sample.key for scene in data.val] == [f"2008_{number:06d}" for number in range(3)]
     assert {scene.size for scene in (*data.train, *data.val)} == {(48, 40)}
-    assert len(data.classes) == len(VOC_CLASSES) == 21
+    assert len(data.classes) == len(VocEntry.classes) == 21
     assert set(np.unique(read_classes(data, data.train[1]))) == {0, 2, 255}
 
 

@@ -19,13 +19,6 @@ def test_split_is_the_same_for_ever() -> None:
     assert split_names([f"{index}.jpg" for index in range(10)])[1] == ["1.jpg", "7.jpg"]
 
 
-def test_another_seed_is_another_split() -> None:
-    names = [f"{index}.jpg" for index in range(50)]
-    assert split_names(names, 0) == split_names(names)
-    assert split_names(names, 1)[1] != split_names(names)[1]
-    assert len(split_names(names, 1)[1]) == 10
-
-
 @given(st.integers(2, 60))
 def test_one_name_more_moves_one_other_at_most(count: int) -> None:
     names = [f"{index}.jpg" for index in range(count + 1)]
