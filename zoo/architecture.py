@@ -142,6 +142,8 @@ class AuthorsNames:
         old_block: What comes before the old names of block ``{}``.
         new_block: The same of the new names.
         unused: Patterns of tensors on which no feature depends.
+        patches: Old name of the patch embedding's weight.
+        hidden: Old name, inside a block, of the weight whose rows are the channels inside the MLP.
     """
 
     layout: str
@@ -149,7 +151,9 @@ class AuthorsNames:
     block: Mapping[str, str | tuple[str, ...]]
     old_block: str
     new_block: str
-    unused: tuple[str, ...] = ()
+    unused: tuple[str, ...]
+    patches: str
+    hidden: str
 
 
 def affine(names: Mapping[str, str]) -> dict[str, str]:

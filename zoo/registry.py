@@ -1,92 +1,22 @@
 """All backbones by name, and what a user's pattern, Hub id or directory means. Imports nothing heavy."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from zoo.entries import (
-    aimv2,
-    beit,
-    capi,
-    clip,
-    convnext,
-    dino,
-    dinov2,
-    dinov3,
-    floor,
-    franca,
-    fs,
-    hiera,
-    mae,
-    masked,
-    mini,
-    moco,
-    perception,
-    pixio,
-    radio,
-    resnet,
-    sam,
-    siglip,
-    swin,
-    tips,
-    vjepa,
-)
+from zoo.entries import SPECS
 from zoo.errors import InputError
 from zoo.references import is_reference
 from zoo.spec import BackboneSpec
 
-
-def join(groups: Iterable[tuple[BackboneSpec, ...]]) -> tuple[BackboneSpec, ...]:
-    """All specs in order.
-
-    Raises:
-        ValueError: Two of them have the same name.
-    """
-    specs = tuple(spec for group in groups for spec in group)
-    names = [spec.name for spec in specs]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"two entries of the registry have the same name: {', '.join(twice)}")
-    return specs
-
-
-_SPECS = join(
-    (
-        fs.ENTRIES,
-        clip.ENTRIES,
-        dino.ENTRIES,
-        moco.ENTRIES,
-        mae.ENTRIES,
-        beit.ENTRIES,
-        resnet.ENTRIES,
-        dinov2.ENTRIES,
-        dinov3.ENTRIES,
-        siglip.ENTRIES,
-        aimv2.ENTRIES,
-        masked.ENTRIES,
-        convnext.ENTRIES,
-        swin.ENTRIES,
-        franca.ENTRIES,
-        capi.ENTRIES,
-        radio.ENTRIES,
-        perception.ENTRIES,
-        tips.ENTRIES,
-        sam.ENTRIES,
-        vjepa.ENTRIES,
-        hiera.ENTRIES,
-        pixio.ENTRIES,
-        floor.ENTRIES,
-        mini.ENTRIES,
-    )
-)
-_BY_NAME = {spec.name: spec for spec in _SPECS}
+_BY_NAME = {spec.name: spec for spec in SPECS}
 
 
 def all_specs() -> tuple[BackboneSpec, ...]:
     """Every backbone of the registry."""
-    return _SPECS
+    return SPECS
 
 
 def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[BackboneSpec, ...]:
@@ -119,7 +49,7 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
             wanted.add(spec.name)
         elif others.setdefault(spec.name, spec) != spec:
             raise InputError(f"Two backbones are called '{spec.name}'; give one of them another name.")
-    return (*(spec for spec in _SPECS if spec.name in wanted), *others.values())
+    return (*(spec for spec in SPECS if spec.name in wanted), *others.values())
 
 
 def _matches(pattern: str) -> tuple[str, ...]:
@@ -139,7 +69,7 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
     if not is_directory and is_reference(text):
         return _own(text)
     repository, _, revision = (text, "", "") if is_directory else text.partition("@")
-    known = _BY_NAME.get(repository) or next((s for s in _SPECS if s.repository == repository), None)
+    known = _BY_NAME.get(repository) or next((s for s in SPECS if s.repository == repository), None)
     if known is not None and known.checkpoint not in ("packaged", "generated"):
         return replace(known, name=f"{known.name}@{revision}", revision=revision) if revision else known
     if not is_directory and "/" not in repository:

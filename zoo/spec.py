@@ -211,7 +211,7 @@ class BackboneSpec:
         revision: Pinned commit of the repository; None where it is not known, and then resolved and recorded
             when the backbone is loaded.
         checkpoint: Format of the weights: ``transformers``, ``original`` (a state dict under the names of the
-            original code, see `zoo.load.convert`), ``packaged`` (files that come with this package),
+            authors' code, see `zoo.load.convert`), ``packaged`` (files that come with this package),
             ``generated`` (files written from a seed; none of a random floor), of both of which ``repository``
             names the Python function that gives their directory and revision, ``object`` (no file:
             ``repository`` names a Python function, see `zoo.load.own`), ``module`` (no file: a network of

@@ -12,7 +12,7 @@ from tests.zoo.hub_models import counted
 from zoo.errors import InputError
 from zoo.features import Backbone
 from zoo.features.hooked import HookedBackbone
-from zoo.registry import all_specs, find, join
+from zoo.registry import all_specs, find
 from zoo.spec import FAMILIES, BackboneSpec, Layer
 
 OWN = ("packaged", "generated")
@@ -114,9 +114,9 @@ def test_mini_suite_has_every_family_and_twelve_blocks() -> None:
     assert {spec.input_size for spec in suite} == {64}
 
 
-def test_duplicate_names_are_refused() -> None:
-    with pytest.raises(ValueError, match="same name: fs-b16"):
-        join((find(["fs-b16"]), find(["fs-*"])))
+def test_no_two_entries_have_one_name() -> None:
+    names = [spec.name for spec in all_specs()]
+    assert sorted(set(names)) == sorted(names)
 
 
 def test_patterns_keep_the_order_of_the_registry_and_match_once() -> None:

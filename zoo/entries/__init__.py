@@ -1,1 +1,22 @@
-"""Entries of the registry: one explicit tuple of frozen specs per family."""
+"""The families: what their backbones are, what their networks look like, what their authors call the parts.
+
+Each file has explicit tuples of frozen data; the lists here follow from them. Imports nothing heavy.
+"""
+
+from zoo.architecture import Architecture
+from zoo.entries import contrastive, distilled, masked, mini, supervised, teachers
+from zoo.spec import FAMILIES, BackboneSpec
+
+_FILES = (supervised, contrastive, distilled, masked, teachers)
+
+SPECS: tuple[BackboneSpec, ...] = (
+    *sorted((spec for file in _FILES for spec in file.ENTRIES), key=lambda spec: FAMILIES.index(spec.family)),
+    teachers.floor("random", 768, 16, 224),
+    *mini.ENTRIES,
+)
+"""Every backbone in the order of the tables: family by family, as its file has them; then the mini suites."""
+
+ARCHITECTURES: tuple[Architecture, ...] = tuple(
+    architecture for file in _FILES for architecture in file.ARCHITECTURES
+)
+"""Every supported architecture; of two with one model type the one for a single class comes first."""

@@ -6,13 +6,15 @@ of the untrained networks come from a seed.
 
 from dataclasses import replace
 
-from zoo.entries.floor import floor
-from zoo.entries.shapes import MINI, MINI_NARROW
+from zoo.entries.family import ViTSize
+from zoo.entries.teachers import floor
 from zoo.seen import NOTHING
 from zoo.spec import CLIP, HALF, IMAGENET, BackboneSpec, Normalisation, Stage
 
 SIDE = 64
 PATCH = 8
+MINI = ViTSize(12, 96, 3)
+MINI_NARROW = ViTSize(12, 64, 4)
 _LABELS = "labels (24 classes)"
 _ALONE = "images alone"
 _TYPES = {"CLIP": ("clip_vision_model",), "BEiT": ("beit",)}

@@ -9,10 +9,10 @@ import transformers
 from transformers import PreTrainedConfig, PreTrainedModel, ViTConfig, ViTMAEConfig
 
 from zoo.architecture import Architecture
+from zoo.entries import ARCHITECTURES
 from zoo.errors import InputError
 from zoo.load import rotary_vit
 from zoo.load.adapters import WITHOUT_SKIP
-from zoo.load.architecture import ARCHITECTURES
 
 _TOWERS = {entry.tower_of: entry.model_type for entry in ARCHITECTURES if entry.tower_of}
 """Types of image-text models, and the type of their vision towers."""

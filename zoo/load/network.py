@@ -13,15 +13,16 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
 from zoo.architecture import Architecture
+from zoo.entries import ARCHITECTURES
 from zoo.errors import InputError
 from zoo.features.hooked import Network
 from zoo.load.adapters import MapNorm, adapt
-from zoo.load.architecture import ARCHITECTURES
 from zoo.load.checkpoint import Checkpoint, read_json, read_weights
 from zoo.load.config import model_class
-from zoo.load.convert import convert, has_names_of_transformers, kind_of, told_heads, unwrap
+from zoo.load.convert import convert, has_names_of_transformers, kind_of, stated_heads
 from zoo.load.facts import check_facts, read_facts, read_network
 from zoo.load.hub import quiet_hub
+from zoo.load.renaming import unwrap
 from zoo.spec import BackboneSpec
 
 NEVER_NEEDED = (
@@ -91,7 +92,7 @@ def _read(
     )
     facts = read_facts(architecture, converted.config)
     _check_kind(spec, kind_of(tensors, converted))
-    check_facts(spec, replace(facts, heads=told_heads(values) or facts.heads))
+    check_facts(spec, replace(facts, heads=stated_heads(values) or facts.heads))
     return architecture, converted.config, converted.tensors
 
 

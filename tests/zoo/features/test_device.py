@@ -14,10 +14,10 @@ from torch import Tensor
 from tests.zoo.features.test_taps import FAMILIES
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, pixels
+from zoo.entries import ARCHITECTURES
 from zoo.features import AttentionMaps, Backbone, Shown
 from zoo.features.hooked import HookedBackbone
 from zoo.load import rotary_vit
-from zoo.load.architecture import ARCHITECTURES
 from zoo.load.backbone import load
 from zoo.load.infer import infer
 from zoo.registry import find

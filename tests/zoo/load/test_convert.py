@@ -13,7 +13,7 @@ from tests.zoo.published import LAYOUTS, Published, publish
 from tests.zoo.reduced import Reduced, normalised, pixels
 from zoo.features import Backbone, LayerFeatures
 from zoo.load.checkpoint import read_weights
-from zoo.load.convert import unwrap
+from zoo.load.renaming import unwrap
 
 FULL = ("timm", "dino", "moco-b16", "mae", "beit", "clip")
 CONVERTED = ("dino", "mae", "beit", "clip", "resnet")

@@ -1,0 +1,276 @@
+"""Networks that distil or contrast themselves: DINO, MoCo, iBOT, MSN, DINOv2, DINOv3, Franca."""
+
+from dataclasses import replace
+
+from zoo.architecture import Architecture, affine, split_affine
+from zoo.entries.family import (
+    BASE,
+    BASE_WIDTHS,
+    GIANT,
+    LARGE,
+    LARGE_WIDTHS,
+    SMALL,
+    TINY_WIDTHS,
+    Family,
+    ViTSize,
+)
+from zoo.entries.supervised import CONVNEXT, QKV, RESNET, RESNET_50, RESNET_WIDTHS, VIT, VIT_NAMES, VIT_PARTS
+from zoo.seen import IMAGENET_1K, IMAGENET_21K, LVD_142M, LVD_1689M, WEB
+from zoo.spec import IMAGENET, BackboneSpec
+
+# DINO: self-distillation on ImageNet-1k. The Hub's S/8 is the file of ``torch.hub``; the numbers of Teaching
+# Matters belong to another one, trained for 300 epochs, which no repository has. Nor has any the authors'
+# ResNet-50, whose file has torchvision's names.
+_DINO = Family(
+    family="DINO",
+    supervision="images of ImageNet-1k",
+    data="ImageNet-1k",
+    seen=IMAGENET_1K,
+    normalisation=IMAGENET,
+    licence="Apache-2.0",
+    paper="Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021, "
+    "arXiv:2104.14294",
+    interpolation="dino",  # interpolate_pos_encoding in the authors' vision_transformer.py
+    sized=True,
+)
+_DINO_FILES = replace(_DINO, checkpoint="original", files="https://dl.fbaipublicfiles.com/dino/{0}/{0}.pth")
+_DINO_RESNET = replace(
+    RESNET,
+    family="DINO",
+    supervision=_DINO.supervision,
+    seen=_DINO.seen,
+    paper=_DINO.paper,
+    checkpoint="original",
+    files=_DINO_FILES.files,
+)
+
+# MoCo-v3: momentum contrast on ImageNet-1k. The B/16 on the Hub is a third party's copy of the original file,
+# with timm's key names. S/16 is on no Hub repository; it has 12 heads, and its file would load with 6 without
+# an error. Nor is the ResNet-50, trained for 1000 epochs.
+_MOCO = replace(
+    _DINO,
+    family="MoCo",
+    licence="unknown (original files: CC-BY-NC-4.0)",
+    paper="Chen et al., An Empirical Study of Training Self-Supervised Vision Transformers, ICCV 2021, "
+    "arXiv:2104.02057",
+    checkpoint="original",
+    # The authors' vits.py has fixed sines and cosines and fits no others; they transfer with DeiT's code.
+    interpolation="huggingface",
+)
+_MOCO_FILES = replace(
+    _MOCO, licence="CC-BY-NC-4.0", files="https://dl.fbaipublicfiles.com/moco-v3/{0}/{0}.pth.tar"
+)
+_MOCO_RESNET = replace(
+    _DINO_RESNET, family="MoCo", licence="CC-BY-NC-4.0", paper=_MOCO.paper, files=_MOCO_FILES.files
+)
+
+# iBOT's files are the teachers', under timm's names, and in no repository.
+_IBOT = replace(
+    _DINO,
+    family="iBOT",
+    paper="Zhou et al., iBOT: Image BERT Pre-Training with Online Tokenizer, ICLR 2022, arXiv:2111.07832",
+    checkpoint="original",
+    files="https://lf3-nlp-opensource.bytetos.com/obj/nlp-opensource/archive/2022/ibot/{0}/checkpoint_teacher.pth",
+    interpolation="dino",  # models/vision_transformer.py of the authors is DINO's
+)
+_MSN = replace(
+    _DINO,
+    family="MSN",
+    licence="Apache-2.0 (original files: CC-BY-NC-4.0)",
+    paper="Assran et al., Masked Siamese Networks for Label-Efficient Learning, ECCV 2022, arXiv:2204.07141",
+    # src/deit.py of the authors: one factor for both sides and no offset; for squares the same.
+    interpolation="huggingface",
+    model_types=("vit_msn",),
+    sized=False,
+)
+
+# DINOv2: self-distillation and masked tokens on 142 M curated images; without and with four registers. S, B
+# and L are distilled from g. Trained at 518 px at the end, and evaluated at 224 px here as in its paper. The
+# revisions are those that mteb pins.
+_DINOV2 = Family(
+    family="DINOv2",
+    supervision="images alone",
+    data="LVD-142M",
+    seen=LVD_142M,
+    normalisation=IMAGENET,
+    licence="Apache-2.0",
+    paper="Oquab et al., DINOv2: Learning Robust Visual Features without Supervision, TMLR 2024, "
+    "arXiv:2304.07193",
+    model_types=("dinov2",),
+    interpolation="dino",  # the authors' hub of models: interpolate_offset 0.1, no antialiasing
+)
+_REGISTERS = replace(
+    _DINOV2,
+    model_types=("dinov2_with_registers",),
+    # There: no offset, antialiased, which is what the class of transformers does.
+    interpolation="huggingface",
+    prefix_tokens=5,
+    paper="Darcet et al., Vision Transformers Need Registers, ICLR 2024, arXiv:2309.16588",
+)
+DINOV2_PARTS = replace(
+    VIT_PARTS,
+    norm1="norm1",
+    norm2="norm2",
+    attention="layer_scale1",
+    mlp="layer_scale2",
+    hidden=("mlp.fc2", "mlp.down_proj"),
+)
+DINOV2 = Architecture(
+    model_type="dinov2",
+    model="Dinov2Model",
+    blocks="encoder.layer",
+    final_norm="layernorm",
+    parts=DINOV2_PARTS,
+)
+_BLOCK: dict[str, str | tuple[str, ...]] = {
+    **affine({"norm1": "norm1", "norm2": "norm2", "attn.proj": "attention.o_proj"}),
+    **QKV,
+    "ls1.gamma": "layer_scale1.lambda1",
+    "ls2.gamma": "layer_scale2.lambda1",
+}
+DINOV2_NAMES = replace(
+    VIT_NAMES,
+    layout="DINOv2",
+    unused=(
+        *VIT_NAMES.unused,
+        r"^(dino|ibot|rasa)_head\.",
+    ),  # Franca's RASA moves the last layer's tokens alone.
+    block={**_BLOCK, **affine({"mlp.fc1": "mlp.fc1", "mlp.fc2": "mlp.fc2"})},
+    new_block="encoder.layer.{}.",
+)
+DINOV2_GATED_NAMES = replace(
+    DINOV2_NAMES,
+    block={
+        **_BLOCK,
+        **split_affine({"mlp.w12": ("mlp.gate_proj", "mlp.up_proj")}),
+        **affine({"mlp.w3": "mlp.down_proj"}),
+    },
+)
+
+# DINOv3: self-distillation on 1.7 G curated images; the others are distilled from the 7 B network. All
+# repositories are gated. Positions are rotary, so that any size works; there are four registers. The
+# ConvNeXts end in a norm that is applied to every cell.
+_DINOV3 = Family(
+    family="DINOv3",
+    supervision="images alone",
+    data="LVD-1689M",
+    seen=LVD_1689M,
+    normalisation=IMAGENET,
+    licence="DINOv3",
+    paper="Siméoni et al., DINOv3, 2025, arXiv:2508.10104",
+    model_types=("dinov3_vit",),
+    gated=True,
+    prefix_tokens=5,
+)
+_DINOV3_CONVNEXT = replace(_DINOV3, model_types=("dinov3_convnext",))
+_HUGE_PLUS = ViTSize(32, 1280, 20)
+_7B = ViTSize(40, 4096, 32, mlp=8192)
+
+# Franca: nested clustering on public images; DINOv2's networks, all with a gated MLP. RASA, a head in a file
+# of its own that takes position out of the last layer's patch tokens, is left out. B and one L end their
+# training at 518 px; all are evaluated at 224 px here. The authors trained DINOv2 on ImageNet-21k, too, as
+# their baseline: these two differ from Franca by the method alone. Of L on ImageNet-21k they say that the
+# file was DINOv2's, and of g on ImageNet-21k that the release is incomplete: neither is here
+# (``release_checkpoints.md`` of their repository). The file of g comes in three parts, to be joined and
+# unpacked.
+_FRANCA = replace(
+    _DINOV2,
+    family="Franca",
+    data="ImageNet-21k",
+    seen=IMAGENET_21K,
+    licence="RAIL, research only (Franca)",
+    paper="Venkataramanan et al., Franca: Nested Matryoshka Clustering for Scalable Visual Representation "
+    "Learning, 2025, arXiv:2507.14137",
+    checkpoint="original",
+    files="https://github.com/valeoai/Franca/releases/download/{0}",
+    interpolation="dino",  # interpolate_offset 0.1, no antialiasing: FrancaConfig in franca/hub/backbones.py
+)
+_FRANCA_LAION = replace(_FRANCA, data="LAION-600M", seen=WEB)
+_FRANCA_DINOV2 = replace(
+    _FRANCA,
+    paper="Oquab et al., DINOv2, TMLR 2024, arXiv:2304.07193, as trained by Venkataramanan et al., Franca, "
+    "2025, arXiv:2507.14137",
+)
+
+ARCHITECTURES: tuple[Architecture, ...] = (
+    replace(VIT, model_type="vit_msn", model="ViTMSNModel", pooling_option=False),
+    DINOV2,
+    replace(DINOV2, model_type="dinov2_with_registers", model="Dinov2WithRegistersModel"),
+    replace(
+        DINOV2,
+        model_type="dinov3_vit",
+        model="DINOv3ViTModel",
+        blocks="model.layer",
+        final_norm="norm",
+        parts=replace(DINOV2_PARTS, rotary=True),
+    ),
+    replace(
+        CONVNEXT,
+        model_type="dinov3_convnext",
+        model="DINOv3ConvNextModel",
+        blocks="model.stages.*.layers",
+        final_norm="layer_norm",
+    ),
+)
+_V3 = "facebook/dinov3-{}-pretrain-lvd1689m".format
+ENTRIES: tuple[BackboneSpec, ...] = (
+    _DINO.vit("dino-s16", "facebook/dino-vits16", SMALL, 16, 21_665_664),
+    _DINO.vit("dino-s8", "facebook/dino-vits8", SMALL, 8, 21_670_272),
+    _DINO_FILES.vit("dino-s8-300ep", "dino_deitsmall8_300ep_pretrain", SMALL, 8, 21_670_272),
+    _DINO.vit("dino-b16", "facebook/dino-vitb16", BASE, 16, 85_798_656),
+    _DINO.vit("dino-b8", "facebook/dino-vitb8", BASE, 8, 85_807_872),
+    _DINO_RESNET.pyramid("dino-resnet50", "dino_resnet50_pretrain", RESNET_50, RESNET_WIDTHS, 23_508_032),
+    _MOCO_FILES.vit("moco-s16", "vit-s-300ep", replace(SMALL, heads=12), 16, 21_665_664),
+    _MOCO.vit("moco-b16", "nyu-visionx/moco-v3-vit-b", BASE, 16, 85_798_656),
+    _MOCO_RESNET.pyramid("moco-resnet50", "r-50-1000ep", RESNET_50, RESNET_WIDTHS, 23_508_032),
+    _DINOV2.vit("dinov2-s14", "facebook/dinov2-small", SMALL, 14, 22_056_576),
+    _DINOV2.vit("dinov2-b14", "facebook/dinov2-base", BASE, 14, 86_580_480),
+    _DINOV2.vit("dinov2-l14", "facebook/dinov2-large", LARGE, 14, 304_368_640),
+    _DINOV2.vit("dinov2-g14", "facebook/dinov2-giant", GIANT, 14, 1_136_480_768),
+    _REGISTERS.vit("dinov2-s14-reg", "facebook/dinov2-with-registers-small", SMALL, 14, 22_058_112),
+    _REGISTERS.vit("dinov2-b14-reg", "facebook/dinov2-with-registers-base", BASE, 14, 86_583_552),
+    _REGISTERS.vit("dinov2-l14-reg", "facebook/dinov2-with-registers-large", LARGE, 14, 304_372_736),
+    _REGISTERS.vit("dinov2-g14-reg", "facebook/dinov2-with-registers-giant", GIANT, 14, 1_136_486_912),
+    _DINOV3.vit("dinov3-s16", _V3("vits16"), SMALL, 16, 21_596_544),
+    _DINOV3.vit("dinov3-s16plus", _V3("vits16plus"), SMALL, 16, 28_692_864),
+    _DINOV3.vit("dinov3-b16", _V3("vitb16"), BASE, 16, 85_660_416),
+    _DINOV3.vit("dinov3-l16", _V3("vitl16"), LARGE, 16, 303_129_600),
+    _DINOV3.vit("dinov3-h16plus", _V3("vith16plus"), _HUGE_PLUS, 16, 840_592_640),
+    _DINOV3.vit("dinov3-7b16", _V3("vit7b16"), _7B, 16, 6_716_035_072),
+    _DINOV3_CONVNEXT.pyramid(
+        "dinov3-convnext-t", _V3("convnext-tiny"), (3, 3, 9, 3), TINY_WIDTHS, 27_820_128
+    ),
+    _DINOV3_CONVNEXT.pyramid(
+        "dinov3-convnext-s", _V3("convnext-small"), (3, 3, 27, 3), TINY_WIDTHS, 49_454_688
+    ),
+    _DINOV3_CONVNEXT.pyramid(
+        "dinov3-convnext-b", _V3("convnext-base"), (3, 3, 27, 3), BASE_WIDTHS, 87_566_464
+    ),
+    _DINOV3_CONVNEXT.pyramid(
+        "dinov3-convnext-l", _V3("convnext-large"), (3, 3, 27, 3), LARGE_WIDTHS, 196_230_336
+    ),
+    _IBOT.vit("ibot-s16", "vits_16", SMALL, 16, 21_665_664),
+    _IBOT.vit("ibot-b16", "vitb_16", BASE, 16, 85_798_656),
+    _MSN.vit("msn-s16", "facebook/vit-msn-small", SMALL, 16, 21_665_664),
+    _MSN.vit("msn-b16", "facebook/vit-msn-base", BASE, 16, 85_798_656),
+    _MSN.vit("msn-l16", "facebook/vit-msn-large", LARGE, 16, 303_301_632),
+    _FRANCA.vit("franca-b14-in21k", "v1.0.0/franca_vitb14_In21K.pth", BASE, 14, 86_592_768),
+    _FRANCA.vit("franca-b14-in21k-224", "v1.1.0/franca_vitb14_In21K_224.pth", BASE, 14, 85_737_984),
+    _FRANCA_LAION.vit("franca-l14-laion600m", "v1.1.0/franca_vitl14_Laion_518.pth", LARGE, 14, 304_794_880),
+    _FRANCA_LAION.vit(
+        "franca-l14-laion600m-224", "v1.1.0/franca_vitl14_Laion600M_224.pth", LARGE, 14, 303_655_168
+    ),
+    _FRANCA_LAION.vit(
+        "franca-g14-laion600m",
+        "v1.0.0/franca_vitg14_Laion600M_chunked.tar.gz.part_aa",
+        GIANT,
+        14,
+        1_134_771_200,
+    ),
+    _FRANCA_DINOV2.vit(
+        "franca-dinov2-b14-in21k", "v1.1.0/franca_vitb14_Dinov2_In21K_518.pth", BASE, 14, 86_592_768
+    ),
+    _FRANCA_DINOV2.vit(
+        "franca-dinov2-l14-in21k", "v1.1.0/franca_vitl14_Dinov2_In21K_518.pth", LARGE, 14, 304_794_880
+    ),
+)

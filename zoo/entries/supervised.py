@@ -1,0 +1,256 @@
+"""Networks that learned from labels: FS (ViT and DeiT), ResNet and BiT, ConvNeXt, Swin."""
+
+from dataclasses import replace
+
+from zoo.architecture import Architecture, AuthorsNames, Residual, Sublayers, affine, split_affine
+from zoo.entries.family import BASE, BASE_WIDTHS, LARGE, LARGE_WIDTHS, SMALL, TINY_WIDTHS, Family
+from zoo.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
+from zoo.spec import HALF, IMAGENET, BackboneSpec
+
+VIT_PARTS = Sublayers(
+    norm1="layernorm_before",
+    norm2="layernorm_after",
+    attention="attention",
+    mlp="mlp",
+    attends="attention",
+    query="attention.q_proj",
+    key="attention.k_proj",
+    value="attention.v_proj",
+    heads="attention.o_proj",
+    hidden=("mlp.fc2",),
+)
+VIT = Architecture(
+    model_type="vit",
+    model="ViTModel",
+    blocks="layers",
+    final_norm="layernorm",
+    interpolates=True,
+    pooling_option=True,
+    parts=VIT_PARTS,
+)
+QKV = split_affine({"attn.qkv": tuple(f"attention.{part}_proj" for part in "qkv")})
+VIT_NAMES = AuthorsNames(
+    layout="a Vision Transformer with timm's names",
+    fixed={
+        "cls_token": "embeddings.cls_token",
+        "pos_embed": "embeddings.position_embeddings",
+        **affine({"patch_embed.proj": "embeddings.patch_embeddings.projection", "norm": "layernorm"}),
+    },
+    block={
+        **affine({"norm1": "layernorm_before", "norm2": "layernorm_after", "attn.proj": "attention.o_proj"}),
+        **affine({"mlp.fc1": "mlp.fc1", "mlp.fc2": "mlp.fc2"}),
+        **QKV,
+    },
+    old_block="blocks.{}.",
+    new_block="layers.{}.",
+    unused=(r"^(head|head_dist|pre_logits|fc_norm)\.", r"^(mask_token|masked_embed)$", r"^decoder"),
+    patches="patch_embed.proj.weight",
+    hidden="mlp.fc1.weight",
+)
+DEIT_NAMES = replace(
+    VIT_NAMES,
+    layout="a distilled DeiT",
+    fixed={**VIT_NAMES.fixed, "dist_token": "embeddings.distillation_token"},
+)
+
+# FS: trained with labels of ImageNet-21k first, and DeiT with those of ImageNet-1k alone. DeiT's licence is
+# that of its repository. Its B/16 with a distillation token has two prefix tokens, the class token first.
+_FS = Family(
+    family="FS",
+    supervision="labels of ImageNet-21k, then ImageNet-1k",
+    data="ImageNet-21k, ImageNet-1k",
+    seen=IMAGENET_21K_LABELS,
+    normalisation=HALF,
+    licence="Apache-2.0",
+    paper="Steiner et al., How to train your ViT?, TMLR 2022, arXiv:2106.10270",
+    checkpoint="original",
+    interpolation="timm",  # the weights and the code are timm's: resample_abs_pos_embed, antialiased
+    sized=True,
+)
+_DEIT = replace(
+    _FS,
+    supervision="labels of ImageNet-1k",
+    data="ImageNet-1k",
+    seen=IMAGENET_1K_LABELS,
+    normalisation=IMAGENET,
+    paper="Touvron et al., Training data-efficient image transformers & distillation through attention, "
+    "ICML 2021, arXiv:2012.12877",
+    checkpoint="transformers",
+    interpolation="huggingface",  # main.py of the authors: bicubic, size given, not antialiased
+)
+_DISTILLED = replace(
+    _DEIT,
+    supervision="labels of ImageNet-1k, and a ConvNet teacher's",
+    model_types=("deit",),
+    prefix_tokens=2,
+)
+
+# ResNet: bottleneck networks (v1.5: the 3x3 convolution strides). BiT-50 is of the second version
+# (pre-activation), with group norms and standardised weights, trained with labels of ImageNet-21k, then of
+# ImageNet-1k; its last block is followed by a norm and a ReLU, which are ``final``.
+RESNET = Family(
+    family="ResNet",
+    supervision="labels of ImageNet-1k",
+    data="ImageNet-1k",
+    seen=IMAGENET_1K_LABELS,
+    normalisation=IMAGENET,
+    licence="Apache-2.0",
+    paper="He et al., Deep Residual Learning for Image Recognition, CVPR 2016, arXiv:1512.03385",
+    has_final=False,
+    model_types=("resnet",),
+    stem_width=64,
+)
+RESNET_50 = (3, 4, 6, 3)
+RESNET_WIDTHS = (256, 512, 1024, 2048)
+_BIT = replace(
+    RESNET,
+    supervision="labels of ImageNet-21k, then ImageNet-1k",
+    data="ImageNet-21k, ImageNet-1k",
+    seen=IMAGENET_21K_LABELS,
+    normalisation=HALF,
+    paper="Kolesnikov et al., Big Transfer (BiT): General Visual Representation Learning, ECCV 2020, "
+    "arXiv:1912.11370",
+    has_final=True,
+    model_types=("bit",),
+)
+_RESNET_NETWORK = Architecture(
+    model_type="resnet",
+    model="ResNetModel",
+    blocks="encoder.stages.*.layers",
+    final_norm=None,
+    prefix_tokens=0,
+    has_cls=False,
+    layout="maps",
+    parts=Residual("shortcut", "layer", overwrites=True),
+    family="ResNet",
+)
+
+# ConvNeXt, trained with labels, and ConvNeXt V2, pre-trained by masking (FCMAE), then with labels. Their last
+# norm is applied after the average over the image, so there is none over all cells.
+_CONVNEXT = replace(
+    RESNET,
+    family="ConvNeXt",
+    paper="Liu et al., A ConvNet for the 2020s, CVPR 2022, arXiv:2201.03545",
+    model_types=("convnext",),
+    stem_width=None,
+)
+_CONVNEXT_V2 = replace(
+    _CONVNEXT,
+    supervision="images, then labels of ImageNet-1k",
+    model_types=("convnextv2",),
+    licence="Apache-2.0 (original files: CC-BY-NC-4.0)",
+    paper="Woo et al., ConvNeXt V2: Co-designing and Scaling ConvNets with Masked Autoencoders, CVPR 2023, "
+    "arXiv:2301.00808",
+)
+CONVNEXT = replace(
+    _RESNET_NETWORK,
+    model_type="convnext",
+    model="ConvNextModel",
+    parts=Residual(None, "drop_path"),
+    family="other",
+)
+
+# Swin and Swin V2: transformers with shifted windows and grids that get coarser. Any image works whose sides
+# are multiples of 32 px: a grid that is no multiple of the window is padded. Windows are 7 cells a side for
+# Swin at 224 px, and 8 for Swin V2 at 256 px, so that at those sizes nothing is padded and the last stage is
+# one window. Attention heads are those of the last stage; each has 32 channels in every stage.
+_SWIN = Family(
+    family="Swin",
+    supervision="labels of ImageNet-1k",
+    data="ImageNet-1k",
+    seen=IMAGENET_1K_LABELS,
+    normalisation=IMAGENET,
+    licence="Apache-2.0",
+    paper="Liu et al., Swin Transformer: Hierarchical Vision Transformer using Shifted Windows, ICCV 2021, "
+    "arXiv:2103.14030",
+    model_types=("swin",),
+)
+_SWIN_V2 = replace(
+    _SWIN,
+    paper="Liu et al., Swin Transformer V2: Scaling Up Capacity and Resolution, CVPR 2022, arXiv:2111.09883",
+    model_types=("swinv2",),
+    input_size=256,
+)
+HIERARCHY = Architecture(
+    model_type="swin",
+    model="SwinModel",
+    blocks="encoder.layers.*.blocks",
+    final_norm="layernorm",
+    prefix_tokens=0,
+    has_cls=False,
+    interpolates=True,
+    hierarchical=True,
+    pooling_option=True,
+)
+
+ARCHITECTURES: tuple[Architecture, ...] = (
+    replace(VIT, normalisation=HALF),
+    replace(VIT, model_type="deit", model="DeiTModel", prefix_tokens=2),
+    HIERARCHY,
+    replace(HIERARCHY, model_type="swinv2", model="Swinv2Model"),
+    replace(
+        HIERARCHY,
+        model_type="focalnet",
+        model="FocalNetModel",
+        blocks="encoder.stages.*.layers",
+        interpolates=False,
+    ),
+    _RESNET_NETWORK,
+    replace(
+        _RESNET_NETWORK,
+        model_type="bit",
+        model="BitModel",
+        final_norm="norm",
+        parts=Residual("downsample", "drop_path"),
+        normalisation=HALF,
+    ),
+    CONVNEXT,
+    replace(CONVNEXT, model_type="convnextv2", model="ConvNextV2Model"),
+)
+_AUGREG = "augreg_in21k_ft_in1k"
+ENTRIES: tuple[BackboneSpec, ...] = (
+    _FS.vit("fs-s32", f"timm/vit_small_patch32_224.{_AUGREG}", SMALL, 32, 22_493_952),
+    _FS.vit("fs-s16", f"timm/vit_small_patch16_224.{_AUGREG}", SMALL, 16, 21_665_664),
+    _FS.vit("fs-b32", f"timm/vit_base_patch32_224.{_AUGREG}", BASE, 32, 87_455_232),
+    _FS.vit("fs-b16", f"timm/vit_base_patch16_224.{_AUGREG}", BASE, 16, 85_798_656),
+    _FS.vit("fs-b8", f"timm/vit_base_patch8_224.{_AUGREG}", BASE, 8, 85_807_872),
+    _FS.vit("fs-l16", f"timm/vit_large_patch16_224.{_AUGREG}", LARGE, 16, 303_301_632),
+    _DEIT.vit("deit-s16", "facebook/deit-small-patch16-224", SMALL, 16, 21_665_664),
+    _DEIT.vit("deit-b16", "facebook/deit-base-patch16-224", BASE, 16, 85_798_656),
+    _DISTILLED.vit("deit-b16-distilled", "facebook/deit-base-distilled-patch16-224", BASE, 16, 85_800_192),
+    RESNET.pyramid("resnet50", "microsoft/resnet-50", RESNET_50, RESNET_WIDTHS, 23_508_032),
+    RESNET.pyramid("resnet101", "microsoft/resnet-101", (3, 4, 23, 3), RESNET_WIDTHS, 42_500_160),
+    RESNET.pyramid("resnet152", "microsoft/resnet-152", (3, 8, 36, 3), RESNET_WIDTHS, 58_143_808),
+    _BIT.pyramid("bit-50", "google/bit-50", RESNET_50, RESNET_WIDTHS, 23_500_352),
+    _CONVNEXT.pyramid("convnext-t", "facebook/convnext-tiny-224", (3, 3, 9, 3), TINY_WIDTHS, 27_820_128),
+    _CONVNEXT.pyramid("convnext-s", "facebook/convnext-small-224", (3, 3, 27, 3), TINY_WIDTHS, 49_454_688),
+    _CONVNEXT.pyramid("convnext-b", "facebook/convnext-base-224", (3, 3, 27, 3), BASE_WIDTHS, 87_566_464),
+    _CONVNEXT.pyramid("convnext-l", "facebook/convnext-large-224", (3, 3, 27, 3), LARGE_WIDTHS, 196_230_336),
+    _CONVNEXT_V2.pyramid(
+        "convnextv2-t", "facebook/convnextv2-tiny-1k-224", (3, 3, 9, 3), TINY_WIDTHS, 27_866_496
+    ),
+    _CONVNEXT_V2.pyramid(
+        "convnextv2-b", "facebook/convnextv2-base-1k-224", (3, 3, 27, 3), BASE_WIDTHS, 87_692_800
+    ),
+    _CONVNEXT_V2.pyramid(
+        "convnextv2-l", "facebook/convnextv2-large-1k-224", (3, 3, 27, 3), LARGE_WIDTHS, 196_419_840
+    ),
+    _SWIN.pyramid(
+        "swin-t", "microsoft/swin-tiny-patch4-window7-224", (2, 2, 6, 2), TINY_WIDTHS, 27_519_354, 24
+    ),
+    _SWIN.pyramid(
+        "swin-s", "microsoft/swin-small-patch4-window7-224", (2, 2, 18, 2), TINY_WIDTHS, 48_837_258, 24
+    ),
+    _SWIN.pyramid(
+        "swin-b", "microsoft/swin-base-patch4-window7-224", (2, 2, 18, 2), BASE_WIDTHS, 86_743_224, 32
+    ),
+    _SWIN_V2.pyramid(
+        "swinv2-t", "microsoft/swinv2-tiny-patch4-window8-256", (2, 2, 6, 2), TINY_WIDTHS, 27_578_154, 24
+    ),
+    _SWIN_V2.pyramid(
+        "swinv2-s", "microsoft/swinv2-small-patch4-window8-256", (2, 2, 18, 2), TINY_WIDTHS, 48_959_418, 24
+    ),
+    _SWIN_V2.pyramid(
+        "swinv2-b", "microsoft/swinv2-base-patch4-window8-256", (2, 2, 18, 2), BASE_WIDTHS, 86_893_816, 32
+    ),
+)

@@ -1,0 +1,116 @@
+"""Networks that learned from other networks or from masks, and the floor: RADIO, SAM, random."""
+
+from dataclasses import replace
+
+from zoo.architecture import Architecture
+from zoo.entries.distilled import DINOV2
+from zoo.entries.family import BASE, HUGE, LARGE, Family
+from zoo.seen import MAE_AND_SA_1B, NOTHING, taught_by_dino
+from zoo.spec import HALF, IMAGENET, UNIT, BackboneSpec, Stage
+
+# C-RADIO: networks distilled from several teachers at once, of NVIDIA. One class token for each teacher
+# precedes the registers: the one that is read is that of the first teacher in the authors' list. Positions
+# are fitted bilinearly to the longer side and then cut, and ``--interpolation`` has no say in it. No norm
+# follows the last block. The authors' ``config.json`` is read as it is, also that of other RADIO repositories
+# (``--backbones nvidia/...``); their code is not run. Evaluated at 224 px here; the authors recommend 512 px.
+# Teachers of v3: DFN CLIP, SigLIP 2, DINOv2 and SAM; of v4: SigLIP 2, DINOv3 and SAM 3.
+_RADIO = Family(
+    family="RADIO",
+    supervision="images, by teachers of images, texts and masks",
+    data="not public",
+    seen=taught_by_dino("Oquab et al., DINOv2, arXiv:2304.07193, table 15"),
+    normalisation=UNIT,  # The network itself normalises, by the numbers in its file.
+    licence="NVIDIA Open Model License",
+    paper="Heinrich et al., RADIOv2.5: Improved Baselines for Agglomerative Vision Foundation Models, "
+    "CVPR 2025, arXiv:2412.07679",
+    model_types=("radio",),
+    prefix_tokens=8,
+    has_final=False,
+)
+_RADIO_V4 = replace(
+    _RADIO,
+    seen=taught_by_dino("Siméoni et al., DINOv3, arXiv:2508.10104, section 3.1"),
+    paper="Ranzinger et al., C-RADIOv4, 2026, arXiv:2601.17237",
+    prefix_tokens=10,
+)
+
+# SAM: image encoders that were pre-trained by masking (MAE), then with masks of SA-1B. Blocks attend inside
+# windows of 14 cells a side, four of them to the whole image; relative positions are fitted linearly, as the
+# authors' code does. It has no rule for the absolute ones at other sizes, where they are resized here.
+# Evaluated at the 1024 px of the training; ``--input-size`` takes others. No layer is read behind the last
+# block, where convolutions follow (the neck).
+_SAM = Family(
+    family="SAM",
+    supervision="images, then masks of SA-1B",
+    data="ImageNet-1k (by MAE), SA-1B",
+    seen=MAE_AND_SA_1B,
+    normalisation=IMAGENET,
+    licence="Apache-2.0",
+    paper="Kirillov et al., Segment Anything, ICCV 2023, arXiv:2304.02643",
+    model_types=("sam_vision_model",),
+    prefix_tokens=0,
+    has_cls=False,
+    has_final=False,
+    input_size=1024,
+)
+
+ARCHITECTURES: tuple[Architecture, ...] = (
+    replace(
+        DINOV2,
+        model_type="radio",
+        model="RadioModel",
+        final_norm=None,
+        unused=(r"(^|\.)summary_idxs$", r"^radio_model\.(adaptors|(inter_)?feature_normalizer)\."),
+        family="RADIO",
+        normalisation=UNIT,
+    ),
+    Architecture(
+        model_type="sam_vision_model",
+        tower_of="sam",
+        model="SamVisionModel",
+        body="vision_encoder",
+        blocks="vision_encoder.layers",
+        final_norm=None,
+        prefix_tokens=0,
+        has_cls=False,
+        layout="cells",
+        unused=(r"^(prompt_encoder|mask_decoder|shared_image_embedding)\.",),
+        family="SAM",
+    ),
+)
+ENTRIES: tuple[BackboneSpec, ...] = (
+    _RADIO.vit("c-radio-v3-h16", "nvidia/C-RADIOv3-H", HUGE, 16, 651_724_800),
+    _RADIO_V4.vit("c-radio-v4-h16", "nvidia/C-RADIOv4-H", HUGE, 16, 651_727_360),
+    _SAM.vit("sam-b16", "facebook/sam-vit-base", BASE, 16, 89_670_912),
+    _SAM.vit("sam-l16", "facebook/sam-vit-large", LARGE, 16, 308_278_272),
+    _SAM.vit("sam-h16", "facebook/sam-vit-huge", HUGE, 16, 637_026_048),
+)
+
+
+def floor(name: str, width: int, patch: int, input_size: int) -> BackboneSpec:
+    """The random floor of a suite whose backbones have that width, patch size and input size in pixels.
+
+    Its features are Gaussian and know nothing of the image but its identity. Its ten "blocks" are draws:
+    independent floors of the shape of a ViT.
+    """
+    return BackboneSpec(
+        name=name,
+        family="random",
+        supervision="none",
+        data="none",
+        seen=NOTHING,
+        parameters=0,
+        repository="generated",
+        checkpoint="generated",
+        stages=(Stage(10, width, patch),),
+        heads=None,
+        prefix_tokens=1,
+        has_cls=True,
+        has_final=False,
+        input_size=input_size,
+        mean=HALF.mean,
+        std=HALF.std,
+        licence="none",
+        paper="Walmer et al., Teaching Matters, CVPR 2023, arXiv:2212.03862",
+        trained=False,
+    )

@@ -1,0 +1,420 @@
+"""State dicts under the names of the original code, as networks of transformers.
+
+The layout is recognised from the names. It may be timm's Vision Transformer (FS, DINO, MoCo-v3, MAE, iBOT,
+DeiT), DINOv2 and Franca, CAPI, BEiT, OpenAI's CLIP, the Perception Encoder or torchvision's ResNet, on its
+own or inside a training checkpoint. The names themselves stand in `zoo.entries`, beside the backbones.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import isqrt
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import (
+    BeitConfig,
+    CLIPVisionConfig,
+    DeiTConfig,
+    Dinov2Config,
+    Dinov2WithRegistersConfig,
+    PreTrainedConfig,
+    ResNetConfig,
+    ViTConfig,
+)
+
+from zoo.architecture import AuthorsNames, affine
+from zoo.entries.contrastive import CLIP_NAMES, OPENAI, PE_CLASS, PE_FINAL, PE_NAMES, PE_SCALES
+from zoo.entries.distilled import DINOV2_GATED_NAMES, DINOV2_NAMES
+from zoo.entries.masked import BEIT_FINAL, BEIT_NAMES, CAPI_NAMES
+from zoo.entries.supervised import DEIT_NAMES, VIT_NAMES
+from zoo.errors import InputError
+from zoo.load.renaming import check_names, depth_of, listed, needed, refuse, rename, shape_of
+from zoo.load.rotary_vit import CapiConfig, PerceptionEncoderConfig
+from zoo.spec import BackboneSpec
+
+_VIT_EPSILON = 1e-6
+"""Of every layer norm in the original code of timm's networks, BEiT and DINOv2."""
+
+_EPSILON = 1e-5
+"""Of every norm of OpenAI's CLIP, in the Perception Encoder's ``pe.py`` and in CAPI's ``model.py``."""
+
+_THETA = 10_000.0
+"""Base of the rotary frequencies in the Perception Encoder's ``rope.py``."""
+
+_CAPI_SIDE = 224
+"""Side in pixels of CAPI's training images; positions are rotary and the same at every size."""
+
+_GATED_RATIO = 4
+"""Of DINOv2's MLP to the network's width, before a gated MLP takes two thirds of it."""
+
+_OUTSIDE_GRID = 3
+"""Rows of BEiT's tables of positions for the class token: to it, from it, and from it to itself."""
+
+_RESNET_STAGES = 4
+_OF_TRANSFORMERS = re.compile(r"(^|\.)(embeddings|embedder)\.|(^|\.)encoder\.(layer|layers|stages)\.")
+_OF_HEADS = re.compile(r"(^|\.)(head|head_dist|fc|classifier|predictor|lm_head|dino_head|ibot_head)\.")
+_TIMM_HEADS = {"tiny": 3, "small": 6, "base": 12, "large": 16, "huge": 16}
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A configuration that was read from shapes, and a state dict under the names of transformers."""
+
+    config: PreTrainedConfig
+    tensors: dict[str, Tensor]
+
+
+def convert(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+    """Configuration and tensors of a network of transformers.
+
+    The number of heads cannot be read from most layouts: it is the entry's.
+
+    Args:
+        tensors: A state dict under original names, as `zoo.load.renaming.unwrap` gives it.
+        spec: Entry, for the heads and for errors.
+
+    Raises:
+        InputError: The layout is not known, or a tensor is missing, unknown or of another shape.
+    """
+    if _is_perception_encoder(tensors):
+        return _convert_perception(tensors, spec)
+    for mark, converter in _CONVERTERS:
+        if mark in tensors:
+            return converter(tensors, spec)
+    if tensors and all(_OF_HEADS.search(name) for name in tensors):
+        raise InputError(
+            f"{spec.name}: {spec.repository} holds only a head ({listed(tensors)}); give the backbone's file."
+        )
+    raise InputError(
+        f"{spec.name}: the tensors of {spec.repository} have names of no known layout: {listed(tensors)}; "
+        "known are those of timm's Vision Transformer, BEiT, DINOv2, Franca, CAPI, OpenAI's CLIP, the "
+        "Perception Encoder and torchvision's ResNet."
+    )
+
+
+def kind_of(tensors: Mapping[str, Tensor], converted: Converted) -> str:
+    """Model type of what was converted; an MAE is told by its decoder, which conversion leaves out."""
+    has_decoder = any(name.startswith("decoder_") for name in tensors)
+    return "vit_mae" if has_decoder else str(converted.config.model_type)
+
+
+def has_names_of_transformers(tensors: Mapping[str, Tensor]) -> bool:
+    """Whether the state dict was saved by transformers, and so needs its ``config.json``."""
+    return any(_OF_TRANSFORMERS.search(name) for name in tensors)
+
+
+def stated_heads(values: Mapping[str, object]) -> int | None:
+    """Attention heads that timm's ``config.json`` implies, by its arguments or else its architecture.
+
+    None where it says nothing of them.
+    """
+    for holder in (values, values.get("model_args")):
+        heads = holder.get("num_heads") if isinstance(holder, Mapping) else None
+        if isinstance(heads, int):
+            return heads
+    size = re.match(r"(?:vit|deit|beit)_([a-z]+)_", str(values.get("architecture")))
+    return _TIMM_HEADS.get(size[1]) if size else None
+
+
+def _convert_vit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+    """A plain or distilled Vision Transformer."""
+    distilled = "dist_token" in tensors
+    names = DEIT_NAMES if distilled else VIT_NAMES
+    renamed, depth = rename(tensors, names, spec)
+    side = _grid_side(shape_of(tensors, "pos_embed", 3, spec)[1] - 1 - distilled, "pos_embed", spec)
+    configure: Callable[..., PreTrainedConfig] = DeiTConfig if distilled else ViTConfig
+    config = configure(
+        **_sizes(tensors, names, depth, side, spec),
+        num_attention_heads=_heads(tensors, names, spec),
+        intermediate_size=_hidden(tensors, names, spec),
+        hidden_act="gelu",
+        layer_norm_eps=_VIT_EPSILON,
+        qkv_bias=True,
+    )
+    return Converted(config, renamed)
+
+
+def _convert_dinov2(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+    """DINOv2 and Franca, with or without registers."""
+    gated = "blocks.0.mlp.w12.weight" in tensors
+    names = DINOV2_GATED_NAMES if gated else DINOV2_NAMES
+    configure: Callable[..., PreTrainedConfig] = Dinov2Config
+    registers: dict[str, int] = {}
+    if "register_tokens" in tensors:
+        names = replace(names, fixed={**names.fixed, "register_tokens": "embeddings.register_tokens"})
+        registers["num_register_tokens"] = shape_of(tensors, "register_tokens", 3, spec)[1]
+        configure = Dinov2WithRegistersConfig
+    renamed, depth = rename(tensors, names, spec)
+    side = _grid_side(shape_of(tensors, "pos_embed", 3, spec)[1] - 1, "pos_embed", spec)
+    sizes = _sizes(tensors, names, depth, side, spec)
+    config = configure(
+        **sizes,
+        **registers,
+        num_attention_heads=_heads(tensors, names, spec),
+        mlp_ratio=_GATED_RATIO if gated else _hidden(tensors, names, spec) // sizes["hidden_size"],
+        layer_norm_eps=_VIT_EPSILON,
+        use_swiglu_ffn=gated,
+        use_mask_token=False,
+    )
+    return Converted(config, renamed)
+
+
+def _convert_beit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+    """BEiT, with relative positions shared by all blocks or each block's own.
+
+    Fine-tuned files have ``fc_norm``, a norm of the pooled patches alone, in place of the final norm.
+    """
+    table = "relative_position_bias_table"
+    in_block, shared = f"attn.{table}", f"rel_pos_bias.{table}"
+    pooled, each = "fc_norm.weight" in tensors, f"blocks.0.{in_block}" in tensors
+    fixed = {**BEIT_NAMES.fixed, **({} if pooled else BEIT_FINAL)}
+    block = dict(BEIT_NAMES.block)
+    if each:
+        block[in_block] = f"relative_position_bias.{table}"
+    else:
+        fixed[shared] = f"shared_position_bias.{table}"
+    names = replace(BEIT_NAMES, fixed=fixed, block=block)
+    renamed, depth = rename(tensors, names, spec)
+    name = f"blocks.0.{in_block}" if each else shared
+    rows, heads = shape_of(tensors, name, 2, spec)
+    side = (1 + _grid_side(rows - _OUTSIDE_GRID, name, spec)) // 2
+    config = BeitConfig(
+        **_sizes(tensors, names, depth, side, spec),
+        num_attention_heads=heads,
+        intermediate_size=_hidden(tensors, names, spec),
+        hidden_act="gelu",
+        layer_norm_eps=_VIT_EPSILON,
+        use_relative_position_bias=each,
+        use_shared_relative_position_bias=not each,
+        use_mean_pooling=pooled,
+        use_mask_token=False,
+    )
+    return Converted(config, renamed)
+
+
+def _convert_clip(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+    """OpenAI's vision tower, in whatever precision it is.
+
+    The activation x * sigmoid(1.702 x) and the epsilon are OpenAI's: others may have the exact GELU, and a
+    state dict does not tell.
+    """
+    is_clip = not spec.model_types or "clip_vision_model" in spec.model_types
+    if is_clip and spec.entry not in OPENAI:
+        refuse(
+            spec,
+            "it is CLIP under OpenAI's names, whose activation is only known of OpenAI's own networks "
+            f"({', '.join(OPENAI)}); give a directory in Hugging Face format",
+        )
+    renamed, depth = rename(tensors, CLIP_NAMES, spec)
+    rows = shape_of(tensors, "positional_embedding", 2, spec)[0]
+    config = CLIPVisionConfig(
+        **_sizes(tensors, CLIP_NAMES, depth, _grid_side(rows - 1, "positional_embedding", spec), spec),
+        num_attention_heads=_heads(tensors, CLIP_NAMES, spec),
+        intermediate_size=_hidden(tensors, CLIP_NAMES, spec),
+        hidden_act="quick_gelu",
+        layer_norm_eps=_EPSILON,
+    )
+    return Converted(config, renamed)
+
+
+def _convert_capi(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+    """CAPI's encoder; the decoder, which predicts clusters, is left out."""
+    renamed, depth = rename(tensors, CAPI_NAMES, spec)
+    sizes = _sizes(tensors, CAPI_NAMES, depth, 1, spec)
+    config = CapiConfig(
+        **{**sizes, "image_size": _CAPI_SIDE // sizes["patch_size"] * sizes["patch_size"]},
+        num_attention_heads=_heads(tensors, CAPI_NAMES, spec),
+        intermediate_size=_hidden(tensors, CAPI_NAMES, spec),
+        norm="rms",
+        layer_norm_eps=_EPSILON,
+        bias=False,
+        patch_bias=True,
+        num_register_tokens=shape_of(tensors, "registers", 3, spec)[1],
+        positions=False,
+        norm_before=False,
+        norm_after="plain",
+        coordinates="unit",
+    )
+    return Converted(config, renamed)
+
+
+def _is_perception_encoder(tensors: Mapping[str, Tensor]) -> bool:
+    """Whether tensors with OpenAI's names are of a Perception Encoder: pooled by attention, or not at all."""
+    if "conv1.weight" not in tensors or "transformer.resblocks.0.ln_1.weight" not in tensors:
+        return False
+    return "attn_pool.probe" in tensors or not {"ln_post.weight", "ln_post.bias", "proj"} & tensors.keys()
+
+
+def _convert_perception(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+    """The Perception Encoder's vision tower, without its attention pooling.
+
+    The authors rotate neighbouring channels of a head as pairs, the network here its halves: rows of queries
+    and keys change their places inside each head, which changes no product of the two.
+    """
+    final, scaled, classed = (
+        name in tensors for name in ("ln_post.weight", "transformer.resblocks.0.ls_1.gamma", *PE_CLASS)
+    )
+    names = replace(
+        PE_NAMES,
+        fixed={**PE_NAMES.fixed, **(PE_FINAL if final else {}), **(PE_CLASS if classed else {})},
+        block={**PE_NAMES.block, **(PE_SCALES if scaled else {})},
+    )
+    renamed, depth = rename(tensors, names, spec)
+    heads = _heads(tensors, names, spec)
+    rows = shape_of(tensors, "positional_embedding", 2, spec)[0]
+    sizes = _sizes(tensors, names, depth, _grid_side(rows - classed, "positional_embedding", spec), spec)
+    config = PerceptionEncoderConfig(
+        **sizes,
+        num_attention_heads=heads,
+        intermediate_size=_hidden(tensors, names, spec),
+        layer_norm_eps=_EPSILON,
+        class_token=classed,
+        norm_after="weights" if final else "none",
+        layer_scale=scaled,
+    )
+    table, class_token = PE_NAMES.fixed["positional_embedding"], PE_CLASS["class_embedding"]
+    renamed[table] = renamed[table][None]
+    if classed:
+        renamed[class_token] = renamed[class_token].view(1, 1, -1)
+    channels = sizes["hidden_size"] // heads
+    for index in range(depth):
+        renamed[f"layers.{index}.rotary.frequencies"] = _frequencies(channels)
+        for part in ("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias"):
+            name = f"layers.{index}.attention.{part}"
+            renamed[name] = _halves_of_pairs(renamed[name], heads, channels)
+    return Converted(config, renamed)
+
+
+def _halves_of_pairs(rows: Tensor, heads: int, channels: int) -> Tensor:
+    """Rows of heads whose neighbouring channels are pairs, with the halves of a head as pairs."""
+    if len(rows) != heads * channels or channels % 4:
+        return rows  # loading says that they do not fit
+    return rows.reshape(heads, channels // 2, 2, *rows.shape[1:]).transpose(1, 2).flatten(0, 2)
+
+
+def _frequencies(channels: int) -> Tensor:
+    """Angles a row and a column, float32 [2 channels], of heads of that many channels.
+
+    Half of the pairs turn with the column, the other half with the row: ``Rope2D`` in the authors'
+    ``rope.py``.
+    """
+    steps = _THETA ** -(torch.arange(0, channels // 2, 2) / (channels // 2))
+    still = torch.zeros_like(steps)
+    by_row, by_column = torch.cat([still, steps]), torch.cat([steps, still])
+    return torch.stack([by_row.repeat(2), by_column.repeat(2)])
+
+
+def _convert_resnet(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
+    """A ResNet under torchvision's names, as DINO and MoCo-v3 publish theirs.
+
+    Blocks with three convolutions stride in the 3x3 one (v1.5), as torchvision's always have.
+    """
+    if spec.heads is not None:
+        refuse(spec, "it is a ResNet, and the entry is a transformer")
+    tensors = needed(tensors, (r"^(fc|head)\.", r"num_batches_tracked$"))
+    depths = [depth_of(tensors, f"layer{number}.{{}}.") for number in range(1, _RESNET_STAGES + 1)]
+    convolutions = 3 if "layer1.0.conv3.weight" in tensors else 2
+    table = _normed_convolution("conv1", "bn1", "embedder.embedder")
+    for stage, depth in enumerate(depths):
+        for index in range(depth):
+            old, new = f"layer{stage + 1}.{index}", f"encoder.stages.{stage}.layers.{index}"
+            for part in range(convolutions):
+                table |= _normed_convolution(
+                    f"{old}.conv{part + 1}", f"{old}.bn{part + 1}", f"{new}.layer.{part}"
+                )
+            if f"{old}.downsample.0.weight" in tensors:
+                table |= _normed_convolution(f"{old}.downsample.0", f"{old}.downsample.1", f"{new}.shortcut")
+    check_names(tensors, table, "torchvision's ResNet", spec)
+    if 0 in depths:
+        refuse(spec, f"its {_RESNET_STAGES} stages have {depths} blocks")
+    last = (f"layer{number}.0.conv{convolutions}.weight" for number in range(1, _RESNET_STAGES + 1))
+    width, channels, *_ = shape_of(tensors, "conv1.weight", 4, spec)
+    config = ResNetConfig(
+        num_channels=channels,
+        embedding_size=width,
+        hidden_sizes=[shape_of(tensors, name, 4, spec)[0] for name in last],
+        depths=depths,
+        layer_type="bottleneck" if convolutions == 3 else "basic",
+        hidden_act="relu",
+    )
+    return Converted(config, {new: tensors[old] for old, new in table.items()})
+
+
+def _normed_convolution(convolution: str, norm: str, new: str) -> dict[str, str]:
+    """Names of a convolution and of the batch norm after it, old to new."""
+    return {
+        f"{convolution}.weight": f"{new}.convolution.weight",
+        **affine({norm: f"{new}.normalization"}),
+        **{f"{norm}.{name}": f"{new}.normalization.{name}" for name in ("running_mean", "running_var")},
+    }
+
+
+_CONVERTERS: tuple[tuple[str, Callable[[Mapping[str, Tensor], BackboneSpec], Converted]], ...] = (
+    ("layer1.0.conv1.weight", _convert_resnet),
+    ("encoder.blocks.0.residual1.norm.weight", _convert_capi),
+    ("class_embedding", _convert_clip),
+    ("blocks.0.attn.q_bias", _convert_beit),
+    ("blocks.0.ls1.gamma", _convert_dinov2),
+    ("patch_embed.proj.weight", _convert_vit),
+)
+"""A name that tells each layout from those below it, and what converts it."""
+
+
+def _sizes(
+    tensors: Mapping[str, Tensor], names: AuthorsNames, depth: int, side: int, spec: BackboneSpec
+) -> dict[str, Any]:
+    """What all configurations of Vision Transformers say, for a grid of so many patches a side.
+
+    Raises:
+        InputError: Patches are not square.
+    """
+    width, channels, height, across = shape_of(tensors, names.patches, 4, spec)
+    if height != across:
+        refuse(spec, f"square patches are expected, and {names.patches} has {height} x {across} px")
+    return {
+        "hidden_size": width,
+        "num_hidden_layers": depth,
+        "image_size": side * height,
+        "patch_size": height,
+        "num_channels": channels,
+    }
+
+
+def _hidden(tensors: Mapping[str, Tensor], names: AuthorsNames, spec: BackboneSpec) -> int:
+    """Channels inside the MLP."""
+    return shape_of(tensors, names.old_block.format(0) + names.hidden, 2, spec)[0]
+
+
+def _grid_side(cells: int, name: str, spec: BackboneSpec) -> int:
+    """Patches a side of the square grid that a table of positions is for.
+
+    Raises:
+        InputError: It is for no square grid.
+    """
+    side = isqrt(max(cells, 0))
+    if side < 1 or side * side != cells:
+        refuse(
+            spec,
+            f"positions of a square grid are expected, and {name} has {cells} beside those of prefix tokens",
+        )
+    return side
+
+
+def _heads(tensors: Mapping[str, Tensor], names: AuthorsNames, spec: BackboneSpec) -> int:
+    """Attention heads of the entry.
+
+    Raises:
+        InputError: The entry has none, or the width cannot be split into them.
+    """
+    width = shape_of(tensors, names.patches, 4, spec)[0]
+    if spec.heads is None:
+        refuse(spec, "it is a Vision Transformer, and the entry is a ConvNet")
+    if width % spec.heads:
+        refuse(
+            spec,
+            f"a width of {width} cannot be split into the {spec.heads} heads of the entry, whose width is "
+            f"{spec.width}",
+        )
+    return spec.heads
