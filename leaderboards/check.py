@@ -10,7 +10,7 @@ from leaderboards.choices.selection import is_analysis
 from leaderboards.display import COMPARISON_TASK, inside_name, page_name
 from leaderboards.pages.beside import figure_differences
 from leaderboards.pages.csv import file_digest, read_numbers
-from leaderboards.pages.inside.numbers import INSIDE, inside_frame
+from leaderboards.pages.inside.tables import INSIDE, inside_frame
 from leaderboards.pages.tidy import DECIMALS, TIDY, tidy_frame
 from leaderboards.records.record import of_suite, suites_of
 from leaderboards.scores.frames import is_cost
@@ -120,7 +120,7 @@ def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Toleran
     """One sentence for each backbone and task, and kind of difference, in sorted order.
 
     Args:
-        committed: Columns `leaderboards.pages.tidy.TIDY`, or `leaderboards.pages.inside.numbers.INSIDE` of
+        committed: Columns `leaderboards.pages.tidy.TIDY`, or `leaderboards.pages.inside.tables.INSIDE` of
             analyses, as text.
         fresh: The same from the records of today.
         tolerance: How far values may differ.

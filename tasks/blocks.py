@@ -5,8 +5,10 @@ Data, such as names and reasons, stand in blocks as they are; each writer escape
 pictures stand on the page itself, and the tables beside it say the same.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Literal
 
 import numpy as np
@@ -287,3 +289,51 @@ def alternative(picture: Picture) -> str:
 def _listed(names: Iterable[object]) -> str:
     """Different names in their order."""
     return ", ".join(dict.fromkeys(str(name) for name in names))
+
+
+_MARKED = re.compile(
+    r"\*\*(?P<strong>.+?)\*\*|`(?P<code>.+?)`|\[(?P<text>[^\]]+)\]\((?P<target>[^)]+)\)|(?P<line>\n)",
+    re.DOTALL,
+)
+
+
+def said(notation: str, **data: str) -> Text:
+    """A paragraph of one of our own sentences, in a small notation.
+
+    That is ``**strong**``, `code`, ``[text](target)`` and ``{data}``. Only sentences that stand in the source
+    code are read so: data are filled in afterwards and never read as notation, whatever they contain.
+
+    Args:
+        notation: The sentence; a line break ends a line of plain text.
+        data: What its placeholders stand for, taken as it is; white space in it becomes single spaces.
+
+    Raises:
+        KeyError: A placeholder has no data.
+    """
+    filled = {name: " ".join(value.split()) for name, value in data.items()}
+    pieces: list[Piece] = []
+    end = 0
+    for found in _MARKED.finditer(notation):
+        pieces += [notation[end : found.start()].format(**filled), _marked(found, filled)]
+        end = found.end()
+    pieces.append(notation[end:].format(**filled))
+    return Text(tuple(piece for piece in pieces if piece != ""))
+
+
+def _marked(found: re.Match[str], data: dict[str, str]) -> Piece:
+    """The piece of one mark."""
+    if found["line"]:
+        return Break()
+    if found["strong"]:
+        return Strong(found["strong"].format(**data))
+    if found["code"]:
+        return Code(found["code"].format(**data))
+    return Link(found["text"].format(**data), found["target"].format(**data))
+
+
+def slug(text: str) -> str:
+    """Text as the name of a file and of an address; what has to change brings a digest of the whole."""
+    plain = re.sub(r"[^\w.-]+", "-", text, flags=re.ASCII).strip(".-")
+    if plain == text and len(plain) <= 100:
+        return plain
+    return f"{plain[:80]}-{blake2b(text.encode(), digest_size=4).hexdigest()}"

@@ -31,6 +31,8 @@ class TaskEntry:
         labels: Whether it needs the classes of its images; of the role ``classification`` alone, whose images
             may have none.
         unlabelled: Whether it is run on images without classes where no task is named.
+        drawing: What is drawn of an analysis, ``module:name`` of a function to blocks from its evidence
+            (`tasks.analyses.drawings.evidence`); "" for a line a backbone and a point a head.
         bind: Joins it with the data of its role; None for the tasks of this package, whose table is in
             `benchmark.plan.problems`.
     """
@@ -46,6 +48,7 @@ class TaskEntry:
     default: bool = True
     labels: bool = True
     unlabelled: bool = False
+    drawing: str = ""
     bind: Callable[..., Any] | None = None
 
     @property
@@ -186,6 +189,7 @@ TASKS: tuple[TaskEntry, ...] = (
         ),
         asks="Where do the class token and the patches look on average, and do heads look to one side?",
         measures="map-centre-distance: mean distance of the attention from the image's centre, unit square",
+        drawing="tasks.analyses.drawings.attention:draw_maps",
         analysis=True,
         default=False,
         labels=False,
@@ -201,6 +205,7 @@ TASKS: tuple[TaskEntry, ...] = (
         ),
         asks="Do attention heads look at what is near, or all over the image?",
         measures="attention-distance: mean distance from a patch to what it attends to, on the unit square",
+        drawing="tasks.analyses.drawings.attention:draw_distance",
         analysis=True,
         default=False,
         labels=False,
@@ -213,6 +218,7 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=("entropy", "attention-to-cls", "attention-to-registers", "attention-to-self"),
         asks="Is attention spread or sharp, and how much of it goes to tokens that are no part of the image?",
         measures="entropy: of the attention of a token over all tokens, as a share of the largest",
+        drawing="tasks.analyses.drawings.attention:draw_shares",
         analysis=True,
         default=False,
         labels=False,
@@ -226,6 +232,7 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="Does a token in the depth of a network still tell of its own place in the image?",
         measures="localisation: share of the other image patches that are less similar (CKA) to a token than "
         "the patch at its own place; 0.5 by chance",
+        drawing="tasks.analyses.drawings.tokens:draw_localisation",
         analysis=True,
         default=False,
         labels=False,
@@ -243,6 +250,7 @@ TASKS: tuple[TaskEntry, ...] = (
         "are at the same place?",
         measures="position-r2: share of the variance of row and column that a linear map reads off tokens of "
         "images that it has not seen; 0 where nothing can be read",
+        drawing="tasks.analyses.drawings.tokens:draw_position",
         analysis=True,
         default=False,
         labels=False,
@@ -255,6 +263,7 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=_OVERLAPS,
         asks="Do attention heads, and attention through all layers, mark the objects of an image?",
         measures="saliency-iou-best: intersection over union with the objects' masks, of a layer's best head",
+        drawing="tasks.analyses.drawings.attention:draw_saliency",
         analysis=True,
         default=False,
     ),
@@ -267,6 +276,7 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="How far around the centre of an image do the pixels lie that move the token there?",
         measures="erf-half-radius: radius around the token that holds half of the gradients by the pixels, "
         "over the side of the image; 0.399 where all pixels count alike",
+        drawing="tasks.analyses.drawings.pixels:draw_fields",
         analysis=True,
         default=False,
         labels=False,
@@ -282,6 +292,7 @@ TASKS: tuple[TaskEntry, ...] = (
         ),
         asks="How many kinds of filters see the pixels, and have position embeddings learned the grid?",
         measures="filter-rank: effective number of principal components of the first filters",
+        drawing="tasks.analyses.drawings.pixels:draw_weights",
         analysis=True,
         default=False,
     ),
@@ -297,6 +308,7 @@ TASKS: tuple[TaskEntry, ...] = (
         ),
         asks="Does a block change the stream of features much, or let it pass?",
         measures="norm-ratio: length of what skips half a block, over the length of what that half adds",
+        drawing="tasks.analyses.drawings.residuals:draw_residuals",
         analysis=True,
         default=False,
         labels=False,
@@ -309,6 +321,7 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=("cka-skip-branch", "cka-skip-output", "cka-branch-output", "CKA"),
         asks="Does what a block adds find the same images alike as what skips it?",
         measures="cka-skip-branch: CKA of what skips half a block with what that half adds",
+        drawing="tasks.analyses.drawings.residuals:draw_similarity",
         analysis=True,
         default=False,
         labels=False,
@@ -321,6 +334,7 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=("locality-rho",),
         asks="Are the heads that look near those that are like the first blocks of a ConvNet?",
         measures="locality-rho: rank correlation of how far heads look and their CKA with a ConvNet",
+        drawing="tasks.analyses.drawings.attention:draw_locality",
         analysis=True,
         default=False,
         labels=False,
@@ -334,6 +348,7 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="Is one patch token enough to tell the class of the image?",
         measures="fewshot-10: percent of images given their own class by a probe of one token, which learned "
         "from 10 images a class; the mean over tokens",
+        drawing="tasks.analyses.drawings.tokens:draw_tokens",
         analysis=True,
         default=False,
     ),
@@ -350,6 +365,7 @@ TASKS: tuple[TaskEntry, ...] = (
         "its mirror image alike? None of it is an accuracy.",
         measures="effective-rank: over how many directions the vectors of the images are spread; exp of the "
         "entropy of their singular values",
+        drawing="tasks.analyses.drawings.tokens:draw_label_free",
         analysis=True,
         default=False,
         labels=False,

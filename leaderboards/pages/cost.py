@@ -8,13 +8,12 @@ from leaderboards.choices.analyses import Analysis, analyses_of
 from leaderboards.choices.gaps import empty_analyses
 from leaderboards.choices.selection import BoardBackbone, backbones_of, newest
 from leaderboards.display import cost_name, count_text, fixed, ms_text
-from leaderboards.pages.inside.evidence import by_layer
-from leaderboards.pages.inside.numbers import inside_frame
-from leaderboards.pages.layers import depth_axis
+from leaderboards.pages.inside.tables import inside_frame
 from leaderboards.pages.notation import said
 from leaderboards.pages.page import gap_blocks
 from leaderboards.pages.provenance import provenance_blocks
 from leaderboards.pages.wording import COSTS_NOTE, COSTS_UP_TO
+from tasks.analyses.drawings.evidence import by_layer, depth_axis
 from tasks.blocks import Block, Heading, Numbers, Page, Plot, Table
 
 MEGABYTE = 1e6

@@ -3,7 +3,6 @@
 import pandas as pd
 
 from leaderboards.choices.selection import (
-    BoardBackbone,
     Column,
     backbones_of,
     candidates,
@@ -19,6 +18,7 @@ from leaderboards.pages.notation import said
 from leaderboards.pages.provenance import partial_line, units_text
 from leaderboards.pages.scores import floor_sentence, has_intervals, layer_table, metrics_table
 from leaderboards.pages.wording import CHOICES, layers_note
+from tasks.analyses.drawings.evidence import depth_axis
 from tasks.blocks import Block, Heading, Plot, Table
 
 
@@ -40,17 +40,6 @@ def layer_blocks(records: pd.DataFrame, columns: tuple[Column, ...], *, pictures
         rows = column.rows(records)
         blocks += _column_blocks(rows, column, chosen, _figures(rows, column) if pictures else [])
     return blocks
-
-
-def depth_axis(backbones: tuple[BoardBackbone, ...]) -> tuple[str, dict[str, int]]:
-    """Name of a figure's axis of blocks, and for each backbone how many blocks are 1 on it.
-
-    Blocks are counted where all backbones have equally many; else they are shares of each one's depth.
-    """
-    depths = {backbone.name: backbone.depth for backbone in backbones}
-    if len(set(depths.values())) > 1:
-        return "block / depth", depths
-    return "block", dict.fromkeys(depths, 1)
 
 
 def _column_blocks(

@@ -5,11 +5,10 @@ import pandas as pd
 from leaderboards.choices.selection import newest
 from leaderboards.choices.twins import RECIPES, LayerMatch, Recipe, matches, parting
 from leaderboards.display import COMPARISON_TASK, pooling_name, similarity_text
-from leaderboards.pages.inside.evidence import slug
 from leaderboards.pages.notation import said
 from leaderboards.pages.provenance import partial_line
 from leaderboards.pages.similarity import CkaTable, cka_tables
-from tasks.blocks import Block, Heading, Plot, Table
+from tasks.blocks import Block, Heading, Plot, Table, slug
 
 PRIMARY = "patch"
 """Pooling that is drawn; of the others there are tables."""

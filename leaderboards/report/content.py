@@ -11,7 +11,7 @@ from leaderboards.choices.selection import is_analysis, is_plain, newest, score_
 from leaderboards.choices.ties import ColumnTies, known_ties
 from leaderboards.display import cost_name, inside_name, page_name
 from leaderboards.literature import Published
-from leaderboards.pages.inside.numbers import inside_frame
+from leaderboards.pages.inside.tables import inside_frame
 from leaderboards.pages.tidy import tidy_frame
 from leaderboards.records.record import of_suite
 from leaderboards.report.alike import Likeness, likeness

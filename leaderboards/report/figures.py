@@ -10,13 +10,13 @@ import pandas as pd
 
 from leaderboards.choices.possible import pareto_front
 from leaderboards.display import page_name, score_text
-from leaderboards.pages.inside.evidence import slug
 from leaderboards.report import charts, engine, parts
 from leaderboards.report.alike import Alike
 from leaderboards.report.board import Board
 from leaderboards.report.content import Content
 from leaderboards.report.cost import Costs
 from leaderboards.report.parts import Spec
+from tasks.blocks import slug
 from zoo.atomic import whole_file
 
 FORMATS = ("svg", "pdf")

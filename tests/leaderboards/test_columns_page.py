@@ -7,7 +7,7 @@ import pytest
 
 from leaderboards.answer import answer_frame
 from leaderboards.choices.versus import Match
-from leaderboards.pages.inside.numbers import INSIDE
+from leaderboards.pages.inside.tables import INSIDE
 from leaderboards.pages.tidy import TIDY
 from leaderboards.records.record import COLUMNS
 from leaderboards.versus import match_frame

@@ -1,26 +1,39 @@
 """A suite's page of analyses: what its backbones do inside, which ranks none of them."""
 
 from pathlib import Path
+from zipfile import BadZipFile
 
+import numpy as np
 import pandas as pd
 
 from leaderboards.choices.analyses import Analysis, View, analyses_of, measured, views_of
 from leaderboards.choices.gaps import empty_analyses
-from leaderboards.choices.selection import is_analysis, newest
-from leaderboards.display import inside_name, task_display
-from leaderboards.pages.inside.accuracy import probe_blocks
-from leaderboards.pages.inside.depth import depth_lines, head_facets
-from leaderboards.pages.inside.drawings import DRAWINGS
-from leaderboards.pages.inside.evidence import Evidence
-from leaderboards.pages.inside.numbers import inside_frame
-from leaderboards.pages.inside.tables import layers_table, pairs_table, ranges_table, whole_table
+from leaderboards.choices.selection import BoardBackbone, backbones_of, is_analysis, is_floor, newest
+from leaderboards.display import inside_name, pooling_name, pooling_rank, task_display
+from leaderboards.pages.inside.tables import (
+    inside_frame,
+    layers_table,
+    pairs_table,
+    ranges_table,
+    whole_table,
+)
 from leaderboards.pages.inside.unlabelled import unlabelled_blocks
-from leaderboards.pages.notation import said
 from leaderboards.pages.page import gap_blocks
 from leaderboards.pages.provenance import partial_line, provenance_blocks, units_text
 from leaderboards.pages.wording import ASKED, COMPARED, HEADS, INSIDE_NOTE, MEASURED, RANGES, WHOLE
+from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.record import of_suite
-from tasks.blocks import Block, Heading, Numbers, Page, Table, Text
+from tasks.analyses.drawings.evidence import (
+    Array,
+    Evidence,
+    backbone_points,
+    choose,
+    depth_lines,
+    find_drawing,
+    head_points,
+    matching,
+)
+from tasks.blocks import Block, Heading, Numbers, Page, Plot, Table, Text, said, slug
 
 TOKENS = {
     "cls": "class token",
@@ -34,6 +47,16 @@ TOKENS = {
     "positions": "position embeddings",
 }
 """What an analysis looks from, in words."""
+
+
+PROBES = ("fewshot", "linear")
+"""Tasks whose scores are drawn."""
+
+PROBED = """\
+How well a probe reads the class in each block, by what it reads: the class token, the mean of the patch
+tokens, the mean of both, or one patch token (after Raghu et al., NeurIPS 2021, figure 11). These are scores
+of the leaderboard, which has their table; one patch token is tested on other images than the rest, so compare
+how the lines go, not how high they are."""
 
 
 def tokens_text(pooling: str) -> str:
@@ -53,13 +76,11 @@ def inside_page(records: pd.DataFrame, suite: str, arrays: Path | None = None) -
     every = newest(of_suite(records, suite))
     inside = is_analysis(every)
     own, ranked = every[inside], every[~inside]
+    known = backbones_of(every)
     blocks: list[Block] = [said(INSIDE_NOTE)]
-    for one in analyses_of(own):
-        rows = one.rows(own)
-        there = measured(rows)
-        alone, pairs = there[there["other"] == ""], there[there["other"] != ""]
-        blocks += _analysis_blocks(rows, Evidence(one, alone, pairs, arrays))
-    blocks += probe_blocks(ranked, own)
+    for analysis in analyses_of(own):
+        blocks += _analysis_blocks(analysis, analysis.rows(own), known, arrays)
+    blocks += _probe_blocks(ranked, own, known)
     blocks += unlabelled_blocks(every)
     name = inside_name(suite)
     blocks += provenance_blocks(own, Numbers(inside_frame(own, suite), name))
@@ -67,48 +88,79 @@ def inside_page(records: pd.DataFrame, suite: str, arrays: Path | None = None) -
     return Page(name, f"Inside the backbones: {suite}", tuple(blocks))
 
 
-def _analysis_blocks(rows: pd.DataFrame, evidence: Evidence) -> list[Block]:
+def evidence_of(
+    analysis: Analysis, rows: pd.DataFrame, known: tuple[BoardBackbone, ...], arrays: Path | None
+) -> Evidence:
+    """What an analysis leaves to draw.
+
+    Args:
+        analysis: Which.
+        rows: Its records.
+        known: All backbones in the order of tables.
+        arrays: Folder of arrays of the records' run; None where it is not known.
+    """
+    key = task_key(analysis.task, analysis.dataset, analysis.protocol)
+
+    def load(backbones: tuple[str, ...], name: str) -> Array | None:
+        if arrays is None:
+            return None
+        try:
+            with np.load(arrays / scored_path(key, *backbones, ending="npz")) as archive:
+                array: Array = archive[name]
+        except (OSError, ValueError, KeyError, BadZipFile):
+            return None
+        return array
+
+    there = measured(rows)
+    title = f"{analysis.task} on {analysis.place} ({analysis.protocol})"
+    file = ".".join(
+        [analysis.task, analysis.dataset, analysis.protocol, *([analysis.data] if analysis.apart else [])]
+    )
+    alone, pairs = there[there["other"] == ""], there[there["other"] != ""]
+    return Evidence(analysis.metrics, title, file, alone, pairs, known, load)
+
+
+def _analysis_blocks(
+    analysis: Analysis, rows: pd.DataFrame, known: tuple[BoardBackbone, ...], arrays: Path | None
+) -> list[Block]:
     """The section of one analysis: the question, the number, figures, tables."""
-    one = evidence.one
-    entry = task_display(one.task)
+    evidence = evidence_of(analysis, rows, known, arrays)
+    entry = task_display(analysis.task)
     blocks: list[Block] = [
-        Heading(2, f"{one.task} on {one.place} ({one.protocol})"),
+        Heading(2, evidence.title),
         said(ASKED, asks=entry.asks) if entry.asks else Text(()),
         said(MEASURED, measures=entry.measures) if entry.measures else Text(()),
     ]
     if evidence.rows.empty and evidence.pairs.empty:
         return [*blocks, said("Nothing could be measured; the last section says why."), partial_line(rows)]
-    drawn = DRAWINGS[one.task](evidence) if one.task in DRAWINGS else None
-    blocks += drawn or []
+    if entry.drawing:
+        blocks += find_drawing(entry.drawing)(evidence)
     if len(evidence.rows[evidence.rows["head"] >= 0]):
         blocks.append(said(HEADS))
     layers = evidence.rows[evidence.rows["layer"] >= 0]
     for view in views_of(layers):
-        blocks += _view_blocks(view.rows(layers), evidence, view, lines=drawn is None)
-    whole = whole_table(evidence.rows, one.metrics)
+        blocks += _view_blocks(view.rows(layers), evidence, view, drawn=bool(entry.drawing))
+    whole = whole_table(evidence.rows, analysis.metrics)
     if len(whole):
-        title = f"{one.task} on {one.place} ({one.protocol}): each backbone as a whole"
-        blocks += [said(WHOLE), Table(whole, caption=title)]
-    pairs = pairs_table(evidence.pairs, one.metrics)
+        blocks += [said(WHOLE), Table(whole, caption=f"{evidence.title}: each backbone as a whole")]
+    pairs = pairs_table(evidence.pairs, analysis.metrics)
     if len(pairs):
-        title = f"{one.task} on {one.place} ({one.protocol}): backbones compared"
-        blocks += [said(COMPARED), Table(pairs, left=2, caption=title)]
+        blocks += [said(COMPARED), Table(pairs, left=2, caption=f"{evidence.title}: backbones compared")]
     return [*blocks, partial_line(rows)]
 
 
-def _view_blocks(rows: pd.DataFrame, evidence: Evidence, view: View, *, lines: bool) -> list[Block]:
+def _view_blocks(rows: pd.DataFrame, evidence: Evidence, view: View, *, drawn: bool) -> list[Block]:
     """Tables of what an analysis says of one view, with its lines and heads where nothing else is drawn."""
-    one: Analysis = evidence.one
-    primary, others = one.metrics[0], one.metrics[1:]
+    primary, others = evidence.metrics[0], evidence.metrics[1:]
     whole = rows[rows["head"] == -1]
     main = whole[whole["metric"] == primary]
     words = f"{tokens_text(view.pooling)}, {view.tap}"
-    title = f"{one.task} on {one.place} ({one.protocol}), {words}"
+    title, what = f"{evidence.title}, {words}", f"{view.pooling}-{view.tap}"
     units = units_text(main)
     blocks: list[Block] = [Heading(3, f"{primary}: {words}" if len(main) else f"Other metrics: {words}")]
     if len(main):
-        drawn = depth_lines(evidence, main, f"{primary}, {words}", primary, f"{view.pooling}-{view.tap}")
-        blocks += [drawn] if lines else []
+        if not drawn:
+            blocks.append(depth_lines(evidence, main, f"{primary}, {words}", primary, what))
         blocks += [
             said("Every layer{units}:", units=f", {units}" if units else ""),
             Table(layers_table(main), caption=f"{title}: {primary} of every layer"),
@@ -117,6 +169,42 @@ def _view_blocks(rows: pd.DataFrame, evidence: Evidence, view: View, *, lines: b
     if further:
         ranges = ranges_table(whole[whole["metric"].isin(further)], further)
         blocks += [said(RANGES), Table(ranges, caption=f"{title}: lowest and highest layer")]
-    what = f"{view.pooling}-{view.tap}-heads"
-    heads = head_facets(evidence, primary, what, pooling=view.pooling, tap=view.tap) if lines else None
-    return [*blocks, heads] if heads else blocks
+    if drawn:
+        return blocks
+    return [*blocks, *head_points(evidence, primary, f"{what}-heads", pooling=view.pooling, tap=view.tap)]
+
+
+def _probe_blocks(
+    ranked: pd.DataFrame, analyses: pd.DataFrame, known: tuple[BoardBackbone, ...]
+) -> list[Block]:
+    """A section on probes, which are scores of the leaderboard: over depth by what is read.
+
+    Source: Raghu et al., NeurIPS 2021, figures 11 and 13.
+
+    Args:
+        ranked: Records of tasks that rank.
+        analyses: Records of analyses.
+        known: All backbones in the order of tables.
+    """
+    blocks: list[Block] = []
+    rows = ranked[ranked["task"].isin(PROBES) & (ranked["tap"] == "block") & ~is_floor(ranked)]
+    # the primary metric in every pooling, not only in that of tables
+    rows = rows[rows["metric"].isin(rows.loc[rows["primary"].astype(bool), "metric"]) & rows["value"].notna()]
+    for task, dataset, protocol in sorted(
+        set(zip(rows["task"], rows["dataset"], rows["protocol"], strict=True))
+    ):
+        scores = matching(rows, {"task": task, "dataset": dataset, "protocol": protocol})
+        metric = min(scores["metric"])
+        series = {
+            pooling_name(pooling): scores[(scores["pooling"] == pooling) & (scores["metric"] == metric)]
+            for pooling in sorted(set(scores["pooling"]), key=pooling_rank)
+        }
+        if task == PROBES[0]:
+            tokens = analyses[(analyses["task"] == "token-probes") & analyses["value"].notna()]
+            tokens = tokens[tokens["backbone"].isin(scores["backbone"])]
+            tokens = choose(tokens, "fewshot-10", pooling="token", dataset=dataset, protocol=protocol)
+            series |= {"one patch token": tokens} if len(tokens) else {}
+        title = f"Accuracy by what is read: {task} on {dataset} ({protocol})"
+        points, name = backbone_points(known, series), slug(f"{task}.{dataset}.{protocol}.poolings")
+        blocks.append(Plot(points, "lines", title, "block", f"{metric}, %", name=name))
+    return [Heading(2, "Accuracy of probes over depth"), said(PROBED), *blocks] if blocks else []

@@ -8,7 +8,7 @@ from leaderboards.choices.ties import column_ties
 from leaderboards.display import page_name
 from leaderboards.pages.build import tables_folder, write_pages
 from leaderboards.pages.csv import read_numbers
-from leaderboards.pages.inside.numbers import INSIDE
+from leaderboards.pages.inside.tables import INSIDE
 from leaderboards.pages.tidy import TIDY, read_tidy, tidy_frame
 from leaderboards.records.record import to_frame
 from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure

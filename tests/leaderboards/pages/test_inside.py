@@ -13,9 +13,8 @@ from leaderboards.choices.ties import column_ties
 from leaderboards.display import number_text
 from leaderboards.pages.build import write_pages
 from leaderboards.pages.html import html_page
-from leaderboards.pages.inside.numbers import INSIDE, inside_frame
 from leaderboards.pages.inside.page import inside_page
-from leaderboards.pages.inside.tables import layers_table, ranges_table
+from leaderboards.pages.inside.tables import INSIDE, inside_frame, layers_table, ranges_table
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.tidy import tidy_frame
 from tasks.blocks import Plot

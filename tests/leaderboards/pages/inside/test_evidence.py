@@ -2,16 +2,19 @@ import numpy as np
 import pytest
 
 from leaderboards.choices.analyses import analyses_of
-from leaderboards.pages.inside.evidence import Evidence, deep, evenly, slug
+from leaderboards.choices.selection import backbones_of
+from leaderboards.pages.inside.page import evidence_of
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.files import scored_path
+from tasks.analyses.drawings.evidence import deep, evenly
+from tasks.blocks import slug
 from tests.leaderboards.analyses import distances
 from tests.leaderboards.builder import frame
 
 
 def evidence(folder=None, **changes):
     rows = frame(distances([[0.1], [0.2]], **changes))
-    return Evidence(analyses_of(rows)[0], rows, rows[:0], folder)
+    return evidence_of(analyses_of(rows)[0], rows, backbones_of(rows), folder)
 
 
 @pytest.mark.parametrize(
@@ -47,10 +50,10 @@ def test_blocks_are_those_of_the_array_or_counted(tmp_path):
     path = tmp_path / scored_path("attention-distance.mini-imagenet.standard", "mini-dino", ending="npz")
     found = evidence(tmp_path)
     (backbone,) = found.backbones
-    assert found.blocks(backbone, 2) == [1, 2]
+    assert found.first_block(backbone, 2) == 1
     write_arrays({"block": np.array([3, 6]), "cells": np.array([2, 3])}, path)
-    assert found.blocks(backbone, 2) == [3, 6]
-    assert found.blocks(backbone, 3) == [1, 2, 3]
+    assert found.first_block(backbone, 2) == 3
+    assert found.first_block(backbone, 3) == 1
     assert found.grid(backbone, 6) == (2, 3)
     assert found.grid(backbone, 9) == (3, 3)
     assert found.grid(backbone, 5) == (1, 5)
@@ -59,7 +62,7 @@ def test_blocks_are_those_of_the_array_or_counted(tmp_path):
 
 
 def test_figures_of_the_same_analysis_of_other_images_have_other_names():
-    first, second = (frame(distances([[0.1]], data=data)) for data in ("d1", "d2"))
     both = frame(distances([[0.1]], data="d1"), distances([[0.1]], data="d2"))
-    names = {Evidence(one, first, second[:0], None).name("x") for one in analyses_of(both)}
+    known = backbones_of(both)
+    names = {evidence_of(one, one.rows(both), known, None).named("x") for one in analyses_of(both)}
     assert len(names) == 2

@@ -1,0 +1,254 @@
+"""What is drawn of attention: how far and where heads look, to what they give, and whether they mark objects.
+
+Sources: Dosovitskiy et al., ICLR 2021, figure 7; Raghu et al., NeurIPS 2021, figures 3 to 5; Walmer et al.,
+CVPR 2023, figures 2, 3 and 5.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from tasks.analyses.drawings.evidence import (
+    DEPTHS,
+    PANELS,
+    DrawnBackbone,
+    Evidence,
+    Floats,
+    at_depths,
+    backbone_points,
+    depth_lines,
+    depth_panels,
+    evenly,
+    head_points,
+)
+from tasks.blocks import Block, Gallery, Maps, Plot, SmallMap, said
+
+ASKING = {"patch": "patch tokens", "cls": "the class token"}
+"""Tokens that ask, in words."""
+
+DISTANCE = "attention-distance"
+PIXELS = f"{DISTANCE}-px"
+
+SORTED = """\
+The heads of the two lowest and the two highest blocks, each block's sorted from near to far, in pixels: a
+curve that rises from near to far is of a block that looks both near and far at once (after Raghu et al.,
+NeurIPS 2021, figure 3). """
+
+MOST_HEADS, MOST_IMAGES = 6, 4
+
+CLS = """\
+Where heads look on average over the images, from the class token (after Walmer et al., CVPR 2023,
+figure 2).
+{depths}"""
+
+ALIGNED = """\
+Where heads look seen from the patch that looks, which is the middle of each map: a bright middle is a head
+that looks at the patch itself, a bright spot beside it one that looks to that side (after Walmer et al.,
+CVPR 2023, figure 3).
+{depths}"""
+
+GALLERY = """\
+What the class token attends to in single images, the mean over heads, in blocks of growing depth, and what
+rollout says reaches it through all of them; without a class token, what patches attend to.
+{depths}"""
+
+IOU = "saliency-iou"
+OVERLAPS = {
+    "best head for each image": f"{IOU}-oracle",
+    "best head": f"{IOU}-best",
+    "mean of all heads": f"{IOU}-merged",
+    "rollout": "rollout-iou",
+    "uniform map": f"{IOU}-uniform",
+}
+"""Lines of a figure of saliency and their metrics, in the order of the meaning of the source's legend."""
+
+ROLLOUT = """\
+Where rollout says the output comes from, on average over the images, after blocks of growing depth.
+{depths}"""
+
+WINDOWS = """\
+Groups of the first block's heads, from those that look near to those that look far: how alike what they
+give is to the first blocks of a ConvNet (after Raghu et al., NeurIPS 2021, figure 5)."""
+
+LACKING = "Groups of heads of {names} cannot be drawn: their arrays are not beside the records."
+
+
+def draw_distance(evidence: Evidence) -> list[Block]:
+    """Mean distance over depth, sorted heads, and every head over depth."""
+    rows = evidence.select(DISTANCE)
+    blocks: list[Block] = []
+    if len(rows):
+        blocks.append(depth_lines(evidence, rows, "How far heads look, on average", DISTANCE, "depth"))
+    if len(evidence.of_heads(PIXELS)):
+        blocks += [said(SORTED), _sorted_heads(evidence)]
+    return [*blocks, *head_points(evidence, DISTANCE, "heads")]
+
+
+def _sorted_heads(evidence: Evidence) -> Plot:
+    """Distances in pixels of the heads of four blocks, a panel a backbone and a line a block."""
+    heads = evidence.of_heads(PIXELS)
+    points = []
+    for backbone in evidence.backbones:
+        rows = heads[heads["backbone"] == backbone.name]
+        for name, block in _ends(sorted({int(layer) for layer in rows["layer"]})).items():
+            distances = sorted(rows.loc[rows["layer"] == block, "value"].tolist())
+            points += [(backbone.label, name, float(rank), value) for rank, value in enumerate(distances, 1)]
+    frame = pd.DataFrame(points, columns=PANELS)
+    title, name = evidence.titled("Heads sorted by how far they look"), evidence.named("sorted")
+    return Plot(frame, "lines", title, "head, sorted", f"{DISTANCE}, pixels", name=name)
+
+
+def _ends(blocks: list[int]) -> dict[str, int]:
+    """The two lowest and the two highest blocks by what they are called, from the lowest on; none twice."""
+    names = {"lowest block": 0, "highest block": -1, "second lowest": 1, "second highest": -2}
+    ends: dict[int, str] = {}
+    for name, place in names.items():
+        if -len(blocks) <= place < len(blocks):
+            ends.setdefault(blocks[place], name)
+    return {name: block for block, name in sorted(ends.items())}
+
+
+def draw_shares(evidence: Evidence) -> list[Block]:
+    """A figure for each kind of token that asks, a panel a metric."""
+    blocks: list[Block] = []
+    for pooling, asking in ASKING.items():
+        panels = {metric: evidence.select(metric, pooling=pooling) for metric in evidence.metrics}
+        title = f"What {asking} attend{'s' if pooling == 'cls' else ''} to"
+        blocks += depth_panels(evidence, panels, title, "share, or entropy", pooling)
+    return blocks
+
+
+def draw_maps(evidence: Evidence) -> list[Block]:
+    """Maps of heads over depth, share of heads that look to a side, and single images."""
+    aligned, cls = evidence.numbers("aaam", 4), evidence.numbers("cls_map", 3)
+    blocks: list[Block] = []
+    if grids := _class_maps(cls, aligned):
+        maps, title = _heads_by_depth(grids), evidence.titled("Where the class token looks")
+        blocks += [said(CLS, depths=DEPTHS), Maps(maps, title, "attention", name=evidence.named("cls"))]
+    if aligned:
+        maps, title = _heads_by_depth(aligned), evidence.titled("Attention seen from the patch that looks")
+        blocks += [
+            said(ALIGNED, depths=DEPTHS),
+            Maps(maps, title, "attention", name=evidence.named("aligned")),
+        ]
+    sides = evidence.select("offset-heads")
+    if len(sides):
+        title = "Share of heads that look to one side"
+        blocks.append(depth_lines(evidence, sides, title, "offset-heads", "offset-heads"))
+    if picture := _gallery(evidence):
+        blocks += [said(GALLERY, depths=DEPTHS), picture]
+    return [*blocks, evidence.lacking("Attention maps", aligned)]
+
+
+def _class_maps(
+    maps: Mapping[DrawnBackbone, Floats], aligned: Mapping[DrawnBackbone, Floats]
+) -> dict[DrawnBackbone, Floats]:
+    """Average attention of the class token to patches, [blocks heads rows columns].
+
+    Args:
+        maps: [blocks heads tokens], what comes before the patches first.
+        aligned: Aligned attention, which tells the grid; without it the grid is a square.
+    """
+    grids = {}
+    for backbone, values in maps.items():
+        rows = columns = int(np.sqrt(values.shape[2]))
+        if backbone in aligned:
+            rows, columns = ((side + 1) // 2 for side in aligned[backbone].shape[2:])
+        if rows * columns <= values.shape[2]:
+            patches = values[:, :, values.shape[2] - rows * columns :]
+            grids[backbone] = patches.reshape(*values.shape[:2], rows, columns)
+    return grids
+
+
+def _heads_by_depth(maps: Mapping[DrawnBackbone, Floats]) -> tuple[SmallMap, ...]:
+    """Some heads as rows and some blocks as columns of [blocks heads height width], a panel a backbone."""
+    return tuple(
+        drawn
+        for backbone, values in maps.items()
+        for head in evenly(values.shape[1], MOST_HEADS)
+        for drawn in at_depths(backbone.label, f"head {head + 1}", values[:, head])
+    )
+
+
+def _gallery(evidence: Evidence) -> Gallery | None:
+    """A few images with what each backbone looks at in them; None where no backbone has kept any."""
+    images = {backbone: evidence.array(backbone, "sample_image", 4) for backbone in evidence.backbones}
+    seen = {backbone: pixels for backbone, pixels in images.items() if pixels is not None}
+    attended = {
+        backbone: maps for backbone, maps in evidence.numbers("sample_cls", 4).items() if backbone in seen
+    }
+    if not attended:
+        return None
+    rollout = evidence.numbers("sample_rollout", 4)
+    pictures = seen[next(iter(attended))]
+    chosen = {f"image {number}": i for number, i in enumerate(evenly(len(pictures), MOST_IMAGES), 1)}
+    maps = []
+    for panel, image in chosen.items():
+        for backbone, values in attended.items():
+            if image < len(values):
+                maps += at_depths(panel, backbone.label, values[image])
+                if backbone in rollout and image < len(rollout[backbone]):
+                    maps.append(SmallMap(panel, backbone.label, "rollout", rollout[backbone][image, -1]))
+    pixels = {panel: np.asarray(pictures[image], np.uint8) for panel, image in chosen.items()}
+    title = evidence.titled("What is looked at in single images")
+    unit = "Brightness follows the root of attention."
+    return Gallery(pixels, tuple(maps), title, unit, evidence.named("gallery"))
+
+
+def draw_saliency(evidence: Evidence) -> list[Block]:
+    """Overlap with objects over depth for each kind of token that asks, and the average maps of rollout."""
+    blocks: list[Block] = []
+    for pooling in ("cls", "patch"):
+        series = {name: evidence.select(metric, pooling=pooling) for name, metric in OVERLAPS.items()}
+        if any(len(rows) for name, rows in series.items() if name != "uniform map"):
+            title = evidence.titled(f"How well attention from {ASKING[pooling]} marks objects")
+            points, name = backbone_points(evidence.known, series), evidence.named(pooling)
+            blocks.append(Plot(points, "lines", title, "block", "IoU", name=name, order=tuple(series)))
+    rollout = evidence.numbers("rollout_map", 2)
+    if rollout:
+        maps = []
+        for backbone, values in rollout.items():
+            grids = values.reshape(len(values), *evidence.grid(backbone, values.shape[1]))
+            maps += at_depths("", backbone.label, grids)
+        title, name = evidence.titled("Rollout"), evidence.named("rollout")
+        blocks += [said(ROLLOUT, depths=DEPTHS), Maps(tuple(maps), title, "rollout", name=name)]
+    return [*blocks, evidence.lacking("Maps of rollout", rollout)]
+
+
+def draw_locality(evidence: Evidence) -> list[Block]:
+    """CKA with a ConvNet's first blocks over how far heads look, a panel for each two backbones."""
+    points, lacking = [], []
+    for pair in dict.fromkeys(zip(evidence.pairs["backbone"], evidence.pairs["other"], strict=True)):
+        cka, distance = (
+            _of_pair(evidence, pair, name, axes) for name, axes in (("head_cka", 2), ("distance", 1))
+        )
+        if cka is None or distance is None or len(cka) != len(distance):
+            lacking.append(" and ".join(pair))
+        else:
+            points += _windows(", ".join(pair), distance, cka)
+    blocks: list[Block] = []
+    if points:
+        frame = pd.DataFrame(points, columns=PANELS)
+        title = evidence.titled("Heads that look near, and a ConvNet's blocks")
+        axes = ("attention distance, pixels", "CKA")
+        blocks = [said(WINDOWS), Plot(frame, "lines", title, *axes, name=evidence.named("windows"))]
+    return [*blocks, said(LACKING, names="; ".join(lacking))] if lacking else blocks
+
+
+def _of_pair(evidence: Evidence, pair: tuple[str, str], name: str, axes: int) -> Floats | None:
+    """An array of two backbones, whichever of them its file names first."""
+    for names in (pair, pair[::-1]):
+        if (array := evidence.array_of(names, name, axes)) is not None:
+            return np.asarray(array, np.float64)
+    return None
+
+
+def _windows(panel: str, distance: Floats, cka: Floats) -> list[tuple[str, str, float, float]]:
+    """Points of CKA [groups blocks] over the distance [groups] of groups of heads, from near to far."""
+    order = np.argsort(distance, kind="stable")
+    return [
+        (panel, f"block {block + 1} of the ConvNet", float(distance[group]), float(cka[group, block]))
+        for block in range(cka.shape[1])
+        for group in order
+    ]

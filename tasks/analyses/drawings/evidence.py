@@ -1,0 +1,284 @@
+"""What an analysis leaves to draw: its numbers, its arrays and the backbones that they are of.
+
+A drawing is a function from `Evidence` to blocks, which the analysis's entry names. Numbers over depth are
+drawn here: a line a backbone, or a panel a backbone or a metric.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tasks.blocks import Block, Plot, SmallMap, Text, said, slug
+from zoo.references import find_object
+
+Array = NDArray[np.generic]
+Floats = NDArray[np.float64]
+
+PANELS = ["panel", "series", "x", "y"]
+"""Columns of a `Plot` of several panels."""
+
+SHARES = {"first": 0.0, "1/4": 0.25, "1/2": 0.5, "3/4": 0.75, "last": 1.0}
+"""How deep the blocks lie that stand for a network of any depth: the number of blocks less one is 1."""
+
+DEPTHS = """\
+Columns are blocks by how deep they lie, from the first to the last."""
+
+
+class DrawnBackbone(Protocol):
+    """What a drawing knows of a backbone."""
+
+    @property
+    def name(self) -> str:
+        """Its name in records."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """Its name in tables."""
+        ...
+
+    @property
+    def depth(self) -> int:
+        """How many blocks it has."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One analysis of one suite.
+
+    Attributes:
+        metrics: Its metrics in order, the primary one first.
+        title: The analysis in words, as titles of figures end.
+        file: What names of figures' files begin with, which no other analysis of the page has.
+        rows: Its records of one backbone each that have a number, of all metrics, layers, taps, poolings and
+            heads.
+        pairs: Those that compare two backbones, each as a whole.
+        known: All backbones in the order of tables.
+        load: Reads an array that is kept of one backbone, or of a comparison of two, by their names in order;
+            None where there is none that can be read.
+    """
+
+    metrics: tuple[str, ...]
+    title: str
+    file: str
+    rows: pd.DataFrame
+    pairs: pd.DataFrame
+    known: Sequence[DrawnBackbone]
+    load: Callable[[tuple[str, ...], str], Array | None]
+
+    @property
+    def backbones(self) -> tuple[DrawnBackbone, ...]:
+        """The backbones that some number is of."""
+        return self.shown(self.rows if len(self.rows) else self.pairs)
+
+    def shown(self, *frames: pd.DataFrame) -> tuple[DrawnBackbone, ...]:
+        """The backbones that rows of some frames are of."""
+        return among(self.known, *frames)
+
+    def titled(self, what: str) -> str:
+        """Title of a figure."""
+        return f"{what}: {self.title}"
+
+    def named(self, what: str) -> str:
+        """Name of a figure's file, which no other figure of the page has."""
+        return slug(f"{self.file}.{what}")
+
+    def select(self, metric: str, **where: str | int) -> pd.DataFrame:
+        """Rows of one metric and of single blocks; of all heads together unless ``head`` says else."""
+        return choose(self.rows, metric, **where)
+
+    def of_heads(self, metric: str, **where: str | int) -> pd.DataFrame:
+        """Rows of one metric and of single heads."""
+        return matching(self.rows[(self.rows["metric"] == metric) & (self.rows["head"] >= 0)], where)
+
+    def array(self, backbone: DrawnBackbone, name: str, axes: int) -> Array | None:
+        """An array of a backbone with so many axes; None where there is none, or none that can be read."""
+        return self.array_of((backbone.name,), name, axes)
+
+    def array_of(self, backbones: tuple[str, ...], name: str, axes: int) -> Array | None:
+        """The same of a comparison of two backbones, by their names in order."""
+        array = self.load(backbones, name)
+        return array if array is not None and array.ndim == axes and array.size else None
+
+    def numbers(self, name: str, axes: int) -> dict[DrawnBackbone, Floats]:
+        """An array of each backbone that has it, as float64."""
+        arrays = {backbone: self.array(backbone, name, axes) for backbone in self.backbones}
+        return {key: np.asarray(array, np.float64) for key, array in arrays.items() if array is not None}
+
+    def texts(self, backbone: DrawnBackbone, name: str, count: int, otherwise: str) -> list[str]:
+        """Names along an axis of so many places, as an array holds them, else numbered from 1."""
+        array = self.array(backbone, name, 1)
+        names = [] if array is None else [str(text) for text in array]
+        return [names[i] if i < len(names) else otherwise.format(i + 1) for i in range(count)]
+
+    def first_block(self, backbone: DrawnBackbone, count: int) -> int:
+        """Number of the first block of a backbone's arrays of so many: as array ``block`` has it, else 1."""
+        blocks = self.array(backbone, "block", 1)
+        return 1 if blocks is None or len(blocks) != count else int(blocks[0])
+
+    def grid(self, backbone: DrawnBackbone, patches: int) -> tuple[int, int]:
+        """Rows and columns of a backbone's patches: array ``cells``, else a square, else one row."""
+        cells = self.array(backbone, "cells", 1)
+        if cells is not None and len(cells) == 2:
+            rows, columns = (int(side) for side in cells)
+            if rows * columns == patches:
+                return rows, columns
+        side = round(patches**0.5)
+        return (side, side) if side * side == patches else (1, patches)
+
+    def lacking(self, what: str, drawn: Mapping[DrawnBackbone, object]) -> Text:
+        """The sentence on backbones that a figure leaves out for want of arrays; no words where none is."""
+        names = [backbone.label for backbone in self.backbones if backbone not in drawn]
+        if not names:
+            return Text(())
+        return said(
+            "{what} of {names} cannot be drawn: their arrays are not beside the records.",
+            what=what,
+            names=", ".join(names),
+        )
+
+
+Drawing = Callable[[Evidence], list[Block]]
+
+
+def find_drawing(reference: str) -> Drawing:
+    """What draws an analysis, by the reference ``module:name`` in its entry."""
+    drawing: Drawing = find_object(reference)  # type: ignore[assignment]
+    return drawing
+
+
+def among(known: Sequence[DrawnBackbone], *frames: pd.DataFrame) -> tuple[DrawnBackbone, ...]:
+    """The known backbones that rows of some frames are of."""
+    names = {name for rows in frames for name in rows["backbone"]}
+    return tuple(backbone for backbone in known if backbone.name in names)
+
+
+def matching(rows: pd.DataFrame, where: Mapping[str, str | int]) -> pd.DataFrame:
+    """Rows with those values in some columns."""
+    for column, value in where.items():
+        rows = rows[rows[column] == value]
+    return rows
+
+
+def choose(rows: pd.DataFrame, metric: str, **where: str | int) -> pd.DataFrame:
+    """Rows of one metric and of single blocks; of all heads together unless ``head`` says else."""
+    return matching(rows[(rows["metric"] == metric) & (rows["layer"] >= 0)], {"head": -1} | where)
+
+
+def by_layer(rows: pd.DataFrame) -> list[tuple[int, float]]:
+    """Layers and numbers in order."""
+    pairs = zip(rows["layer"], rows["value"], strict=True)
+    return sorted((int(layer), float(value)) for layer, value in pairs)
+
+
+def deep(count: int) -> dict[str, int]:
+    """Places among so many blocks that stand for all of them, evenly, by how deep they are; none twice.
+
+    Where two shares fall on one block, the name of an end or of the middle stays.
+    """
+    places: dict[int, str] = {}
+    for name in ("first", "last", "1/2", "1/4", "3/4"):
+        places.setdefault(round(SHARES[name] * (count - 1)), name)
+    return {name: place for place, name in sorted(places.items())}
+
+
+def at_depths(panel: str, row: str, maps: Floats) -> list[SmallMap]:
+    """Maps of some of the blocks that ``maps`` is of, a column each."""
+    return [SmallMap(panel, row, name, maps[block]) for name, block in deep(len(maps)).items()]
+
+
+def evenly(count: int, most: int) -> list[int]:
+    """At most so many of so many places, evenly, the first and the last among them."""
+    if count <= most:
+        return list(range(count))
+    return sorted({round(place * (count - 1) / (most - 1)) for place in range(most)})
+
+
+def depth_axis(backbones: Sequence[DrawnBackbone]) -> tuple[str, dict[str, int]]:
+    """Name of a figure's axis of blocks, and for each backbone how many blocks are 1 on it.
+
+    Blocks are counted where all backbones have equally many; else they are shares of each one's depth.
+    """
+    depths = {backbone.name: backbone.depth for backbone in backbones}
+    if len(set(depths.values())) > 1:
+        return "block / depth", depths
+    return "block", dict.fromkeys(depths, 1)
+
+
+def depth_lines(evidence: Evidence, rows: pd.DataFrame, title: str, y: str, what: str) -> Plot:
+    """The numbers of every layer, a line a backbone.
+
+    Args:
+        evidence: What the rows are of.
+        rows: At most one a backbone and layer.
+        title: What is shown, without the name of the analysis.
+        y: Name of the vertical axis.
+        what: Last part of the name of the figure's file.
+    """
+    axis, points = _depth_points(evidence, {"": rows})
+    return Plot(
+        points.drop(columns="panel"), "lines", evidence.titled(title), axis, y, name=evidence.named(what)
+    )
+
+
+def depth_panels(
+    evidence: Evidence, panels: Mapping[str, pd.DataFrame], title: str, y: str, what: str
+) -> list[Plot]:
+    """The same for several metrics or views, each in a panel with a vertical scale of its own."""
+    panels = {name: rows for name, rows in panels.items() if len(rows)}
+    if not panels:
+        return []
+    axis, points = _depth_points(evidence, panels)
+    order, name = tuple(backbone.label for backbone in evidence.backbones), evidence.named(what)
+    return [Plot(points, "lines", evidence.titled(title), axis, y, shared=False, name=name, order=order)]
+
+
+def backbone_points(known: Sequence[DrawnBackbone], series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Points of several numbers of every layer, a panel for each known backbone that they are of."""
+    points = [
+        (backbone.label, name, layer, value)
+        for backbone in among(known, *series.values())
+        for name, rows in series.items()
+        for layer, value in by_layer(rows[rows["backbone"] == backbone.name])
+    ]
+    return pd.DataFrame(points, columns=PANELS)
+
+
+def head_points(evidence: Evidence, metric: str, what: str, **where: str | int) -> list[Plot]:
+    """A point a head over depth, and their mean, a panel a backbone; none without numbers of heads."""
+    heads = evidence.of_heads(metric, **where)
+    if heads.empty:
+        return []
+    means = evidence.select(metric, **where)
+    series = {"one head": heads, "mean over heads": means[means["backbone"].isin(heads["backbone"])]}
+    title, name = evidence.titled("Every head"), evidence.named(what)
+    return [Plot(backbone_points(evidence.known, series), "points", title, "block", metric, name=name)]
+
+
+def views(evidence: Evidence, *metrics: str) -> dict[str, pd.DataFrame]:
+    """Rows of metrics by what they look at: taps and poolings are named where there are several."""
+    rows = evidence.rows[evidence.rows["metric"].isin(metrics) & (evidence.rows["layer"] >= 0)]
+    keys = dict.fromkeys(zip(rows["metric"], rows["tap"], rows["pooling"], strict=True))
+    several = [len({key[side] for key in keys}) > 1 for side in range(3)]
+    by_view = {}
+    for key in keys:
+        name = ", ".join(part for part, named in zip(key, several, strict=True) if named) or key[0]
+        by_view[name] = evidence.select(key[0], tap=key[1], pooling=key[2])
+    return by_view
+
+
+def _depth_points(evidence: Evidence, panels: Mapping[str, pd.DataFrame]) -> tuple[str, pd.DataFrame]:
+    """Name of the axis of blocks, and a point a panel, backbone and layer."""
+    axis, scale = depth_axis(evidence.shown(*panels.values()))
+    points = [
+        (panel, backbone.label, layer / scale[backbone.name], value)
+        for panel, rows in panels.items()
+        for backbone in evidence.shown(rows)
+        for layer, value in by_layer(rows[rows["backbone"] == backbone.name])
+    ]
+    return axis, pd.DataFrame(points, columns=PANELS)

@@ -1,0 +1,74 @@
+"""What is drawn of how pixels come in: which of them move a token, the first filters, and positions.
+
+Sources: Raghu et al., NeurIPS 2021, figure 6; Dosovitskiy et al., ICLR 2021, figure 7, left and centre.
+"""
+
+import numpy as np
+
+from tasks.analyses.drawings.evidence import DEPTHS, Evidence, Floats, at_depths, depth_panels, evenly, views
+from tasks.blocks import Block, Maps, Rgb, SmallMap, said
+
+FIELDS = """\
+Which pixels move the middle token's features, by the size of their gradients (after Raghu et al., NeurIPS
+2021, figure 6); colours follow the root of the gradient, so that what is faint can be seen.
+{depths}"""
+
+MOST_FILTERS, IN_ROW, MOST_POSITIONS = 28, 7, 5
+
+FILTERS = """\
+The principal components of the filters that turn patches of pixels into tokens, the strongest first, row by
+row, each from its lowest number to its highest (after Dosovitskiy et al., ICLR 2021, figure 7, left)."""
+
+POSITIONS = """\
+How alike the position embedding of one patch is to those of all patches (cosine): each map is of the patch
+whose row and column it is named by (after Dosovitskiy et al., ICLR 2021, figure 7 in the centre)."""
+
+
+def draw_fields(evidence: Evidence) -> list[Block]:
+    """Receptive fields of layers, a figure a tap and a row a backbone, and their half radius over depth."""
+    fields = evidence.numbers("erf", 4)
+    drawn: dict[str, list[SmallMap]] = {}
+    for backbone, values in fields.items():
+        for place, tap in enumerate(evidence.texts(backbone, "tap", values.shape[1], "{}")):
+            maps = at_depths("", backbone.label, np.sqrt(np.maximum(values[:, place], 0)))
+            if there := [field for field in maps if np.isfinite(field.values).any()]:
+                drawn.setdefault(tap, []).extend(there)
+    blocks: list[Block] = [said(FIELDS, depths=DEPTHS)] if fields else []
+    for tap, maps in drawn.items():
+        title, name = evidence.titled(f"Receptive fields, {tap}"), evidence.named(f"fields-{tap}")
+        blocks.append(Maps(tuple(maps), title, "root of the gradient", name=name))
+    title = "Radius that holds half of what moves the middle token, as a share of the image's side"
+    blocks += depth_panels(evidence, views(evidence, "erf-half-radius"), title, "erf-half-radius", "radius")
+    return [*blocks, evidence.lacking("Receptive fields", fields)]
+
+
+def draw_weights(evidence: Evidence) -> list[Block]:
+    """Filters and positions of the backbones that have them, a panel a backbone."""
+    filters, positions = evidence.numbers("filters", 4), evidence.numbers("position_cosine", 4)
+    blocks: list[Block] = []
+    if filters:
+        maps = [
+            SmallMap(
+                backbone.label, str(place // IN_ROW * IN_ROW + 1), str(place % IN_ROW + 1), _colours(image)
+            )
+            for backbone, values in filters.items()
+            for place, image in enumerate(values[:MOST_FILTERS])
+        ]
+        title, name = evidence.titled("Filters of patches"), evidence.named("filters")
+        blocks += [said(FILTERS), Maps(tuple(maps), title, "", name=name)]
+    if positions:
+        maps = [
+            SmallMap(backbone.label, f"row {row + 1}", f"{column + 1}", values[row, column])
+            for backbone, values in positions.items()
+            for row in evenly(values.shape[0], MOST_POSITIONS)
+            for column in evenly(values.shape[1], MOST_POSITIONS)
+        ]
+        title, name = evidence.titled("How alike positions are"), evidence.named("positions")
+        blocks += [said(POSITIONS), Maps(tuple(maps), title, "cosine", (-1.0, 1.0), name)]
+    return [*blocks, evidence.lacking("Filters", filters)]
+
+
+def _colours(image: Floats) -> Rgb:
+    """An image from 0 to 1 as colours; holes are black."""
+    colours: Rgb = np.rint(255 * np.clip(np.nan_to_num(image), 0, 1)).astype(np.uint8)
+    return colours

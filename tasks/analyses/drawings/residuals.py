@@ -1,0 +1,81 @@
+"""What is drawn of residual sums: which term leads, token by token, and how far a branch turns the stream.
+
+Sources: Raghu et al., NeurIPS 2021, figures 7 and E.2; Walmer et al., CVPR 2023, figure 23.
+"""
+
+import pandas as pd
+
+from tasks.analyses.drawings.evidence import Evidence, depth_panels
+from tasks.blocks import Block, HeatMap, Matrix, own_span, said
+
+RATIO = "norm-ratio"
+HIGHEST = 10.0
+"""Ratio above which all look alike, as on the source's axis."""
+
+COSINE = "cosine-skip-output"
+TOKENS = {"cls": "class token", "patch": "patches"}
+
+PAIR = "skip-branch"
+SIDES = ("block of what is added", "block of what skips")
+
+SIMILAR = """\
+How alike what skips a half of a block (rows) and what a half adds (columns) are, of each block with each, by
+patch tokens (after Walmer et al., CVPR 2023, figure 23)."""
+
+TERMS = """\
+How many times longer what skips a half of a block is than what the half adds, for each token: light columns
+are blocks that change that token little. The class token is token 0, where there is one (after Raghu et al.,
+NeurIPS 2021, figure 7). """
+
+
+def draw_residuals(evidence: Evidence) -> list[Block]:
+    """Norm ratios by token and block, a panel a backbone and half; the same and cosines over depth."""
+    ratios = evidence.numbers("ratio", 3)
+    panels = []
+    for backbone, values in ratios.items():
+        first = (0, evidence.first_block(backbone, len(values)))
+        for place, half in enumerate(evidence.texts(backbone, "half", values.shape[1], "half {}")):
+            panels.append(Matrix(f"{backbone.label}, {half}", values[:, place].T, first))
+    blocks: list[Block] = []
+    if panels:
+        span = own_span([panel.values for panel in panels])
+        scale = (0.0, min(span[1], HIGHEST)) if span else None
+        title, name = evidence.titled("What skips, against what is added"), evidence.named("ratio")
+        blocks = [said(TERMS), HeatMap(tuple(panels), title, "block", "token", RATIO, scale, name)]
+    title = "What skips a half of a block against what the half adds"
+    blocks += depth_panels(evidence, _by_half(evidence, RATIO), title, RATIO, "ratio-depth")
+    cosines = _by_half(evidence, COSINE)
+    blocks += depth_panels(evidence, cosines, "How far a half turns the stream", COSINE, "cosines")
+    return [*blocks, evidence.lacking("Ratios of single tokens", ratios)]
+
+
+def _by_half(evidence: Evidence, metric: str) -> dict[str, pd.DataFrame]:
+    """Rows of a metric by half of a block and kind of token."""
+    return {
+        f"{tap}, {tokens}": evidence.select(metric, pooling=pooling, tap=tap)
+        for tap in dict.fromkeys(str(tap) for tap in evidence.rows["tap"])
+        for pooling, tokens in TOKENS.items()
+    }
+
+
+def draw_similarity(evidence: Evidence) -> list[Block]:
+    """CKA of what skips and what is added, of all blocks with all, a panel a backbone and half."""
+    cka = evidence.numbers("cka", 5)
+    panels = []
+    for backbone, values in cka.items():
+        axes = zip(("pooling", "half", "pair"), values.shape[:3], strict=True)
+        poolings, halves, pairs = (evidence.texts(backbone, axis, count, "{}") for axis, count in axes)
+        pooling = poolings.index("patch") if "patch" in poolings else 0
+        pair = pairs.index(PAIR) if PAIR in pairs else 0
+        block = evidence.first_block(backbone, values.shape[3])
+        for place, half in enumerate(halves):
+            panels.append(Matrix(f"{backbone.label}, {half}", values[pooling, place, pair], (block, block)))
+    blocks: list[Block] = []
+    if panels:
+        title, name = evidence.titled("How alike what skips and what is added are"), evidence.named("cka")
+        blocks = [said(SIMILAR), HeatMap(tuple(panels), title, *SIDES, "CKA", (0.0, 1.0), name)]
+    metric = f"cka-{PAIR}"
+    rows = evidence.select(metric, pooling="patch")
+    taps = {str(tap): rows[rows["tap"] == tap] for tap in dict.fromkeys(rows["tap"])}
+    blocks += depth_panels(evidence, taps, f"{metric} within each block, patches", "CKA", metric)
+    return [*blocks, evidence.lacking("CKA of all blocks", cka)]

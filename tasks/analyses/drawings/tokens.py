@@ -1,0 +1,126 @@
+"""What is drawn of tokens and vectors: whether tokens know place and class, and criteria without labels.
+
+Source: Raghu et al., NeurIPS 2021, figures 9 and 11.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.analyses.drawings.evidence import (
+    DEPTHS,
+    DrawnBackbone,
+    Evidence,
+    Floats,
+    at_depths,
+    deep,
+    depth_lines,
+    depth_panels,
+    views,
+)
+from tasks.blocks import Block, Maps, SmallMap, own_span, said
+
+TOKENS = """\
+How alike one token is to each patch of the images (CKA): a token that knows where it is has one bright spot,
+its own place (after Raghu et al., NeurIPS 2021, figure 9).
+{depths}"""
+
+POSITION = {
+    "position-r2": "How much of the variance of places is read off tokens",
+    "same-place": "How many tokens match the same place of another image",
+}
+"""Titles of what is drawn of the position audit, by metric."""
+
+ACCURACIES = """\
+How often a probe of one token alone finds the class of the image, in percent, token by token in its place.
+{depths}"""
+
+POOLINGS = {"cls": "the class token", "mean": "the mean of the patch tokens"}
+
+NO_ACCURACY = """\
+No label was used, and **none of these criteria is an accuracy**: they may name a layer that is not the best
+for a task, and a network that has learned nothing may have a high rank. `effective-rank` and `rankme` are at
+most the number of images and of dimensions, so they compare only over the same images. `spectrum-decay` is 0
+where all directions weigh alike, and the higher the fewer of them matter. `cka-to-last` and
+`neighbours-to-last` are 1 and 100 at the last block, with which they compare. `view-neighbours` and
+`view-top1` ask whether an image and its mirror image are alike, which a layer of colours alone answers
+well."""
+
+
+def draw_localisation(evidence: Evidence) -> list[Block]:
+    """Maps of a few tokens, a row a backbone, and how many tokens hold their place over depth."""
+    cka = evidence.numbers("token_patch", 3)
+    blocks: list[Block] = []
+    if cka:
+        maps = []
+        for panel in ("token in the corner", "token at the upper edge", "token in the middle"):
+            for backbone, values in cka.items():
+                rows, columns = evidence.grid(backbone, values.shape[2])
+                row = rows // 2 if panel.endswith("middle") else 0
+                column = 0 if panel.endswith("corner") else columns // 2
+                patches = values[:, row * columns + column].reshape(len(values), rows, columns)
+                maps += at_depths(panel, backbone.label, patches)
+        title, name = evidence.titled("Which patches a token is like"), evidence.named("tokens")
+        span = own_span([drawn.values for drawn in maps])
+        blocks = [said(TOKENS, depths=DEPTHS), Maps(tuple(maps), title, "CKA", span, name)]
+    panels = views(evidence, "localisation", "localisation-top1")
+    blocks += depth_panels(evidence, panels, "How well tokens hold their place", "share", "depth")
+    return [*blocks, evidence.lacking("Maps of tokens", cka)]
+
+
+def draw_position(evidence: Evidence) -> list[Block]:
+    """How well places are read off tokens, and how often matches are made by them, over depth."""
+    blocks: list[Block] = []
+    for metric, title in POSITION.items():
+        blocks += depth_panels(evidence, views(evidence, metric), title, metric, f"{metric}-depth")
+    return blocks
+
+
+def draw_tokens(evidence: Evidence) -> list[Block]:
+    """Accuracy of single tokens in their places, a row a backbone, and their mean over depth."""
+    accuracies = evidence.numbers("token_accuracy", 2)
+    blocks: list[Block] = []
+    if accuracies:
+        maps = []
+        for backbone, values in accuracies.items():
+            cells = evidence.array(backbone, "token", 3)
+            if cells is not None and len(cells) != len(values):
+                cells = None
+            for name, block in deep(len(values)).items():
+                places = None if cells is None else np.asarray(cells[block], np.int64)
+                placed = _placed(evidence, backbone, values[block], places)
+                maps.append(SmallMap("", backbone.label, name, placed))
+        title, file = evidence.titled("How often one token finds the class"), evidence.named("tokens")
+        span = own_span([drawn.values for drawn in maps])
+        blocks = [said(ACCURACIES, depths=DEPTHS), Maps(tuple(maps), title, "percent", span, file)]
+    rows = evidence.select("fewshot-10")
+    if len(rows):
+        title = "How often one token finds the class, mean over tokens"
+        blocks.append(depth_lines(evidence, rows, title, "fewshot-10, %", "depth"))
+    return [*blocks, evidence.lacking("Accuracy of single tokens", accuracies)]
+
+
+def _placed(
+    evidence: Evidence, backbone: DrawnBackbone, values: Floats, places: NDArray[np.int64] | None
+) -> Floats:
+    """Numbers of tokens as a map: by their row and column where these are known, negative ones left out."""
+    if places is None:
+        there = values[np.isfinite(values)]
+        return there.reshape(evidence.grid(backbone, len(there))) if len(there) else np.full((1, 1), np.nan)
+    known = (places >= 0).all(axis=1)
+    if not known.any():
+        return np.full((1, 1), np.nan)
+    rows, columns = (np.unique(places[known, side], return_inverse=True) for side in (0, 1))
+    placed = np.full((len(rows[0]), len(columns[0])), np.nan)
+    placed[rows[1], columns[1]] = values[known]
+    return placed
+
+
+def draw_label_free(evidence: Evidence) -> list[Block]:
+    """How to read the criteria, and a figure for each kind of vector, a panel a criterion."""
+    blocks: list[Block] = [said(NO_ACCURACY)]
+    for pooling, words in POOLINGS.items():
+        panels = {
+            metric: evidence.select(metric, pooling=pooling, tap="block") for metric in evidence.metrics
+        }
+        blocks += depth_panels(evidence, panels, f"Criteria of {words}", "criterion", pooling)
+    return blocks
