@@ -1,25 +1,43 @@
-"""COCO val2017: ``images/val2017/*.jpg`` and ``annotations/instances_val2017.json``."""
+"""COCO val2017 and its JSON format of instances, which other datasets have, too.
 
-from collections.abc import Iterable
+Shapes of regions are checked before pycocotools sees them. It trusts what it is given: run lengths that end
+early leave memory as it was, and an outline far outside the image is drawn point by point until memory ends.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import (
-    Count,
-    Coverage,
-    Data,
-    DatasetEntry,
-    FileSample,
-    Part,
-    Sample,
+from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Part, Sample
+from tasks.datasets.fields import (
+    JsonObject,
+    as_object,
+    get_integer,
+    get_objects,
+    get_text,
+    numbers,
+    read_json,
 )
-from tasks.datasets.coco_format import orphan_notes, read_coco_file
-from tasks.datasets.files import is_file, is_folder, require_size
+from tasks.datasets.files import describe, is_file, is_folder, require_inside, require_size
 from zoo.errors import InputError
+
+T = TypeVar("T")
+
+Polygons = list[list[float]]
+RunLengths = dict[str, object]
+
+LONGEST_OUTLINE = 2**22
+"""Pixels of all edges of a polygon together; pycocotools takes about 80 bytes for each."""
+
+_FIRST, _LAST = "0", "o"
+"""The characters of compressed run lengths: each holds five bits and whether more follow."""
+
+_MOST_CHARACTERS = 6
+"""Characters of one number: 30 bits, as many as pycocotools can shift."""
 
 
 class Region(Protocol):
@@ -54,10 +72,7 @@ class Regions(Data):
     """Images with object or part masks.
 
     Attributes:
-        name: Name of the dataset.
-        images: The images.
         categories: Names by the ids of categories.
-        coverage: How complete they are.
         edition: What tells them from others of the dataset that are shown alike: the images that a protocol
             takes, or their order; "" for the usual ones.
     """
@@ -80,10 +95,8 @@ class CocoEntry(DatasetEntry[Regions]):
     """A dataset in the layout of COCO, and its official counts.
 
     Attributes:
-        name: Name of the dataset.
-        folder: Its folder under the data folder.
-        images_folder: Folder of the images in it; without its parent it is found, too.
-        annotations: File of instances in it.
+        images_folder: Folder of the images; without its parent it is found, too.
+        annotations: File of instances.
         images: Official number of images in that file.
         first: Number of images that are used, by ascending id; those without annotations count.
     """
@@ -104,7 +117,7 @@ class CocoEntry(DatasetEntry[Regions]):
         """The first images of COCO, by ascending id, that are on disk and have usable annotations."""
         root = self.root(data)
         file = read_coco_file(root / self.annotations)
-        folder = _images_folder(root, self)
+        folder = self._images_folder(root)
         wanted = file.images[: self.first]
         there = [image for image in wanted if is_file(folder / image.file_name)]
         if not there:
@@ -112,13 +125,8 @@ class CocoEntry(DatasetEntry[Regions]):
                 f"expected the images that {file.path} lists (such as {wanted[0].file_name}) in {folder}, "
                 "found none; unpack them there"
             )
-        images: list[RegionImage] = []
-        for image in there:
-            path = folder / image.file_name
-            require_size(path, image.size, file.path.name)
-            regions = file.regions(image, f"{image.file_name}/")
-            if regions:
-                images.append(RegionImage(FileSample(image.file_name, str(path)), image.size, regions))
+        loaded = [file.load(image, folder / image.file_name, image.file_name) for image in there]
+        images = tuple(image for image in loaded if image.regions)
         if not images:
             raise InputError(f"expected annotations of the images in {folder} in {file.path}, found none")
         counts = (
@@ -128,23 +136,262 @@ class CocoEntry(DatasetEntry[Regions]):
             Count("regions", sum(len(image.regions) for image in images)),
         )
         categories = {identity: category.name for identity, category in file.categories.items()}
-        return Regions(self.name, tuple(images), categories, Coverage(counts, orphan_notes([file])))
+        return Regions(self.name, images, categories, Coverage(counts, file.notes))
 
     def contents(self, data: Path) -> Iterable[Part]:
         """The annotations, and the listed images that are there."""
         root = data / self.folder
-        folder = _images_folder(root, self)
+        folder = self._images_folder(root)
         images = (folder / image.file_name for image in read_coco_file(root / self.annotations).images)
         yield Part("files", [root / self.annotations, *filter(is_file, images)])
+
+    def _images_folder(self, root: Path) -> Path:
+        """Folder of the images, with its parent or without; raises InputError."""
+        folders = [root / self.images_folder, root / Path(self.images_folder).name]
+        for folder in folders:
+            if is_folder(folder):
+                return folder
+        raise InputError(f"expected the images of {self.name} in {folders[0]} or {folders[1]}, found neither")
 
 
 COCO_VAL2017 = CocoEntry()
 
 
-def _images_folder(root: Path, entry: CocoEntry) -> Path:
-    """Folder of the images: the entry's, or the same without its parent; raises InputError."""
-    folders = [root / entry.images_folder, root / Path(entry.images_folder).name]
-    for folder in folders:
-        if is_folder(folder):
-            return folder
-    raise InputError(f"expected the images of {entry.name} in {folders[0]} or {folders[1]}, found neither")
+@dataclass(frozen=True, slots=True)
+class CocoRegion:
+    """A region whose mask is drawn when it is asked for.
+
+    Attributes:
+        label: Category id.
+        size: Width and height of the image.
+        shape: Polygons, or run lengths as ``{"size": [height, width], "counts": list or text}``.
+    """
+
+    key: str
+    label: int
+    size: tuple[int, int]
+    shape: Polygons | RunLengths = field(hash=False)
+
+    def mask(self) -> NDArray[np.uint8]:
+        """Binary mask by pycocotools, values 0 and 1, [height width]; raises InputError."""
+        from pycocotools import mask as coco
+
+        width, height = self.size
+        try:
+            runs: object = self.shape
+            if isinstance(self.shape, list):
+                runs = coco.merge(coco.frPyObjects(self.shape, height, width))
+            elif isinstance(self.shape["counts"], list):
+                runs = coco.frPyObjects(self.shape, height, width)
+            mask = np.asarray(coco.decode(runs), dtype=np.uint8)
+        except (TypeError, ValueError, IndexError) as error:
+            raise InputError(
+                f"expected a segmentation that pycocotools reads in {self.key}: {error}"
+            ) from error
+        return mask
+
+
+@dataclass(frozen=True, slots=True)
+class CocoImage:
+    """An image of a file; size is (width, height)."""
+
+    identity: int
+    file_name: str
+    size: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A category and what it belongs to ("" where that is not said)."""
+
+    name: str
+    supercategory: str
+
+
+@dataclass(frozen=True, slots=True)
+class CocoFile:
+    """The content of an instances file.
+
+    Attributes:
+        images: Its images, by ascending id.
+        categories: Its categories by ascending id.
+        annotations: For each image id, its annotations by ascending id; of images that are not listed, too.
+    """
+
+    path: Path
+    images: tuple[CocoImage, ...]
+    categories: Mapping[int, Category]
+    annotations: Mapping[int, Sequence[JsonObject]]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How many annotations are of images that it does not list, in words; none where there are none."""
+        listed = {image.identity for image in self.images}
+        orphans = sum(len(each) for image, each in self.annotations.items() if image not in listed)
+        note = f"{orphans:,} annotations of {self.path.name} belong to images that it does not list"
+        return (note,) if orphans else ()
+
+    def labels(self, image: CocoImage) -> list[int]:
+        """Category of each annotation of an image, in order; raises InputError."""
+        return [
+            get_integer(each, "category_id", self._where(each))
+            for each in self.annotations.get(image.identity, ())
+        ]
+
+    def load(self, image: CocoImage, path: Path, key: str) -> RegionImage:
+        """An image that is there, and its usable regions with keys ``<key>/<annotation id>``.
+
+        As the published protocol has it, crowds are used, and an object whose first polygon is no more than
+        a line (four numbers) is not.
+
+        Raises:
+            InputError: An image of another size than stated, a malformed annotation, or an unknown category.
+        """
+        require_size(path, image.size, self.path.name)
+        found = (self._region(each, image, key) for each in self.annotations.get(image.identity, ()))
+        regions = tuple(region for region in found if region is not None)
+        return RegionImage(FileSample(key, str(path)), image.size, regions)
+
+    def _where(self, annotation: JsonObject) -> str:
+        return f"annotation {annotation.get('id')} of {self.path}"
+
+    def _region(self, annotation: JsonObject, image: CocoImage, key: str) -> CocoRegion | None:
+        where = self._where(annotation)
+        label = get_integer(annotation, "category_id", where)
+        if label not in self.categories:
+            raise InputError(f"expected a category that is listed in {where}, found {label}")
+        segmentation = annotation.get("segmentation")
+        shape: Polygons | RunLengths
+        if isinstance(segmentation, list):
+            shape = read_polygons(segmentation, image.size, where)
+            if not shape or (annotation.get("iscrowd", 0) != 1 and len(shape[0]) <= 4):
+                return None
+        else:
+            shape = read_run_lengths(segmentation, image.size, where)
+        return CocoRegion(f"{key}/{get_integer(annotation, 'id', where)}", label, image.size, shape)
+
+
+def read_coco_file(path: Path) -> CocoFile:
+    """The images, categories and annotations in an instances file; raises InputError."""
+    content = read_json(path)
+    images = (_image(each, path) for each in get_objects(content, "images", str(path)))
+    categories = (_category(each, path) for each in get_objects(content, "categories", str(path)))
+    image_by_id = _by_identity(((image.identity, image) for image in images), "images", path)
+    category_by_id = _by_identity(categories, "categories", path)
+    annotations: dict[int, list[JsonObject]] = {}
+    for each in get_objects(content, "annotations", str(path)):
+        image = get_integer(each, "image_id", f"annotation {each.get('id')} of {path}")
+        annotations.setdefault(image, []).append(each)
+    for image in annotations.keys() & image_by_id.keys():
+        annotations[image].sort(key=lambda each: get_integer(each, "id", f"an annotation of {path}"))
+    return CocoFile(path, tuple(image_by_id.values()), category_by_id, annotations)
+
+
+def _by_identity(items: Iterable[tuple[int, T]], what: str, path: Path) -> dict[int, T]:
+    """Items by ascending id; raises InputError for no item, or two of one id."""
+    listed = sorted(items, key=lambda item: item[0])
+    if not listed:
+        raise InputError(f"expected {what} in {path}, found none")
+    if repeated := len(listed) - len(dict(listed)):
+        raise InputError(f"expected {what} with different ids in {path}, found {repeated} repeated")
+    return dict(listed)
+
+
+def _image(fields: JsonObject, path: Path) -> CocoImage:
+    identity = get_integer(fields, "id", f"an image of {path}")
+    where = f"image {identity} of {path}"
+    size = get_integer(fields, "width", where), get_integer(fields, "height", where)
+    if min(size) < 1:
+        raise InputError(f"expected a positive width and height in {where}, found {size[0]} x {size[1]}")
+    return CocoImage(identity, require_inside(get_text(fields, "file_name", where), where), size)
+
+
+def _category(fields: JsonObject, path: Path) -> tuple[int, Category]:
+    identity = get_integer(fields, "id", f"a category of {path}")
+    where = f"category {identity} of {path}"
+    supercategory = fields.get("supercategory", "")
+    if not isinstance(supercategory, str):
+        raise InputError(f"expected text as supercategory in {where}, found {describe(supercategory)}")
+    return identity, Category(get_text(fields, "name", where), supercategory)
+
+
+def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) -> Polygons:
+    """Lists of x1 y1 x2 y2 ... near an image of the (width, height); raises InputError.
+
+    Official annotations may leave the image a little, and what lies outside is cut off; one that leaves it by
+    more than its longer side belongs to another image.
+    """
+    polygons: Polygons = []
+    margin = max(size)
+    for each in value:
+        polygon = numbers(each)
+        if polygon is None or len(polygon) % 2:
+            raise InputError(f"expected polygons (x1 y1 x2 y2 ...) in {where}, found {describe(each)}")
+        for axis, side in enumerate(size):
+            far = [number for number in polygon[axis::2] if not -margin <= number <= side + margin]
+            if far:
+                raise InputError(
+                    f"expected the polygons in {where} on its image of {size[0]} x {size[1]} pixels, found "
+                    f"the {'xy'[axis]} coordinate {describe(far[0])}; fetch the official annotations"
+                )
+        if _length(polygon) > LONGEST_OUTLINE:
+            raise InputError(
+                f"expected polygons of at most {LONGEST_OUTLINE:,} pixels of outline in {where}, found one "
+                f"of {_length(polygon):,.0f}; fetch the official annotations"
+            )
+        polygons.append(polygon)
+    return polygons
+
+
+def _length(polygon: Sequence[float]) -> float:
+    """Pixels that the edges of a polygon pass, the closing one included."""
+    points = list(zip(polygon[::2], polygon[1::2], strict=True))
+    return sum(
+        max(abs(x - u), abs(y - v)) for (x, y), (u, v) in zip(points, points[-1:] + points, strict=False)
+    )
+
+
+def read_run_lengths(value: object, size: tuple[int, int], where: str) -> RunLengths:
+    """Compressed (text) or uncompressed (list) run lengths of an image of the (width, height).
+
+    Raises:
+        InputError: Another size, or counts that are no whole numbers from 0 on or do not add up to the image.
+    """
+    fields = as_object(value, f"segmentation of {where}")
+    counts = fields.get("counts")
+    shape = [size[1], size[0]]
+    if fields.get("size") != shape:
+        raise InputError(
+            f"expected run lengths of size {shape} (height, width of the image) in {where}, "
+            f"found {describe(fields.get('size'))}"
+        )
+    runs = _decompressed(counts) if isinstance(counts, str) else numbers(counts)
+    if runs is None or any(run < 0 or run != int(run) for run in runs) or sum(runs) != size[0] * size[1]:
+        raise InputError(
+            f"expected run lengths, whole numbers from 0 on, that add up to the {size[0] * size[1]:,} pixels "
+            f"of the image in {where}, found {describe(counts)}; fetch the official annotations"
+        )
+    return {"size": shape, "counts": counts}
+
+
+def _decompressed(text: str) -> list[int] | None:
+    """The run lengths in COCO's text, or None for one that is cut or has other characters.
+
+    A number is written in groups of five bits, lowest first, as the difference from the last but one, where
+    there are three before it. Source: the C code of pycocotools.
+    """
+    runs: list[int] = []
+    value = characters = 0
+    for character in text:
+        if not _FIRST <= character <= _LAST or characters == _MOST_CHARACTERS:
+            return None
+        bits = ord(character) - ord(_FIRST)
+        value |= (bits & 31) << 5 * characters
+        characters += 1
+        if bits & 32:
+            continue
+        if bits & 16:
+            value -= 1 << 5 * characters
+        runs.append(value + runs[-2] if len(runs) > 2 else value)
+        value = characters = 0
+    return None if characters else runs

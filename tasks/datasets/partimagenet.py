@@ -1,15 +1,14 @@
 """PartImageNet, original release: ``{train,val,test}.json`` and ``{train,val,test}/<wnid>/<file>``."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from tasks.datasets.base import Count, Coverage, DatasetEntry, FileSample, Part
-from tasks.datasets.coco import RegionImage, Regions
-from tasks.datasets.coco_format import Category, CocoFile, CocoImage, orphan_notes, read_coco_file
-from tasks.datasets.files import is_file, is_folder, require_size, some
+from tasks.datasets.base import Count, Coverage, DatasetEntry, Part
+from tasks.datasets.coco import Category, CocoFile, CocoImage, Regions, read_coco_file
+from tasks.datasets.files import is_file, is_folder, some
 from tasks.datasets.tree import read_tree
 from zoo.errors import InputError, shortened
 
@@ -21,14 +20,8 @@ class PartImageNetEntry(DatasetEntry[Regions]):
     """A dataset in the layout of PartImageNet, and its official counts.
 
     Attributes:
-        name: Name of the dataset.
-        folder: Its folder under the data folder.
         splits: Names of the partitions that are merged.
         per_supercategory: Images that are sampled from each super-category.
-        images: Official number of images.
-        classes: Official number of classes.
-        supercategories: Official number of super-categories.
-        parts: Official number of part categories.
         by_partition: Whether the classes of the first partition come before those of the next,
             super-categories by their first class, and images class by class, as in the code of Walmer et al.,
             CVPR 2023; otherwise super-categories and classes are sorted, and images come in turns.
@@ -58,33 +51,68 @@ class PartImageNetEntry(DatasetEntry[Regions]):
         sample is drawn from all listed images; those that are not on disk are then left out and counted.
         """
         root = self.root(data)
-        files = {split: read_coco_file(root / f"{split}.json") for split in _splits(root, self)}
-        categories = _merge_categories(list(files.values()))
+        files = {split: read_coco_file(root / f"{split}.json") for split in self._splits(root)}
+        categories = _merge_categories(files.values())
         by_class = _classes(files, self.by_partition)
         groups = _supercategories(by_class, files, categories)
-        sampled = _sample(by_class, groups, self)
-        images, there = _load(sampled, files, root)
+        sampled = self._sample(by_class, groups)
+        there = [(item, path) for item in sampled if is_file(path := item.path(root))]
+        loaded = [files[item.split].load(item.image, path, item.key) for item, path in there]
+        images = tuple(image for image in loaded if image.regions)
+        if not images:
+            example = sampled[0].path(root) if sampled else "<wnid>/*.JPEG"
+            raise InputError(f"expected annotated images such as {example} in {root}, found none")
         counts = (
             Count("images listed", sum(len(file.images) for file in files.values()), self.images),
             Count("classes", len(by_class), self.classes),
             Count("super-categories", len(groups), self.supercategories),
             Count("part categories", len(categories), self.parts),
-            Count("sampled images", there, len(sampled)),
+            Count("sampled images", len(there), len(sampled)),
             Count("images with regions", len(images)),
             Count("regions", sum(len(image.regions) for image in images)),
         )
         names = {identity: category.name for identity, category in categories.items()}
-        return Regions(self.name, images, names, Coverage(counts, _notes(self, files, by_class, groups)))
+        missing = [f"{split}.json" for split in self.splits if split not in files]
+        bare = sorted({*by_class} - {wnid for classes in groups.values() for wnid in classes})
+        notes = (
+            *([f"without {', '.join(missing)}"] if missing else []),
+            *([f"{len(bare)} classes have no annotation ({some(bare)})"] if bare else []),
+            *(note for file in files.values() for note in file.notes),
+        )
+        return Regions(self.name, images, names, Coverage(counts, notes))
 
     def contents(self, data: Path) -> Iterable[Part]:
         """Annotations and images of the partitions that are there."""
         root = data / self.folder
         paths = []
-        for split in _splits(root, self):
+        for split in self._splits(root):
             paths.append(root / f"{split}.json")
             if is_folder(root / split):
                 paths += [root / split / name for name in read_tree(root / split).images]
         yield Part("files", paths)
+
+    def _splits(self, root: Path) -> list[str]:
+        """The partitions that are there; raises InputError where none is."""
+        splits = [split for split in self.splits if is_file(root / f"{split}.json")]
+        if not splits:
+            wanted = " or ".join(f"{split}.json" for split in self.splits)
+            raise InputError(
+                f"expected {wanted} in {root}, found none; the original release of PartImageNet is meant"
+            )
+        return splits
+
+    def _sample(
+        self, by_class: Mapping[str, Sequence["_Item"]], groups: Mapping[str, Sequence[str]]
+    ) -> list["_Item"]:
+        """The sample of every super-category, in the entry's order."""
+        sampled: list[_Item] = []
+        for name in groups if self.by_partition else sorted(groups):
+            classes = groups[name]
+            taken = sample_in_turns([by_class[wnid] for wnid in classes], self.per_supercategory)
+            if self.by_partition:
+                taken.sort(key=lambda item: classes.index(item.wnid))
+            sampled += taken
+        return sampled
 
 
 PARTIMAGENET = PartImageNetEntry()
@@ -111,6 +139,12 @@ class _Item:
     def key(self) -> str:
         return f"{self.split}/{self.wnid}/{self.file}"
 
+    def path(self, root: Path) -> Path:
+        """File of the image: in its class folder, or where the file name says."""
+        sorted_away = root / self.split / self.wnid / self.file
+        stated = root / self.split / self.image.file_name
+        return stated if is_file(stated) and not is_file(sorted_away) else sorted_away
+
 
 def sample_in_turns(classes: Sequence[Sequence[T]], most: int) -> list[T]:
     """Up to ``most`` items: the first of every class, then the second of those that have one, and so on."""
@@ -119,32 +153,7 @@ def sample_in_turns(classes: Sequence[Sequence[T]], most: int) -> list[T]:
     return turns[:most]
 
 
-def _sample(
-    by_class: dict[str, list[_Item]], groups: dict[str, list[str]], entry: PartImageNetEntry
-) -> list[_Item]:
-    """The sample of every super-category, in the entry's order."""
-    sampled: list[_Item] = []
-    for name in groups if entry.by_partition else sorted(groups):
-        classes = groups[name]
-        taken = sample_in_turns([by_class[wnid] for wnid in classes], entry.per_supercategory)
-        if entry.by_partition:
-            taken.sort(key=lambda item: classes.index(item.wnid))
-        sampled += taken
-    return sampled
-
-
-def _splits(root: Path, entry: PartImageNetEntry) -> list[str]:
-    """The partitions that are there; raises InputError where none is."""
-    splits = [split for split in entry.splits if is_file(root / f"{split}.json")]
-    if not splits:
-        wanted = " or ".join(f"{split}.json" for split in entry.splits)
-        raise InputError(
-            f"expected {wanted} in {root}, found none; the original release of PartImageNet is meant"
-        )
-    return splits
-
-
-def _merge_categories(files: Sequence[CocoFile]) -> dict[int, Category]:
+def _merge_categories(files: Iterable[CocoFile]) -> dict[int, Category]:
     """The part categories of all partitions; raises InputError where they disagree."""
     merged: dict[int, Category] = {}
     for file in files:
@@ -158,7 +167,7 @@ def _merge_categories(files: Sequence[CocoFile]) -> dict[int, Category]:
     return dict(sorted(merged.items()))
 
 
-def _classes(files: dict[str, CocoFile], by_partition: bool) -> dict[str, list[_Item]]:
+def _classes(files: Mapping[str, CocoFile], by_partition: bool) -> dict[str, list[_Item]]:
     """The images of each class, by file name; classes are sorted, on request within their partitions."""
     by_class: dict[str, list[_Item]] = defaultdict(list)
     items = [_Item(split, image) for split, file in files.items() for image in file.images]
@@ -172,7 +181,7 @@ def _classes(files: dict[str, CocoFile], by_partition: bool) -> dict[str, list[_
 
 
 def _supercategories(
-    by_class: dict[str, list[_Item]], files: dict[str, CocoFile], categories: dict[int, Category]
+    by_class: Mapping[str, Sequence[_Item]], files: Mapping[str, CocoFile], categories: Mapping[int, Category]
 ) -> dict[str, list[str]]:
     """Classes of each super-category, both in the order of the classes; raises InputError."""
     groups: dict[str, list[str]] = defaultdict(list)
@@ -187,49 +196,3 @@ def _supercategories(
             )
         groups[categories[first].supercategory].append(wnid)
     return groups
-
-
-def _load(
-    sampled: Sequence[_Item], files: dict[str, CocoFile], root: Path
-) -> tuple[tuple[RegionImage, ...], int]:
-    """The sampled images that have regions, and how many of the sample are on disk; raises InputError."""
-    images: list[RegionImage] = []
-    there = 0
-    for item in sampled:
-        path = _path(item, root)
-        if not is_file(path):
-            continue
-        there += 1
-        file = files[item.split]
-        require_size(path, item.image.size, file.path.name)
-        regions = file.regions(item.image, f"{item.key}/")
-        if regions:
-            images.append(RegionImage(FileSample(item.key, str(path)), item.image.size, regions))
-    if not images:
-        raise InputError(
-            f"expected annotated images such as {_path(sampled[0], root) if sampled else '<wnid>/*.JPEG'} "
-            f"in {root}, found none"
-        )
-    return tuple(images), there
-
-
-def _path(item: _Item, root: Path) -> Path:
-    """File of an image: in its class folder, or where the file name says."""
-    sorted_away = root / item.split / item.wnid / item.file
-    stated = root / item.split / item.image.file_name
-    return stated if is_file(stated) and not is_file(sorted_away) else sorted_away
-
-
-def _notes(
-    entry: PartImageNetEntry,
-    files: dict[str, CocoFile],
-    by_class: dict[str, list[_Item]],
-    groups: dict[str, list[str]],
-) -> tuple[str, ...]:
-    missing = [f"{split}.json" for split in entry.splits if split not in files]
-    bare = sorted(set(by_class) - {wnid for classes in groups.values() for wnid in classes})
-    return (
-        *([f"without {', '.join(missing)}"] if missing else []),
-        *([f"{len(bare)} classes have no annotation ({some(bare)})"] if bare else []),
-        *orphan_notes(list(files.values())),
-    )

@@ -18,8 +18,7 @@ from benchmark.extraction.loading import Batch, batches
 from tasks.base import Group, Items, Outcome, Statistic
 from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem
 from tasks.datasets.base import Coverage
-from tasks.datasets.coco import CocoEntry, RegionImage, Regions
-from tasks.datasets.coco_format import CocoRegion
+from tasks.datasets.coco import CocoEntry, CocoRegion, RegionImage, Regions
 from tasks.protocols import STANDARD
 from tasks.region_means import region_weights
 from tests.benchmark.doubles import CountingBackbone, MemorySample

@@ -10,8 +10,7 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 from pycocotools.coco import COCO
 
-from tasks.datasets.coco import CocoEntry
-from tasks.datasets.coco_format import CocoRegion
+from tasks.datasets.coco import CocoEntry, CocoRegion
 from tests.fakes import write_fake_coco
 from tests.tasks.datasets.helpers import copy_shuffled
 from zoo.errors import InputError

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from pycocotools import mask as coco_mask
 
-from tasks.datasets.coco_format import CocoRegion, read_polygons, read_run_lengths
+from tasks.datasets.coco import CocoRegion, read_polygons, read_run_lengths
 from zoo.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings(
