@@ -32,8 +32,6 @@ from tasks.datasets.spair_facts import (
     level_counts,
     levels_of,
     mistakable,
-    pair_facts,
-    turn,
 )
 from zoo.errors import InputError
 from zoo.view.geometry import Box
@@ -102,11 +100,7 @@ class SpairEntry(DatasetEntry[Keypoints]):
     """A dataset in the layout of SPair-71k, and its official counts.
 
     Attributes:
-        name: Name of the dataset.
-        folder: Its folder under the data folder.
         split: Folder of pair annotations.
-        pairs: Official number of pairs.
-        categories: Official number of categories.
         groups: By category, ids of keypoints that stand for the same.
         levels: By field that says how hard a pair is, official numbers of pairs of each level, as a third
             party tells them; none where they are not known.
@@ -196,7 +190,11 @@ def _keypoint_pair(
     pair: _Pair, index: dict[str, int], notes: ImageNotes, groups: tuple[Group, ...]
 ) -> KeypointPair:
     target = notes.shown(pair.target.image) if groups and pair.ids is not None else None
-    hard = mistakable(pair.ids, len(pair.source.points), groups, target)
+    facts = None
+    if pair.levels is not None:
+        viewpoint, scale, truncation, occlusion = pair.levels
+        hard = mistakable(pair.ids, len(pair.source.points), groups, target)
+        facts = PairFacts(viewpoint, scale, truncation, occlusion, hard)
     return KeypointPair(
         key=pair.key,
         category=pair.category,
@@ -208,8 +206,8 @@ def _keypoint_pair(
         target_box=pair.target.box,
         source_points=pair.source.points,
         target_points=pair.target.points,
-        facts=pair_facts(pair.levels, hard),
-        turn=turn(notes.direction(pair.source.image), notes.direction(pair.target.image)),
+        facts=facts,
+        turn=notes.turn(pair.source.image, pair.target.image),
     )
 
 
@@ -250,18 +248,15 @@ def _read_pair(path: Path) -> _Pair:
             f"expected as many source as target keypoints in {where}, "
             f"found {len(source.points)} and {len(target.points)}"
         )
-    ids = _ids(fields, len(source.points), where)
+    ids = None
+    if "kps_ids" in fields:
+        values = get_list(fields, "kps_ids", where)
+        ids = tuple(keypoint_id(value, f"kps_ids of {where}") for value in values)
+        if len(ids) != len(source.points):
+            raise InputError(
+                f"expected as many kps_ids as keypoints in {where}, found {len(ids)} and {len(source.points)}"
+            )
     return _Pair(f"{stem[1]}:{category}", category, source, target, ids, levels_of(fields, where), where)
-
-
-def _ids(fields: JsonObject, points: int, where: str) -> tuple[int, ...] | None:
-    """Ids of a pair's keypoints; None where it has none. Raises InputError where they are not as many."""
-    if "kps_ids" not in fields:
-        return None
-    ids = tuple(keypoint_id(value, f"kps_ids of {where}") for value in get_list(fields, "kps_ids", where))
-    if len(ids) != points:
-        raise InputError(f"expected as many kps_ids as keypoints in {where}, found {len(ids)} and {points}")
-    return ids
 
 
 def _read_side(fields: JsonObject, side: str, category: str, where: str) -> _Side:

@@ -1,4 +1,8 @@
-"""What annotations of SPair-71k say beside points: levels of pairs, viewpoints, ids of keypoints."""
+"""What annotations of SPair-71k say beside points: levels, viewpoints, and which keypoints are alike.
+
+Source of the groups of the latter, such as the left and the right eye: Zhang et al., Telling Left from
+Right, CVPR 2024 (GeoAware-SC, commit 99fd6b6), the geometry-aware subset.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +34,22 @@ class PairFacts:
     mistakable: tuple[bool, ...] | None
 
 
+Levels = tuple[int, ...]
 Group = tuple[int, ...]
+
+LEVELS = {"viewpoint_variation": 3, "scale_variation": 3, "truncation": 4, "occlusion": 4}
+"""Fields that say how hard a pair is, in the order of `PairFacts`, and how many levels each has."""
+
+OFFICIAL_LEVELS: Mapping[str, Levels] = {
+    "viewpoint_variation": (6_654, 4_474, 1_106),
+    "scale_variation": (6_458, 3_794, 1_982),
+    "truncation": (7_050, 2_166, 2_166, 852),
+    "occlusion": (8_166, 1_806, 1_806, 456),
+}
+"""Pairs of each level in the test split, as a third party's script tells."""
+
+DIRECTIONS = 8
+"""Viewpoints around an object (``azimuth_id``), an eighth of a turn apart."""
 
 
 def _pairs(first: int, last: int) -> tuple[Group, ...]:
@@ -76,32 +95,11 @@ def geometry_aware(groups: Sequence[Group], shared: Collection[int], target: Col
         Ids of those shared of whose group the target image shows at least two, rising.
     """
     several = [{*group} for group in groups if len({*group} & {*target}) > 1]
-    return sorted(one for one in shared if any(one in group for group in several))
-
-
-Levels = tuple[int, ...]
-
-LEVELS = {"viewpoint_variation": 3, "scale_variation": 3, "truncation": 4, "occlusion": 4}
-"""Fields that say how hard a pair is, in the order of `PairFacts`, and how many levels each has."""
-
-OFFICIAL_LEVELS: Mapping[str, Levels] = {
-    "viewpoint_variation": (6_654, 4_474, 1_106),
-    "scale_variation": (6_458, 3_794, 1_982),
-    "truncation": (7_050, 2_166, 2_166, 852),
-    "occlusion": (8_166, 1_806, 1_806, 456),
-}
-"""Pairs of each level in the test split, as a third party's script tells."""
-
-DIRECTIONS = 8
-"""Viewpoints around an object (``azimuth_id``), an eighth of a turn apart."""
+    return sorted(point for point in shared if any(point in group for group in several))
 
 
 def levels_of(fields: JsonObject, where: str) -> Levels | None:
-    """Levels of a pair in the order of `LEVELS`; None where a field is missing.
-
-    Raises:
-        InputError: A level that there is not.
-    """
+    """Levels of a pair in the order of `LEVELS`, None where a field is missing; raises InputError."""
     if any(name not in fields for name in LEVELS):
         return None
     levels = tuple(get_integer(fields, name, where) for name in LEVELS)
@@ -121,13 +119,11 @@ def level_counts(
         official: By field, pairs of each level.
     """
     known = [levels for levels in pairs if levels is not None]
-    if not known:
-        return ()
-    order = list(LEVELS)
-    columns = {name: [levels[order.index(name)] for levels in known] for name, _ in official}
+    columns = dict(zip(LEVELS, zip(*known, strict=True), strict=False))
     return tuple(
         LevelCounts(f"pairs by {name}", tuple(map(columns[name].count, range(len(expected)))), expected)
         for name, expected in official
+        if known
     )
 
 
@@ -135,21 +131,13 @@ class ImageNotes:
     """What the annotations of single images say, each of which is read once; they need not be there."""
 
     def __init__(self, folder: Path) -> None:
-        """Read none yet.
-
-        Args:
-            folder: Folder of ``<category>/<image>.json``.
-        """
+        """Read none yet, of a folder of ``<category>/<image>.json``."""
         self._folder = folder
         self._read: dict[str, JsonObject | None] = {}
 
     def shown(self, image: str) -> frozenset[int] | None:
-        """Ids of the keypoints that an image shows; None without its annotation.
-
-        Raises:
-            InputError: Its annotation is none of keypoints.
-        """
-        fields, where = self._of(image), f"kps of {self._path(image)}"
+        """Ids of the keypoints that an image shows; None without its annotation; raises InputError."""
+        fields, where = self._fields(image), f"kps of {self._path(image)}"
         if fields is None:
             return None
         points = as_object(fields.get("kps"), where)
@@ -160,11 +148,20 @@ class ImageNotes:
 
         Any other value is taken as not said: what else it may hold is documented nowhere.
         """
-        value = (self._of(image) or {}).get("azimuth_id")
-        known = isinstance(value, int) and not isinstance(value, bool) and value in range(DIRECTIONS)
-        return int(str(value)) if known else None
+        value = (self._fields(image) or {}).get("azimuth_id")
+        if not isinstance(value, int) or isinstance(value, bool):
+            return None
+        return value if value in range(DIRECTIONS) else None
 
-    def _of(self, image: str) -> JsonObject | None:
+    def turn(self, first: str, second: str) -> int | None:
+        """Eighths of a turn between the viewpoints of two images, 0 to 4; None where one is not known."""
+        source, target = self.direction(first), self.direction(second)
+        if source is None or target is None:
+            return None
+        apart = abs(source - target)
+        return min(apart, DIRECTIONS - apart)
+
+    def _fields(self, image: str) -> JsonObject | None:
         if image not in self._read:
             path = self._path(image)
             self._read[image] = read_json(path) if is_file(path) else None
@@ -172,14 +169,6 @@ class ImageNotes:
 
     def _path(self, image: str) -> Path:
         return (self._folder / image).with_suffix(".json")
-
-
-def pair_facts(levels: Levels | None, mistakable: tuple[bool, ...] | None) -> PairFacts | None:
-    """How hard a pair is; None where its annotation lacks a level of it."""
-    if levels is None:
-        return None
-    viewpoint, scale, truncation, occlusion = levels
-    return PairFacts(viewpoint, scale, truncation, occlusion, mistakable)
 
 
 def mistakable(
@@ -198,15 +187,7 @@ def mistakable(
     if ids is None or target is None:
         return None
     aware = geometry_aware(groups, ids, target)
-    return tuple(one in aware for one in ids)
-
-
-def turn(first: int | None, second: int | None) -> int | None:
-    """Eighths of a turn between two directions, 0 to 4; None where one of them is not known."""
-    if first is None or second is None:
-        return None
-    apart = abs(first - second)
-    return min(apart, DIRECTIONS - apart)
+    return tuple(point in aware for point in ids)
 
 
 def keypoint_id(value: object, where: str) -> int:

@@ -8,7 +8,6 @@ import pytest
 
 from tasks.datasets.catalogue import State, inspect
 from tasks.datasets.spair import SPAIR_71K_TEST, SpairEntry
-from tasks.datasets.spair_facts import turn
 from tests.fakes import write_fake_spair
 from tests.tasks.datasets.helpers import copy_shuffled, keys
 from zoo.errors import InputError
@@ -128,12 +127,18 @@ def write_directions(folder: Path, *directions: object) -> None:
         note.write_text(json.dumps({"kps": {"0": [1, 1]}, "azimuth_id": one}))
 
 
-def test_turns_between_viewpoints_go_the_shorter_way_round(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("second", "turn"), [*enumerate([0, 1, 2, 3, 4, 3, 2, 1])])
+def test_turns_go_the_shorter_way_round(tmp_path: Path, second: int, turn: int) -> None:
+    folder = write_fake_spair(tmp_path)
+    write_directions(folder, 0, second, 7)
+    first, other = [pair.turn for pair in MINI.read(tmp_path).pairs][:2]
+    assert (first, other) == (turn, min(abs(7 - second), 8 - abs(7 - second)))
+
+
+def test_turns_are_those_of_the_images_of_a_pair(tmp_path: Path) -> None:
     folder = write_fake_spair(tmp_path)
     write_directions(folder, 1, 6, 2)
     assert [pair.turn for pair in MINI.read(tmp_path).pairs] == [3, 4, None, None]
-    assert [turn(0, other) for other in range(8)] == [0, 1, 2, 3, 4, 3, 2, 1]
-    assert turn(7, 0) == turn(0, 7) == 1
 
 
 @pytest.mark.parametrize("direction", [None, 8, -1, "2", True, 2.0])
