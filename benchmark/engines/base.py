@@ -98,16 +98,13 @@ class ListQueue(JobQueue[Job, Result]):
 
     @property
     def width(self) -> int:
-        """As many as there are jobs."""
         return len(self._jobs)
 
     @property
     def over(self) -> bool:
-        """Whether all have a result."""
         return len(self.results) == len(self._jobs)
 
     def take(self, worker: int) -> tuple[Hashable, Job] | None:
-        """The next one and its number."""
         del worker
         if not self._waiting:
             return None
@@ -115,12 +112,10 @@ class ListQueue(JobQueue[Job, Result]):
         return number, self._jobs[number]
 
     def done(self, key: Hashable, result: Result) -> None:
-        """Keep a result."""
         assert isinstance(key, int)
         self.results[key] = result
 
     def give_back(self, key: Hashable) -> None:
-        """It is the next one again."""
         assert isinstance(key, int)
         self._waiting.appendleft(key)
 
@@ -161,28 +156,28 @@ class Worker(ABC, Generic[Job, Result]):
 def dispatch(workers: Sequence[Worker[Job, Result]], queue: JobQueue[Job, Result]) -> None:
     """Let workers do the jobs of a queue, and end them; what one of them raises ends all, and is raised."""
     queue.open([worker.place for worker in workers])
-    floor, threads = _Floor(queue), []
+    shared, threads = _SharedQueue(queue), []
     try:
         if len(workers) == 1:
-            floor.serve(0, workers[0])  # here, where Ctrl-C reaches it
+            shared.serve(0, workers[0])  # here, where Ctrl-C reaches it
         else:
             for each in enumerate(workers):
-                threads.append(threading.Thread(target=floor.serve, args=each, daemon=True))
+                threads.append(threading.Thread(target=shared.serve, args=each, daemon=True))
                 threads[-1].start()
-            floor.wait()
+            shared.wait()
     except BaseException as error:
-        floor.stop(error)
+        shared.stop(error)
     finally:
         for worker in workers:
             worker.end()
         for thread in threads:
             thread.join(PAUSE)
-    if floor.error is not None:
-        raise floor.error
+    if shared.error is not None:
+        raise shared.error
 
 
-class _Floor(Generic[Job, Result]):
-    """What the threads share: the queue, its lock, and the first error."""
+class _SharedQueue(Generic[Job, Result]):
+    """A queue for the threads of several workers, with its lock and the first error."""
 
     def __init__(self, queue: JobQueue[Job, Result]) -> None:
         self._queue = queue
@@ -192,11 +187,11 @@ class _Floor(Generic[Job, Result]):
 
     @property
     def over(self) -> bool:
-        """Whether there is no job any more."""
+        """Whether no job begins any more."""
         return self.error is not None or self._queue.over
 
     def wait(self) -> None:
-        """Until all is over."""
+        """Return when all is over."""
         with self._changed:
             while not self.over:
                 self._changed.wait()
@@ -212,7 +207,15 @@ class _Floor(Generic[Job, Result]):
         try:
             while not self.over:
                 if worker.ready() and (taken := self._take(number)) is not None:
-                    self._let_do(worker, *taken)
+                    key, job = taken
+                    try:
+                        result = worker.do(job)
+                    except WorkerLostError as error:
+                        self._give_back(key, error)
+                    else:
+                        with self._changed:
+                            self._queue.done(key, result)
+                            self._changed.notify_all()
         except BaseException as error:
             self.stop(error)
 
@@ -224,16 +227,6 @@ class _Floor(Generic[Job, Result]):
             if taken is None:
                 self._changed.wait(PAUSE)
             return taken
-
-    def _let_do(self, worker: Worker[Job, Result], key: Hashable, job: Job) -> None:
-        try:
-            result = worker.do(job)
-        except WorkerLostError as error:
-            self._give_back(key, error)
-            return
-        with self._changed:
-            self._queue.done(key, result)
-            self._changed.notify_all()
 
     def _give_back(self, key: Hashable, error: WorkerLostError) -> None:
         with self._changed:
@@ -253,18 +246,16 @@ class LocalEngine(Engine):
     def carry_out(
         self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
     ) -> None:
-        """Do all jobs of a queue, in their order."""
-        dispatch([_Here(function, report)], jobs)
+        dispatch([_ThisProcess(function, report)], jobs)
 
 
-class _Here(Worker[Job, Result]):
+class _ThisProcess(Worker[Job, Result]):
     """This process as a worker."""
 
     def __init__(self, function: Function[Job, Result], report: Reporter) -> None:
         self._function, self._report = function, report
 
     def do(self, job: Job) -> Result:
-        """The function of the job."""
         return self._function(job, self._report)
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""Which engine suits a run, or the one that it names."""
+"""Which devices a run has, and which engine suits it, or is named by it."""
 
 import os
 import platform
@@ -13,6 +13,9 @@ from benchmark.engines.processes import ProcessEngine
 from benchmark.request import Request
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec
+
+SMALL = 64
+"""Input size in pixels up to which a backbone is too small to keep several threads busy."""
 
 
 def find_device(name: str) -> torch.device:
@@ -42,16 +45,12 @@ def device_name(device: torch.device) -> str:
 def _processor() -> str:
     """Name of this machine's processor, as the system tells it."""
     try:
-        told = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        facts = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        told = ""
-    found = re.search(r"^model name\s*:\s*(.+)$", told, re.MULTILINE)
-    name = found[1] if found else platform.processor() or platform.machine() or "CPU"
+        facts = ""
+    model = re.search(r"^model name\s*:\s*(.+)$", facts, re.MULTILINE)
+    name = model[1] if model else platform.processor() or platform.machine() or "CPU"
     return " ".join(re.sub(r"\((?:R|TM)\)", " ", name, flags=re.IGNORECASE).split())
-
-
-SMALL = 64
-"""Input size in pixels up to which a backbone is too small to keep several threads busy."""
 
 
 def choose_engine(backbones: Sequence[BackboneSpec], workers: int, device: torch.device) -> Engine:
@@ -93,7 +92,9 @@ def find_engine(
     if request.engine == "ray":
         return ray_engine(request)
     if len(devices) > 1 or (request.engine == "processes" and devices[0].type == "cuda"):
-        return ProcessEngine(len(devices), _share(request, len(devices)), [str(one) for one in devices])
+        # of threads each has --workers, or its share of the processors if that is less
+        share = min(request.workers, (os.cpu_count() or 1) // len(devices))
+        return ProcessEngine(len(devices), max(1, share), [str(device) for device in devices])
     if request.engine == "processes":
         return ProcessEngine(request.workers, threads=1)
     if request.engine == "local":
@@ -119,8 +120,12 @@ def find_devices(request: Request) -> tuple[torch.device, ...]:
         return (find_device(request.device),)
     if request.device != "auto":
         raise InputError("--device and --devices both say where to run; give one of them")
-    devices = _all_devices() if names == ("all",) else tuple(_numbered(name) for name in names)
-    if len({one.type for one in devices}) > 1:
+    cards = torch.cuda.device_count()
+    if names == ("all",) and not cards:
+        raise InputError("--devices all takes every GPU, and this machine has none; leave it out")
+    every = [f"cuda:{number}" for number in range(cards)] if names == ("all",) else names
+    devices = tuple(_numbered(name) for name in every)
+    if len({device.type for device in devices}) > 1:
         raise InputError(f"--devices takes devices of one kind; found {', '.join(names)}")
     if devices[0].type == "cuda" and len({*devices}) < len(devices):
         raise InputError(f"--devices takes each GPU once; found {', '.join(names)}")
@@ -138,13 +143,6 @@ def ray_engine(request: Request) -> Engine:
     return RayEngine(request)
 
 
-def _all_devices() -> tuple[torch.device, ...]:
-    count = torch.cuda.device_count()
-    if not count:
-        raise InputError("--devices all takes every GPU, and this machine has none; leave it out")
-    return tuple(torch.device("cuda", number) for number in range(count))
-
-
 def _numbered(name: str) -> torch.device:
     """A device of --devices; ``cuda`` is the first one."""
     if name in ("auto", "all"):
@@ -155,8 +153,3 @@ def _numbered(name: str) -> torch.device:
 
 def _staying(backbones: Sequence[BackboneSpec]) -> list[BackboneSpec]:
     return [spec for spec in backbones if spec.checkpoint == "module"]
-
-
-def _share(request: Request, devices: int) -> int:
-    """Threads of each device's process: --workers, or its share of the processors if that is less."""
-    return max(1, min(request.workers, (os.cpu_count() or 1) // devices))

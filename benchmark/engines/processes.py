@@ -59,7 +59,6 @@ class ProcessEngine(Engine):
     def carry_out(
         self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
     ) -> None:
-        """Do all jobs of a queue; what the processes report is passed on to ``report``."""
         # this process only reads: a writer's thread of its own would let go of the queue's semaphores at some
         # time, and where the script ends at that moment, that looks like a leak of them
         queue: Queue[Message] = _CONTEXT.Queue()
@@ -90,13 +89,7 @@ def _without_main() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Start:
-    """What a process is told when it starts.
-
-    Attributes:
-        queue: Where it reports.
-        threads: Of torch; None: torch is not needed.
-        function: What does its jobs, pickled.
-    """
+    """What a process is told when it starts: where it reports, and its function, pickled."""
 
     queue: "Queue[Message]"
     threads: int | None
@@ -120,14 +113,14 @@ class _Process(Worker[Job, Result]):
         """What the process makes of the job; raises WorkerDiedError where it ends before."""
         self._busy = True
         try:
-            found: Result = self._pool.submit(_do, job).result()
+            result: Result = self._pool.submit(_do, job).result()
         except BrokenProcessPool as error:
             raise WorkerDiedError(
                 "a process of the run was ended from outside, perhaps for lack of memory; try "
                 "--workers 1 or a smaller --batch-size; what is finished is kept"
             ) from error
         self._busy = False
-        return found
+        return result
 
     def end(self) -> None:
         """The process ends, whatever it does; one that does nothing has sent its last report before."""
@@ -152,19 +145,19 @@ def _started(start: _Start, life: Connection) -> None:
         import torch
 
         torch.set_num_threads(start.threads)
-    _Own.function = pickle.loads(start.function)  # noqa: S301  # the parent's
-    _Own.report = Relayed(start.queue.put, os.getpid())
+    _InProcess.function = pickle.loads(start.function)  # noqa: S301  # the parent's
+    _InProcess.report = Relayed(start.queue.put, os.getpid())
 
 
-class _Own:
-    """What a process has of its own."""
+class _InProcess:
+    """What each process has of its own."""
 
     function: ClassVar[Function[Any, Any]]
     report: ClassVar[Relayed]
 
 
 def _do(job: object) -> Any:  # noqa: ANN401  # what the function gives
-    return _Own.function(job, _Own.report)
+    return _InProcess.function(job, _InProcess.report)
 
 
 def _relay(queue: "Queue[Message]", over: threading.Event, report: Reporter) -> None:

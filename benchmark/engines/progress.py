@@ -1,4 +1,4 @@
-"""What a run tells while it goes on."""
+"""What a run tells while it goes on: bars and lines of a terminal or a notebook, from whichever process."""
 
 import sys
 import threading
@@ -31,12 +31,8 @@ LINE_SECONDS = 60
 """Where no bars are shown, a line says how far the outermost stage is, so often at most."""
 
 
-class Advance(Protocol):
-    """Told how much was done."""
-
-    def __call__(self, amount: float) -> None:
-        """That many more are done."""
-        ...
+Advance = Callable[[float], None]
+"""Called with how much more is done of a stage."""
 
 
 class Reporter(Protocol):
@@ -56,7 +52,6 @@ class Silent:
 
     @contextmanager
     def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
-        """A stage that is not shown."""
         del title, total, unit
         yield lambda amount: None
 
@@ -72,12 +67,10 @@ class OneBar:
 
     @contextmanager
     def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
-        """The open bar."""
         del title, total, unit
         yield self._advance
 
     def say(self, line: str) -> None:
-        """A line that stays."""
         self._report.say(line)
 
 
@@ -94,7 +87,6 @@ class _Counting:
             yield advance if unit != self._unit else partial(self._both, advance)
 
     def say(self, line: str) -> None:
-        """A line that stays."""
         self._report.say(line)
 
     def _both(self, advance: Advance, amount: float) -> None:
@@ -136,9 +128,9 @@ class Terminal:
             transient=True,
             speed_estimate_period=PACE_SECONDS,
         )
-        self._shown = self.console.is_terminal
+        self._bars = self.console.is_terminal
         self._open = 0
-        self._told = 0.0
+        self._last_line = 0.0
         self._lock = threading.Lock()
 
     @contextmanager
@@ -146,15 +138,15 @@ class Terminal:
         """A bar that goes away when the stage is over."""
         with self._lock:
             self._open += 1
-            if self._open == 1 and self._shown:
+            if self._open == 1 and self._bars:
                 self._progress.start()
             stage = self._progress.add_task(title, total=total, unit=unit)
             outermost = self._open == 1
-            self._told = perf_counter() if outermost else self._told
+            self._last_line = perf_counter() if outermost else self._last_line
 
         def advance(amount: float) -> None:
             self._progress.advance(stage, amount)
-            if outermost and not self._shown:
+            if outermost and not self._bars:
                 self._tell(stage)
 
         try:
@@ -163,16 +155,16 @@ class Terminal:
             with self._lock:
                 self._progress.remove_task(stage)
                 self._open -= 1
-                if not self._open and self._shown:
+                if not self._open and self._bars:
                     self._progress.stop()
 
     def _tell(self, stage: TaskID) -> None:
         """Say how far a stage is, if that was not said lately."""
         with self._lock:
-            if perf_counter() - self._told < LINE_SECONDS:
+            if perf_counter() - self._last_line < LINE_SECONDS:
                 return
-            self._told = perf_counter()
-        task = next(one for one in self._progress.tasks if one.id == stage)
+            self._last_line = perf_counter()
+        task = next(task for task in self._progress.tasks if task.id == stage)
         left = task.time_remaining
         minutes = "" if left is None else f", about {max(1, round(left / 60)):,} min left"
         self.say(
@@ -180,7 +172,6 @@ class Terminal:
         )
 
     def say(self, line: str) -> None:
-        """Print a line as it is."""
         self.console.print(line, markup=False)
 
 
@@ -212,7 +203,6 @@ class Relayed:
             self._send(("stop", key, None))
 
     def say(self, line: str) -> None:
-        """A line, printed where the messages arrive."""
         self._send(("say", (self._worker, 0), line))
 
 
@@ -264,8 +254,8 @@ def reporter_for(progress: bool | None) -> Reporter:
     Args:
         progress: Whether it is shown; None: where a notebook or a terminal looks on.
     """
-    shown = in_notebook() or sys.stderr.isatty() if progress is None else progress
-    if not shown:
+    wanted = in_notebook() or sys.stderr.isatty() if progress is None else progress
+    if not wanted:
         return Silent()
     return OneLine() if in_notebook() else Terminal()
 
@@ -321,7 +311,6 @@ class OneLine:
                     self._write("")
 
     def say(self, line: str) -> None:
-        """Print a line as it is."""
         with self._lock:
             self._write("")
             self._stream.write(f"{line}\n")

@@ -70,7 +70,6 @@ class RayEngine(Engine):
     def carry_out(
         self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
     ) -> None:
-        """Do all jobs of a queue; what the actors report is passed on to ``report``."""
         if jobs.over:
             return
         listening, sent = Listening(report), pickle.dumps(function)
@@ -144,14 +143,14 @@ class _Remote(Worker[Job, Result]):
                     if kind == "raised":
                         raise content
                     if kind == "result":
-                        found: Result = content
+                        result: Result = content
                     else:
                         self._listening.hear((kind, key, content))
         except RayError as error:
             self._actor = None
             self._listening.forget(self._number)
             raise WorkerLostError(_last_line(error)) from error
-        return found
+        return result
 
     def end(self) -> None:
         """The actor ends, whatever it does."""
@@ -173,28 +172,28 @@ class _Actor:
 
     def do(self, job: object) -> Iterator[list[Message]]:
         """What is told while the job is done, as it comes; at the end its result or what it raised."""
-        told: SimpleQueue[Message] = SimpleQueue()
-        threading.Thread(target=self._work, args=(job, told), daemon=True).start()
+        waiting: SimpleQueue[Message] = SimpleQueue()
+        threading.Thread(target=self._work, args=(job, waiting), daemon=True).start()
         over = False
         while not over:
-            messages = [told.get()]
-            while not told.empty():
-                messages.append(told.get())
+            messages = [waiting.get()]
+            while not waiting.empty():
+                messages.append(waiting.get())
             over = messages[-1][0] in ("result", "raised")
             yield messages
 
-    def _work(self, job: object, told: "SimpleQueue[Message]") -> None:
+    def _work(self, job: object, waiting: "SimpleQueue[Message]") -> None:
         key = (self._number, 0)
         try:
             import torch
 
             torch.set_num_threads(self._threads)
             self._function = self._function or pickle.loads(self._sent)  # noqa: S301  # the driver's
-            result = self._function(job, Relayed(told.put, self._number))
+            result = self._function(job, Relayed(waiting.put, self._number))
         except BaseException as error:
-            told.put(("raised", key, error))
+            waiting.put(("raised", key, error))
         else:
-            told.put(("result", key, result))
+            waiting.put(("result", key, result))
 
 
 @contextmanager
@@ -245,8 +244,8 @@ def _connect(request: Request, folder: Path | None) -> None:
 
 def _settings() -> Mapping[str, str]:
     """Environment of a cluster of this machine: no statistics are sent, and its token is told to it alone."""
-    own = {} if os.environ.get("RAY_AUTH_MODE") else {"RAY_AUTH_TOKEN": TOKEN}
-    return {"RAY_USAGE_STATS_ENABLED": "0", **own}
+    token = {} if os.environ.get("RAY_AUTH_MODE") else {"RAY_AUTH_TOKEN": TOKEN}
+    return {"RAY_USAGE_STATS_ENABLED": "0", **token}
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """Collectors: what listens to a pass, and the arrays that each leaves behind for a shard."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -25,29 +26,28 @@ FAILURE = "failure"
 Name = TypeVar("Name", bound=Hashable)
 
 
-class Collector(Protocol):
+class Collector(ABC):
     """Listens to the layers of a pass, one shard after the other."""
 
     @property
+    @abstractmethod
     def layers(self) -> frozenset[Layer]:
         """Layers that it wants to see."""
-        ...
 
-    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:
-        """Is told of a batch before its forward, and may run one of its own, on something else."""
-        ...
+    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:  # noqa: B027  # most need nothing
+        """Hear of a batch before its forward; may run a forward of its own, on something else."""
 
-    def see(self, batch: Batch, shown: Shown) -> None:
-        """One layer of one batch; if memory runs out, it has taken nothing, or raises another error."""
-        ...
+    @abstractmethod
+    def see(self, batch: Batch, features: Shown) -> None:
+        """Take one layer of one batch; if memory runs out, nothing was taken, or another error is raised."""
 
     def again(self) -> frozenset[Layer]:
-        """Forget layers that it was shown and has not used yet: smaller batches will show them again."""
-        ...
+        """Forget layers that were shown and are not used yet: smaller batches will show them again."""
+        return frozenset()
 
+    @abstractmethod
     def finish(self, groups: range) -> dict[str, Tensor]:
-        """Arrays of the shard that holds those groups; forgets them."""
-        ...
+        """Give the arrays of the shard that holds those groups, and forget them."""
 
 
 def to_host(arrays: Mapping[Name, Tensor]) -> dict[Name, Tensor]:
@@ -55,22 +55,22 @@ def to_host(arrays: Mapping[Name, Tensor]) -> dict[Name, Tensor]:
 
     A copy of each alone would make the host wait for the device once for each.
     """
-    found = {name: array.contiguous() for name, array in arrays.items() if array.device.type == "cpu"}
+    there = {name: array.contiguous() for name, array in arrays.items() if array.device.type == "cpu"}
     kinds: dict[tuple[torch.device, torch.dtype], list[Name]] = {}
     for name, array in arrays.items():
-        if name not in found:
+        if name not in there:
             kinds.setdefault((array.device, array.dtype), []).append(name)
     for names in kinds.values():
         whole = torch.cat([arrays[name].flatten() for name in names]).cpu()
         parts = torch.split(whole, [arrays[name].numel() for name in names])
         # each owns its memory: files are written from it, and the whole is given back
-        found |= {
+        there |= {
             name: part.view(arrays[name].shape).clone() for name, part in zip(names, parts, strict=True)
         }
-    return {name: found[name] for name in arrays}
+    return {name: there[name] for name in arrays}
 
 
-class VectorCollector:
+class VectorCollector(Collector):
     """Keeps the class token and the mean of the patch tokens of every image, or what else of ``POOLINGS``.
 
     Arrays are named ``cls.3`` or ``mean.final``, [images dim]; ``shown`` [images] is 0 for images that could
@@ -96,51 +96,41 @@ class VectorCollector:
 
     @property
     def layers(self) -> frozenset[Layer]:
-        """Layers that it wants to see."""
         return self._layers
 
-    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:
-        """Nothing: it needs no forward of its own."""
-
-    def see(self, batch: Batch, shown: Shown) -> None:
+    def see(self, batch: Batch, features: Shown) -> None:
         """Pool one layer; the small results stay on the device until the shard ends."""
-        assert isinstance(shown, LayerFeatures)  # it asks for no probabilities
-        pooled: dict[str, Tensor] = {}
-        if shown.cls is not None and "cls" in self._poolings:
-            pooled[f"cls.{shown.layer}"] = shown.cls.clone().float()
-        if "mean" in self._poolings or shown.cls is None:
-            pooled[f"mean.{shown.layer}"] = shown.mean.float()
-        if "patchwise" in self._poolings and shown.cls is None:
-            pooled[f"patchwise.{shown.layer}"] = shown.patchwise(self._width)
+        assert isinstance(features, LayerFeatures)  # it asks for no probabilities
+        layer, pooled = features.layer, dict[str, Tensor]()
+        if features.cls is not None and "cls" in self._poolings:
+            pooled[f"cls.{layer}"] = features.cls.clone().float()
+        if "mean" in self._poolings or features.cls is None:
+            pooled[f"mean.{layer}"] = features.mean.float()
+        if "patchwise" in self._poolings and features.cls is None:
+            pooled[f"patchwise.{layer}"] = features.patchwise(self._width)
         # a batch comes whole for some layers and in pieces for others, in one order
         self._members |= dict.fromkeys(batch.members)
         for name, vectors in pooled.items():
             self._kept.setdefault(name, []).append(vectors)
 
-    def again(self) -> frozenset[Layer]:
-        """Nothing: it uses every layer at once."""
-        return frozenset()
-
     def finish(self, groups: range) -> dict[str, Tensor]:
-        """Vectors of the shard's images in the source's order."""
         first = [0]
         for group in groups:
             first.append(first[-1] + len(self._source.groups[group].samples))
         rows = torch.tensor(
             [first[m.group - groups[0]] + m.position for m in self._members], dtype=torch.long
         )
-        shown = torch.zeros(first[-1], dtype=torch.uint8)
-        shown[rows] = 1
-        arrays = {"shown": shown}
-        every = to_host({name: torch.cat(parts).to(self._dtype) for name, parts in self._kept.items()})
-        for name, values in every.items():
+        arrays = {"shown": torch.zeros(first[-1], dtype=torch.uint8)}
+        arrays["shown"][rows] = 1
+        vectors = to_host({name: torch.cat(parts).to(self._dtype) for name, parts in self._kept.items()})
+        for name, values in vectors.items():
             arrays[name] = torch.full((first[-1], values.shape[1]), float("nan"), dtype=self._dtype)
             arrays[name][rows] = values
         self._kept, self._members = {}, {}
         return arrays
 
 
-class MeasuredCollector:
+class MeasuredCollector(Collector):
     """Feeds a problem's measurers, one for each group.
 
     Arrays are named ``17/3/error``: group, layer, and what the measurer calls it.
@@ -152,10 +142,9 @@ class MeasuredCollector:
         self._problem = problem
         self._view = view
         self._patch_size = patch_size
-        self._alone = isinstance(view, Tiles)
         self._measured = tuple(sorted(layers, key=lambda layer: layer.place))
         # layers that are taken together are fed one by one
-        fed = dict.fromkeys(one for layer in self._measured for one in layer.members)
+        fed = dict.fromkeys(member for layer in self._measured for member in layer.members)
         self._serves = {shown: layer for layer in fed for shown in problem.feed.shown(layer)}
         self._waiting: dict[Layer, list[Shown]] = {}
         self._measurers: dict[int, Measurer[Any]] = {}
@@ -163,17 +152,13 @@ class MeasuredCollector:
 
     @property
     def layers(self) -> frozenset[Layer]:
-        """Layers that it wants to see."""
         return frozenset(self._serves)
 
-    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:
-        """Nothing: it needs no forward of its own."""
-
-    def see(self, batch: Batch, shown: Shown) -> None:
+    def see(self, batch: Batch, features: Shown) -> None:
         """Hand a layer to the measurers of the batch's groups, once all that it is measured by was shown."""
-        layer = self._serves[shown.layer]
+        layer = self._serves[features.layer]
         waiting = self._waiting.setdefault(layer, [])
-        waiting.append(shown)
+        waiting.append(features)
         if len(waiting) < len(self._problem.feed.shown(layer)):
             return
         del self._waiting[layer]
@@ -186,13 +171,11 @@ class MeasuredCollector:
                     measurer.update(layer, [member.position for member in members], portion)
 
     def again(self) -> frozenset[Layer]:
-        """Layers of which not all was shown that they are measured by."""
-        waiting = frozenset(shown.layer for every in self._waiting.values() for shown in every)
+        waiting = frozenset(features.layer for every in self._waiting.values() for features in every)
         self._waiting = {}
         return waiting
 
     def finish(self, groups: range) -> dict[str, Tensor]:
-        """What the shard's measurers keep."""
         arrays: dict[str, Tensor] = {}
         for group in groups:
             arrays |= self._of_group(group)
@@ -201,30 +184,33 @@ class MeasuredCollector:
 
     def _of_group(self, group: int) -> dict[str, Tensor]:
         """What a group's measurer keeps of every layer; it leaves the device at once."""
-        measurer, kept = self._measurer(group), dict[tuple[Layer, str], Tensor]()
+        measurer, finished = self._measurer(group), dict[tuple[Layer, str], Tensor]()
         for layer in self._measured:
             self._fail_with_members(group, layer)
             if (group, layer) not in self._failed:
                 with self._noting(group, layer):
-                    kept |= {(layer, name): array for name, array in measurer.finish(layer).items()}
-        every: dict[Layer, dict[str, Tensor]] = {layer: {} for layer in self._measured}
-        for (layer, name), array in to_host(kept).items():
-            every[layer][name] = array
-        for layer, arrays in every.items():
+                    finished |= {(layer, name): array for name, array in measurer.finish(layer).items()}
+        by_layer: dict[Layer, dict[str, Tensor]] = {layer: {} for layer in self._measured}
+        for (layer, name), array in to_host(finished).items():
+            by_layer[layer][name] = array
+        for layer, arrays in by_layer.items():
             if not arrays.pop(FINITE, torch.tensor(True)).all():
                 self._failed.setdefault((group, layer), NOT_FINITE)
-        reasons = {layer: self._failed.get((group, layer), "") for layer in every}
+        reasons = {layer: self._failed.get((group, layer), "") for layer in by_layer}
         self._failed = {key: reason for key, reason in self._failed.items() if key[0] != group}
-        measured = {layer: arrays for layer, arrays in every.items() if not reasons[layer]}
+        measured = {layer: arrays for layer, arrays in by_layer.items() if not reasons[layer]}
         settled = measurer.settle(measured) if isinstance(measurer, Settling) else measured
-        found: dict[str, Tensor] = {}
+        named: dict[str, Tensor] = {}
         for layer, reason in reasons.items():
-            found |= _named(group, layer, _reason(reason) if reason else settled[layer])
-        return found
+            text = torch.tensor(list(reason.encode()), dtype=torch.uint8)
+            arrays = {FAILURE: text} if reason else settled[layer]
+            named |= {f"{group}/{layer}/{name}": array for name, array in arrays.items()}
+        return named
 
     def _fail_with_members(self, group: int, layer: Layer) -> None:
         """Layers of which one could not be measured cannot be measured together."""
-        reasons = [self._failed[group, one] for one in layer.members if (group, one) in self._failed]
+        keys = [(group, member) for member in layer.members]
+        reasons = [self._failed[key] for key in keys if key in self._failed]
         if reasons:
             self._failed[group, layer] = reasons[0]
 
@@ -255,22 +241,13 @@ class MeasuredCollector:
     def _parts(self, batch: Batch) -> Iterator[tuple[tuple[Member, ...], Part]]:
         """Consecutive images of one group, and where they are in the batch; an image of tiles comes alone."""
         row = start = 0
+        alone = isinstance(self._view, Tiles)
         while start < len(batch.members):
             first = batch.members[start]
             stop = start + 1
-            while not self._alone and stop < len(batch.members) and batch.members[stop].group == first.group:
+            while not alone and stop < len(batch.members) and batch.members[stop].group == first.group:
                 stop += 1
             members = batch.members[start:stop]
-            rows = sum(member.tiles for member in members)
-            place = slice(row, row + rows)
-            pixels = batch.pixels[place]
-            yield members, Part(place, self._view, first.size, pixels, self._patch_size)
-            row, start = row + rows, stop
-
-
-def _reason(text: str) -> dict[str, Tensor]:
-    return {FAILURE: torch.tensor(list(text.encode()), dtype=torch.uint8)}
-
-
-def _named(group: int, layer: Layer, kept: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {f"{group}/{layer}/{name}": value for name, value in kept.items()}
+            rows = slice(row, row + sum(member.tiles for member in members))
+            yield members, Part(rows, self._view, first.size, batch.pixels[rows], self._patch_size)
+            row, start = rows.stop, stop

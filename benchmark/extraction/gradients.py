@@ -40,10 +40,10 @@ class FieldSums:
         """Take the fields of a batch of images."""
         self.images += len(pixels)
         self.size = (pixels.shape[2], pixels.shape[3])
-        for one in fields:
-            strength = one.strength.detach().cpu().double().numpy()
-            self.strength[one.layer] = self.strength.get(one.layer, 0.0) + strength
-            self.cells[one.layer] = one.cells
+        for receptive in fields:
+            strength = receptive.strength.detach().cpu().double().numpy()
+            self.strength[receptive.layer] = self.strength.get(receptive.layer, 0.0) + strength
+            self.cells[receptive.layer] = receptive.cells
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from benchmark.extraction.collectors import Collector
 from benchmark.extraction.failures import Failure, free_unused, is_out_of_memory
@@ -115,7 +116,7 @@ def run_pass(
         match event:
             case Batch():
                 shard = event.members[0].group // source.groups_per_shard
-                splitter.show(event, [one for one in listeners if shard in one.missing])
+                splitter.show(event, [listener for listener in listeners if shard in listener.missing])
                 images += len(event.members)
                 callbacks.advance(len(event.members))
             case Unreadable():
@@ -166,8 +167,7 @@ class BatchSplitter:
         Raises:
             InputError: One image, or images that must be shown together, do not fit into memory.
         """
-        nothing: Seen = {one.name: frozenset() for one in listeners}
-        self._show(batch, listeners, nothing)
+        self._show(batch, listeners, {listener.name: frozenset() for listener in listeners})
 
     def _show(self, batch: Batch, listeners: Sequence[Listener], before: Seen) -> None:
         """Show what listeners have not seen of a batch, in pieces."""
@@ -201,42 +201,32 @@ class BatchSplitter:
                 raise
         else:
             return True
-        for one in listeners:
-            seen[one.name] -= one.collector.again()
+        for listener in listeners:
+            seen[listener.name] -= listener.collector.again()
         return False
 
     def _forward(self, batch: Batch, listeners: Sequence[Listener], seen: Seen) -> None:
-        active = [one for one in listeners if one.failure is None]
+        active = [listener for listener in listeners if listener.failure is None]
 
-        def visitor(shown: Shown) -> None:
-            for one in active:
-                wanted = shown.layer in one.collector.layers and shown.layer not in seen[one.name]
-                if wanted and one.failure is None:
-                    self._hand(one, batch, shown)
-                    seen[one.name] |= {shown.layer}
+        def visitor(features: Shown) -> None:
+            for listener in active:
+                unseen = features.layer not in seen[listener.name]
+                if listener.failure is None and unseen and features.layer in listener.collector.layers:
+                    self._hand(listener, partial(listener.collector.see, batch, features))
+                    seen[listener.name] |= {features.layer}
 
-        layers = frozenset().union(*(one.collector.layers - seen[one.name] for one in active))
+        layers = frozenset().union(*(each.collector.layers - seen[each.name] for each in active))
         if layers:
-            self._prepare(active, batch)
+            for listener in active:
+                self._hand(listener, partial(listener.collector.prepare, self._backbone, batch.pixels))
             # from pinned memory the copy to the device goes on while the host prepares the next batch
             pinned = self._backbone.device.type == "cuda"
             self._backbone.visit(batch.pixels.pin_memory() if pinned else batch.pixels, visitor, layers)
 
-    def _prepare(self, listeners: Sequence[Listener], batch: Batch) -> None:
-        """Let listeners know of a batch; one that raises listens no longer, unless smaller ones may help."""
-        for one in listeners:
-            try:
-                one.collector.prepare(self._backbone, batch.pixels)
-            except Exception as error:
-                if is_out_of_memory(error):
-                    self._culprit = one
-                    raise
-                one.failure = error
-
-    def _hand(self, listener: Listener, batch: Batch, shown: Shown) -> None:
+    def _hand(self, listener: Listener, take: Callable[[], None]) -> None:
         """A listener that raises listens no longer, unless smaller batches may help it."""
         try:
-            listener.collector.see(batch, shown)
+            take()
         except Exception as error:
             if is_out_of_memory(error):
                 self._culprit = listener
@@ -280,8 +270,8 @@ def _split(batch: Batch, limit: int | None) -> Iterator[Batch]:
         return
     rows = max(1, limit // batch.pixels[0, 0].numel())
     first = start = row = 0
-    for place, member in enumerate((*batch.members, None)):
-        if member is None or (place > first and row + member.tiles - start > rows):
-            yield Batch(batch.pixels[start:row], batch.members[first:place])
-            first, start = place, row
+    for position, member in enumerate((*batch.members, None)):
+        if member is None or (position > first and row + member.tiles - start > rows):
+            yield Batch(batch.pixels[start:row], batch.members[first:position])
+            first, start = position, row
         row += 0 if member is None else member.tiles

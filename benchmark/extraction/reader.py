@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,12 +101,12 @@ class Stored:
     def measured(self, group: int) -> dict[Layer, Measurements]:
         """What a group left behind for each layer; nothing of layers that could not be measured."""
         names = {str(layer): layer for layer in self.measured_layers}
-        found: dict[Layer, dict[str, NDArray[np.generic]]] = {}
+        measurements: dict[Layer, dict[str, NDArray[np.generic]]] = {}
         for name, array in self.shards.arrays(group // self.source.groups_per_shard).items():
             number, layer, what = name.split("/", 2)
             if int(number) == group and what != FAILURE:
-                found.setdefault(names[layer], {})[what] = array
-        return {**found}
+                measurements.setdefault(names[layer], {})[what] = array
+        return {**measurements}
 
 
 class MeasuredLayers(Mapping[Layer, list[Measurements]]):
@@ -123,13 +124,13 @@ class MeasuredLayers(Mapping[Layer, list[Measurements]]):
     def __getitem__(self, layer: Layer) -> list[Measurements]:
         if layer not in self._layers:
             raise KeyError(layer)
-        found: list[dict[str, NDArray[np.generic]]] = [{} for _ in self._source.groups]
-        for shard, names in groupby(self._names(layer), key=lambda one: one[0]):
-            places = {name: (group, what) for _, name, group, what in names}
-            for name, array in self._store.some(shard, places).items():
-                group, what = places[name]
-                found[group][what] = array
-        return list(found)
+        groups: list[dict[str, NDArray[np.generic]]] = [{} for _ in self._source.groups]
+        for shard, names in groupby(self._names(layer), key=itemgetter(0)):
+            owners = {name: (group, what) for _, name, group, what in names}
+            for name, array in self._store.some(shard, owners).items():
+                group, what = owners[name]
+                groups[group][what] = array
+        return list(groups)
 
     def __iter__(self) -> Iterator[Layer]:
         return iter(self._layers)
@@ -142,7 +143,7 @@ class MeasuredLayers(Mapping[Layer, list[Measurements]]):
         """Size of what one layer left behind, by the first."""
         if not self._layers:
             return 0
-        return sum(array.nbytes for one in self[self._layers[0]] for array in one.values())
+        return sum(array.nbytes for group in self[self._layers[0]] for array in group.values())
 
     def _failure(self, layer: Layer) -> str:
         """Why a layer could not be measured; "" if it could."""
@@ -157,9 +158,9 @@ class MeasuredLayers(Mapping[Layer, list[Measurements]]):
 
     @cached_property
     def _by_layer(self) -> dict[str, list[tuple[int, str, int, str]]]:
-        found: dict[str, list[tuple[int, str, int, str]]] = {}
+        names: dict[str, list[tuple[int, str, int, str]]] = {}
         for shard in range(self._source.shards):
             for name in self._store.names(shard):
                 group, layer, what = name.split("/", 2)
-                found.setdefault(layer, []).append((shard, name, int(group), what))
-        return found
+                names.setdefault(layer, []).append((shard, name, int(group), what))
+        return names

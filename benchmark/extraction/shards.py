@@ -22,12 +22,6 @@ _INTACT: dict[Path, tuple[int, int]] = {}
 """Size and time of files that this process has written or checked: their bytes are read once."""
 
 
-def write_bytes(path: Path, payload: bytes) -> None:
-    """Write a file so that it is there whole or not at all, also after a power cut."""
-    with whole_file(path) as temporary:
-        temporary.write_bytes(payload)
-
-
 class Shards:
     """Numbered shards of a folder that was opened; each is a dictionary of arrays."""
 
@@ -56,10 +50,11 @@ class Shards:
         return tuple(index for index in range(self.count) if index not in self._known)
 
     def write(self, index: int, arrays: Mapping[str, Tensor]) -> None:
-        """Store a shard; arrays are contiguous CPU tensors."""
+        """Store a shard, whole or not at all; arrays are contiguous CPU tensors."""
         payload = save(dict(arrays))
         path = self.folder / f"{index:06d}.{zlib.crc32(payload):08x}{SUFFIX}"
-        write_bytes(path, payload)
+        with whole_file(path) as temporary:
+            temporary.write_bytes(payload)
         _INTACT[path] = _stamp(path)
         self._known[index] = path
 
@@ -83,14 +78,14 @@ class Shards:
         Raises:
             KeyError: One is not there.
         """
-        found: dict[str, NDArray[np.generic]] = {}
+        arrays: dict[str, NDArray[np.generic]] = {}
         with safe_open(self._known[index], framework="numpy") as file:
             for name in names:
                 try:
-                    found[name] = np.asarray(file.get_tensor(name))
+                    arrays[name] = np.asarray(file.get_tensor(name))
                 except SafetensorError as error:
                     raise KeyError(f"{self._known[index]} has no array {name}") from error
-        return found
+        return arrays
 
 
 def _is_intact(path: Path, checksum: str) -> bool:

@@ -1,9 +1,7 @@
 """The cost of a backbone, measured: forwards of growing batches, timed at every layer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -23,48 +21,6 @@ NO_OPERATIONS = "no operations were counted: the forward makes no products or co
 NO_TENSORS = "no memory was seen: the forward makes no tensors of torch"
 
 
-class _Stamps(Protocol):
-    """Marks moments of a forward."""
-
-    def mark(self) -> None:
-        """Now."""
-        ...
-
-    def seconds(self) -> list[float]:
-        """From the first moment to each of the others."""
-        ...
-
-
-class _HostStamps:
-    """Moments of this process, which computes itself."""
-
-    def __init__(self) -> None:
-        self._moments: list[float] = []
-
-    def mark(self) -> None:
-        self._moments.append(perf_counter())
-
-    def seconds(self) -> list[float]:
-        return [moment - self._moments[0] for moment in self._moments[1:]]
-
-
-class _CudaStamps:
-    """Moments of a graphics card; the process waits for it once, at the end."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-        self._events: list[torch.cuda.Event] = []
-
-    def mark(self) -> None:
-        event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        event.record(torch.cuda.current_stream(self._device))
-        self._events.append(event)
-
-    def seconds(self) -> list[float]:
-        self._events[-1].synchronize()
-        return [self._events[0].elapsed_time(event) / 1000 for event in self._events[1:]]
-
-
 def measure_cost(backbone: Backbone, rule: CostRule) -> Costs:
     """Measure what a backbone costs on its device, while nothing else should compute.
 
@@ -78,19 +34,19 @@ def measure_cost(backbone: Backbone, rule: CostRule) -> Costs:
     layers = tuple(layer for layer in spec.layers if layer.index > 0)
     counts = count_up_to(backbone, _pixels(backbone, 1), layers)
     timed = _growing(backbone, layers, rule)
-    best = max(timed, key=lambda one: one.rate).batch
+    best = max(timed, key=lambda forwards: forwards.rate).batch
     peak = _peak(backbone, _pixels(backbone, best), layers)
-    fits = _largest(backbone, layers, timed[-1].batch, rule.seconds)
-    reasons = {"largest-batch": fits.reason, "peak-memory": "" if peak else NO_TENSORS}
+    largest, reason = _largest(backbone, layers, timed[-1].batch, rule.seconds)
+    reasons = {"largest-batch": reason, "peak-memory": "" if peak else NO_TENSORS}
     weights, operations = counts[layers[-1]]
     reasons |= {"parameters": "" if weights else NO_WEIGHTS, "gflops": "" if operations else NO_OPERATIONS}
     return Costs(
         timed,
-        {layer: found for layer, (found, _) in counts.items()},
-        {layer: found for layer, (_, found) in counts.items()},
+        {layer: parameters for layer, (parameters, _) in counts.items()},
+        {layer: products for layer, (_, products) in counts.items()},
         {layer: spec.stage_of(layer).width for layer in layers},
         peak or None,
-        fits.batch,
+        largest,
         {metric: reason for metric, reason in reasons.items() if reason},
     )
 
@@ -98,23 +54,22 @@ def measure_cost(backbone: Backbone, rule: CostRule) -> Costs:
 def _growing(backbone: Backbone, layers: Sequence[Layer], rule: CostRule) -> tuple[Timed, ...]:
     """Forwards of one image, and of doubled batches as long as that pays, fits and does not take too long."""
     begin = perf_counter()
-    found = [_timed(backbone, 1, layers, rule)]
-    limit = min(rule.seconds, rule.images * found[0].whole)
-    while found[-1].batch < LARGEST_BATCH:
-        forwards = rule.warm_up + rule.rounds
-        expected = 2 * forwards * found[-1].whole
+    timed = [_timed(backbone, 1, layers, rule)]
+    limit = min(rule.seconds, rule.images * timed[0].whole)
+    while timed[-1].batch < LARGEST_BATCH:
+        expected = 2 * (rule.warm_up + rule.rounds) * timed[-1].whole
         if perf_counter() - begin + expected > limit:
             break
         try:
-            found.append(_timed(backbone, 2 * found[-1].batch, layers, rule))
+            timed.append(_timed(backbone, 2 * timed[-1].batch, layers, rule))
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
             free_unused(backbone.device)
             break
-        if found[-1].rate < rule.gain * found[-2].rate:
+        if timed[-1].rate < rule.gain * timed[-2].rate:
             break
-    return tuple(found)
+    return tuple(timed)
 
 
 def _timed(backbone: Backbone, batch: int, layers: Sequence[Layer], rule: CostRule) -> Timed:
@@ -127,16 +82,25 @@ def _timed(backbone: Backbone, batch: int, layers: Sequence[Layer], rule: CostRu
         batch == 1 and len(rounds) < rule.most_rounds and perf_counter() - begin < rule.single_seconds
     ):
         rounds.append(_forward(backbone, pixels, layers))
-    return Timed(batch, {layer: [one[place] for one in rounds] for place, layer in enumerate(layers)})
+    return Timed(batch, dict(zip(layers, map(list, zip(*rounds, strict=True)), strict=True)))
 
 
 def _forward(backbone: Backbone, pixels: Tensor, layers: Sequence[Layer]) -> list[float]:
     """Seconds from the start of a forward to each layer."""
-    on_card = backbone.device.type == "cuda"
-    stamps: _Stamps = _CudaStamps(backbone.device) if on_card else _HostStamps()
-    stamps.mark()
-    backbone.visit(pixels, lambda _: stamps.mark(), layers)
-    return stamps.seconds()
+    if backbone.device.type != "cuda":
+        moments = [perf_counter()]
+        backbone.visit(pixels, lambda _: moments.append(perf_counter()), layers)
+        return [moment - moments[0] for moment in moments[1:]]
+    events: list[torch.cuda.Event] = []
+
+    def mark() -> None:
+        events.append(torch.cuda.Event(enable_timing=True))  # type: ignore[no-untyped-call]
+        events[-1].record(torch.cuda.current_stream(backbone.device))
+
+    mark()
+    backbone.visit(pixels, lambda _: mark(), layers)
+    events[-1].synchronize()  # the process waits for the card once, at the end
+    return [events[0].elapsed_time(event) / 1000 for event in events[1:]]
 
 
 def _pixels(backbone: Backbone, batch: int) -> Tensor:
@@ -159,18 +123,12 @@ def _peak(backbone: Backbone, pixels: Tensor, layers: Sequence[Layer]) -> int:
     return held.peak
 
 
-@dataclass(frozen=True, slots=True)
-class _Fits:
-    """The largest batch that fits, or why it is not known."""
-
-    batch: int | None
-    reason: str = ""
-
-
-def _largest(backbone: Backbone, layers: Sequence[Layer], batch: int, seconds: float) -> _Fits:
-    """The last power of two that fits into a card's memory, from one on that does."""
+def _largest(
+    backbone: Backbone, layers: Sequence[Layer], batch: int, seconds: float
+) -> tuple[int | None, str]:
+    """The last power of two that fits into a card's memory, from one on that does, or why it is not known."""
     if backbone.device.type != "cuda":
-        return _Fits(None, NO_LIMIT)
+        return None, NO_LIMIT
     begin = perf_counter()
     while batch < LARGEST_BATCH and perf_counter() - begin < seconds:
         try:
@@ -179,6 +137,6 @@ def _largest(backbone: Backbone, layers: Sequence[Layer], batch: int, seconds: f
             if not is_out_of_memory(error):
                 raise
             free_unused(backbone.device)
-            return _Fits(batch)
+            return batch, ""
         batch *= 2
-    return _Fits(None, f"{batch} images fit; larger batches were not tried")
+    return None, f"{batch} images fit; larger batches were not tried"

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmark.extraction import shards
-from benchmark.extraction.shards import Shards, write_bytes
+from benchmark.extraction.shards import Shards
 
 
 def filled(folder: Path, count: int = 3) -> Shards:
@@ -92,5 +92,5 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr("os.replace", full)
     with pytest.raises(OSError, match="No space"):
-        write_bytes(tmp_path / "file", b"payload")
+        Shards.open(tmp_path, 1).write(0, {"a": torch.zeros(3)})
     assert list(tmp_path.iterdir()) == []

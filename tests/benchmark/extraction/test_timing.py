@@ -113,9 +113,9 @@ def test_on_a_card_the_largest_batch_is_the_last_that_fits(
     monkeypatch.setattr(timing, "_pixels", lambda backbone, batch: batch)
     monkeypatch.setattr(timing, "free_unused", lambda device: None)
     card = CountingBackbone(device=torch.device("cuda"))
-    found = timing._largest(card, (), 4, 1000.0)
-    assert found.batch == expected
-    assert found.reason == ("" if expected else "4096 images fit; larger batches were not tried")
+    batch, reason = timing._largest(card, (), 4, 1000.0)
+    assert batch == expected
+    assert reason == ("" if expected else "4096 images fit; larger batches were not tried")
 
 
 def test_other_errors_are_not_taken_for_lack_of_memory(measured) -> None:  # type: ignore[no-untyped-def]
