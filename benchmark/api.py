@@ -12,11 +12,10 @@ from benchmark.engines.progress import Reporter, over_all
 from benchmark.extraction.failures import Failure
 from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs.comparisons import compare_all
-from benchmark.jobs.costs import measure_costs
 from benchmark.jobs.passes import BackboneCache, run_passes
 from benchmark.jobs.pieces import Piece, Pieces
 from benchmark.jobs.prepare import file_current
-from benchmark.jobs.questions import run_questions
+from benchmark.jobs.questions import measure_costs, run_questions
 from benchmark.jobs.ready import make_ready
 from benchmark.jobs.scores import run_scores
 from benchmark.plan.facts import with_seen

@@ -5,7 +5,6 @@ Average maps, distances, shares and saliency look at the same batches, as if the
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import torch
 
@@ -14,13 +13,13 @@ from perf.networks import SIDE, noise, nothings, one_batch, random_vit, show
 from perf.rounds import Setting, take_turns
 from perf.rows import Budget, Row
 from tasks.analyses.attention_distance import AttentionDistance
-from tasks.analyses.attention_maps import AttentionMapsProblem
+from tasks.analyses.attention_maps import AttentionMapsTask
 from tasks.analyses.attention_shares import AttentionShares
-from tasks.analyses.saliency import SaliencyProblem
-from tasks.base import MeasuredProblem
+from tasks.analyses.saliency import SaliencyTask
 from tasks.datasets.base import Coverage
 from tasks.datasets.coco import RegionImage, Regions
 from tasks.protocols import STANDARD
+from tasks.task import Measured
 from zoo.features import Backbone
 from zoo.features.census import BytesHeld
 from zoo.spec import Layer
@@ -33,7 +32,7 @@ def attention_rows(setting: Setting) -> Iterator[Row]:
     pixels, every = noise(batch, setting), problems(batch)
     shown = [Layer(index, "probabilities") for index in range(1, backbone.spec.depth + 1)]
 
-    def analyse(asked: list[MeasuredProblem[Any]]) -> None:
+    def analyse(asked: list[Measured]) -> None:
         show(backbone, pixels, [_collector(one, backbone) for one in asked], shown)
 
     bare, together = "bare", "together"
@@ -87,19 +86,19 @@ def maps_bytes(backbone: Backbone, batch: int) -> int:
     return batch * (spec.heads or 0) * tokens**2 * backbone.dtype.itemsize
 
 
-def problems(batch: int) -> dict[str, MeasuredProblem[Any]]:
+def problems(batch: int) -> dict[str, Measured]:
     """The analyses, of a batch of images."""
     where, samples = one_batch(batch), nothings(batch)
     masks = tuple(RegionImage(sample, (SIDE, SIDE), (sample,)) for sample in samples)
     return {
-        "attention-maps": AttentionMapsProblem(where, STANDARD.maps),
+        "attention-maps": AttentionMapsTask(where, STANDARD.maps),
         "attention-distance": AttentionDistance(where),
         "attention-shares": AttentionShares(where),
-        "saliency": SaliencyProblem(Regions("masks", masks, {}, Coverage(())), STANDARD.saliency),
+        "saliency": SaliencyTask(Regions("masks", masks, {}, Coverage(())), STANDARD.saliency),
     }
 
 
-def _collector(problem: MeasuredProblem[Any], backbone: Backbone) -> Collector:
+def _collector(problem: Measured, backbone: Backbone) -> Collector:
     blocks = [Layer(index) for index in range(1, backbone.spec.depth + 1)]
     view = STANDARD.images.scaled(SIDE, backbone.spec.patch_size)
     return MeasuredCollector(problem, view, problem.feed.layers(blocks, backbone.spec))

@@ -51,7 +51,7 @@ def board_rows(setting: Setting, data: Path | None = None) -> Iterator[Row]:
         for number in range(rounds):
             times["bare"].append(bare())
             times["board"].append(_board(request, folder, number + 1).seconds)
-    found, tasks = Rounds(times), sorted({one.subject.entry.name for one in first.plan.tasks.every})
+    found, tasks = Rounds(times), sorted({one.entry.name for one in first.plan.tasks.every})
     yield Row(
         f"whole board of a ViT-S/16 on {sum(map(len, shown)):,} images, over their bare forwards",
         found.ratio("board", "bare"),
@@ -82,7 +82,7 @@ def _with_tasks(request: Request) -> Request:
     """The same with those tasks named whose data is there."""
     suite = choose_suite(request)
     location = find_data(request, suite, Silent())
-    there = {task.subject.entry.name for task in make_plan(PlanRecipe((), (), location)).tasks.every}
+    there = {task.entry.name for task in make_plan(PlanRecipe((), (), location)).tasks.every}
     return replace(request, tasks=sorted(there - APART))
 
 

@@ -11,7 +11,7 @@ from perf.rows import Budget, Row
 from tasks.base import Measurer
 from tasks.datasets.base import Coverage
 from tasks.datasets.spair import KeypointPair, Keypoints
-from tasks.keypoints.problem import KeypointProblem
+from tasks.keypoints.problem import KeypointTask
 from tasks.protocols import STANDARD
 from zoo.spec import Layer
 
@@ -21,7 +21,7 @@ POINTS = 12
 def keypoint_rows(setting: Setting) -> Iterator[Row]:
     """Pairs of 12 points on grids of 14 x 14 x 384, 12 layers; a target serves seven pairs."""
     images, layers, dim = (3, 2, 16) if setting.quick else (8, 12, 384)
-    problem = KeypointProblem(drawn_pairs(images), STANDARD.keypoints)
+    problem = KeypointTask(drawn_pairs(images), STANDARD.keypoints)
     (group,) = problem.source.groups
     view = STANDARD.keypoints.view.scaled(SIDE, 16)
     seeded = torch.Generator().manual_seed(0)

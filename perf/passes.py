@@ -8,7 +8,7 @@ from benchmark.extraction.collectors import Collector, MeasuredCollector, Vector
 from perf.networks import SIDE, noise, one_batch, random_vit, show
 from perf.rounds import Setting, take_turns
 from perf.rows import Budget, Row
-from tasks.cka import CkaProblem
+from tasks.cka import CkaTask
 from tasks.protocols import STANDARD
 from zoo.features import Backbone, Shown
 from zoo.spec import Layer
@@ -62,7 +62,7 @@ def vectors(backbone: Backbone, count: int) -> Collector:
 
 def grams(backbone: Backbone, count: int) -> Collector:
     """What keeps the Gram matrices of all blocks' patch tokens."""
-    problem = CkaProblem(one_batch(count), STANDARD.cka)
+    problem = CkaTask(one_batch(count), STANDARD.cka)
     view = STANDARD.images.scaled(SIDE, backbone.spec.patch_size)
     layers = [layer for layer in backbone.spec.layers if layer.index]
     return MeasuredCollector(problem, view, problem.feed.layers(layers, backbone.spec))

@@ -9,7 +9,7 @@ from torch import Tensor
 from perf.networks import one_batch
 from perf.rounds import Setting, take_turns
 from perf.rows import Budget, Row
-from tasks.cka import CkaProblem
+from tasks.cka import Grams
 from tasks.metrics.similarity import CkaAccumulator
 from tasks.protocols import STANDARD
 
@@ -26,7 +26,7 @@ OF_FEW = (
 def gram_matrix_rows(setting: Setting) -> Iterator[Row]:
     """The Gram matrix of a batch's patch tokens, as CKA's measurer takes it, over the product alone."""
     for images in (4,) if setting.quick else (FEW, 256):
-        gram = partial(CkaProblem(one_batch(images), STANDARD.cka).gram, checked=False)
+        gram = partial(Grams(one_batch(images), STANDARD.cka).gram, checked=False)
         features = _noise(setting, images, PATCHES)
         candidates = {"product": partial(_product, features), "gram": partial(gram, features)}
         rounds = take_turns(candidates, 4 * setting.rounds, setting.device)
@@ -80,7 +80,7 @@ def loop_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
 
 def our_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
     """The same by the package, which takes all pairs of all layers by one product."""
-    problem = CkaProblem(one_batch(len(first[0])), STANDARD.cka)
+    problem = Grams(one_batch(len(first[0])), STANDARD.cka)
     accumulator = CkaAccumulator()
     grams = [problem.gram(x, checked=False) for x in (*first, *second)]
     accumulator.add(problem.centred(torch.stack(grams)))

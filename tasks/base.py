@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -247,38 +247,15 @@ def digest(*parts: object) -> str:
             state.update(f"{part.dtype}{part.shape}".encode())
             state.update(np.ascontiguousarray(part).tobytes())
         else:
-            state.update(repr(part).encode())
+            # columns of committed tables were made when the classes of numbers had another name
+            state.update(repr(part).replace("Config(", "Rule(").encode())
         state.update(b"\0")
     return state.hexdigest()
 
 
-class VectorProblem(Protocol):
-    """A task on its data that scores stored vectors (k-NN, retrieval, image clustering)."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Digest of everything but the features that decides the scores: numbers, labels, ground truth."""
-        ...
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """The sources whose vectors the task needs, in a fixed order."""
-        ...
-
-    def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
-        """The task's scores of the vectors of one layer and pooling.
-
-        Args:
-            vectors: For each source name, [images dim] in the source's order; a row of an image that could
-                not be read is NaN.
-            device: Where large products may run; None for the CPU.
-        """
-        ...
-
-
+Portion = TypeVar("Portion")
 Portion_contra = TypeVar("Portion_contra", contravariant=True)
 Portion_co = TypeVar("Portion_co", covariant=True)
-Portion = TypeVar("Portion")
 
 
 class Measurer(Protocol[Portion_contra]):
@@ -290,7 +267,7 @@ class Measurer(Protocol[Portion_contra]):
         Args:
             layer: The layer that is measured.
             positions: Places of the images in their group.
-            portion: What the problem's feed makes of them (`tasks.feeds`). Its tensors may be views of live
+            portion: What the task's feed makes of them (`tasks.feeds`). Its tensors may be views of live
                 activations: copy what outlives the call.
         """
         ...
@@ -336,69 +313,4 @@ class Feed(Protocol[Portion_co]):
 
     def portion(self, shown: Sequence[Shown], part: Part) -> Portion_co:
         """What a measurer is given of a batch: of all that `shown` names, the images of one group."""
-        ...
-
-
-class MeasuredProblem(Protocol[Portion]):
-    """A task on its data that is fed what a pass shows, group by group."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Digest of everything but the features that decides the scores: numbers, labels, ground truth."""
-        ...
-
-    @property
-    def source(self) -> Source:
-        """The source that the task looks at."""
-        ...
-
-    @property
-    def feed(self) -> Feed[Portion]:
-        """What its measurers are fed."""
-        ...
-
-    def measure(self, group: Group, view: View) -> Measurer[Portion]:
-        """What measures a group that is shown through that view (already scaled to the backbone)."""
-        ...
-
-
-class ScoredProblem(MeasuredProblem[Portion], Protocol):
-    """A task that scores what its groups left behind (propagation, keypoints, regions)."""
-
-    def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """Scores of one layer from what its groups left behind, in the source's order."""
-        ...
-
-
-class RememberingProblem(ScoredProblem[Portion], Protocol):
-    """A task that compares the images of its source with those of another one, which are measured before."""
-
-    @property
-    def memory(self) -> MeasuredProblem[Any]:
-        """What is measured before, on a source of its own and of the same layers."""
-        ...
-
-    def remembering(
-        self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
-    ) -> MeasuredProblem[Portion]:
-        """The problem as it is measured, once its memory was.
-
-        Args:
-            measured: For each layer that could be measured, what every group of the memory left behind. It is
-                read from disk whenever it is asked for.
-            failures: Why other layers could not be measured.
-        """
-        ...
-
-
-class AnalysisProblem(MeasuredProblem[Portion], Protocol):
-    """An analysis, which says something of layers, poolings and heads, or of the backbone as a whole."""
-
-    def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
-        """What the groups say about one backbone.
-
-        Args:
-            measured: For each layer that could be measured, what every group left behind, in the source's
-                order. It is read from disk whenever it is asked for: ask once, and keep what is needed.
-        """
         ...

@@ -11,6 +11,9 @@ from tasks.base import Source
 from tasks.datasets.files import UnreadableImageError
 from tasks.metrics.arrays import ROUNDING
 
+NOT_FINITE = "features are not finite"
+"""Why a layer has no scores that was shown NaN or infinite values."""
+
 
 def unusable(features: NDArray[np.float32], constant: bool = True) -> str:
     """Why features [items dim] cannot be scored; "" if they can.
@@ -22,7 +25,7 @@ def unusable(features: NDArray[np.float32], constant: bool = True) -> str:
     if not len(features):
         return "no image could be read"
     if not np.isfinite(features).all():
-        return "features are not finite"
+        return NOT_FINITE
     if not features.any():
         return "features are all zero"
     if constant and len(features) > 1 and _still(features):
@@ -42,7 +45,7 @@ def unlearnable(features: NDArray[np.floating[Any]], labels: NDArray[np.int64] |
     if not len(features):
         return "no image could be read"
     if not np.isfinite(features).all():
-        return "features are not finite"
+        return NOT_FINITE
     if labels is not None and len(np.unique(labels)) < 2:
         return "a probe needs training images of two classes; all that could be read are of one"
     return ""

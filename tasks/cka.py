@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import FINITE, Group, Measurer, Source, digest
-from tasks.comparing import Floats, PairFindings, StoredBackbone
+from tasks.comparing import ComparedBackbone, ComparisonTask, Floats, PairFindings
 from tasks.feeds import WHOLE_GRIDS, GridFeed
 from tasks.metrics.similarity import (
     SMALLEST_BATCH,
@@ -35,7 +35,7 @@ UNDEFINED = "features do not vary or are not finite"
 
 
 @dataclass(frozen=True, slots=True)
-class CkaRule:
+class CkaConfig:
     """The numbers of CKA, beside the batches of its source.
 
     Attributes:
@@ -49,23 +49,22 @@ class CkaRule:
 
 
 @dataclass(frozen=True)
-class CkaProblem:
-    """Gram matrices of the probe subset, batch by batch; pooled forms come from its stored vectors."""
+class Grams:
+    """How Gram matrices are made of the images of a source, batch by batch.
+
+    Attributes:
+        where: The images.
+        config: Of CKA.
+    """
 
     where: ProbeSources
-    rule: CkaRule
-
-    @property
-    def source(self) -> Source:
-        """The probe subset, of which every group holds whole batches."""
-        return self.where.probe
+    config: CkaConfig
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of CKA's rule and of how the images are cut into batches."""
-        return digest(
-            "cka", self.rule, self.where.batches, [len(group.samples) for group in self.source.groups]
-        )
+        """Digest of CKA's numbers and of how the images are cut into batches."""
+        groups = [len(group.samples) for group in self.where.probe.groups]
+        return digest("cka", self.config, self.where.batches, groups)
 
     def batches(self, positions: Sequence[int]) -> list[slice]:
         """Batches of a group whose images at those positions could be read, as slices of ``positions``.
@@ -84,7 +83,7 @@ class CkaProblem:
         Raises:
             ValueError: A value is NaN or infinite.
         """
-        return gram_matrix(features, centred=not self.rule.min_max, checked=checked)
+        return gram_matrix(features, centred=not self.config.min_max, checked=checked)
 
     def grams(self, features: Tensor, batches: Sequence[slice]) -> list[Tensor]:
         """Gram matrices of features [images dim] that are not looked at whether they are finite.
@@ -102,7 +101,31 @@ class CkaProblem:
 
     def centred(self, gram: Tensor) -> Tensor:
         """U-centred Gram matrices [... n n] in float32, all zeros where the features do not vary."""
-        return rounded_centred(gram, min_max=self.rule.min_max)
+        return rounded_centred(gram, min_max=self.config.min_max)
+
+
+@dataclass(frozen=True, eq=False)
+class CkaTask(ComparisonTask):
+    """Gram matrices of the probe subset, batch by batch; pooled forms come from its stored vectors."""
+
+    data: ProbeSources
+    config: CkaConfig
+    numbers = "cka"
+
+    @property
+    def source(self) -> Source:
+        """The probe subset, of which every group holds whole batches."""
+        return self.data.probe
+
+    @cached_property
+    def grams(self) -> Grams:
+        """How Gram matrices are made."""
+        return Grams(self.data, self.config)
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of CKA's numbers and of how the images are cut into batches."""
+        return self.grams.fingerprint
 
     @property
     def feed(self) -> GridFeed:
@@ -111,19 +134,19 @@ class CkaProblem:
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What keeps the Gram matrices of one group's patch tokens."""
-        return _GramMeasurer(self)
+        return _GramMeasurer(self.grams)
 
     @property
     def poolings(self) -> tuple[str, ...]:
         """What of the features is compared."""
-        return self.rule.poolings
+        return self.config.poolings
 
     def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
         """All backbones are compared with each other and with themselves."""
         return True
 
     def compare(
-        self, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
+        self, backbones: Sequence[ComparedBackbone], pooling: str, device: torch.device
     ) -> Iterator[PairFindings]:
         """CKA of all layers of every two backbones that have features of a pooling."""
         there = [place for place, one in enumerate(backbones) if _offers(one, pooling)]
@@ -134,7 +157,7 @@ class CkaProblem:
                 yield PairFindings.none(first, second, "CKA", (layers, others), reason)
         if not members:
             return
-        value, error = cka_matrix(self, [backbones[place] for place in members], pooling, device)
+        value, error = cka_matrix(self.grams, [backbones[place] for place in members], pooling, device)
         stops = np.cumsum([len(backbones[place].layers) for place in members])
         spans = {
             place: slice(stop - len(backbones[place].layers), stop)
@@ -149,13 +172,13 @@ class CkaProblem:
 class _GramMeasurer:
     """Keeps the Gram matrices of a group's flattened grids, one a batch and flattened, never the grids."""
 
-    def __init__(self, problem: CkaProblem) -> None:
-        self._problem = problem
+    def __init__(self, grams: Grams) -> None:
+        self._grams = grams
         self._kept: dict[Layer, dict[str, Tensor]] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
         # a group comes whole: its source is joint
-        grams = self._problem.grams(grids.flatten(1), self._problem.batches(positions))
+        grams = self._grams.grams(grids.flatten(1), self._grams.batches(positions))
         if grams:
             finite = torch.cat([finite_gram(one) for one in grams])
             self._kept[layer] = {"gram": torch.cat([one.float().flatten() for one in grams]), FINITE: finite}
@@ -176,7 +199,7 @@ def _runs(batches: Sequence[slice]) -> Iterator[tuple[slice, int]]:
 
 
 def cka_matrix(
-    problem: CkaProblem, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
+    grams: Grams, backbones: Sequence[ComparedBackbone], pooling: str, device: torch.device
 ) -> tuple[Floats, Floats]:
     """CKA over all layers of the backbones, in order, and its standard errors over the images.
 
@@ -184,21 +207,19 @@ def cka_matrix(
     the images, or was not finite in any of the batches.
     """
     accumulator = CkaAccumulator(errors=True)
-    stacks = [_grams(problem, one, pooling, device) for one in backbones]
-    for grams in zip(*stacks, strict=True):
-        accumulator.add(torch.cat(grams))
+    stacks = [_grams(grams, one, pooling, device) for one in backbones]
+    for batch in zip(*stacks, strict=True):
+        accumulator.add(torch.cat(batch))
     return accumulator.matrix().value.cpu().numpy(), accumulator.standard_error().cpu().numpy()
 
 
-def _offers(backbone: StoredBackbone, pooling: str) -> bool:
+def _offers(backbone: ComparedBackbone, pooling: str) -> bool:
     """Whether a backbone has features of that pooling."""
     vectors = _vectors(pooling)
     return vectors is None or vectors in backbone.poolings()
 
 
-def _grams(
-    problem: CkaProblem, backbone: StoredBackbone, pooling: str, device: torch.device
-) -> Iterator[Tensor]:
+def _grams(grams: Grams, backbone: ComparedBackbone, pooling: str, device: torch.device) -> Iterator[Tensor]:
     """U-centred Gram matrices [layers images images] of every batch with enough readable images.
 
     A layer that could not be measured is NaN, which stays in its own rows and columns of the result.
@@ -207,9 +228,9 @@ def _grams(
     vectors = _vectors(pooling)
     pooled = [] if vectors is None else [backbone.read(layer, vectors) for layer in backbone.layers]
     start = 0
-    for number, group in enumerate(problem.source.groups):
+    for number, group in enumerate(grams.where.probe.groups):
         positions = np.flatnonzero(shown[start : start + len(group.samples)])
-        batches = problem.batches(positions.tolist())
+        batches = grams.batches(positions.tolist())
         sizes = [rows.stop - rows.start for rows in batches]
         stored = stored_grams(backbone, number, backbone.layers, sizes) if pooling in PATCHES else None
         for batch, rows in enumerate(batches):
@@ -217,13 +238,13 @@ def _grams(
             parts = [torch.from_numpy(stored[batch]).to(device)] if stored else []
             if pooled:
                 values = (torch.from_numpy(layer[images]).to(device) for layer in pooled)
-                parts.append(torch.stack([_gram(problem, one) for one in values]))
-            yield problem.centred(reduce(torch.add, parts))  # inner products add over tokens
+                parts.append(torch.stack([_gram(grams, one) for one in values]))
+            yield grams.centred(reduce(torch.add, parts))  # inner products add over tokens
         start += len(group.samples)
 
 
 def stored_grams(
-    backbone: StoredBackbone, group: int, layers: Sequence[Layer], sizes: Sequence[int]
+    backbone: ComparedBackbone, group: int, layers: Sequence[Layer], sizes: Sequence[int]
 ) -> list[NDArray[np.float32]]:
     """Gram matrices [layers images images] of the patches for each batch of a group, of so many images.
 
@@ -241,6 +262,6 @@ def _vectors(pooling: str) -> str | None:
     return {"patch": None, "all": "cls"}.get(pooling, pooling)
 
 
-def _gram(problem: CkaProblem, features: Tensor) -> Tensor:
+def _gram(grams: Grams, features: Tensor) -> Tensor:
     """Gram matrix in float32; NaN for features that are not finite."""
-    return problem.gram(features, checked=False).float()
+    return grams.gram(features, checked=False).float()

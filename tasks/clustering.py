@@ -6,6 +6,7 @@ Source: Walmer et al., CVPR 2023 (k-means purity of images, COCO objects and Par
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,18 +28,18 @@ from tasks.base import (
 from tasks.checks import unusable
 from tasks.datasets.coco import RegionImage, Regions
 from tasks.examples.clustering import ClusterExamples
-from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.clustering import AGREEMENTS, kmeans_starts
 from tasks.metrics.region_classes import shown_purity
 from tasks.region_means import RegionMeasurer
-from tasks.sources import ClassificationSources
+from tasks.sources import ClusteredRegions, ProbedClasses
+from tasks.task import SINGLE_LAYERS, MeasuredTask, VectorTask
 from zoo.view.views import View
 
 IMAGES_PER_SHARD = 32
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterRule:
+class ClusterConfig:
     """The numbers of the clusterings: k-means with ``n_init`` starts from ``seed``, on raw features.
 
     Attributes:
@@ -75,7 +76,7 @@ class Labelled:
         return Labelled(self.unit, keys, images, self.labels[rows])
 
 
-def cluster_scores(features: NDArray[np.float32], items: Labelled, k: int, rule: ClusterRule) -> Outcome:
+def cluster_scores(features: NDArray[np.float32], items: Labelled, k: int, rule: ClusterConfig) -> Outcome:
     """Purity, NMI and ARI in percent of a partition of the items by k-means of their features [items dim]."""
     count = f"{len(features)} {items.unit}"
     if reason := unusable(features):
@@ -96,89 +97,81 @@ def cluster_scores(features: NDArray[np.float32], items: Labelled, k: int, rule:
     return Outcome(scores, Items(items.unit, items.keys, items.images, strata, values, statistics))
 
 
-@dataclass(frozen=True)
-class ImageClusterProblem:
-    """Clustering of the probe subset; ``labels`` is in the order of its source, k the number of classes.
+@dataclass(frozen=True, eq=False)
+class ImageClusterTask(VectorTask):
+    """Clustering of the probe subset into as many clusters as it has classes."""
 
-    ``classes`` are their names, by which examples are called.
-    """
-
-    where: ClassificationSources
-    labels: NDArray[np.int64]
-    rule: ClusterRule
-    classes: tuple[str, ...] = ()
+    data: ProbedClasses
+    config: ClusterConfig
+    numbers = "clusters"
+    sets_refusal = SINGLE_LAYERS
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def vector_sources(self) -> tuple[Source, ...]:
         """The one source: the probe subset."""
-        return (self.where.probe,)
+        return (self.data.probe,)
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
         """What a transform of vectors is fitted on: the images that are clustered, of which it knows all."""
-        return self.sources
+        return self.vector_sources
 
     @cached_property
     def fingerprint(self) -> str:
         """Digest of k-means' rule and of the labels."""
-        return digest("cluster-image", self.rule, self.labels)
+        return digest("cluster-image", self.config, self.data.labels)
 
     @cached_property
-    def examples(self) -> ClusterExamples:
+    def kept_examples(self) -> ClusterExamples:
         """What of its partitions is kept."""
-        return ClusterExamples(self.where.probe.samples, self.labels, self.classes)
+        return ClusterExamples(self.data.probe.samples, self.data.labels, self.data.images.train.classes)
 
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """Purity, NMI and ARI in percent of k-means clusters of one layer's vectors."""
         # k-means depends on the order of its rows: use the dataset's, not that of the batches
-        order = np.argsort(self.where.probe_order)
-        features = vectors[self.where.probe.name][order]
-        samples = self.where.probe.samples  # a property that walks through all groups
+        order = np.argsort(self.data.probe_order)
+        features = vectors[self.data.probe.name][order]
+        samples = self.data.probe.samples  # a property that walks through all groups
         keys = tuple(samples[index].key for index in order)
-        images = Labelled("images", keys, keys, self.labels[order])
+        images = Labelled("images", keys, keys, self.data.labels[order])
         read = ~np.isnan(features[:, 0])
-        k = len(np.unique(self.labels))
-        outcome = cluster_scores(features[read], images.only(read), k, self.rule)
-        return replace(outcome, predicted=self.examples.predicted(outcome.items))
+        k = len(np.unique(self.data.labels))
+        outcome = cluster_scores(features[read], images.only(read), k, self.config)
+        return replace(outcome, predicted=self.kept_examples.predicted(outcome.items))
 
 
-@dataclass(frozen=True)
-class RegionClusterProblem:
-    """Clustering of annotated regions, each the mask-weighted mean of a dense grid.
+@dataclass(frozen=True, eq=False)
+class RegionClusterTask(MeasuredTask):
+    """Clustering of annotated regions, each the mask-weighted mean of a dense grid."""
 
-    Attributes:
-        data: Images with masks.
-        k: Number of clusters.
-        unit: What a region is: objects or parts.
-    """
-
-    data: Regions
-    k: int
-    unit: str
-    rule: ClusterRule
+    data: ClusteredRegions
+    config: ClusterConfig
+    numbers = "clusters"
+    unit: ClassVar[str]
+    """What a region is: objects or parts."""
 
     @cached_property
     def source(self) -> Source:
         """The images with regions, each a group."""
-        groups = tuple(Group(image.sample.key, (image.sample,)) for image in self.data.images)
-        name = f"{self.data.name}{self.data.edition}"
-        return Source(name, groups, self.rule.view, groups_per_shard=IMAGES_PER_SHARD)
+        groups = tuple(Group(image.sample.key, (image.sample,)) for image in self.regions.images)
+        name = f"{self.data.name}{self.regions.edition}"
+        return Source(name, groups, self.config.view, groups_per_shard=IMAGES_PER_SHARD)
 
     @cached_property
     def images(self) -> dict[str, RegionImage]:
         """The images with regions, by their key."""
-        return {image.sample.key: image for image in self.data.images}
+        return {image.sample.key: image for image in self.regions.images}
 
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule and of the regions, whose repr tells their labels and shapes."""
-        regions = [region for image in self.data.images for region in image.regions]
-        return digest("cluster-regions", self.rule, self.k, regions)
+        regions = [region for image in self.regions.images for region in image.regions]
+        return digest("cluster-regions", self.config, self.data.k, regions)
 
     @property
-    def feed(self) -> GridFeed:
-        """Measurers are fed grids."""
-        return GRIDS
+    def regions(self) -> Regions:
+        """Images with masks."""
+        return self.data.regions
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What takes the means of one image's regions."""
@@ -190,22 +183,36 @@ class RegionClusterProblem:
         covered = np.concatenate([np.asarray(m["covered"], bool) for m in measurements])
         if not covered.any():
             return Outcome((), empty=f"none of the {len(covered)} {self.unit} covers a cell of the grid")
-        items = self._regions.only(covered)
-        outcome = cluster_scores(features[covered], items, self.k, self.rule)
+        items = self._labelled.only(covered)
+        outcome = cluster_scores(features[covered], items, self.data.k, self.config)
         if not outcome.scores or not all("shown" in m for m in measurements):
             return outcome
         shown = np.concatenate([np.asarray(m["shown"], np.int64) for m in measurements])[covered]
-        ceiling = 100.0 * shown_purity(items.labels, shown, self.k)
+        ceiling = 100.0 * shown_purity(items.labels, shown, self.data.k)
         score = Score(ceiling_metric("purity"), ceiling, len(shown), self.unit)
         return replace(outcome, scores=(*outcome.scores, score))
 
     @cached_property
-    def _regions(self) -> Labelled:
+    def _labelled(self) -> Labelled:
         """The regions of all images, in order, with their labels."""
-        pairs = [(image.sample.key, region) for image in self.data.images for region in image.regions]
+        pairs = [(image.sample.key, region) for image in self.regions.images for region in image.regions]
         return Labelled(
             unit=self.unit,
             keys=tuple(region.key for _, region in pairs),
             images=tuple(image for image, _ in pairs),
             labels=np.array([region.label for _, region in pairs], np.int64),
         )
+
+
+class ObjectClusterTask(RegionClusterTask):
+    """Clustering of annotated objects."""
+
+    unit = "objects"
+    split = "val"
+
+
+class PartClusterTask(RegionClusterTask):
+    """Clustering of annotated parts of objects."""
+
+    unit = "parts"
+    split = "train, val, test"

@@ -1,5 +1,6 @@
 """What compares backbones two by two, from what the passes of each have stored."""
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -8,13 +9,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.base import MeasuredProblem, Measurements, Portion
+from tasks.base import Measurements, Source
+from tasks.task import FedTask
 from zoo.spec import BackboneSpec, Layer
 
 Floats = NDArray[np.float64]
 
 
-class StoredBackbone(Protocol):
+class ComparedBackbone(Protocol):
     """What is stored of a backbone for a task that compares several."""
 
     @property
@@ -90,20 +92,29 @@ class PairFindings:
         return cls(first, second, metric, *layers, empty, empty, reason)
 
 
-class ComparisonProblem(MeasuredProblem[Portion], Protocol):
-    """A task that compares backbones, by stored vectors and by what was measured."""
+@dataclass(frozen=True, eq=False)
+class ComparisonTask(FedTask):
+    """A task that compares the layers of backbones two by two, by stored vectors and by what was measured."""
+
+    needs = "pairs"
 
     @property
+    def vector_sources(self) -> tuple[Source, ...]:
+        """The source whose stored vectors it takes, too."""
+        return (self.source,)
+
+    @property
+    @abstractmethod
     def poolings(self) -> tuple[str, ...]:
         """What of the features is compared, each by itself."""
-        ...
 
+    @abstractmethod
     def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
         """Whether it has something to say of two backbones, in whichever order."""
-        ...
 
+    @abstractmethod
     def compare(
-        self, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
+        self, backbones: Sequence[ComparedBackbone], pooling: str, device: torch.device
     ) -> Iterator[PairFindings]:
         """What it says of all pairs of those backbones that it compares, in one pooling.
 
@@ -112,4 +123,3 @@ class ComparisonProblem(MeasuredProblem[Portion], Protocol):
             pooling: One of `poolings`; of a backbone without it nothing is said.
             device: Where large products may run.
         """
-        ...

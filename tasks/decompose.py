@@ -4,11 +4,11 @@ Every rule is scored as the task itself would score it; what is shared is the pa
 that are kept.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -25,7 +25,6 @@ from tasks.base import (
     Measurer,
     Outcome,
     Score,
-    ScoredProblem,
     Settling,
     Source,
     Statistic,
@@ -34,12 +33,15 @@ from tasks.base import (
 )
 from tasks.datasets.davis import Videos
 from tasks.datasets.spair import Keypoints
-from tasks.feeds import GRIDS, GridFeed
 from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
-from tasks.keypoints.problem import PULL, KeypointProblem
-from tasks.keypoints.rule import KeypointRule
-from tasks.propagation.problem import PropagationProblem
-from tasks.propagation.rule import PropagationRule
+from tasks.keypoints.problem import PULL, KeypointTask
+from tasks.keypoints.rule import KeypointConfig
+from tasks.propagation.problem import PropagationTask
+from tasks.propagation.rule import PropagationConfig
+from tasks.protocols import EvaluationProtocol
+from tasks.registry import TaskEntry
+from tasks.task import AnalysisTask, MeasuredTask, Task
+from zoo.errors import InputError
 from zoo.spec import Layer
 from zoo.view.views import View
 
@@ -54,23 +56,46 @@ def step_metric(number: int) -> str:
     return f"step {number}"
 
 
-class Steps(ABC):
-    """A task by several rules that show images alike; an analysis with one metric a rule."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepsProtocol(EvaluationProtocol):
+    """Some rules between two protocols, all of one view and of features that are transformed alike.
+
+    Attributes:
+        rules: The rules and their numbers.
+        transform: What is done to features first; "" for nothing.
+    """
+
+    rules: tuple[tuple[int, Any], ...]
+    transform: str
+
+
+@dataclass(frozen=True, eq=False)
+class StepsTask(AnalysisTask):
+    """A task by several rules that show images alike; an analysis with one metric a rule.
+
+    Attributes:
+        config: The rules and their numbers.
+    """
+
+    config: tuple[tuple[int, Any], ...]
+    pooling = "grid"
+
+    @classmethod
+    def by(cls, protocol: Any, data: Any, row: TaskEntry) -> Task:  # noqa: ANN401
+        """The task on data by the rules of a `StepsProtocol`."""
+        if not isinstance(protocol, StepsProtocol):
+            raise InputError(f"{row.name} is run by `decompose` alone")
+        return cls(data, protocol.rules, row=row, protocol=protocol.name, transform=protocol.transform)
 
     @property
     @abstractmethod
-    def problems(self) -> Mapping[int, ScoredProblem[Tensor]]:
+    def tasks(self) -> Mapping[int, MeasuredTask]:
         """The task by each rule, by the rule's number."""
 
     @property
     @abstractmethod
-    def metrics(self) -> Mapping[int, str]:
+    def primary(self) -> Mapping[int, str]:
         """Primary metric of each rule."""
-
-    @property
-    @abstractmethod
-    def source(self) -> Source:
-        """All images that some rule needs."""
 
     @abstractmethod
     def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
@@ -79,16 +104,11 @@ class Steps(ABC):
     @property
     def fingerprint(self) -> str:
         """Digest of the rules, their numbers and the ground truth."""
-        return digest("steps", 2, [(number, one.fingerprint) for number, one in self.problems.items()])
-
-    @property
-    def feed(self) -> GridFeed:
-        """Measurers are fed grids."""
-        return GRIDS
+        return digest("steps", 2, [(number, one.fingerprint) for number, one in self.tasks.items()])
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What measures a group by all rules."""
-        return _Together(dict(zip(self.problems, self.measurers(group, view), strict=True)))
+        return _Together(dict(zip(self.tasks, self.measurers(group, view), strict=True)))
 
     def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
         """The primary score of each rule, layer by layer."""
@@ -99,8 +119,8 @@ class Steps(ABC):
     def _outcome(self, groups: Sequence[Measurements]) -> Outcome:
         """What all rules say of one layer."""
         found = {
-            number: problem.score([_own(group, number) for group in groups])
-            for number, problem in self.problems.items()
+            number: task.score([_own(group, number) for group in groups])
+            for number, task in self.tasks.items()
         }
         empty = next((one.empty for one in found.values() if one.empty), "")
         if empty:
@@ -108,8 +128,8 @@ class Steps(ABC):
         scores: list[Score] = []
         for number, one in found.items():
             by_name = {score.metric: score for score in one.scores}
-            scores.append(replace(by_name[self.metrics[number]], metric=step_metric(number)))
-            beside = {PULL: PULL, ceiling_metric(self.metrics[number]): CEILING}
+            scores.append(replace(by_name[self.primary[number]], metric=step_metric(number)))
+            beside = {PULL: PULL, ceiling_metric(self.primary[number]): CEILING}
             scores += [
                 replace(by_name[name], metric=f"{step_metric(number)} {kept}")
                 for name, kept in beside.items()
@@ -129,7 +149,7 @@ class Steps(ABC):
         values: dict[str, NDArray[np.float64]] = {}
         statistics: dict[str, Statistic] = {}
         for number, one in there.items():
-            statistic, name = one.statistics[self.metrics[number]], step_metric(number)
+            statistic, name = one.statistics[self.primary[number]], step_metric(number)
             values[name] = np.full(len(place), np.nan)
             values[name][[place[key] for key in one.keys]] = one.values[statistic.column]
             statistics[name] = replace(statistic, column=name)
@@ -139,27 +159,23 @@ class Steps(ABC):
         return Items(next(iter(there.values())).unit, tuple(facts), clusters, strata, values, statistics)
 
 
-@dataclass(frozen=True)
-class KeypointSteps(Steps):
-    """Keypoint correspondence by several rules of one view.
-
-    Attributes:
-        data: The pairs.
-        rules: The rules and their numbers.
-    """
+@dataclass(frozen=True, eq=False)
+class KeypointSteps(StepsTask):
+    """Keypoint correspondence by several rules of one view."""
 
     data: Keypoints
-    rules: tuple[tuple[int, KeypointRule], ...]
+    config: tuple[tuple[int, KeypointConfig], ...]
+    split = "test"
 
     @cached_property
-    def problems(self) -> Mapping[int, KeypointProblem]:
+    def tasks(self) -> Mapping[int, KeypointTask]:
         """The task by each rule."""
-        return {number: KeypointProblem(self.data, rule) for number, rule in self.rules}
+        return {number: KeypointTask(self.data, rule) for number, rule in self.config}
 
     @property
-    def metrics(self) -> Mapping[int, str]:
+    def primary(self) -> Mapping[int, str]:
         """Primary metric of each rule."""
-        return {number: rule.primary for number, rule in self.rules}
+        return {number: rule.primary for number, rule in self.config}
 
     @cached_property
     def source(self) -> Source:
@@ -168,48 +184,49 @@ class KeypointSteps(Steps):
 
     def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
         """What matches the pairs of one category by each rule, on the same grids."""
-        kept, images = KeptGrids(users=len(self.rules)), self._widest.images[group.key]
+        kept, images = KeptGrids(users=len(self.config)), self._widest.images[group.key]
         return [
-            CategoryMeasurer(Matcher(one.pairs[group.key], images, view, one.rule), (), kept)
-            for one in self.problems.values()
+            CategoryMeasurer(Matcher(one.pairs[group.key], images, view, one.config), (), kept)
+            for one in self.tasks.values()
         ]
 
     @cached_property
-    def _widest(self) -> KeypointProblem:
+    def _widest(self) -> KeypointTask:
         """The task on all pairs."""
-        return KeypointProblem(self.data, replace(self.rules[0][1], draw=None))
+        return KeypointTask(self.data, replace(self.config[0][1], draw=None))
 
 
-@dataclass(frozen=True)
-class PropagationSteps(Steps):
-    """Mask propagation by several rules of one view.
-
-    Attributes:
-        data: The videos.
-        rules: The rules and their numbers.
-    """
+@dataclass(frozen=True, eq=False)
+class PropagationSteps(StepsTask):
+    """Mask propagation by several rules of one view."""
 
     data: Videos
-    rules: tuple[tuple[int, PropagationRule], ...]
-
-    @cached_property
-    def problems(self) -> Mapping[int, PropagationProblem]:
-        """The task by each rule."""
-        return {number: PropagationProblem(self.data, rule) for number, rule in self.rules}
+    config: tuple[tuple[int, PropagationConfig], ...]
+    split = "val"
 
     @property
-    def metrics(self) -> Mapping[int, str]:
+    def ground_truth(self) -> object:
+        """Digest of the names and sizes of the mask files."""
+        return digest(*self.data.truth)
+
+    @cached_property
+    def tasks(self) -> Mapping[int, PropagationTask]:
+        """The task by each rule."""
+        return {number: PropagationTask(self.data, rule) for number, rule in self.config}
+
+    @property
+    def primary(self) -> Mapping[int, str]:
         """Primary metric of each rule."""
-        return {number: "J&F" for number, _ in self.rules}
+        return {number: "J&F" for number, _ in self.config}
 
     @cached_property
     def source(self) -> Source:
         """The frames of all videos."""
-        return self.problems[self.rules[0][0]].source
+        return self.tasks[self.config[0][0]].source
 
     def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
         """What carries the first mask through one video by each rule."""
-        return [problem.measure(group, view) for problem in self.problems.values()]
+        return [task.measure(group, view) for task in self.tasks.values()]
 
 
 class _Together:

@@ -12,29 +12,31 @@ from numpy.typing import NDArray
 
 from tasks.base import Device, Outcome, digest
 from tasks.checks import unlearnable
-from tasks.labelled import Labelled, LabelledProblem
+from tasks.labelled import Labelled, LabelledTask
 from tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
 
 
-@dataclass(frozen=True)
-class FewShotProblem(LabelledProblem):
+@dataclass(frozen=True, eq=False)
+class FewShotTask(LabelledTask):
     """Validation images classified by closed-form probes of a few training images a class."""
 
-    rule: FewShotRule
+    config: FewShotRule
+    numbers = "fewshot"
+    all_tokens = True
 
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule and of all labels."""
-        return digest("fewshot", self.rule, self.data.train.labels, self.data.val.labels)
+        return digest("fewshot", self.config, self.images.train.labels, self.images.val.labels)
 
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """Top-1 in percent for each number of shots, the mean of the draws."""
-        found, classes = self.labelled(vectors), len(self.data.train.classes)
+        found, classes = self.labelled(vectors), len(self.images.train.classes)
         if reason := unlearnable(found.train, found.labels) or unlearnable(found.test):
             return Outcome((), empty=reason)
         fewest = int(np.bincount(found.labels, minlength=classes).min())
         correct, missing = {}, {}
-        for shots in self.rule.shots:
+        for shots in self.config.shots:
             if shots > fewest:
                 missing[metric_of(shots)] = too_few(shots, fewest)
             else:
@@ -44,10 +46,10 @@ class FewShotProblem(LabelledProblem):
     def _correct(self, found: Labelled, shots: int, device: Device) -> NDArray[np.float64]:
         """For each test image the share of the draws whose probe is right."""
         test, truth = as_tensor(found.test, device), as_tensor(found.truth, device)
-        classes, right = len(self.data.train.classes), []
-        for seed in self.rule.seeds:
+        classes, right = len(self.images.train.classes), []
+        for seed in self.config.seeds:
             drawn = found.train[draw_shots(found.labels, classes, shots, seed)]
-            right.append(fit_few_shot(as_tensor(drawn, device), self.rule).correct(test, truth))
+            right.append(fit_few_shot(as_tensor(drawn, device), self.config).correct(test, truth))
         return np.asarray(np.mean(right, axis=0), np.float64)
 
 

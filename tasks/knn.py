@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from tasks.base import Device, Outcome, digest
 from tasks.checks import unusable
 from tasks.examples.knn import KnnExamples
-from tasks.fused import Vectors
-from tasks.labelled import Labelled, LabelledProblem
+from tasks.labelled import Labelled, LabelledTask
 from tasks.metrics.arrays import Integers
 from tasks.metrics.fused import nearest_of_sets
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
 from tasks.metrics.search import Neighbours
+from tasks.transformed import Vectors
 from zoo.spec import Layer
 
 
 @dataclass(frozen=True, slots=True)
-class KnnRule:
+class KnnConfig:
     """The numbers of k-nearest-neighbour classification.
 
     Attributes:
@@ -37,21 +37,22 @@ class KnnRule:
     temperature: float
 
 
-@dataclass(frozen=True)
-class KnnProblem(LabelledProblem):
+@dataclass(frozen=True, eq=False)
+class KnnTask(LabelledTask):
     """k-NN classification of validation images by a bank of training images."""
 
-    rule: KnnRule
+    config: KnnConfig
+    numbers = "knn"
 
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule of the vote and of all labels."""
-        return digest("knn", self.rule, self.data.train.labels, self.data.val.labels)
+        return digest("knn", self.config, self.images.train.labels, self.images.val.labels)
 
     @cached_property
-    def examples(self) -> KnnExamples:
+    def kept_examples(self) -> KnnExamples:
         """What of its predictions is kept."""
-        return KnnExamples(self.data)
+        return KnnExamples(self.images)
 
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """Top-1 and top-5 in percent, for every k of one search."""
@@ -60,7 +61,7 @@ class KnnProblem(LabelledProblem):
             return Outcome((), empty=reason)
         neighbours = nearest(found.train, found.test, max(self._ks), device=device)
         correct, given = self._correct(neighbours, found.labels, found.truth)
-        predicted = self.examples.predicted(found, neighbours, given)
+        predicted = self.kept_examples.predicted(found, neighbours, given)
         return replace(found.outcome(correct), predicted=predicted)
 
     def score_sets(
@@ -89,7 +90,7 @@ class KnnProblem(LabelledProblem):
 
     @property
     def _ks(self) -> tuple[int, ...]:
-        return self.rule.k, *self.rule.others
+        return self.config.k, *self.config.others
 
     def _correct(
         self, neighbours: Neighbours, labels: Integers, truth: Integers
@@ -104,12 +105,12 @@ class KnnProblem(LabelledProblem):
         correct: dict[str, NDArray[np.float64]] = {}
         given = {}
         for k in self._ks:
-            ranked = vote(neighbours, labels, k, len(self.data.train.classes), self.rule.temperature)
+            ranked = vote(neighbours, labels, k, len(self.images.train.classes), self.config.temperature)
             given[k] = ranked[:, 0]
             for top in (1, 5):
-                metric = f"top-{top}" if k == self.rule.k else f"top-{top} k={k}"
+                metric = f"top-{top}" if k == self.config.k else f"top-{top} k={k}"
                 correct[metric] = top_k_correct(ranked, truth, top).astype(np.float64)
-        return correct, given[self.rule.k]
+        return correct, given[self.config.k]
 
 
 def _joined(parts: Sequence[Mapping[str, NDArray[np.float64]]]) -> dict[str, NDArray[np.float64]]:

@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.base import Items, Outcome, Score, Source, Statistic
+from tasks.datasets.base import Coverage
 from tasks.datasets.classes import Classification
-from tasks.sources import ClassificationSources
+from tasks.sources import ProbedClasses
+from tasks.task import VectorTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,47 +51,58 @@ class Labelled:
         return Outcome(tuple(scores), items if values else None, missing=missing or {})
 
 
-@dataclass(frozen=True)
-class LabelledProblem:
-    """A dataset of labelled images and the sources of their vectors.
+@dataclass(frozen=True, eq=False)
+class LabelledTask(VectorTask):
+    """A task that gives classes to validation images by the vectors of training images."""
 
-    Attributes:
-        data: The dataset.
-        where: Its sources.
-    """
-
-    data: Classification
-    where: ClassificationSources
+    data: ProbedClasses
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def images(self) -> Classification:
+        """The training and the validation images."""
+        return self.data.images
+
+    @property
+    def split(self) -> str:
+        """What was read of the dataset."""
+        return self.images.split
+
+    @property
+    def coverage(self) -> Coverage:
+        """How complete the dataset is."""
+        return self.images.coverage
+
+    @property
+    def vector_sources(self) -> tuple[Source, ...]:
         """The sources of the training images (probe subset and rest) and of the validation images."""
-        rest = () if self.where.rest is None else (self.where.rest,)
-        return (self.where.probe, *rest, self.where.val)
+        where = self.data.where
+        rest = () if where.rest is None else (where.rest,)
+        return (where.probe, *rest, where.val)
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
         """What a transform of vectors is fitted on: the training images, whose labels it does not see."""
-        return self.sources[:-1]
+        return self.vector_sources[:-1]
 
     def bank(self, vectors: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
         """Training vectors [images dim] in the dataset's order, whatever the order of their sources."""
-        probe = vectors[self.where.probe.name]
-        bank = np.empty((len(self.data.train.samples), probe.shape[1]), np.float32)
-        bank[self.where.probe_order] = probe
-        if self.where.rest is not None:
-            bank[self.where.rest_order] = vectors[self.where.rest.name]
+        where = self.data.where
+        probe = vectors[where.probe.name]
+        bank = np.empty((len(self.images.train.samples), probe.shape[1]), np.float32)
+        bank[where.probe_order] = probe
+        if where.rest is not None:
+            bank[where.rest_order] = vectors[where.rest.name]
         return bank
 
     def labelled(self, vectors: Mapping[str, NDArray[np.float32]]) -> Labelled:
         """Vectors and classes of all images that could be read."""
-        bank, queries = self.bank(vectors), vectors[self.where.val.name]
+        bank, queries = self.bank(vectors), vectors[self.data.where.val.name]
         stored, asked = ~np.isnan(bank[:, 0]), ~np.isnan(queries[:, 0])
         return Labelled(
             bank[stored],
-            self.data.train.labels[stored],
+            self.images.train.labels[stored],
             queries[asked],
-            self.data.val.labels[asked],
-            tuple(s.key for s, ok in zip(self.data.val.samples, asked, strict=True) if ok),
+            self.images.val.labels[asked],
+            tuple(s.key for s, ok in zip(self.images.val.samples, asked, strict=True) if ok),
             np.flatnonzero(stored),
         )

@@ -13,28 +13,30 @@ from numpy.typing import NDArray
 
 from tasks.base import Device, Outcome, digest
 from tasks.checks import unlearnable
-from tasks.labelled import LabelledProblem
+from tasks.labelled import LabelledTask
 from tasks.metrics.few_shot import as_tensor
 from tasks.metrics.softmax import SoftmaxRule, fit_softmax, held_out, standardised
 
 
-@dataclass(frozen=True)
-class LinearProblem(LabelledProblem):
+@dataclass(frozen=True, eq=False)
+class LinearTask(LabelledTask):
     """Validation images classified by soft-max regressions that saw all training images."""
 
-    rule: SoftmaxRule
+    config: SoftmaxRule
+    numbers = "linear"
+    all_tokens = True
 
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule and of all labels."""
-        return digest("linear", self.rule, self.data.train.labels, self.data.val.labels)
+        return digest("linear", self.config, self.images.train.labels, self.images.val.labels)
 
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """Top-1 in percent of the vectors as they are (``top1``) and standardised (``top1-bn``)."""
-        found, classes = self.labelled(vectors), len(self.data.train.classes)
+        found, classes = self.labelled(vectors), len(self.images.train.classes)
         if reason := unlearnable(found.train, found.labels) or unlearnable(found.test):
             return Outcome((), empty=reason)
-        held = held_out(found.labels, classes, self.rule)
+        held = held_out(found.labels, classes, self.config)
         labels, truth, chosen = (as_tensor(one, device) for one in (found.labels, found.truth, held))
         train, test = (as_tensor(one, device) for one in (found.train, found.test))
         correct = {}
@@ -42,6 +44,6 @@ class LinearProblem(LabelledProblem):
             "top1": (train, test),
             "top1-bn": standardised(train, test),
         }.items():
-            probe = fit_softmax(shown, labels, chosen, classes, self.rule)
+            probe = fit_softmax(shown, labels, chosen, classes, self.config)
             correct[metric] = probe.correct(asked, truth).astype(np.float64)
         return found.outcome(correct)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from tasks.keypoints.rule import KeypointRule, PairDraw, PairSample
+from tasks.keypoints.rule import KeypointConfig, PairDraw, PairSample
 from tasks.metrics.soft_argmax import SoftArgmax
 from tasks.path_views import composed, kind_of, size_of, sized
-from tasks.propagation.rule import PropagationRule
+from tasks.propagation.rule import PropagationConfig
 
-Rule = KeypointRule | PropagationRule
+Rule = KeypointConfig | PropagationConfig
 
 Read = Literal["block", "final"]
 """What is read of a backbone: the blocks, of which the best counts, or the last one behind the final norm."""
@@ -74,7 +74,7 @@ class End:
     @property
     def metric(self) -> str:
         """Name of the primary metric."""
-        return self.rule.primary if isinstance(self.rule, KeypointRule) else "J&F"
+        return self.rule.primary if isinstance(self.rule, KeypointConfig) else "J&F"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def steps_between(first: End, second: End) -> Steps:
     if type(first.rule) is not type(second.rule):
         raise ValueError("expected two rules of one task")
     first, second = _primary(first), _primary(second)
-    order = KEYPOINTS if isinstance(first.rule, KeypointRule) else PROPAGATION
+    order = KEYPOINTS if isinstance(first.rule, KeypointConfig) else PROPAGATION
 
     def with_new(names: Collection[str]) -> End:
         """The first end, but for those choices."""
@@ -158,7 +158,9 @@ def steps_between(first: End, second: End) -> Steps:
 
 def _primary(end: End) -> End:
     rule = end.rule
-    return replace(end, rule=replace(rule, alphas=rule.alphas[:1])) if isinstance(rule, KeypointRule) else end
+    return (
+        replace(end, rule=replace(rule, alphas=rule.alphas[:1])) if isinstance(rule, KeypointConfig) else end
+    )
 
 
 def _built(order: Mapping[str, tuple[str, ...]], owners: Mapping[str, End]) -> End:

@@ -18,24 +18,23 @@ from tasks.analyses.locality import LocalityRule
 from tasks.analyses.position_audit import PositionRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyRule
-from tasks.cka import CkaRule
-from tasks.clustering import ClusterRule
-from tasks.keypoints.rule import KeypointRule, PairDraw, PairSample
-from tasks.knn import KnnRule
+from tasks.cka import CkaConfig
+from tasks.clustering import ClusterConfig
+from tasks.keypoints.rule import KeypointConfig, PairDraw, PairSample
+from tasks.knn import KnnConfig
 from tasks.metrics.few_shot import FewShotRule
 from tasks.metrics.saliency import Threshold
 from tasks.metrics.soft_argmax import SoftArgmax
 from tasks.metrics.softmax import SoftmaxRule
-from tasks.propagation.rule import PropagationRule
-from tasks.retrieval import RetrievalRule
+from tasks.propagation.rule import PropagationConfig
+from tasks.retrieval import RetrievalConfig
 from tasks.segmentation.augmented import Augmentation
-from tasks.segmentation.capi import CapiRule
-from tasks.segmentation.hummingbird import HummingbirdRule
+from tasks.segmentation.capi import CapiConfig
+from tasks.segmentation.hummingbird import HummingbirdConfig
 from tasks.segmentation.in_context import Vote
 from tasks.segmentation.pixel_memory import Electorate
-from tasks.segmentation.problem import SegmentationRule
+from tasks.segmentation.problem import SegmentationConfig
 from tasks.sources import Batches
-from tasks.transformed import TransformRule
 from zoo.errors import unknown
 from zoo.view.released import CornerSquare, OfTokens, ScriptFrame
 from zoo.view.views import (
@@ -85,7 +84,6 @@ class EvaluationProtocol:
         locality: Numbers of the comparison of heads with ConvNets.
         label_free: Numbers of the criteria that need no labels.
         position: Numbers of the position audit.
-        transforms: Numbers of what is done to features before they are scored, where that is asked for.
         objects_left_out: How many of the first images of the object dataset are left out at their end.
         parts_as_objects: Whether parts fall into as many clusters as there are object categories.
         parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
@@ -101,26 +99,25 @@ class EvaluationProtocol:
     batches: Batches
     own_probe: int
     own_unlabelled: int
-    knn: KnnRule
+    knn: KnnConfig
     fewshot: FewShotRule
     linear: SoftmaxRule
-    retrieval: RetrievalRule
-    propagation: PropagationRule
-    keypoints: KeypointRule
-    clusters: ClusterRule
-    cka: CkaRule
+    retrieval: RetrievalConfig
+    propagation: PropagationConfig
+    keypoints: KeypointConfig
+    clusters: ClusterConfig
+    cka: CkaConfig
     maps: MapRule
-    segmentation: SegmentationRule | CapiRule
+    segmentation: SegmentationConfig | CapiConfig
     saliency: SaliencyRule
     localisation: LocalisationRule
     fields: ReceptiveFieldRule
     inspect: InspectRule
     cost: CostRule
-    residual_cka: CkaRule
+    residual_cka: CkaConfig
     locality: LocalityRule
     label_free: LabelFreeRule
     position: PositionRule
-    transforms: TransformRule
     objects_left_out: int
     parts_as_objects: bool
     parts_by_partition: bool
@@ -137,14 +134,13 @@ _PAPER_IMAGES = ResizeCrop(short=224, crop=224)
 _LOCALISATION = LocalisationRule(batch=256, cells=256)
 _FIELDS = ReceptiveFieldRule(images=32, channels=32, seed=0)
 _INSPECT = InspectRule(components=28)
-SEGMENTATION = SegmentationRule(
+SEGMENTATION = SegmentationConfig(
     view=Stretch(side=448), vote=Vote(k=30, other=1, temperature=0.02), least=0.5, seed=0
 )
 """Of `standard`, and of exported features."""
 
 _COST = CostRule(warm_up=2, rounds=5, single_seconds=0.2, most_rounds=50, gain=1.03, images=250, seconds=20.0)
 _POSITION = PositionRule(images=64, penalties=tuple(10.0**power for power in range(-3, 4)))
-_TRANSFORMS = TransformRule(shrinkage=0.1)
 _FEW_SHOT = FewShotRule(
     shots=(10, 1, 5, 25),
     seeds=(0, 1, 2),
@@ -171,11 +167,11 @@ STANDARD = EvaluationProtocol(
     batches=Batches(size=256, seed=0),
     own_probe=100,
     own_unlabelled=5000,
-    knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
+    knn=KnnConfig(k=20, others=(10, 100, 200), temperature=0.07),
     fewshot=_FEW_SHOT,
     linear=_LINEAR,
-    retrieval=RetrievalRule(view=FitLongSide(long=224), crop_queries=True),
-    propagation=PropagationRule(
+    retrieval=RetrievalConfig(view=FitLongSide(long=224), crop_queries=True),
+    propagation=PropagationConfig(
         n_last_frames=7,
         topk=5,
         radius=12,
@@ -187,7 +183,7 @@ STANDARD = EvaluationProtocol(
         view=WholeFrame(short=480),
         decimals=None,
     ),
-    keypoints=KeypointRule(
+    keypoints=KeypointConfig(
         view=Letterbox(side=224),
         points="exact",
         source="bilinear",
@@ -200,8 +196,8 @@ STANDARD = EvaluationProtocol(
         draw=None,
         average="category",
     ),
-    clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
-    cka=CkaRule(poolings=("cls", "mean", "patch"), min_max=False),
+    clusters=ClusterConfig(n_init=10, seed=0, view=_TILES),
+    cka=CkaConfig(poolings=("cls", "mean", "patch"), min_max=False),
     maps=MapRule(normalised=False, samples=6),
     segmentation=SEGMENTATION,
     saliency=SaliencyRule(
@@ -217,11 +213,10 @@ STANDARD = EvaluationProtocol(
     fields=_FIELDS,
     inspect=_INSPECT,
     cost=_COST,
-    residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=False),
+    residual_cka=CkaConfig(poolings=("cls", "patch", "all"), min_max=False),
     locality=LocalityRule(block=1, blocks=5),
     label_free=LabelFreeRule(neighbours=10),
     position=_POSITION,
-    transforms=_TRANSFORMS,
     objects_left_out=0,
     parts_as_objects=False,
     parts_by_partition=False,
@@ -239,11 +234,11 @@ PAPER = EvaluationProtocol(
     batches=Batches(size=8, seed=None),
     own_probe=100,
     own_unlabelled=5000,
-    knn=KnnRule(k=20, others=(10, 100, 200), temperature=0.07),
+    knn=KnnConfig(k=20, others=(10, 100, 200), temperature=0.07),
     fewshot=replace(_FEW_SHOT, penalties=()),
     linear=_LINEAR,
-    retrieval=RetrievalRule(view=ThumbnailCrop(long=224, crop=224), crop_queries=False),
-    propagation=PropagationRule(
+    retrieval=RetrievalConfig(view=ThumbnailCrop(long=224, crop=224), crop_queries=False),
+    propagation=PropagationConfig(
         n_last_frames=7,
         topk=5,
         radius=12,
@@ -255,7 +250,7 @@ PAPER = EvaluationProtocol(
         view=_TILES,
         decimals=3,
     ),
-    keypoints=KeypointRule(
+    keypoints=KeypointConfig(
         view=Letterbox(side=224, lanczos=True),
         points="view pixel",
         source="bilinear",
@@ -268,8 +263,8 @@ PAPER = EvaluationProtocol(
         draw=PairDraw(per_category=20, seed=42),
         average="category",
     ),
-    clusters=ClusterRule(n_init=10, seed=0, view=_TILES),
-    cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
+    clusters=ClusterConfig(n_init=10, seed=0, view=_TILES),
+    cka=CkaConfig(poolings=("cls", "patch", "all"), min_max=True),
     maps=MapRule(normalised=True, samples=6),
     segmentation=SEGMENTATION,
     saliency=SaliencyRule(
@@ -285,11 +280,10 @@ PAPER = EvaluationProtocol(
     fields=_FIELDS,
     inspect=_INSPECT,
     cost=_COST,
-    residual_cka=CkaRule(poolings=("cls", "patch", "all"), min_max=True),
+    residual_cka=CkaConfig(poolings=("cls", "patch", "all"), min_max=True),
     locality=LocalityRule(block=1, blocks=5),
     label_free=LabelFreeRule(neighbours=10),
     position=_POSITION,
-    transforms=_TRANSFORMS,
     objects_left_out=1,
     parts_as_objects=True,
     parts_by_partition=True,
@@ -308,7 +302,7 @@ PROBE3D = replace(
         "What patches of 14 pixels need beyond 800 pixels is the mean colour of ImageNet in whole pixel "
         "values, which normalisation does not turn into exactly 0.",
     ),
-    keypoints=KeypointRule(
+    keypoints=KeypointConfig(
         view=CornerSquare(side=800),
         points="truncated",
         source="corners",
@@ -334,7 +328,7 @@ GEOAWARE = replace(
         "Its geometry-aware numbers per point take wrong points of four categories; here the right ones "
         "count.",
     ),
-    keypoints=KeypointRule(
+    keypoints=KeypointConfig(
         view=OfTokens(Letterbox(side=840, lanczos=True), tokens=60),
         points="exact",
         source="token below",
@@ -363,7 +357,7 @@ INSID3 = replace(
     title="keypoints as the code of INSID3 (visinf/INSID3, commit f1c9622), features as they are",
     tasks=("spair",),
     unlike=("Its better numbers are of features without position: add --transform debias:20 for those.",),
-    keypoints=KeypointRule(
+    keypoints=KeypointConfig(
         view=OfTokens(Stretch(side=768, bilinear=True), tokens=48),
         points="exact",
         source="nearest token",
@@ -384,7 +378,7 @@ DIFT = replace(
     title="keypoints as the code of Tang et al., NeurIPS 2023 (dift, commit 9421eb2)",
     tasks=("spair",),
     unlike=("By which filter it resizes images was not looked up; here it is bicubic.",),
-    keypoints=KeypointRule(
+    keypoints=KeypointConfig(
         view=OfTokens(Stretch(side=768), tokens=48),
         points="image pixel",
         source="bilinear",
@@ -419,7 +413,7 @@ DINOV3 = replace(
     title="mask propagation as DINOv3's tracking notebook (facebookresearch/dinov3, commit 6876159)",
     tasks=("davis",),
     unlike=("The notebook holds no score; J and F are the official ones.",),
-    propagation=PropagationRule(
+    propagation=PropagationConfig(
         n_last_frames=7,
         topk=5,
         radius=12,
@@ -446,7 +440,7 @@ HUMMINGBIRD = replace(
         "Between colours, crop and resize pixels are whole values here, and rows of the memory are half "
         "precision.",
     ),
-    segmentation=HummingbirdRule(
+    segmentation=HummingbirdConfig(
         view=LoweredSquare(side=512, bilinear=True),
         vote=Vote(k=30, other=1, temperature=0.02),
         least=0.0,
@@ -478,7 +472,7 @@ CAPI = replace(
         "images only what is remembered chooses the vote.",
         "It computes in bfloat16; here in single precision.",
     ),
-    segmentation=CapiRule(
+    segmentation=CapiConfig(
         view=Stretch(side=224),
         electorate=Electorate(ks=(1, 3, 10, 30), distances=("cosine", "L2")),
         held_out=10,

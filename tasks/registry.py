@@ -1,7 +1,8 @@
 """The tasks: names, metrics and what each needs. Imports nothing heavy."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal
 
 from zoo.errors import InputError, unknown
@@ -33,8 +34,7 @@ class TaskEntry:
         unlabelled: Whether it is run on images without classes where no task is named.
         drawing: What is drawn of an analysis, ``module:name`` of a function to blocks from its evidence
             (`tasks.analyses.drawings.evidence`); "" for a line a backbone and a point a head.
-        bind: Joins it with the data of its role; None for the tasks of this package, whose table is in
-            `benchmark.plan.problems`.
+        code: The class of the task (`tasks.task.Task`), or where it is found: it is imported when it runs.
     """
 
     name: str
@@ -49,7 +49,7 @@ class TaskEntry:
     labels: bool = True
     unlabelled: bool = False
     drawing: str = ""
-    bind: Callable[..., Any] | None = None
+    code: str | type[Any] = ""
 
     @property
     def metric(self) -> str:
@@ -76,6 +76,7 @@ _OVERLAPS = (
 TASKS: tuple[TaskEntry, ...] = (
     TaskEntry(
         name="knn",
+        code="tasks.knn:KnnTask",
         role="classification",
         title="k-NN classification",
         data="ImageNet-1k",
@@ -85,6 +86,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="fewshot",
+        code="tasks.fewshot:FewShotTask",
         role="classification",
         title="few-shot linear probe",
         data="ImageNet-1k",
@@ -95,6 +97,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="linear",
+        code="tasks.linear:LinearTask",
         role="classification",
         title="linear probe on all labels",
         data="ImageNet-1k",
@@ -105,6 +108,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="retrieval",
+        code="tasks.retrieval:RetrievalTask",
         role="retrieval",
         title="instance retrieval",
         data="revisited Oxford and Paris",
@@ -114,6 +118,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="davis",
+        code="tasks.propagation.problem:PropagationTask",
         role="videos",
         title="video mask propagation",
         data="DAVIS-2017 val",
@@ -123,6 +128,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="spair",
+        code="tasks.keypoints.problem:KeypointTask",
         role="keypoints",
         title="keypoint correspondence",
         data="SPair-71k test",
@@ -132,6 +138,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="segment",
+        code="tasks.segmentation.problem:SegmentationTask",
         role="scenes",
         title="segmentation in context",
         data="PASCAL VOC 2012, ADE20k",
@@ -142,6 +149,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="cluster-image",
+        code="tasks.clustering:ImageClusterTask",
         role="classification",
         title="k-means clustering of images",
         data="ImageNet-50",
@@ -151,6 +159,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="cluster-object",
+        code="tasks.clustering:ObjectClusterTask",
         role="objects",
         title="k-means clustering of objects",
         data="COCO val2017",
@@ -160,6 +169,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="cluster-part",
+        code="tasks.clustering:PartClusterTask",
         role="parts",
         title="k-means clustering of parts",
         data="PartImageNet",
@@ -169,6 +179,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="cka",
+        code="tasks.cka:CkaTask",
         role="classification",
         title="similarity of layers",
         data="ImageNet-50",
@@ -180,6 +191,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="attention-maps",
+        code="tasks.analyses.attention_maps:AttentionMapsTask",
         role="classification",
         title="average attention maps and offsets",
         data="ImageNet-50",
@@ -196,6 +208,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="attention-distance",
+        code="tasks.analyses.attention_distance:AttentionDistance",
         role="classification",
         title="how far attention heads look",
         data="ImageNet-50",
@@ -212,6 +225,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="attention-shares",
+        code="tasks.analyses.attention_shares:AttentionShares",
         role="classification",
         title="what attention gives to special tokens",
         data="ImageNet-50",
@@ -225,6 +239,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="localisation",
+        code="tasks.analyses.localisation:LocalisationTask",
         role="classification",
         title="whether tokens hold their places",
         data="ImageNet-50",
@@ -239,6 +254,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="position-audit",
+        code="tasks.analyses.position_audit:PositionAudit",
         role="classification",
         title="how much of tokens is their place",
         data="ImageNet-50",
@@ -257,6 +273,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="saliency",
+        code="tasks.analyses.saliency:SaliencyTask",
         role="masks",
         title="whether attention marks objects",
         data="COCO val2017, PartImageNet",
@@ -269,6 +286,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="receptive-field",
+        code="tasks.analyses.receptive_field:ReceptiveFieldTask",
         role="classification",
         title="which pixels move a token",
         data="ImageNet-50",
@@ -283,6 +301,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="inspect",
+        code="tasks.analyses.inspect:InspectTask",
         role="weights",
         title="what the first weights look like",
         data="none",
@@ -298,6 +317,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="residuals",
+        code="tasks.analyses.residuals:Residuals",
         role="classification",
         title="what blocks add to what skips them",
         data="ImageNet-50",
@@ -315,6 +335,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="residual-cka",
+        code="tasks.analyses.residual_cka:ResidualCka",
         role="classification",
         title="similarity of skips, branches and outputs",
         data="ImageNet-50",
@@ -328,6 +349,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="locality",
+        code="tasks.analyses.locality:Locality",
         role="classification",
         title="likeness of local heads to a ConvNet",
         data="ImageNet-50",
@@ -341,6 +363,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="token-probes",
+        code="tasks.analyses.token_probes:TokenProbes",
         role="classification",
         title="few-shot probes of single tokens",
         data="ImageNet-50",
@@ -354,6 +377,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="label-free",
+        code="tasks.analyses.label_free:LabelFree",
         role="classification",
         title="criteria of layers that need no labels",
         data="ImageNet-50, or images without labels",
@@ -373,6 +397,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="cost",
+        code="tasks.analyses.cost:CostTask",
         role="weights",
         title="time, memory and size up to each depth",
         data="none",
@@ -408,7 +433,7 @@ def find_tasks(names: Sequence[str]) -> tuple[TaskEntry, ...]:
 
     Args:
         names: Names of the registry, ``inside`` for its analyses of what goes on inside, or ``module:name``
-            of an entry of somebody's own, with `TaskEntry.bind`.
+            of an entry of somebody's own.
 
     Returns:
         Those of the registry in its order, then the others in the order given.
@@ -432,10 +457,27 @@ def _asked(task: TaskEntry, names: Sequence[str]) -> bool:
 def _own(reference: str) -> TaskEntry:
     """An entry that is not of this package; raises InputError for anything else."""
     found = find_object(reference)
-    if not isinstance(found, TaskEntry) or found.bind is None:
+    if not isinstance(found, TaskEntry) or not found.code:
         raise InputError(
-            f"{reference}: expected a TaskEntry with bind (tasks.registry); found {type(found).__name__}."
+            f"{reference}: expected a TaskEntry with its code (tasks.registry); found {type(found).__name__}."
         )
     if any(task.name == found.name for task in TASKS):
         raise InputError(f"{reference} is a task of the name {found.name!r}, which the registry has.")
     return found
+
+
+def load_code(task: TaskEntry) -> type[Any]:
+    """The class of a task, which is imported now."""
+    if isinstance(task.code, type):
+        return task.code
+    module, _, name = task.code.partition(":")
+    return getattr(import_module(module), name)  # type: ignore[no-any-return]
+
+
+def entry_of(code: type[Any]) -> TaskEntry:
+    """The registry's entry of a class; one without a name for a class that has none, which is run by hand."""
+    reference = f"{code.__module__}:{code.__name__}"
+    unnamed = TaskEntry(
+        name="", code=code, role="weights", title="", data="", metrics=("",), asks="", measures=""
+    )
+    return next((task for task in TASKS if task.code == reference), unnamed)

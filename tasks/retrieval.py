@@ -15,9 +15,10 @@ from tasks.checks import unusable
 from tasks.datasets.base import FileSample
 from tasks.datasets.revisitop import Retrieval
 from tasks.examples.retrieval import RetrievalExamples
-from tasks.fused import Vectors
 from tasks.metrics.ranking import Difficulty, cosine, rank, revisited
 from tasks.sources import chunks
+from tasks.task import VectorTask
+from tasks.transformed import Vectors
 from zoo.spec import Layer
 from zoo.view.views import View
 
@@ -28,7 +29,7 @@ DIFFICULTIES: tuple[Difficulty, ...] = ("medium", "easy", "hard")
 
 
 @dataclass(frozen=True, slots=True)
-class RetrievalRule:
+class RetrievalConfig:
     """The numbers of instance retrieval.
 
     Attributes:
@@ -40,18 +41,20 @@ class RetrievalRule:
     crop_queries: bool
 
 
-@dataclass(frozen=True)
-class RetrievalProblem:
+@dataclass(frozen=True, eq=False)
+class RetrievalTask(VectorTask):
     """Retrieval of the database images that show what a query shows."""
 
     data: Retrieval
-    rule: RetrievalRule
+    config: RetrievalConfig
+    numbers = "retrieval"
+    split = "database, queries"
 
     @cached_property
-    def sources(self) -> tuple[Source, ...]:
+    def vector_sources(self) -> tuple[Source, ...]:
         """The two sources: the images of the database and the queries."""
         queries = self.data.queries
-        if not self.rule.crop_queries:
+        if not self.config.crop_queries:
             queries = tuple(replace(query, box=None) for query in queries)
         return (
             self._source("database", self.data.database),
@@ -61,22 +64,22 @@ class RetrievalProblem:
     @property
     def fitted_on(self) -> tuple[Source, ...]:
         """What a transform of vectors is fitted on: the images of the database, which are there unasked."""
-        return self.sources[:1]
+        return self.vector_sources[:1]
 
     @cached_property
-    def examples(self) -> RetrievalExamples:
+    def kept_examples(self) -> RetrievalExamples:
         """What of its predictions is kept."""
-        return RetrievalExamples(self.data, self.sources[1].samples)
+        return RetrievalExamples(self.data, self.vector_sources[1].samples)
 
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule of retrieval and of the ground truth."""
         data = self.data
-        return digest("retrieval", self.rule, *data.easy, "hard", *data.hard, "junk", *data.junk)
+        return digest("retrieval", self.config, *data.easy, "hard", *data.hard, "junk", *data.junk)
 
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """mAP and mP@1, 5, 10 of the three difficulties, in percent; Medium is primary."""
-        database, queries = (vectors[source.name] for source in self.sources)
+        database, queries = (vectors[source.name] for source in self.vector_sources)
         if reason := self._unusable(vectors):
             return Outcome((), empty=reason)
         return self._ranked(cosine(database, queries))
@@ -87,7 +90,7 @@ class RetrievalProblem:
         """The same for each set of layers, by the mean of their cosines; no examples."""
         del device  # photos are few: all cosines of all layers stay in memory
         reasons = {layer: self._unusable(vectors) for layer, vectors in layers.items()}
-        names = [source.name for source in self.sources]
+        names = [source.name for source in self.vector_sources]
         cosines = {layer: cosine(*(one[name] for name in names)) for layer, one in layers.items()}
         outcomes = []
         for each in sets:
@@ -100,7 +103,7 @@ class RetrievalProblem:
 
     def _unusable(self, vectors: Vectors) -> str:
         """Why nothing can be asked of vectors; "" if it can."""
-        database, queries = (vectors[source.name] for source in self.sources)
+        database, queries = (vectors[source.name] for source in self.vector_sources)
         return unusable(database) or unusable(queries, constant=False)
 
     def _ranked(self, similarity: NDArray[np.float64]) -> Outcome:
@@ -122,8 +125,8 @@ class RetrievalProblem:
         keys = tuple(sample.key for sample in self.data.queries)
         statistics = {metric: Statistic(metric) for metric in values}
         items = Items("queries", keys, keys, ("",) * len(keys), values, statistics)
-        predicted = self.examples.predicted(ranks, values["mAP medium"])
+        predicted = self.kept_examples.predicted(ranks, values["mAP medium"])
         return Outcome(tuple(scores), items, predicted=predicted)
 
     def _source(self, name: str, samples: tuple[FileSample, ...]) -> Source:
-        return Source(f"{self.data.name}/{name}", chunks(samples, CHUNK_OF_PHOTOS), self.rule.view)
+        return Source(f"{self.data.name}/{name}", chunks(samples, CHUNK_OF_PHOTOS), self.config.view)

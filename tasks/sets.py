@@ -47,6 +47,11 @@ def set_of(blocks: Sequence[int]) -> Layer:
     return Layer(deepest, fused=tuple(others))
 
 
+def members_of(sets: Sequence[Layer]) -> tuple[Layer, ...]:
+    """The layers that are in some of the sets, in the order of a forward."""
+    return tuple(sorted({one for each in sets for one in each.members}, key=lambda layer: layer.place))
+
+
 def names_of(members: Sequence[int], depth: int) -> tuple[str, ...]:
     """What a set of blocks is called in a backbone of that depth: one name of `SETS` or several."""
     blocks = tuple(members)

@@ -120,12 +120,37 @@ class ProbedImages:
     Attributes:
         images: The dataset.
         where: Its sources.
-        coverage: How complete the probe subset is.
+        coverage: How complete the probe subset is, and what was there of the whole dataset.
     """
 
     images: Classification | Unlabelled
     where: ProbeSources
     coverage: Coverage
+
+    @property
+    def name(self) -> str:
+        """Name of the dataset."""
+        return self.images.name
+
+    @property
+    def split(self) -> str:
+        """What the probe subset is called in records."""
+        return "images"
+
+    @property
+    def probe(self) -> Source:
+        """The images that are looked at, cut into batches."""
+        return self.where.probe
+
+    @property
+    def probe_order(self) -> NDArray[np.int64]:
+        """Index into all images of each of them, in the order of the source."""
+        return self.where.probe_order
+
+    @property
+    def batches(self) -> Batches:
+        """How they are cut."""
+        return self.where.batches
 
 
 @dataclass(frozen=True)
@@ -140,6 +165,11 @@ class ProbedClasses(ProbedImages):
     where: ClassificationSources
     labels: NDArray[np.int64]
 
+    @property
+    def split(self) -> str:
+        """What the probe subset is called in records."""
+        return "train-probe"
+
 
 @dataclass(frozen=True)
 class ClusteredRegions:
@@ -147,6 +177,16 @@ class ClusteredRegions:
 
     regions: Regions
     k: int
+
+    @property
+    def name(self) -> str:
+        """Name of the dataset."""
+        return self.regions.name
+
+    @property
+    def coverage(self) -> Coverage:
+        """How complete the dataset is."""
+        return self.regions.coverage
 
 
 def chunks(samples: Sequence[Sample], size: int) -> tuple[Group, ...]:

@@ -35,8 +35,7 @@ def show(summary: RunSummary, report: Terminal) -> int:
     if len(done.unreadable) > MOST_NAMED:
         further = counted(len(done.unreadable) - MOST_NAMED, "further image")
         report.say(f"left out: {further} that cannot be decoded")
-    subjects = [task.subject for task in plan.tasks.every]
-    partial = {subject.dataset: subject.coverage for subject in subjects if subject.coverage.partial}
+    partial = {task.dataset: task.coverage for task in plan.tasks.every if task.coverage.partial}
     for name, coverage in sorted(partial.items()):
         report.say(f"partial: {name}: {coverage}")
     for failure in done.failures:

@@ -17,7 +17,6 @@ from benchmark.jobs.job import VECTORS, Job, ScoreJob, Setup
 from benchmark.jobs.passes import BackboneCache, run_passes
 from benchmark.jobs.scores import readers_of
 from benchmark.plan.backbones import find_backbones
-from benchmark.plan.bound import BoundTask, Comparison, VectorTask
 from benchmark.plan.folders import require_writable
 from benchmark.plan.location import find_data
 from benchmark.plan.plan import Plan, PlanRecipe, make_plan
@@ -26,6 +25,7 @@ from benchmark.request import Request
 from benchmark.request.parsers import USUAL_POOLINGS
 from benchmark.scores.exported.forms import FORMS, Arrays, Form
 from leaderboards.records.files import safe_name
+from tasks.task import Task
 from zoo.atomic import whole_file
 from zoo.errors import InputError
 from zoo.load.backbone import identify
@@ -102,16 +102,16 @@ def write_vectors(request: Request, report: Reporter) -> Written:
     )
 
 
-def _with_vectors(plan: Plan, *, named: bool) -> list[BoundTask]:
+def _with_vectors(plan: Plan, *, named: bool) -> list[Task]:
     """Tasks whose vectors a scorer reads; raises InputError for another one that was named."""
-    found: list[BoundTask] = []
+    found: list[Task] = []
     for task in plan.tasks.every:
-        if isinstance(task, VectorTask | Comparison) and type(task.problem) in FORMS:
+        if type(task) in FORMS:
             found.append(task)
         elif named:
             scorers = ", ".join(form.scorer for form in FORMS.values())
             raise InputError(
-                f"{task.subject.entry.name} takes no stored vectors that a scorer reads; leave it out: there "
+                f"{task.entry.name} takes no stored vectors that a scorer reads; leave it out: there "
                 f"are files for {scorers}"
             )
     if not found:
@@ -126,7 +126,7 @@ def _setups(spec: BackboneSpec, request: Request, suite: str, device: torch.devi
     return [Setup(spec, identity, one, suite, device) for one in (request, every)]
 
 
-def _jobs(plan: Plan, tasks: Sequence[BoundTask], images: Signatures, setups: Sequence[Setup]) -> VectorJobs:
+def _jobs(plan: Plan, tasks: Sequence[Task], images: Signatures, setups: Sequence[Setup]) -> VectorJobs:
     """What a backbone has to do, by the first setup whose vectors are all there, or else the last one."""
     keys = {task.key for task in tasks}
     passes = [one for one in plan.passes if any(task.key in keys for task in one.vectors)]
@@ -161,17 +161,16 @@ def write_backbone(plan: Plan, jobs: VectorJobs, report: Reporter) -> Written:
                     for layer, pooling, arrays, form in _arrays(plan, task, job, jobs.poolings, left_out):
                         files.append((form.option, _write(job, f"{layer}.{pooling}", arrays, form)))
                 except InputError as error:
-                    failures.append(failure(error, name, task.subject.entry.name, task.key))
+                    failures.append(failure(error, name, task.entry.name, task.key))
             advance(1)
     return Written(tuple(files), passed.images, tuple(left_out), tuple(failures))
 
 
 def _arrays(
-    plan: Plan, task: BoundTask, job: ScoreJob, poolings: Sequence[str], left_out: list[str]
+    plan: Plan, task: Task, job: ScoreJob, poolings: Sequence[str], left_out: list[str]
 ) -> Iterator[tuple[Layer, str, Arrays, Form]]:
     """The arrays of each layer and pooling of a task; says what has none."""
-    assert isinstance(task, VectorTask | Comparison)
-    form, readers, name = FORMS[type(task.problem)], readers_of(plan, job), job.setup.spec.name
+    form, readers, name = FORMS[type(task)], readers_of(plan, job), job.setup.spec.name
     stored = next(iter(readers.values())).poolings()
     left_out += [f"{name} has no vectors {pooling}" for pooling in poolings if pooling not in stored]
     for layer in job.setup.layers:
@@ -180,7 +179,7 @@ def _arrays(
                 continue
             vectors = {source: reader.read(layer, pooling) for source, reader in readers.items()}
             if all(np.isfinite(vectors[one][reader.shown]).all() for one, reader in readers.items()):
-                yield layer, pooling, form.arrays(task.problem, vectors), form
+                yield layer, pooling, form.arrays(task, vectors), form
             else:
                 left_out.append(f"{name}, layer {layer}, {pooling}: features are not finite")
 

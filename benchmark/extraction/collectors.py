@@ -10,14 +10,13 @@ from torch import Tensor
 
 from benchmark.extraction.failures import is_out_of_memory
 from benchmark.extraction.loading import Batch, Member
-from tasks.base import FINITE, Group, MeasuredProblem, Measurer, Part, Settling, Source
+from tasks.base import FINITE, Group, Measurer, Part, Settling, Source
+from tasks.checks import NOT_FINITE
+from tasks.task import Measured
 from zoo.errors import InputError
 from zoo.features import Backbone, LayerFeatures, Shown
 from zoo.spec import Layer
 from zoo.view.views import Tiles, View
-
-NOT_FINITE = "features are not finite"
-"""Why a layer has no measurements that was shown NaN or infinite values."""
 
 FAILURE = "failure"
 """Array that stands in for a layer's measurements: why it has none, UTF-8."""
@@ -131,21 +130,21 @@ class VectorCollector(Collector):
 
 
 class MeasuredCollector(Collector):
-    """Feeds a problem's measurers, one for each group.
+    """Feeds a task's measurers, one for each group.
 
     Arrays are named ``17/3/error``: group, layer, and what the measurer calls it.
     """
 
     def __init__(
-        self, problem: MeasuredProblem[Any], view: View, layers: Collection[Layer], patch_size: int = 0
+        self, measured: Measured, view: View, layers: Collection[Layer], patch_size: int = 0
     ) -> None:
-        self._problem = problem
+        self._measures = measured
         self._view = view
         self._patch_size = patch_size
         self._measured = tuple(sorted(layers, key=lambda layer: layer.place))
         # layers that are taken together are fed one by one
         fed = dict.fromkeys(member for layer in self._measured for member in layer.members)
-        self._serves = {shown: layer for layer in fed for shown in problem.feed.shown(layer)}
+        self._serves = {shown: layer for layer in fed for shown in measured.feed.shown(layer)}
         self._waiting: dict[Layer, list[Shown]] = {}
         self._measurers: dict[int, Measurer[Any]] = {}
         self._failed: dict[tuple[int, Layer], str] = {}
@@ -159,7 +158,7 @@ class MeasuredCollector(Collector):
         layer = self._serves[features.layer]
         waiting = self._waiting.setdefault(layer, [])
         waiting.append(features)
-        if len(waiting) < len(self._problem.feed.shown(layer)):
+        if len(waiting) < len(self._measures.feed.shown(layer)):
             return
         del self._waiting[layer]
         for members, part in self._parts(batch):
@@ -167,7 +166,7 @@ class MeasuredCollector(Collector):
             if (group, layer) not in self._failed:
                 measurer = self._measurer(group)
                 with self._noting(group, layer):
-                    portion = self._problem.feed.portion(waiting, part)
+                    portion = self._measures.feed.portion(waiting, part)
                     measurer.update(layer, [member.position for member in members], portion)
 
     def again(self) -> frozenset[Layer]:
@@ -234,8 +233,13 @@ class MeasuredCollector(Collector):
 
     def _measurer(self, group: int) -> Measurer[Any]:
         if group not in self._measurers:
-            entry: Group = self._problem.source.groups[group]
-            self._measurers[group] = self._problem.measure(entry, self._view)
+            entry: Group = self._measures.source.groups[group]
+            sets = [layer for layer in self._measured if layer.fused]
+            self._measurers[group] = (
+                self._measures.measure_sets(entry, self._view, sets)
+                if sets
+                else self._measures.measure(entry, self._view)
+            )
         return self._measurers[group]
 
     def _parts(self, batch: Batch) -> Iterator[tuple[tuple[Member, ...], Part]]:

@@ -16,12 +16,11 @@ from benchmark.extraction.shards import Shards
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import CompareJob, Pair, ScoreJob
 from benchmark.jobs.scores import readers_of
-from benchmark.plan.bound import Comparison
 from benchmark.plan.plan import Plan
 from benchmark.scores.records import NORMAL, Scored, base_fields, is_current
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.record import with_all_columns, write_frame
-from tasks.comparing import PairFindings
+from tasks.comparing import ComparisonTask, PairFindings
 
 Refusals = Mapping[tuple[str, str], str]
 """By backbone and key of a task, why the one cannot show what the other is fed."""
@@ -47,7 +46,7 @@ class _Round:
         begin: When it began.
     """
 
-    task: Comparison
+    task: ComparisonTask
     pooling: str
     images: int
     unreadable: int
@@ -73,26 +72,26 @@ def compare_all(
             try:
                 _compare(plan, ready, task, refusals, advance)
             except Exception as error:
-                failures.append(failure(error, "", task.subject.entry.name, task.key))
+                failures.append(failure(error, "", task.entry.name, task.key))
     return tuple(failures)
 
 
 def _compare(
-    plan: Plan, jobs: Sequence[ScoreJob], task: Comparison, refusals: Refusals, advance: Advance
+    plan: Plan, jobs: Sequence[ScoreJob], task: ComparisonTask, refusals: Refusals, advance: Advance
 ) -> None:
-    begin, problem = perf_counter(), task.problem
+    begin = perf_counter()
     written: dict[Path, tuple[Pair, _Written]] = {}
     stored = [_stored(plan, job, task, refusals) for job in jobs]
     unreadable = int((~stored[0].shown).sum())
-    images = len(problem.source.samples) - unreadable
-    for pooling in problem.poolings:
+    images = len(task.source.samples) - unreadable
+    for pooling in task.poolings:
         now = _Round(task, pooling, images, unreadable, begin)
-        for found in problem.compare(stored, pooling, jobs[0].setup.device):
+        for found in task.compare(stored, pooling, jobs[0].setup.device):
             pair = Pair(jobs[min(found.first, found.second)], jobs[max(found.first, found.second)])
             _, kept = written.setdefault(pair.kept.records, (pair, _Written()))
             kept.frames.append(_frame(now, pair, (jobs[found.first], jobs[found.second]), found))
             kept.arrays |= found.arrays
-        advance(1 / len(problem.poolings))
+        advance(1 / len(task.poolings))
     for pair, kept in written.values():
         if not is_current(pair.kept):
             if kept.arrays:
@@ -101,8 +100,8 @@ def _compare(
             write_frame(frame, pair.kept.records, pair.kept.companions())
 
 
-def _stored(plan: Plan, job: ScoreJob, task: Comparison, refusals: Refusals) -> Stored:
-    source, setup = task.problem.source, job.setup
+def _stored(plan: Plan, job: ScoreJob, task: ComparisonTask, refusals: Refusals) -> Stored:
+    source, setup = task.source, job.setup
     assert job.measured is not None
     shards = Shards.open(job.measured, source.shards)
     reader = readers_of(plan, job)[source.name]
@@ -112,22 +111,20 @@ def _stored(plan: Plan, job: ScoreJob, task: Comparison, refusals: Refusals) -> 
 
 def _frame(now: _Round, pair: Pair, sides: tuple[ScoreJob, ScoreJob], found: PairFindings) -> pd.DataFrame:
     """Records of all layers of one backbone against all layers of another, in bulk."""
-    context, subject = sides[0].setup.context, now.task.subject
-    scored = Scored(
-        subject, pair.kept.fingerprint, pair.kept.data, now.unreadable, perf_counter() - now.begin
-    )
+    context, task = sides[0].setup.context, now.task
+    scored = Scored(task, pair.kept.fingerprint, pair.kept.data, now.unreadable, perf_counter() - now.begin)
     margin = NORMAL * found.error.ravel()
     rows, columns = (index.ravel() for index in np.indices(found.value.shape))
     first = [found.layers[row] for row in rows]
     second = [found.others[column] for column in columns]
     values = found.value.ravel()
-    shown = subject.entry.analysis or now.pooling == context.table_pooling
+    shown = task.entry.analysis or now.pooling == context.table_pooling
     constants = {
         **base_fields(context, scored),
         "pooling": now.pooling,
         "n": now.images,
         "metric": found.metric,
-        "primary": shown and found.metric == subject.entry.metric,
+        "primary": shown and found.metric == task.entry.metric,
         "unit": "images",
         "other": sides[1].setup.spec.name,
         "ci_low": values - margin,

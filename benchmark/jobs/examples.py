@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.jobs.job import ScoreJob
-from benchmark.plan.bound import BoundTask
 from benchmark.scores.records import Context
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.thumbnails import MOST, NAMES, write_thumbnail
@@ -18,6 +17,7 @@ from tasks.base import LayerOutcome
 from tasks.datasets.base import Sample
 from tasks.datasets.files import UnreadableImageError
 from tasks.examples.draw import VERSION
+from tasks.task import Task
 
 Arrays = dict[str, NDArray[np.generic]]
 
@@ -28,7 +28,7 @@ _made: dict[tuple[Path, str, str], str] = {}
 """Files of pictures that this process has written, by folder, path and signature of the image."""
 
 
-def keep_examples(task: BoundTask, job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
+def keep_examples(task: Task, job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
     """Write what the layers of one backbone predicted, or remove what an earlier run left there.
 
     Nothing is kept where the request wants none, of the random floor, and of tasks without predictions.
@@ -39,12 +39,12 @@ def keep_examples(task: BoundTask, job: ScoreJob, outcomes: Sequence[LayerOutcom
     """
     path, folder = job.kept.beside["examples"], job.kept.thumbnails
     shown = [one for one in outcomes if one.outcome.predicted]
-    if task.pictured is None or not job.setup.keeps_examples or not shown:
+    if task.examples is None or not job.setup.keeps_examples or not shown:
         path.unlink(missing_ok=True)
         return
-    drawn = _drawn(shown, job.setup.context, task.subject.entry.metric)
+    drawn = _drawn(shown, job.setup.context, task.entry.metric)
     every = [one.outcome.predicted for one in shown]
-    pictures = task.pictured.pictures([shown[place].outcome.predicted for place in drawn])
+    pictures = task.examples.pictures([shown[place].outcome.predicted for place in drawn])
     arrays: Arrays = {
         "version": np.asarray(VERSION),
         "layer": np.asarray([one.layer.index for one in shown], np.int64),
@@ -52,7 +52,7 @@ def keep_examples(task: BoundTask, job: ScoreJob, outcomes: Sequence[LayerOutcom
         "pooling": np.asarray([one.pooling for one in shown], str),
         "drawn": np.isin(np.arange(len(shown)), drawn),
         **{name: np.stack([one[name] for one in every]) for name in every[0]},
-        **task.pictured.facts(),
+        **task.examples.facts(),
         **_pictures(pictures, folder),
         **_class_names(task),
     }
@@ -100,9 +100,9 @@ def _thumbnail(sample: Sample, folder: Path) -> str:
     return _made[key]
 
 
-def _class_names(task: BoundTask) -> Arrays:
+def _class_names(task: Task) -> Arrays:
     """What the classes of the rendered images are called in words: their folders have numbers."""
-    if not task.subject.dataset.startswith("mini-"):
+    if not task.dataset.startswith("mini-"):
         return {}
     names = {template.wnid: template.name for template in TEMPLATES}
     return {"class_folder": np.asarray([*names], str), "class_name": np.asarray([*names.values()], str)}

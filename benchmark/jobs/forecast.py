@@ -24,13 +24,13 @@ from benchmark.jobs.estimate import SPEED, Guesses
 from benchmark.jobs.job import VECTORS, BackboneJobs, Job, ScoreJob
 from benchmark.jobs.passes import BackboneCache, images_left, run_job
 from benchmark.jobs.ready import Ready, make_ready
-from benchmark.plan.bound import Comparison, RememberingTask
 from benchmark.plan.plan import Pass, Plan, patch_tokens
 from benchmark.request import Request
 from leaderboards.records.files import scored_path
 from leaderboards.records.record import UNREADABLE
 from tasks.base import Group, Source
-from tasks.cka import CkaProblem
+from tasks.cka import CkaTask
+from tasks.comparing import ComparisonTask
 from zoo.spec import Layer
 from zoo.view.views import ResizeCrop
 
@@ -161,8 +161,8 @@ class _Timings:
             disk = images * sum(self._bytes_of(job, listener) for listener in job.listeners)
             yield Step(name, "pass", job.source[0], images, images * self._seconds(job), int(disk))
             for task in self._plan.pass_over(job.source).measured:
-                if task.listener in job.memories and isinstance(task, RememberingTask):
-                    seconds = images * _seconds_of_comparing(task, job)
+                if task.listener in job.memories and task.memory is not None:
+                    seconds = images * _seconds_of_comparing(task.memory.source, job)
                     yield Step(name, f"measuring {task.listener}", job.source[0], seconds=seconds)
         yield from self._scores[name]
 
@@ -246,14 +246,14 @@ def _first_images(source: Source, count: int) -> Source:
 
 def _kept_together(one: Pass, listener: str) -> int:
     """Images that are kept against each other, so that what is kept of each grows with them; else 1."""
-    problem = next((task.fed_by(one.source) for task in one.measured if task.listener == listener), None)
-    size = problem.where.batches.size if isinstance(problem, CkaProblem) else 1
+    fed = next((task.fed_by(one.source) for task in one.measured if task.listener == listener), None)
+    size = fed.data.batches.size if isinstance(fed, CkaTask) else 1
     return min(size, len(one.source.samples))
 
 
-def _seconds_of_comparing(task: RememberingTask, job: Job) -> float:
+def _seconds_of_comparing(memory: Source, job: Job) -> float:
     """Seconds in which the cells of an image are compared with those that are remembered, in all layers."""
-    setup, memory, last = job.setup, task.problem.memory.source, Layer(job.setup.spec.depth)
+    setup, last = job.setup, Layer(job.setup.spec.depth)
     remembered = len(memory.samples) * patch_tokens(setup.spec, memory.view, last)
     products = min(REMEMBERED, remembered) * patch_tokens(setup.spec, job.source[1], last) * setup.spec.width
     return products * len(setup.layers) / SPEED[setup.device.type]
@@ -267,10 +267,10 @@ def _score_steps(plan: Plan, jobs: BackboneJobs) -> Iterator[Step]:
         if seconds is None:
             images = [len(source.samples) for source in task.sources]
             seconds = sum(images) * ITEM_SECONDS
-            if task.subject.entry.name in EACH_WITH_EACH:
+            if task.entry.name in EACH_WITH_EACH:
                 seconds += sum(images[:-1]) * images[-1] * setup.spec.width / SPEED[setup.device.type]
             seconds *= len(setup.poolings) if task.vector_sources else 1
-        layers = len(task.subject.scored(setup.layers, setup.spec))
+        layers = len(task.scored(setup.layers, setup.spec))
         yield Step(setup.spec.name, f"scoring {task.listener}", seconds=seconds * layers)
 
 
@@ -291,16 +291,14 @@ def _joint_steps(ready: Ready) -> Iterator[Step]:
     plan, guesses = ready.plan, Guesses(ready.plan)
     for job in ready.prepared.comparisons:
         task = plan.task(job.task)
-        assert isinstance(task, Comparison)
-        setups, problem = [member.setup for member in job.members], task.problem
+        assert isinstance(task, ComparisonTask)
+        setups = [member.setup for member in job.members]
         layers, width = sum(len(setup.layers) for setup in setups), max(setup.spec.width for setup in setups)
-        size = problem.where.batches.size if isinstance(problem, CkaProblem) else 1
-        products = len(problem.source.samples) * size * (layers * width + layers**2)
-        seconds = len(problem.poolings) * products / SPEED[ready.devices[0].type]
-        yield Step("", f"comparing {task.subject.entry.name}", seconds=seconds)
-    for cost, rule in (
-        (cost, task.problem.rule) for cost in ready.prepared.costs for task in plan.tasks.costs
-    ):
+        size = task.data.batches.size if isinstance(task, CkaTask) else 1
+        products = len(task.source.samples) * size * (layers * width + layers**2)
+        seconds = len(task.poolings) * products / SPEED[ready.devices[0].type]
+        yield Step("", f"comparing {task.entry.name}", seconds=seconds)
+    for cost, rule in ((cost, task.config) for cost in ready.prepared.costs for task in plan.tasks.costs):
         forwards = min(rule.seconds, rule.images * guesses.seconds(cost.setup, ResizeCrop(256, 224)))
         yield Step(cost.setup.spec.name, "measuring cost", seconds=LOAD + rule.single_seconds + forwards)
 
@@ -319,7 +317,7 @@ def _notes(request: Request, ready: Ready, failures: Sequence[Failure]) -> Itera
     """What is not counted, and what is wrong."""
     asked = {ready.plan.task(job.task) for jobs in ready.prepared.backbones for job in jobs.questions}
     if asked:
-        yield f"Not counted: {', '.join(sorted({task.subject.entry.name for task in asked}))}."
+        yield f"Not counted: {', '.join(sorted({task.entry.name for task in asked}))}."
     if request.engine == "ray":
         yield "Counted for this machine alone; the workers of the cluster share it."
     yield from (f"Left out: {absent}." for absent in ready.plan.tasks.absent)

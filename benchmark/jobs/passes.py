@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -16,10 +15,9 @@ from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import VECTORS, Job, Setup
-from benchmark.plan.bound import BoundTask, RememberingTask
 from benchmark.plan.plan import Pass, Plan, view_for
-from tasks.base import MeasuredProblem, RememberingProblem
-from tasks.fused import FusedProblem
+from tasks.base import Source
+from tasks.task import Measured, Task
 from tasks.transforms import parse_transform
 from zoo.errors import InputError
 from zoo.features import Backbone
@@ -104,8 +102,8 @@ def _needs_whole_groups(one: Pass, listeners: Sequence[Listener]) -> bool:
     fit into memory.
     """
     names = {listener.name for listener in listeners if not _asks_for_maps(listener)}
-    problems = (task.fed_by(one.source) for task in one.measured if task.listener in names)
-    return any(problem is not None and problem.feed.whole for problem in problems)
+    fed = (task.fed_by(one.source) for task in one.measured if task.listener in names)
+    return any(each is not None and each.feed.whole for each in fed)
 
 
 def _batch_size(setup: Setup, listeners: Sequence[Listener]) -> int:
@@ -168,15 +166,15 @@ def collectors_of(one: Pass, setup: Setup, memories: Mapping[str, Path]) -> dict
         VECTORS: VectorCollector(one.source, setup.kept, setup.poolings, dtype, setup.spec.width)
     }
     for task in one.measured:
-        name, problem = task.listener, task.fed_by(one.source)
-        layers = measured_layers(setup, task, one.source)
-        if isinstance(task, RememberingTask) and problem is task.problem:
-            before = measured_layers(setup, task, task.problem.memory.source)
-            problem = _remembering(task.problem, memories[name], before) if name in memories else None
-        if problem is not None:
-            fed = problem.of(layers) if isinstance(problem, FusedProblem) else problem
+        name, fed = task.listener, task.fed_by(one.source)
+        if task.memory is not None and task.scores_from(one.source):
+            before = measured_layers(setup, task, task.memory.source)
+            folder = memories.get(name)
+            fed = None if folder is None else _remembering(task, task.memory.source, folder, before)
+        if fed is not None:
+            layers = measured_layers(setup, task, one.source)
             plain = MeasuredCollector(fed, view, layers, setup.spec.patch_size)
-            collectors[name] = _reading(plain, task.subject.transform)
+            collectors[name] = _reading(plain, task.transform)
     return collectors
 
 
@@ -185,16 +183,13 @@ def _reading(collector: MeasuredCollector, transform: str) -> Collector:
     return DebiasedCollector(collector, parse_transform(transform).components) if transform else collector
 
 
-def _remembering(
-    problem: RememberingProblem[Any], folder: Path, layers: Sequence[Layer]
-) -> MeasuredProblem[Any] | None:
-    """A problem with what the pass before left behind; None where not all of its shards are there."""
-    source = problem.memory.source
+def _remembering(task: Task, source: Source, folder: Path, layers: Sequence[Layer]) -> Measured | None:
+    """A task with what the pass before left behind; None where not all of its shards are there."""
     store = Shards.open(folder, source.shards)
     if store.missing:
         return None
     before = MeasuredLayers(source, store, layers)
-    return problem.remembering(before, before.failures)
+    return task.remembering(before, before.failures)
 
 
 def _listeners(one: Pass, job: Job) -> list[Listener]:
@@ -208,15 +203,15 @@ def _listeners(one: Pass, job: Job) -> list[Listener]:
     return found
 
 
-def _fed_by(one: Pass, listener: str) -> list[BoundTask]:
+def _fed_by(one: Pass, listener: str) -> list[Task]:
     """Tasks that need what a listener keeps."""
     measured = [task for task in one.measured if task.listener == listener]
     return list(one.vectors) if listener == VECTORS else measured
 
 
-def _failed(job: Job, task: BoundTask, error: Exception) -> Failure:
+def _failed(job: Job, task: Task, error: Exception) -> Failure:
     if is_out_of_memory(error):
         error = InputError(
             "out of memory; try a smaller --batch-size or --input-size, fewer --workers, or another --device"
         )
-    return failure(error, job.setup.spec.name, task.subject.entry.name, task.key)
+    return failure(error, job.setup.spec.name, task.entry.name, task.key)

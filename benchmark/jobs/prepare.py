@@ -19,10 +19,10 @@ from benchmark.jobs.fingerprints import (
     vectors_folder,
 )
 from benchmark.jobs.job import VECTORS, BackboneJobs, CompareJob, Job, Pair, ScoreJob, Setup
-from benchmark.plan.bound import BoundTask
 from benchmark.plan.plan import Pass, Plan, key_of, memory_pass
 from benchmark.request import Request
 from benchmark.scores.records import Kept, file_under, is_current
+from tasks.task import Task
 from zoo.errors import InputError
 from zoo.load.backbone import identify
 
@@ -120,8 +120,8 @@ def _backbone(
 
 def _stale(
     setup: Setup,
-    tasks: Sequence[BoundTask],
-    job_of: Callable[[Setup, BoundTask], ScoreJob],
+    tasks: Sequence[Task],
+    job_of: Callable[[Setup, Task], ScoreJob],
     current: list[Kept],
 ) -> list[ScoreJob]:
     """Jobs whose records are not there, or of something else; the others are added to what is current."""
@@ -151,21 +151,22 @@ def _pass_job(plan: Plan, setup: Setup, one: Pass, images: Signatures, needed: s
     return Job(setup, one.key, range(one.source.shards), listeners, tuple(keys), memories)
 
 
-def _score_job(plan: Plan, setup: Setup, task: BoundTask, images: Signatures) -> ScoreJob:
+def _score_job(plan: Plan, setup: Setup, task: Task, images: Signatures) -> ScoreJob:
     vectors = {one.key: vectors_folder(setup, one, images) for one in plan.passes if task in one.vectors}
     measured = [measured_folder(setup, one, task, images) for one in plan.passes if _is_scored(task, one)]
     fingerprint = records_print(setup, task, plan.passes, images)
-    return ScoreJob(setup, task.key, fingerprint, task.data, vectors, measured[0] if measured else None)
+    folder = measured[0] if measured else None
+    return ScoreJob(setup, task.key, fingerprint, task.data_digest, vectors, folder)
 
 
-def _is_scored(task: BoundTask, one: Pass) -> bool:
+def _is_scored(task: Task, one: Pass) -> bool:
     """Whether what a pass leaves behind of a task is what it scores, and not what it remembers."""
-    return task in one.measured and task.fed_by(one.source) is task.measured_problem
+    return task in one.measured and task.scores_from(one.source)
 
 
-def _question_job(setup: Setup, task: BoundTask, images: Signatures) -> ScoreJob:
-    return ScoreJob(setup, task.key, questions_print(setup, task, images), task.data, {}, None)
+def _question_job(setup: Setup, task: Task, images: Signatures) -> ScoreJob:
+    return ScoreJob(setup, task.key, questions_print(setup, task, images), task.data_digest, {}, None)
 
 
-def _cost_job(setup: Setup, task: BoundTask) -> ScoreJob:
-    return ScoreJob(setup, task.key, cost_print(setup, task), task.data, {}, None)
+def _cost_job(setup: Setup, task: Task) -> ScoreJob:
+    return ScoreJob(setup, task.key, cost_print(setup, task), task.data_digest, {}, None)

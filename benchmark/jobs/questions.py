@@ -1,64 +1,117 @@
-"""What one backbone is asked without a pass: gradients of a few images, and its weights."""
+"""What one backbone is asked without a pass: gradients of a few images, its weights, and what it costs."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from time import perf_counter
 
+from benchmark.engines.choose import device_name
 from benchmark.engines.progress import Reporter
 from benchmark.extraction.failures import Failure, failure
 from benchmark.extraction.gradients import Asked, FieldSums, sum_fields
 from benchmark.extraction.one_pass import Pace, PassCallbacks, PassResult
-from benchmark.jobs.job import ScoreJob
+from benchmark.extraction.timing import measure_cost
+from benchmark.jobs.job import ScoreJob, Setup
 from benchmark.jobs.passes import BackboneCache
-from benchmark.jobs.scores import keep_findings
-from benchmark.plan.bound import BoundTask, GradientTask, InspectTask
+from benchmark.jobs.scores import keep
 from benchmark.plan.plan import Plan, view_for
-from tasks.analyses.base import Fields
+from tasks.analyses.cost import CostRule, Costs, CostTask
 from tasks.checks import nothing_read
-from zoo.features import Backbone
-from zoo.spec import Layer
+from tasks.task import Fields, GradientTask
+from zoo.features import Backbone, Weights
+from zoo.spec import BackboneSpec, Layer
 
 
 def run_questions(plan: Plan, jobs: Sequence[ScoreJob], cache: BackboneCache, report: Reporter) -> PassResult:
     """Ask one backbone, which is loaded when it is first needed, and write down what it answers."""
     todo = {job.task: job for job in jobs}
-    gradients = [task for task in plan.tasks.gradients if task.key in todo]
-    inspections = [task for task in plan.tasks.inspections if task.key in todo]
-    steps: list[tuple[BoundTask, Callable[[Backbone], FieldSums]]] = [
-        *((task, partial(_ask_fields, task, todo[task.key], report)) for task in gradients),
-        *((task, partial(_ask_weights, task, todo[task.key])) for task in inspections),
-    ]
-    done: list[FieldSums] = []
+    asked: list[AskedBackbone] = []
     failures: list[Failure] = []
-    for task, step in steps:
+    for task in plan.tasks.asked:
+        if task.key not in todo:
+            continue
+        begin, job = perf_counter(), todo[task.key]
         try:
-            done.append(step(cache.backbone()))
+            asked.append(AskedBackbone(cache.backbone(), job.setup, report))
+            keep(task, job, task.results(asked[-1]), len(asked[-1].sums.unreadable), begin)
         except Exception as error:
-            failures.append(failure(error, jobs[0].setup.spec.name, task.subject.entry.name, task.key))
-    unreadable = tuple(line for one in done for line in one.unreadable)
-    return PassResult(sum(one.images for one in done), unreadable, tuple(failures))
+            failures.append(failure(error, job.setup.spec.name, task.entry.name, task.key))
+    unreadable = tuple(line for one in asked for line in one.sums.unreadable)
+    return PassResult(sum(one.sums.images for one in asked), unreadable, tuple(failures))
 
 
-def _ask_fields(task: GradientTask, job: ScoreJob, report: Reporter, backbone: Backbone) -> FieldSums:
-    """Ask which pixels move the layers of a backbone."""
-    begin, problem, setup = perf_counter(), task.problem, job.setup
-    layers = [layer for layer in problem.layers(setup.layers) if backbone.spec.has(layer)]
-    refused = _refusals(backbone, layers)
-    sums = FieldSums()
-    asked = Asked(tuple(layer for layer in layers if layer not in refused), problem.channels)
-    if not backbone.fields_refusal():
-        title, images = f"{setup.spec.name}  {task.subject.entry.name}", len(problem.source.samples)
-        with report.bar(title, images, "images") as advance:
-            pace = Pace(setup.request.batch_size, setup.request.workers)
-            view = view_for(setup.spec, problem.source.view)
-            sums = sum_fields(problem.source, view, asked, backbone, pace, PassCallbacks(advance, report.say))
-        if not sums.images:
-            raise nothing_read(problem.source)
-    patch = setup.spec.patch_size
-    coarsest = (sums.size[0] // patch, sums.size[1] // patch)
-    found = problem.findings(Fields(sums.strength, sums.cells, coarsest, sums.images, refused))
-    keep_findings(task, job, found, len(sums.unreadable), begin)
-    return sums
+def measure_costs(plan: Plan, jobs: Sequence[ScoreJob], report: Reporter) -> tuple[Failure, ...]:
+    """Measure and write down what each backbone costs; gives what fails."""
+    if not jobs:
+        return ()
+    device = device_name(jobs[0].setup.device)
+    placed = {one.key: one for one in (task.on(device) for task in plan.tasks.costs)}
+    failures: list[Failure] = []
+    with report.bar("measuring cost", len(jobs), "backbones") as advance:
+        for job in jobs:
+            task = placed[job.task]
+            try:
+                _measure(task, job, report)
+            except Exception as error:
+                name, entry = job.setup.spec.name, task.entry.name
+                failures.append(failure(error, name, entry, task.key))
+            advance(1)
+    return tuple(failures)
+
+
+def _measure(task: CostTask, job: ScoreJob, report: Reporter) -> None:
+    """Load one backbone, measure it and write its records."""
+    begin = perf_counter()
+    asked = AskedBackbone(BackboneCache(job.setup).backbone(), job.setup, report)
+    keep(task, job, task.results(asked), 0, begin)
+
+
+@dataclass
+class AskedBackbone:
+    """A loaded backbone that a task asks something: a `tasks.task.AskedBackbone`.
+
+    Attributes:
+        backbone: The backbone.
+        setup: How the run shows it.
+        report: Hears of images that are looked at.
+        sums: What was summed over images; nothing before it was asked for fields.
+    """
+
+    backbone: Backbone
+    setup: Setup
+    report: Reporter
+    sums: FieldSums = field(default_factory=FieldSums)
+
+    @property
+    def spec(self) -> BackboneSpec:
+        """The backbone's entry."""
+        return self.backbone.spec
+
+    def weights(self) -> Weights:
+        """The first weights."""
+        return self.backbone.weights()
+
+    def costs(self, config: CostRule) -> Costs:
+        """Time, memory and size, measured now."""
+        return measure_cost(self.backbone, config)
+
+    def fields(self, task: GradientTask) -> Fields:
+        """Which pixels of the task's images move the layers that it asks for."""
+        setup, backbone = self.setup, self.backbone
+        layers = [layer for layer in task.layers(setup.layers) if backbone.spec.has(layer)]
+        refused = _refusals(backbone, layers)
+        asked = Asked(tuple(layer for layer in layers if layer not in refused), task.channels)
+        if not backbone.fields_refusal():
+            title, images = f"{setup.spec.name}  {task.entry.name}", len(task.source.samples)
+            with self.report.bar(title, images, "images") as advance:
+                callbacks = PassCallbacks(advance, self.report.say)
+                pace = Pace(setup.request.batch_size, setup.request.workers)
+                view = view_for(setup.spec, task.source.view)
+                self.sums = sum_fields(task.source, view, asked, backbone, pace, callbacks)
+            if not self.sums.images:
+                raise nothing_read(task.source)
+        sums, patch = self.sums, setup.spec.patch_size
+        coarsest = (sums.size[0] // patch, sums.size[1] // patch)
+        return Fields(sums.strength, sums.cells, coarsest, sums.images, refused)
 
 
 def _refusals(backbone: Backbone, layers: Sequence[Layer]) -> dict[Layer, str]:
@@ -66,11 +119,3 @@ def _refusals(backbone: Backbone, layers: Sequence[Layer]) -> dict[Layer, str]:
     if reason := backbone.fields_refusal():
         return {layer: reason for layer in layers if layer.tap == "block"}
     return {layer: reason for layer in layers if (reason := backbone.refusal([layer]))}
-
-
-def _ask_weights(task: InspectTask, job: ScoreJob, backbone: Backbone) -> FieldSums:
-    """Look at the weights of a backbone."""
-    begin = perf_counter()
-    found = task.problem.findings(backbone.weights(), backbone.spec.std)
-    keep_findings(task, job, found, 0, begin)
-    return FieldSums()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from benchmark.engines.progress import Reporter
 from benchmark.plan.layers import select_layers
-from benchmark.plan.sets import check_sets
 from benchmark.plan.sizes import Placed, Sizes, at_sizes, split_sizes, with_rule
 from benchmark.plan.suites import Suite
+from benchmark.plan.tasks import check_sets
 from benchmark.request import Request
 from zoo.errors import InputError
 from zoo.registry import all_specs, find

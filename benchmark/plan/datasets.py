@@ -7,10 +7,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from benchmark.plan.bound import BoundTasks, Unbound
-from benchmark.plan.identity import own_name
 from benchmark.plan.location import DataLocation
-from benchmark.plan.problems import PROBLEMS
+from benchmark.plan.tasks import PlannedTasks, Unbound
 from tasks.datasets.base import Count, Coverage, DatasetEntry
 from tasks.datasets.catalogue import read_own
 from tasks.datasets.classes import Classification, Unlabelled
@@ -21,6 +19,7 @@ from tasks.datasets.imagenet import probe_subset
 from tasks.datasets.revisitop import Retrieval
 from tasks.datasets.scenes import VOC_2012, VOC_2012_AUG, Scenes
 from tasks.datasets.spair import Keypoints
+from tasks.identity import own_name
 from tasks.registry import INSIDE, Role, TaskEntry
 from tasks.sources import (
     ClusteredRegions,
@@ -29,6 +28,7 @@ from tasks.sources import (
     classification_sources,
     unlabelled_sources,
 )
+from tasks.task import bind
 from zoo.errors import InputError, MissingDataError
 
 Read = Callable[[], Any]
@@ -61,14 +61,21 @@ def _probed(
     probe = probe_subset(data, *probed)
     where = classification_sources(data, probe.indices, at.protocol.images, at.protocol.batches)
     labels = data.train.labels[where.probe_order]
-    return ProbedClasses(replace(data, name=name), where, probe.coverage, labels)
+    return ProbedClasses(replace(data, name=name), where, _of_both(data.coverage, probe.coverage), labels)
 
 
 def _unlabelled(at: DataLocation, data: Unlabelled, name: str) -> ProbedImages:
     """Images without classes, of which as many are looked at as the protocol says."""
     data = data.limited(at.limit)
     where = unlabelled_sources(data, at.protocol.own_unlabelled, at.protocol.images, at.protocol.batches)
-    return ProbedImages(replace(data, name=name), where, Coverage((Count("images", len(where.probe_order)),)))
+    probed = Coverage((Count("images", len(where.probe_order)),))
+    return ProbedImages(replace(data, name=name), where, _of_both(data.coverage, probed))
+
+
+def _of_both(whole: Coverage, probed: Coverage) -> Coverage:
+    """How complete a probe subset is, and what is to be known of the whole dataset."""
+    notes, remarks = (*whole.notes, *probed.notes), (*whole.remarks, *probed.remarks)
+    return replace(probed, notes=notes, remarks=remarks)
 
 
 def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[str, OwnImages]:
@@ -188,7 +195,7 @@ READERS: Mapping[Role, Callable[[DataLocation], list[Read]]] = {
 """For each role, what reads each of its datasets."""
 
 
-def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collection[str]) -> BoundTasks:
+def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collection[str]) -> PlannedTasks:
     """Join tasks with data; each dataset is read once for all tasks that need it.
 
     Args:
@@ -201,7 +208,7 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
         InputError: A named task has no data, or no task has any.
     """
     named = bool(names)
-    bound = BoundTasks()
+    bound = PlannedTasks()
     readers = {role: [cache(read) for read in READERS[role](at)] for role in {task.role for task in tasks}}
     if at.images:
         found = [read().images for read in readers.get("classification", ())]
@@ -213,7 +220,7 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
             try:
                 data = read()
                 if _serves(task, data, named=named):
-                    (task.bind or PROBLEMS[task.name])(task, data, at.protocol).join(bound)
+                    bound.every.append(bind(task, data, at.protocol))
             except MissingDataError as error:
                 bound.absent.append(Unbound(task.name, str(error)))
             except InputError as error:
@@ -236,8 +243,8 @@ def _serves(task: TaskEntry, data: object, *, named: bool) -> bool:
     return named or task.unlabelled
 
 
-def _require_something(bound: BoundTasks, required: Collection[str], *, named: bool) -> None:
-    served = {one.subject.entry.name for one in bound.every} | {one.task for one in bound.broken}
+def _require_something(bound: PlannedTasks, required: Collection[str], *, named: bool) -> None:
+    served = {one.entry.name for one in bound.every} | {one.task for one in bound.broken}
     lacking = [str(one) for one in bound.absent if one.task not in served and one.task in required]
     if lacking:
         raise InputError(f"data of a task that was asked for is not there: {'; '.join(lacking)}")

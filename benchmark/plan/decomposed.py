@@ -1,35 +1,16 @@
 """The steps between two protocols as tasks of a plan: one for each view, all rules of it on the same pass."""
 
 from dataclasses import dataclass, fields
-from typing import Any
 
-from benchmark.plan.bound import AnalysisTask, Subject
-from tasks.datasets.davis import Videos
-from tasks.datasets.spair import Keypoints
-from tasks.decompose import KeypointSteps, PropagationSteps
-from tasks.keypoints.rule import KeypointRule
-from tasks.paths import End, Read, Rule, Steps, steps_between
-from tasks.propagation.rule import PropagationRule
+from tasks.decompose import KeypointSteps, PropagationSteps, StepsProtocol, StepsTask
+from tasks.paths import End, Read, Steps, steps_between
 from tasks.protocols import EvaluationProtocol
-from tasks.registry import TaskEntry
+from tasks.registry import Role, TaskEntry
 from tasks.transforms import parse_transform
 from zoo.errors import InputError
 
 RULES = {"spair": "keypoints", "davis": "propagation"}
 """Tasks whose protocols can be decomposed, and the field of a protocol that holds their rule."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepsProtocol(EvaluationProtocol):
-    """Some rules between two protocols, all of one view and of features that are transformed alike.
-
-    Attributes:
-        rules: The rules and their numbers.
-        transform: What is done to features first; "" for nothing.
-    """
-
-    rules: tuple[tuple[int, Rule], ...]
-    transform: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,24 +84,7 @@ def steps_protocols(steps: Steps, first: Given, second: Given) -> tuple[StepsPro
     )
 
 
-def _bind(entry: TaskEntry, data: Any, rules: EvaluationProtocol) -> AnalysisTask:  # noqa: ANN401
-    """Bind the rules of a `StepsProtocol` to the data of their task."""
-    if not isinstance(rules, StepsProtocol):
-        raise InputError(f"{entry.name} is run by `decompose` alone")
-    problem: KeypointSteps | PropagationSteps
-    if isinstance(data, Keypoints):
-        own = tuple((number, rule) for number, rule in rules.rules if isinstance(rule, KeypointRule))
-        problem, split = KeypointSteps(data, own), "test"
-    elif isinstance(data, Videos):
-        ways = tuple((number, rule) for number, rule in rules.rules if isinstance(rule, PropagationRule))
-        problem, split = PropagationSteps(data, ways), "val"
-    else:
-        raise InputError(f"{entry.name} has no rules for {type(data).__name__}")
-    subject = Subject(entry, rules.name, data.name, split, data.coverage, rules.transform)
-    return AnalysisTask(subject, problem, "grid")
-
-
-def _entry(task: str, role: Any, data: str) -> TaskEntry:  # noqa: ANN401
+def _entry(task: str, role: Role, data: str, code: type[StepsTask]) -> TaskEntry:
     return TaskEntry(
         name=f"{task}-steps",
         role=role,
@@ -131,12 +95,12 @@ def _entry(task: str, role: Any, data: str) -> TaskEntry:  # noqa: ANN401
         measures="step 0: the primary metric by the first rule",
         analysis=True,
         default=False,
-        bind=_bind,
+        code=code,
     )
 
 
-spair = _entry("spair", "keypoints", "SPair-71k test")
-davis = _entry("davis", "videos", "DAVIS-2017 val")
+spair = _entry("spair", "keypoints", "SPair-71k test", KeypointSteps)
+davis = _entry("davis", "videos", "DAVIS-2017 val", PropagationSteps)
 
 
 def reference(task: str) -> str:

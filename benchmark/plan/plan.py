@@ -4,15 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from benchmark.plan.bound import BoundTask, BoundTasks
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
-from benchmark.plan.sets import add_sets
-from benchmark.plan.transforms import add_transformed
+from benchmark.plan.tasks import PlannedTasks
 from tasks.base import Source
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import WITHOUT_LABELS, TaskEntry, find_tasks
 from tasks.sources import ANY_SIZE
+from tasks.task import Task
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import Tiles, View, WholeFrame
@@ -32,8 +31,8 @@ class Pass:
     """
 
     source: Source
-    vectors: tuple[BoundTask, ...]
-    measured: tuple[BoundTask, ...]
+    vectors: tuple[Task, ...]
+    measured: tuple[Task, ...]
 
     @property
     def key(self) -> SourceKey:
@@ -74,7 +73,7 @@ class Plan:
     """
 
     recipe: PlanRecipe
-    tasks: BoundTasks
+    tasks: PlannedTasks
     passes: tuple[Pass, ...]
 
     @property
@@ -91,14 +90,14 @@ class Plan:
     @property
     def datasets(self) -> list[str]:
         """Names of the datasets that tasks are on; of tasks without images, what stands in their place."""
-        there = [task for task in self.tasks.every if task not in self.tasks.costs]
-        return [task.subject.dataset for task in there or self.tasks.every]
+        there = [task for task in self.tasks.every if task.needs != "device"]
+        return [task.dataset for task in there or self.tasks.every]
 
     def pass_over(self, key: SourceKey) -> Pass:
         """The pass over a source."""
         return next(one for one in self.passes if one.key == key)
 
-    def task(self, key: str) -> BoundTask:
+    def task(self, key: str) -> Task:
         """The task of that key."""
         return next(one for one in self.tasks.every if one.key == key)
 
@@ -106,12 +105,11 @@ class Plan:
         return _made_again, (self.recipe,)
 
 
-def memory_pass(plan: Plan, task: BoundTask, one: Pass) -> Pass | None:
+def memory_pass(plan: Plan, task: Task, one: Pass) -> Pass | None:
     """The pass that must be over before a task is fed in a pass; None where it remembers nothing."""
-    problems = task.measured_problems
-    if len(problems) < 2 or task.fed_by(one.source) is not problems[-1]:
+    if task.memory is None or not task.scores_from(one.source):
         return None
-    return plan.pass_over(key_of(problems[0].source))
+    return plan.pass_over(key_of(task.memory.source))
 
 
 def key_of(source: Source) -> SourceKey:
@@ -146,17 +144,15 @@ def make_plan(recipe: PlanRecipe) -> Plan:
         protocols = [at.protocol for at in recipe.location.by_protocol]
         if not any(one.speaks_of(task.name) for one in protocols):
             raise InputError(f"{' and '.join(map(_speech, protocols))}; --tasks names {task.name}, too")
-    tasks = BoundTasks()
+    tasks = PlannedTasks()
     for at in recipe.location.by_protocol:
         tasks.take(_bound(at, asked, recipe.tasks))
-    tasks.without_repeats()
-    rules = {at.protocol.name: at.protocol.transforms for at in recipe.location.by_protocol}
-    add_transformed(tasks, recipe.transforms, rules)
-    add_sets(tasks, recipe.sets)
+    tasks.add_transformed(recipe.transforms)
+    tasks.add_sets(recipe.sets)
     return Plan(recipe, tasks, fewest_passes(tasks.every))
 
 
-def _bound(at: DataLocation, asked: Sequence[TaskEntry], names: Sequence[str]) -> BoundTasks:
+def _bound(at: DataLocation, asked: Sequence[TaskEntry], names: Sequence[str]) -> PlannedTasks:
     """The tasks that are run by the location's protocol; by one of single tasks these, if none is named."""
     spoken = at.protocol.tasks
     if not names:
@@ -173,20 +169,20 @@ def _speech(protocol: EvaluationProtocol) -> str:
     return f"the protocol {protocol.name} is of {', '.join(protocol.tasks or ('all tasks',))}"
 
 
-def fewest_passes(tasks: Sequence[BoundTask]) -> tuple[Pass, ...]:
+def fewest_passes(tasks: Sequence[Task]) -> tuple[Pass, ...]:
     """One pass for each source; sources of one name in two views are kept apart.
 
     Raises:
         ValueError: Two tasks mean different images by one name and view.
     """
     sources: dict[SourceKey, Source] = {}
-    vectors: dict[SourceKey, list[BoundTask]] = {}
-    measured: dict[SourceKey, list[BoundTask]] = {}
+    vectors: dict[SourceKey, list[Task]] = {}
+    measured: dict[SourceKey, list[Task]] = {}
     for task in tasks:
         for source in task.vector_sources:
             vectors.setdefault(key_of(_known(sources, source)), []).append(task)
-        for problem in task.measured_problems:
-            measured.setdefault(key_of(_known(sources, problem.source)), []).append(task)
+        for fed in task.measured:
+            measured.setdefault(key_of(_known(sources, fed.source)), []).append(task)
     return tuple(
         Pass(source, tuple(vectors.get(key, ())), tuple(measured.get(key, ())))
         for key, source in sources.items()

@@ -99,7 +99,7 @@ def shown_alike(plan: Plan) -> Iterator[str]:
         sizes.setdefault(spec.entry, []).append(spec)
     several = [own for own in sizes.values() if len(own) > 1]
     names = [
-        f"{task.subject.entry.name} ({task.subject.protocol})"
+        f"{task.entry.name} ({task.protocol})"
         for task in plan.tasks.every
         if several and task.sources and all(_is_alike(own, task.sources) for own in several)
     ]

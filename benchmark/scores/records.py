@@ -9,7 +9,6 @@ from pathlib import Path
 from pyarrow import BufferReader
 from pyarrow.parquet import ParquetFile
 
-from benchmark.plan.bound import Subject
 from benchmark.scores.assess import Assessments, place_of
 from leaderboards.records.items import read_items
 from leaderboards.records.record import (
@@ -26,6 +25,7 @@ from leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
 from leaderboards.records.version import VERSION
 from tasks.base import LayerOutcome, Outcome, Score
 from tasks.registry import TaskEntry
+from tasks.task import Task
 from zoo.spec import BackboneSpec
 
 NORMAL = 1.959964
@@ -53,14 +53,14 @@ class Scored:
     """What the records of one backbone and task share, beside the context.
 
     Attributes:
-        subject: The task, its data and its protocol.
+        task: The task on its data.
         fingerprint: Identity of features and scoring.
         data: Digest of the images and their ground truth.
         unreadable: Images that could not be read and were left out.
         seconds: Time of the scoring.
     """
 
-    subject: Subject
+    task: Task
     fingerprint: str
     data: str
     unreadable: int
@@ -69,7 +69,7 @@ class Scored:
     @property
     def coverage(self) -> str:
         """What was there of the dataset, in words."""
-        text = str(self.subject.coverage)
+        text = str(self.task.coverage)
         return f"{text}; {self.unreadable} unreadable images left out" if self.unreadable else text
 
 
@@ -141,7 +141,7 @@ def rule_of(spec: BackboneSpec) -> str:
 
 def base_fields(context: Context, scored: Scored) -> dict[str, object]:
     """Fields that do not depend on the layer."""
-    spec, subject = context.spec, scored.subject
+    spec, task = context.spec, scored.task
     return {
         "suite": context.suite,
         "backbone": spec.name,
@@ -151,14 +151,14 @@ def base_fields(context: Context, scored: Scored) -> dict[str, object]:
         "depth": spec.depth,
         "input_size": spec.input_size,
         "interpolation": rule_of(spec),
-        "task": subject.entry.name,
-        "analysis": subject.entry.analysis,
-        "protocol": subject.protocol,
-        "dataset": subject.dataset,
-        "split": subject.split,
-        "transform": subject.transform,
+        "task": task.entry.name,
+        "analysis": task.entry.analysis,
+        "protocol": task.protocol,
+        "dataset": task.dataset,
+        "split": task.split,
+        "transform": task.transform,
         "data": scored.data,
-        "partial": subject.coverage.partial or scored.unreadable > 0,
+        "partial": task.coverage.partial or scored.unreadable > 0,
         "coverage": scored.coverage,
         "dtype": context.dtype,
         "device": context.device,
@@ -177,7 +177,7 @@ def to_records(
 ) -> list[Record]:
     """One record a metric, layer and pooling; a layer without a score has one empty record with a reason."""
     shared = base_fields(context, scored)
-    entry = scored.subject.entry
+    entry = scored.task.entry
     records: list[Record] = []
     for one in outcomes:
         shown = entry.analysis or one.pooling in ("grid", context.table_pooling)

@@ -41,7 +41,7 @@ LOCAL_RATIO = 0.5
 Between = Callable[[Cells, torch.device], tuple[Tensor, Tensor]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AttentionDistance(ProbeAnalysis[AttentionMaps]):
     """Mean distance over which the patches of the probe images attend, for each head of each block.
 

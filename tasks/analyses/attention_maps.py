@@ -58,8 +58,8 @@ class MapRule:
     samples: int
 
 
-@dataclass(frozen=True)
-class AttentionMapsProblem(ProbeAnalysis[Pictured]):
+@dataclass(frozen=True, eq=False)
+class AttentionMapsTask(ProbeAnalysis[Pictured]):
     """Where the class token and the patches of the probe images look on average, and to which side.
 
     Scores of the poolings ``cls`` (where there is a class token) and ``patch``: ``map-centre-distance`` of
@@ -70,7 +70,8 @@ class AttentionMapsProblem(ProbeAnalysis[Pictured]):
     of its heads of the class ``offset``.
     """
 
-    rule: MapRule
+    config: MapRule
+    numbers = "maps"
 
     @property
     def feed(self) -> PicturedFeed:
@@ -78,14 +79,14 @@ class AttentionMapsProblem(ProbeAnalysis[Pictured]):
 
     @cached_property
     def fingerprint(self) -> str:
-        return digest("attention-maps", 1, self.rule)
+        return digest("attention-maps", 1, self.config)
 
     @cached_property
     def sampled(self) -> frozenset[str]:
         """Keys of the images of which single maps are kept."""
         samples = self.source.samples
-        order = np.argsort(self.where.probe_order) if len(self.where.probe_order) else np.arange(len(samples))
-        count = min(self.rule.samples, len(samples))
+        order = np.argsort(self.data.probe_order) if len(self.data.probe_order) else np.arange(len(samples))
+        count = min(self.config.samples, len(samples))
         # the middles of equal stretches of the dataset's order, in which classes follow each other
         middles = (2 * np.arange(count) + 1) * len(samples) // (2 * max(count, 1))
         return frozenset(samples[place].key for place in order[middles].tolist())
@@ -102,7 +103,7 @@ class AttentionMapsProblem(ProbeAnalysis[Pictured]):
         cells = images.first["cells"]
         if all(np.isfinite(one).all() for one in maps.values()):
             offsets = [head_offset(head) for head in maps["aaam"]]
-            scores = _Scores(images, cells, maps, offsets, self.rule.normalised)
+            scores = _Scores(images, cells, maps, offsets, self.config.normalised)
             outcomes = {pooling: scores.outcome(pooling) for pooling in poolings}
             peaks, classes = [head.peak for head in offsets], [str(head.name) for head in offsets]
         else:

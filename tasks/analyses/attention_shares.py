@@ -24,7 +24,7 @@ POOLINGS = ("patch", "cls")
 METRICS = ("entropy", "attention-to-cls", "attention-to-registers", "attention-to-self")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AttentionShares(ProbeAnalysis[AttentionMaps]):
     """How much attention goes to the class token, to all registers and to the asking token, and its entropy.
 

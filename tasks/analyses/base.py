@@ -1,14 +1,13 @@
 """What analyses are made of: what is kept of the images that a pass shows, and scores of layers and heads.
 
 An analysis of what passes show is an `ImageAnalysis`: it states what it is fed, what it computes of a batch,
-and what it says of a layer. The protocols are of those that ask for something else: stored vectors,
-gradients, weights.
+and what it says of a layer.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, Protocol
+from typing import ClassVar, Generic
 
 import numpy as np
 import torch
@@ -16,8 +15,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import (
-    Device,
-    Feed,
     Findings,
     Group,
     Items,
@@ -33,7 +30,7 @@ from tasks.base import (
 from tasks.checks import nothing_read
 from tasks.metrics.arrays import Floats
 from tasks.sources import ProbeSources
-from zoo.features import Weights
+from tasks.task import AnalysisTask
 from zoo.spec import Layer
 from zoo.view.views import View
 
@@ -147,7 +144,7 @@ def block_numbers(summaries: Summaries) -> NDArray[np.int64]:
     return np.array([layer.index for layer in summaries], np.int64)
 
 
-class ImageAnalysis(ABC, Generic[Portion]):
+class ImageAnalysis(AnalysisTask, Generic[Portion]):
     """An analysis of what a pass shows: images are reduced batch by batch, and each layer to a summary."""
 
     index: ClassVar[str] = "position"
@@ -155,21 +152,6 @@ class ImageAnalysis(ABC, Generic[Portion]):
 
     joins: ClassVar[Mapping[str, Join]] = {}
     """How what is kept of batches is joined, as `BatchMeasurer` takes it."""
-
-    @property
-    @abstractmethod
-    def feed(self) -> Feed[Portion]:
-        """What its measurers are fed."""
-
-    @property
-    @abstractmethod
-    def source(self) -> Source:
-        """The source that is looked at."""
-
-    @property
-    @abstractmethod
-    def fingerprint(self) -> str:
-        """Digest of everything but the features that decides its numbers."""
 
     def measure(self, group: Group, view: View) -> Measurer[Portion]:
         """What reduces the batches of some images, by `reduce` unless the analysis says else."""
@@ -205,15 +187,15 @@ class ImageAnalysis(ABC, Generic[Portion]):
         return self.report(summaries)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProbeAnalysis(ImageAnalysis[Portion]):
     """An analysis of the probe subset of a classification dataset, or of images without classes."""
 
-    where: ProbeSources
+    data: ProbeSources
 
     @property
     def source(self) -> Source:
-        return self.where.probe
+        return self.data.probe
 
 
 class Tally:
@@ -263,96 +245,3 @@ class Tally:
         statistics = {name: Statistic(name) for name in self._values}
         items = Items("images", self._keys, self._keys, ("",) * len(self._keys), self._values, statistics)
         return Outcome(tuple(self._scores), items if self._values else None, empty, missing or {})
-
-
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """Which pixels move the centre cell, ``(rows // 2, columns // 2)``, of each layer of a backbone.
-
-    Attributes:
-        strength: For each layer how strongly each pixel does, summed over images, [height width].
-        cells: For each layer, rows and columns of its grid.
-        coarsest: Rows and columns of the backbone's coarsest grid.
-        images: Images that are in the sums.
-        refused: Why the backbone cannot say it of some other layers.
-    """
-
-    strength: Mapping[Layer, NDArray[np.float64]]
-    cells: Mapping[Layer, tuple[int, int]]
-    coarsest: tuple[int, int]
-    images: int
-    refused: Mapping[Layer, str]
-
-
-class VectorsAnalysis(Protocol):
-    """An analysis of stored vectors, which sees each layer beside the last block."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Digest of everything but the features that decides its numbers."""
-        ...
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """The sources whose vectors it needs, in a fixed order."""
-        ...
-
-    def describe(
-        self,
-        vectors: Mapping[str, NDArray[np.float32]],
-        last: Mapping[str, NDArray[np.float32]] | None,
-        device: Device = None,
-    ) -> Outcome:
-        """What it says of one layer and pooling.
-
-        Args:
-            vectors: For each source name, [images dim] in the source's order; a row of an image that could
-                not be read is NaN.
-            last: The same of the last block; None where its vectors are not kept.
-            device: Where large products may run; None for the CPU.
-        """
-        ...
-
-
-class GradientProblem(Protocol):
-    """An analysis of which pixels move the layers of a backbone, by gradients: a pass of its own."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Digest of everything but the backbone that decides its numbers."""
-        ...
-
-    @property
-    def source(self) -> Source:
-        """The images whose gradients are wanted, all shown at one size; those not readable are left out."""
-        ...
-
-    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
-        """Layers that are asked for where those are scored, in order; a backbone may lack some."""
-        ...
-
-    def channels(self, width: int) -> Sequence[int]:
-        """Which channels of a layer of so many are looked at."""
-        ...
-
-    def findings(self, fields: Fields) -> Findings:
-        """What the fields say about one backbone."""
-        ...
-
-
-class WeightsProblem(Protocol):
-    """An analysis of the weights of a backbone, which needs no image."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Digest of everything but the backbone that decides its numbers."""
-        ...
-
-    def findings(self, weights: Weights, std: tuple[float, float, float]) -> Findings:
-        """What the weights say about one backbone.
-
-        Args:
-            weights: The weights.
-            std: What each channel of RGB in [0, 1] is divided by before the backbone sees it.
-        """
-        ...

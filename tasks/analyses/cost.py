@@ -5,11 +5,13 @@ fits); operations up to a depth are those of a backbone that is cut there.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import median
 
 from tasks.base import Findings, LayerOutcome, Outcome, Score, digest
+from tasks.datasets.base import Coverage
+from tasks.task import AskedBackbone, Task
 from zoo.spec import WHOLE_BACKBONE, Layer
 
 IMAGE = "image"
@@ -93,8 +95,8 @@ class Costs:
         return max(self.timed, key=lambda one: (one.rate, -one.batch))
 
 
-@dataclass(frozen=True)
-class CostProblem:
+@dataclass(frozen=True, eq=False)
+class CostTask(Task):
     """What a backbone costs.
 
     As a whole: ``images-per-second`` at ``best-batch``, ``largest-batch``, ``latency`` in milliseconds of one
@@ -103,12 +105,31 @@ class CostProblem:
     vector in float32 ``dim`` and ``bytes``.
     """
 
-    rule: CostRule
+    data: None
+    config: CostRule
+    numbers = "cost"
+    needs = "device"
+    device: str = field(default="device", kw_only=True)
+    split = ""
+    coverage = Coverage(())
+
+    @property
+    def dataset(self) -> str:
+        """Name of the device, which stands in place of a dataset's."""
+        return self.device
 
     @cached_property
     def fingerprint(self) -> str:
         """Digest of its numbers; it looks at no data."""
-        return digest("cost", 1, self.rule)
+        return digest("cost", 1, self.config)
+
+    def on(self, device: str) -> "CostTask":
+        """The same on a device: each has files of its own."""
+        return replace(self, device=device)
+
+    def results(self, backbone: AskedBackbone) -> Findings:
+        """What a backbone costs that is alone on the device."""
+        return self.findings(backbone.costs(self.config))
 
     def findings(self, costs: Costs) -> Findings:
         """The numbers of the whole backbone and of each layer."""

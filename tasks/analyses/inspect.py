@@ -20,6 +20,7 @@ from tasks.metrics.filters import (
     position_similarity,
     principal_filters,
 )
+from tasks.task import WeightsTask
 from zoo.features import Weights
 from zoo.spec import WHOLE_BACKBONE
 
@@ -38,8 +39,8 @@ class InspectRule:
     components: int
 
 
-@dataclass(frozen=True)
-class InspectProblem:
+@dataclass(frozen=True, eq=False)
+class InspectTask(WeightsTask):
     """What the first weights of a network look like.
 
     ``filter-rank``: effective number of principal components of the filters, as they act on RGB in [0, 1];
@@ -48,11 +49,13 @@ class InspectProblem:
     ``-other``: mean cosine of pairs in one row, in one column, and of all others.
     """
 
-    rule: InspectRule
+    data: None
+    config: InspectRule
+    numbers = "inspect"
 
     @cached_property
     def fingerprint(self) -> str:
-        return digest("inspect", 1, self.rule)
+        return digest("inspect", 1, self.config)
 
     def findings(self, weights: Weights, std: tuple[float, float, float]) -> Findings:
         """What the weights say about the backbone as a whole.
@@ -72,7 +75,7 @@ class InspectProblem:
     def _filters(self, weights: Weights, found: PrincipalFilters | None) -> Outcome:
         if found is None or weights.filters is None:
             return Outcome((), empty=weights.reason.get("filters", "all filters are the same"))
-        count = self.rule.components
+        count = self.config.components
         values = {"filter-rank": found.rank, f"filter-variance-{count}": found.variance(count)}
         return _outcome(values, len(weights.filters), "filters")
 
@@ -80,7 +83,7 @@ class InspectProblem:
         self, weights: Weights, filters: PrincipalFilters | None, positions: PositionSimilarity | None
     ) -> Iterator[tuple[str, NDArray[np.generic]]]:
         if filters is not None:
-            yield "filters", filters.images[: self.rule.components].astype(np.float32)
+            yield "filters", filters.images[: self.config.components].astype(np.float32)
             yield "filter_variance", filters.shares
         if positions is not None:
             yield "position_cosine", positions.cosine.astype(np.float32)

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from tasks.analyses.base import Tally
 from tasks.base import Device, Outcome, Source, digest
 from tasks.checks import unusable
-from tasks.cka import UNDEFINED, CkaProblem, CkaRule
+from tasks.cka import UNDEFINED, CkaConfig, Grams
 from tasks.metrics.effective_rank import FEWEST, effective_rank, rankme, singular_values, spectrum_decay
 from tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator
 from tasks.metrics.views import other_neighbours, overlap, retrieved
 from tasks.sources import ProbeSources, mirrored
+from tasks.task import DescribingTask
 
 Vectors = NDArray[np.float32]
 
@@ -37,30 +38,31 @@ class LabelFreeRule:
     neighbours: int
 
 
-@dataclass(frozen=True)
-class LabelFree:
+@dataclass(frozen=True, eq=False)
+class LabelFree(DescribingTask):
     """Effective rank, likeness to the last block and agreement of two views, from stored vectors.
 
     The second view is the first one mirrored, left and right exchanged; it takes a forward of its own.
     Images of which one of the two could not be read are left out.
     """
 
-    where: ProbeSources
-    rule: LabelFreeRule
+    data: ProbeSources
+    config: LabelFreeRule
+    numbers = "label_free"
 
     @cached_property
-    def sources(self) -> tuple[Source, ...]:
+    def vector_sources(self) -> tuple[Source, ...]:
         """The images, and the same images mirrored."""
-        return (self.where.probe, mirrored(self.where.probe))
+        return (self.data.probe, mirrored(self.data.probe))
 
     @cached_property
-    def _cka(self) -> CkaProblem:
+    def _cka(self) -> Grams:
         """How batches are cut and Gram matrices made: as of the task CKA, always plain."""
-        return CkaProblem(self.where, CkaRule((), min_max=False))
+        return Grams(self.data, CkaConfig((), min_max=False))
 
     @cached_property
     def fingerprint(self) -> str:
-        return digest("label-free", 2, self.rule, self._cka.fingerprint)
+        return digest("label-free", 2, self.config, self._cka.fingerprint)
 
     def describe(
         self, vectors: Mapping[str, Vectors], last: Mapping[str, Vectors] | None, device: Device = None
@@ -78,10 +80,10 @@ class LabelFree:
         plain, other = (vectors[source.name][read] for source in self.sources)
         if reason := unusable(plain) or unusable(other):
             return Outcome((), empty=reason)
-        samples = zip(self.where.probe.samples, read, strict=True)
+        samples = zip(self.data.probe.samples, read, strict=True)
         tally, missing = Tally([sample.key for sample, ok in samples if ok]), dict[str, str]()
         _add_spectrum(tally, missing, plain, device)
-        end = None if last is None else last[self.where.probe.name][read]
+        end = None if last is None else last[self.data.probe.name][read]
         if reason := "the last block is not kept" if end is None else unusable(end):
             missing.update({"cka-to-last": reason, "neighbours-to-last": reason})
             end = None
@@ -89,13 +91,13 @@ class LabelFree:
             self._add_cka(tally, missing, (plain, end), np.flatnonzero(read).tolist(), device)
         tally.images("view-top1", 100 * retrieved(plain, other, device))
         others = {"view-neighbours": other} | ({} if end is None else {"neighbours-to-last": end})
-        if len(plain) < self.rule.neighbours + 2:
-            few = f"{self.rule.neighbours} neighbours need {self.rule.neighbours + 2} readable images; "
+        if len(plain) < self.config.neighbours + 2:
+            few = f"{self.config.neighbours} neighbours need {self.config.neighbours + 2} readable images; "
             missing.update(dict.fromkeys(others, f"{few}there are {len(plain)}"))
         else:
-            near = other_neighbours(plain, self.rule.neighbours, device)
+            near = other_neighbours(plain, self.config.neighbours, device)
             for name, vectors_of_same in others.items():
-                same = other_neighbours(vectors_of_same, self.rule.neighbours, device)
+                same = other_neighbours(vectors_of_same, self.config.neighbours, device)
                 tally.images(name, 100 * overlap(near, same))
         return tally.outcome(missing=missing)
 

@@ -64,8 +64,8 @@ class LocalisationRule:
     cells: int
 
 
-@dataclass(frozen=True)
-class LocalisationProblem(ProbeAnalysis[GridsOfPixels]):
+@dataclass(frozen=True, eq=False)
+class LocalisationTask(ProbeAnalysis[GridsOfPixels]):
     """Unbiased minibatch CKA of every token with every image patch, over the probe images.
 
     ``localisation``: share of the other patches that are less similar to a token than that of its own place
@@ -75,7 +75,8 @@ class LocalisationProblem(ProbeAnalysis[GridsOfPixels]):
     those off the grid's border (``interior``) and those on it (``border``).
     """
 
-    rule: LocalisationRule
+    config: LocalisationRule
+    numbers = "localisation"
 
     index = "images"
 
@@ -86,10 +87,10 @@ class LocalisationProblem(ProbeAnalysis[GridsOfPixels]):
 
     @cached_property
     def fingerprint(self) -> str:
-        return digest("localisation", 1, self.rule)
+        return digest("localisation", 1, self.config)
 
     def measure(self, group: Group, view: View) -> Measurer[GridsOfPixels]:
-        return BatchMeasurer(_TokenSums(self.rule).reduce)
+        return BatchMeasurer(_TokenSums(self.config).reduce)
 
     def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
         count = sum(int(kept[0]) for kept in images.every("images"))

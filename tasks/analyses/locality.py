@@ -17,8 +17,8 @@ from torch import Tensor
 
 from tasks.analyses.base import BatchMeasurer
 from tasks.base import Group, Measurer, Source, digest
-from tasks.cka import CkaProblem, CkaRule, stored_grams
-from tasks.comparing import PairFindings, StoredBackbone
+from tasks.cka import CkaConfig, Grams, stored_grams
+from tasks.comparing import ComparedBackbone, ComparisonTask, PairFindings
 from tasks.feeds import HeadsOrBlocksFeed
 from tasks.metrics.attention import attention_distance, cell_distances
 from tasks.metrics.locality import FEWEST, HeadSubsets, subsets_of
@@ -47,33 +47,34 @@ class LocalityRule:
     blocks: int
 
 
-@dataclass(frozen=True)
-class Locality:
+@dataclass(frozen=True, eq=False)
+class Locality(ComparisonTask):
     """Rank correlation, over windows of heads, of how far they look and how like a ConvNet they are.
 
     The Gram matrix of heads side by side is the sum of theirs, so Gram matrices are plain under every
     protocol: scaled ones do not add.
     """
 
-    where: ProbeSources
-    rule: LocalityRule
+    data: ProbeSources
+    config: LocalityRule
+    numbers = "locality"
 
     @property
     def source(self) -> Source:
-        return self.where.probe
+        return self.data.probe
 
     @property
     def feed(self) -> HeadsOrBlocksFeed:
-        return HeadsOrBlocksFeed(self.rule.block, self.rule.blocks)
+        return HeadsOrBlocksFeed(self.config.block, self.config.blocks)
 
     @cached_property
-    def cka(self) -> CkaProblem:
+    def cka(self) -> Grams:
         """How batches are cut and Gram matrices made."""
-        return CkaProblem(self.where, CkaRule((POOLING,), min_max=False))
+        return Grams(self.data, CkaConfig((POOLING,), min_max=False))
 
     @cached_property
     def fingerprint(self) -> str:
-        return digest("locality", 1, self.rule, self.cka.fingerprint)
+        return digest("locality", 1, self.config, self.cka.fingerprint)
 
     @property
     def poolings(self) -> tuple[str, ...]:
@@ -86,7 +87,7 @@ class Locality:
         return (first.heads is None) != (second.heads is None)
 
     def compare(
-        self, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
+        self, backbones: Sequence[ComparedBackbone], pooling: str, device: torch.device
     ) -> Iterator[PairFindings]:
         """``locality-rho`` of every transformer with every ConvNet: mean over its blocks, and of each.
 
@@ -98,7 +99,7 @@ class Locality:
                 yield from self._pair(backbones, first, second, device)
 
     def _pair(
-        self, backbones: Sequence[StoredBackbone], first: int, second: int, device: torch.device
+        self, backbones: Sequence[ComparedBackbone], first: int, second: int, device: torch.device
     ) -> Iterator[PairFindings]:
         transformer, convnet = backbones[first], backbones[second]
         heads = self.feed.layers((), transformer.spec)
@@ -120,7 +121,7 @@ class Locality:
             yield PairFindings(first, second, METRIC, heads, others, value[None], errors, reason, arrays)
 
     def _subsets(
-        self, transformer: StoredBackbone, convnet: StoredBackbone, device: torch.device
+        self, transformer: ComparedBackbone, convnet: ComparedBackbone, device: torch.device
     ) -> HeadSubsets | None:
         """Windows of heads against blocks, over all batches; None where nothing was measured."""
         (layer,) = self.feed.layers((), transformer.spec)
@@ -158,7 +159,7 @@ class Locality:
 class _GramMeasurer(BatchMeasurer[Portion]):
     """Keeps Gram matrices of each batch, one a head or one of a block, and distances of images and heads."""
 
-    def __init__(self, cka: CkaProblem, side: int) -> None:
+    def __init__(self, cka: Grams, side: int) -> None:
         super().__init__(self._keep)
         self._cka = cka
         self._side = side

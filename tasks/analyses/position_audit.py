@@ -34,7 +34,7 @@ class PositionRule:
     penalties: tuple[float, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PositionAudit(ProbeAnalysis[Tensor]):
     """Position in the patch tokens of the probe images.
 
@@ -46,7 +46,9 @@ class PositionAudit(ProbeAnalysis[Tensor]):
     all that is no fault of a network.
     """
 
-    rule: PositionRule
+    config: PositionRule
+    numbers = "position"
+    transforms = True
 
     index = "seen"
 
@@ -57,14 +59,14 @@ class PositionAudit(ProbeAnalysis[Tensor]):
 
     @cached_property
     def fingerprint(self) -> str:
-        return digest("position-audit", 1, self.rule)
+        return digest("position-audit", 1, self.config)
 
     def reduce(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> dict[str, Tensor]:
-        grids = grids[: self.rule.images]
+        grids = grids[: self.config.images]
         seen = torch.tensor(positions[: len(grids)])
         if len(grids) < LEAST:
             return {"seen": seen}
-        errors, found = place_errors(grids, self.rule.penalties), matches(grids)
+        errors, found = place_errors(grids, self.config.penalties), matches(grids)
         return {
             "seen": seen,
             "errors": errors.squared,

@@ -12,11 +12,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.analyses.base import Fields
 from tasks.base import Findings, Group, LayerOutcome, Outcome, Score, Source, digest
 from tasks.metrics.arrays import Floats
 from tasks.metrics.receptive import half_area, half_radius, share_inside
 from tasks.sources import ProbeSources
+from tasks.task import Fields, GradientTask
 from zoo.spec import Layer, Tap
 
 TAPS: tuple[Tap, ...] = ("attention", "mid", "mlp", "branch", "block")
@@ -38,8 +38,8 @@ class ReceptiveFieldRule:
     seed: int
 
 
-@dataclass(frozen=True)
-class ReceptiveFieldProblem:
+@dataclass(frozen=True, eq=False)
+class ReceptiveFieldTask(GradientTask):
     """How far the pixels lie that move the centre cell of each layer.
 
     ``erf-half-radius``: smallest radius around the cell's centre that holds half the field, over the side of
@@ -47,14 +47,15 @@ class ReceptiveFieldProblem:
     ``erf-centre-share``: share inside the centre cell of the coarsest grid.
     """
 
-    where: ProbeSources
-    rule: ReceptiveFieldRule
+    data: ProbeSources
+    config: ReceptiveFieldRule
+    numbers = "fields"
 
     @cached_property
     def source(self) -> Source:
         """Some images of the probe subset."""
-        probe = self.where.probe
-        places = np.linspace(0, len(probe.samples) - 1, min(self.rule.images, len(probe.samples)))
+        probe = self.data.probe
+        places = np.linspace(0, len(probe.samples) - 1, min(self.config.images, len(probe.samples)))
         samples = tuple(probe.samples[place] for place in places.round().astype(int))
         groups = (Group("drawn", samples),)
         return replace(probe, name=f"{probe.name}-drawn", groups=groups, groups_per_shard=1, joint=False)
@@ -62,7 +63,7 @@ class ReceptiveFieldProblem:
     @cached_property
     def fingerprint(self) -> str:
         """Digest of its numbers; it has no ground truth."""
-        return digest("receptive-field", 1, self.rule, TAPS)
+        return digest("receptive-field", 1, self.config, TAPS)
 
     def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
         """All places in the blocks of which something is scored; of what enters the first, itself."""
@@ -71,8 +72,8 @@ class ReceptiveFieldProblem:
 
     def channels(self, width: int) -> list[int]:
         """Channels of a layer of so many that are looked at."""
-        count = width if self.rule.channels is None else min(width, self.rule.channels)
-        drawn = np.random.default_rng(self.rule.seed).permutation(width)[:count]
+        count = width if self.config.channels is None else min(width, self.config.channels)
+        drawn = np.random.default_rng(self.config.seed).permutation(width)[:count]
         return [int(channel) for channel in np.sort(drawn)]
 
     def findings(self, fields: Fields) -> Findings:

@@ -23,7 +23,7 @@ from tasks.analyses.base import (
 )
 from tasks.analyses.residuals import Taps, precision, sum_gaps, token_kinds, unsound
 from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome, Score, digest
-from tasks.cka import UNDEFINED, CkaProblem, CkaRule
+from tasks.cka import UNDEFINED, CkaConfig, Grams
 from tasks.feeds import ResidualFeed, Sum, sums_of
 from tasks.metrics.arrays import Floats
 from tasks.metrics.similarity import CkaAccumulator
@@ -34,7 +34,7 @@ PAIRS = {"skip-branch": (0, 1), "skip-output": (0, 2), "branch-output": (1, 2)}
 """Which two of a sum's skip, branch and output are compared, by name."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ResidualCka(ProbeAnalysis[Taps]):
     """Unbiased minibatch CKA of all skips with all branches, and of each with the outputs, in every block.
 
@@ -42,7 +42,8 @@ class ResidualCka(ProbeAnalysis[Taps]):
     the branch; ``CKA`` compares every block's tap with every other's.
     """
 
-    rule: CkaRule
+    config: CkaConfig
+    numbers = "residual_cka"
 
     index = "gap"
 
@@ -52,9 +53,9 @@ class ResidualCka(ProbeAnalysis[Taps]):
         return ResidualFeed(whole=True)
 
     @cached_property
-    def cka(self) -> CkaProblem:
+    def cka(self) -> Grams:
         """How CKA is computed of these batches."""
-        return CkaProblem(self.where, self.rule)
+        return Grams(self.data, self.config)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -64,7 +65,7 @@ class ResidualCka(ProbeAnalysis[Taps]):
         return _BlockGrams(self.cka)
 
     def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
-        sums = {pooling: images.having(f"hsic.{pooling}") for pooling in self.rule.poolings}
+        sums = {pooling: images.having(f"hsic.{pooling}") for pooling in self.config.poolings}
         arrays = {
             pooling: _of_all_blocks(some, f"hsic.{pooling}") for pooling, some in sums.items() if some.groups
         }
@@ -73,7 +74,7 @@ class ResidualCka(ProbeAnalysis[Taps]):
 
     def report(self, summaries: Summaries) -> Findings:
         first = next(iter(summaries.values())).arrays
-        similarities = [_Similarities.of(summaries, name) for name in self.rule.poolings if name in first]
+        similarities = [_Similarities.of(summaries, name) for name in self.config.poolings if name in first]
         if not similarities:
             few = Outcome((), empty="no batch has four images that can be read")
             layers = (Layer(layer.index, terms[1]) for layer in summaries for terms in sums_of(layer))
@@ -95,7 +96,7 @@ class _BlockGrams(BatchMeasurer[Taps]):
     A Gram matrix is small, [images images] for each tap and pooling; features are dropped with their block.
     """
 
-    def __init__(self, cka: CkaProblem) -> None:
+    def __init__(self, cka: Grams) -> None:
         super().__init__(self._compare)
         self._cka = cka
         self._grams: dict[Layer, dict[str, list[Tensor]]] = {}
@@ -133,7 +134,7 @@ class _BlockGrams(BatchMeasurer[Taps]):
             found |= {"cls": plain[0], "all": [one + other for one, other in zip(*plain, strict=True)]}
         return {
             name: [gram for some in found[name] for gram in self._cka.centred(some)]
-            for name in self._cka.rule.poolings
+            for name in self._cka.config.poolings
             if name in found
         }
 

@@ -59,7 +59,7 @@ ROUNDINGS = 4
 Taps = Mapping[Tap, LayerFeatures]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Residuals(ProbeAnalysis[Taps]):
     """Length of the skip over that of the branch, and the angles between them, in every block.
 

@@ -91,8 +91,8 @@ class SaliencyRule:
         }
 
 
-@dataclass(frozen=True)
-class SaliencyProblem(ImageAnalysis[AttentionMaps]):
+@dataclass(frozen=True, eq=False)
+class SaliencyTask(ImageAnalysis[AttentionMaps]):
     """Overlap of attention maps with annotated objects or parts, over the images that show an object.
 
     Scores of the poolings ``cls`` (maps of what the class token gives to the patches, where there is one) and
@@ -106,19 +106,21 @@ class SaliencyProblem(ImageAnalysis[AttentionMaps]):
     """
 
     data: Regions
-    rule: SaliencyRule
+    config: SaliencyRule
+    numbers = "saliency"
+    split = "masks"
 
     @cached_property
     def source(self) -> Source:
         """The images with masks, some together."""
         groups = chunks([image.sample for image in self.data.images], IMAGES_PER_GROUP)
-        return Source(f"{self.data.name}/masks", groups, self.rule.view)
+        return Source(f"{self.data.name}/masks", groups, self.config.view)
 
     @cached_property
     def fingerprint(self) -> str:
         # the repr of regions tells their labels and shapes
         regions = [region for image in self.data.images for region in image.regions]
-        return digest("saliency", 1, self.rule, regions)
+        return digest("saliency", 1, self.config, regions)
 
     @property
     def feed(self) -> AttentionFeed:
@@ -131,7 +133,7 @@ class SaliencyProblem(ImageAnalysis[AttentionMaps]):
 
     def measure(self, group: Group, view: View) -> Measurer[AttentionMaps]:
         images = tuple(self.images[sample.key] for sample in group.samples)
-        return BatchMeasurer(_Overlaps(images, view, self.rule).reduce)
+        return BatchMeasurer(_Overlaps(images, view, self.config).reduce)
 
     def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
         objects = images.each("objects")
@@ -151,7 +153,7 @@ class SaliencyProblem(ImageAnalysis[AttentionMaps]):
             tally.images("saliency-iou-merged", merged[:, mode])
             tally.heads("saliency-iou", heads)
             tally.images("saliency-iou-uniform", uniform)
-            for place, name in enumerate(self.rule.rollouts):
+            for place, name in enumerate(self.config.rollouts):
                 # attention that overflowed in a block before is in every rollout from there on
                 if mode == 0 and np.isfinite(rollout[:, place]).all():
                     tally.images(name, rollout[:, place])
@@ -199,7 +201,7 @@ class SaliencyProblem(ImageAnalysis[AttentionMaps]):
         tally = Tally(keys)
         tally.images(BEST, heads[:, _best_heads(heads)])
         if len(heads) > 1:
-            tally.number(f"{BEST}-held-out", held_out_best(heads, self.rule.splits, self.rule.seed))
+            tally.number(f"{BEST}-held-out", held_out_best(heads, self.config.splits, self.config.seed))
         return tally
 
 

@@ -20,6 +20,7 @@ from tasks.feeds import GRIDS, GridFeed
 from tasks.fewshot import too_few
 from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
+from tasks.sources import ProbedClasses
 from zoo.spec import Layer
 
 MOST = 64
@@ -32,7 +33,7 @@ SHOTS = 10
 """Images of each class that a probe learns from."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TokenProbes(ProbeAnalysis[Tensor]):
     """Few-shot probes of the probe images' patch tokens, each token of each layer alone.
 
@@ -46,8 +47,10 @@ class TokenProbes(ProbeAnalysis[Tensor]):
         rule: Draws and penalties.
     """
 
-    labels: Integers
-    rule: FewShotRule
+    data: ProbedClasses
+    config: FewShotRule
+    numbers = "fewshot"
+    pooling = "token"
 
     joins: ClassVar[Mapping[str, Join]] = {"grid": first}
 
@@ -57,7 +60,7 @@ class TokenProbes(ProbeAnalysis[Tensor]):
 
     @cached_property
     def fingerprint(self) -> str:
-        return digest("token-probes", 1, MOST, SIDE, SHOTS, self.rule, self.labels)
+        return digest("token-probes", 1, MOST, SIDE, SHOTS, self.config, self.data.labels)
 
     def reduce(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> dict[str, Tensor]:
         """The tokens of some cells in half precision."""
@@ -105,20 +108,21 @@ class TokenProbes(ProbeAnalysis[Tensor]):
 
     def _labels_of(self, images: KeptImages) -> Integers:
         """Classes of the images that were read."""
-        classes = {sample.key: label for sample, label in zip(self.source.samples, self.labels, strict=True)}
+        pairs = zip(self.source.samples, self.data.labels, strict=True)
+        classes = {sample.key: label for sample, label in pairs}
         return np.array([classes[key] for key in images.keys], np.int64)
 
     def _right_shares(self, vectors: NDArray[np.float16], labels: Integers, classes: int) -> Floats:
         """The share of right draws of each image and token, [images tokens]; NaN where none tested it."""
         right, times = np.zeros((len(labels), vectors.shape[1])), np.zeros(len(labels))
-        for seed in self.rule.seeds:
+        for seed in self.config.seeds:
             drawn = draw_shots(labels, classes, SHOTS, seed)
             tested = np.setdiff1d(np.arange(len(labels)), drawn)
             times[tested] += 1
             truth = as_tensor(labels[tested])
             for token in range(vectors.shape[1]):
                 tokens = as_tensor(vectors[:, token].astype(np.float32))
-                fitted = fit_few_shot(tokens[drawn], self.rule)
+                fitted = fit_few_shot(tokens[drawn], self.config)
                 right[tested, token] += fitted.correct(tokens[tested], truth)
         return np.divide(right, times[:, None], out=np.full_like(right, np.nan), where=times[:, None] > 0)
 

@@ -29,8 +29,8 @@ Predicted = Mapping[str, NDArray[np.generic]]
 """What one layer said of a task's examples, by name; the same names and shapes for every layer."""
 
 
-class Pictured(Protocol):
-    """A problem that keeps predictions for a few examples (`tasks.base.Outcome.predicted`)."""
+class Examples(Protocol):
+    """The few things of which a task keeps what each layer predicted (`tasks.base.Outcome.predicted`)."""
 
     def facts(self) -> Predicted:
         """What is so whatever a layer says: names of the images, classes, true masks and points.

@@ -13,8 +13,9 @@ from torch.nn.functional import normalize
 
 from tasks.base import FINITE
 from tasks.checks import varies
-from tasks.fused import MIXED, members_of
+from tasks.fused import MIXED
 from tasks.keypoints.matching import Grids, Matcher
+from tasks.sets import members_of
 from zoo.spec import Layer
 
 

@@ -27,7 +27,7 @@ from tasks.keypoints.places import (
     stated,
     true_places,
 )
-from tasks.keypoints.rule import KeypointRule
+from tasks.keypoints.rule import KeypointConfig
 from tasks.metrics.bilinear import Places, sampled
 from tasks.metrics.ceilings import least_errors
 from tasks.metrics.correspondence import best_pixels, searchable
@@ -134,7 +134,7 @@ class Matcher:
     """Matches all pairs of a category by one rule, for grids of any layer."""
 
     def __init__(
-        self, pairs: Sequence[KeypointPair], images: Sequence[int], view: View, rule: KeypointRule
+        self, pairs: Sequence[KeypointPair], images: Sequence[int], view: View, rule: KeypointConfig
     ) -> None:
         """Join pairs with their images.
 

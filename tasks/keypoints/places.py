@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.keypoints.rule import KeypointRule
+from tasks.keypoints.rule import KeypointConfig
 from tasks.metrics.bilinear import (
     Places,
     aligned_places,
@@ -31,7 +31,7 @@ def stated(view: View, size: tuple[int, int]) -> Geometry:
     return view.stated(size) if isinstance(view, CornerSquare) else view.geometry(size)
 
 
-def source_places(rule: KeypointRule, points: Floats, seen: Geometry, size: Size) -> Places:
+def source_places(rule: KeypointConfig, points: Floats, seen: Geometry, size: Size) -> Places:
     """Where the vectors of points are taken.
 
     Args:
@@ -52,7 +52,7 @@ def source_places(rule: KeypointRule, points: Floats, seen: Geometry, size: Size
     return point_places(torch.minimum(token.clamp_min(0), most) + 0.5, size, 1.0)
 
 
-def searched_area(rule: KeypointRule, image: tuple[int, int], seen: Geometry, size: Size) -> Places:
+def searched_area(rule: KeypointConfig, image: tuple[int, int], seen: Geometry, size: Size) -> Places:
     """The pixels that are searched.
 
     Args:
@@ -74,7 +74,7 @@ def searched_area(rule: KeypointRule, image: tuple[int, int], seen: Geometry, si
     return searched_places(seen.size[0], size, seen.content)
 
 
-def true_places(rule: KeypointRule, points: Floats, seen: Geometry) -> tuple[Floats, Floats]:
+def true_places(rule: KeypointConfig, points: Floats, seen: Geometry) -> tuple[Floats, Floats]:
     """Where true points are taken to be, in the view and in the image: [n 2] each.
 
     Args:
@@ -89,12 +89,12 @@ def true_places(rule: KeypointRule, points: Floats, seen: Geometry) -> tuple[Flo
     return seen.to_view(there), there
 
 
-def before_said(rule: KeypointRule, cell: float) -> float:
+def before_said(rule: KeypointConfig, cell: float) -> float:
     """Pixels from the upper left corner of a cell of so many pixels to the place that is said."""
     return {"centre": cell / 2, "corner": 0.0, "middle pixel": cell / 2 - 0.5}[rule.said]
 
 
-def sayable(rule: KeypointRule, image: tuple[int, int], seen: Geometry, size: Size) -> tuple[Axis, Axis]:
+def sayable(rule: KeypointConfig, image: tuple[int, int], seen: Geometry, size: Size) -> tuple[Axis, Axis]:
     """The places that a rule can say of an image: columns and rows, in pixels of the image.
 
     Args:
@@ -126,7 +126,7 @@ def in_single_precision(points: Floats, geometry: Geometry) -> NDArray[np.float3
     return points.astype(np.float32) * scale + offset
 
 
-def _shown(rule: KeypointRule, points: Floats, seen: Geometry) -> Floats:
+def _shown(rule: KeypointConfig, points: Floats, seen: Geometry) -> Floats:
     """Source points in the view, [n 2]."""
     if rule.points == "view pixel":
         pixels = torch.from_numpy(in_single_precision(points, seen)).clamp(0, seen.size[0] - 1)

@@ -4,7 +4,7 @@ Source: Min et al., 2019 (data, PCK); the matching rule is the README's, ``spair
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,14 +25,16 @@ from tasks.base import (
     digest,
 )
 from tasks.checks import ALIKE
+from tasks.datasets.base import Coverage
 from tasks.datasets.spair import KeypointPair, Keypoints
 from tasks.examples.keypoints import KeypointExamples
-from tasks.feeds import GRIDS, GridFeed
 from tasks.keypoints.kinds import pair_kinds
 from tasks.keypoints.matched_sets import SetsMeasurer
 from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
-from tasks.keypoints.rule import KeypointRule
+from tasks.keypoints.rule import KeypointConfig
 from tasks.metrics.pck_averages import pck_averages
+from tasks.registry import TaskEntry
+from tasks.task import MeasuredTask
 from zoo.spec import Layer
 from zoo.view.views import View
 
@@ -40,22 +42,39 @@ PULL = "pull"
 """Mean share of a soft arg-max, in percent, that lies where similarities count as next to 0."""
 
 OVER: Mapping[str, Over] = {"category": "strata", "image": "clusters", "keypoint": "items"}
-"""What the mean is over, by `KeypointRule.average`."""
+"""What the mean is over, by `KeypointConfig.average`."""
 
 
-@dataclass(frozen=True)
-class KeypointProblem:
+@dataclass(frozen=True, eq=False)
+class KeypointTask(MeasuredTask):
     """Keypoint correspondence on the pairs of a split, category by category."""
 
     data: Keypoints
-    rule: KeypointRule
+    config: KeypointConfig
+    numbers = "keypoints"
+    split = "test"
+    sets_refusal = ""
+
+    @cached_property
+    def entry(self) -> TaskEntry:
+        """The texts, with the primary metric of the numbers first."""
+        entry = super().entry
+        return replace(entry, metrics=tuple(dict.fromkeys((self.config.primary, *entry.metrics))))
+
+    @property
+    def coverage(self) -> Coverage:
+        """How complete the dataset is, and that other pairs are drawn from a part of it."""
+        coverage = self.data.coverage
+        if not coverage.partial or self.config.draw is None:
+            return coverage
+        return coverage.noted("pairs drawn from what is there, which are others than those drawn from all")
 
     @cached_property
     def pairs(self) -> dict[str, tuple[KeypointPair, ...]]:
         """Pairs of each category, categories in sorted order."""
         names = sorted({pair.category for pair in self.data.pairs})
         every = {name: tuple(p for p in self.data.pairs if p.category == name) for name in names}
-        return every if self.rule.draw is None else self.rule.draw.taken(every)
+        return every if self.config.draw is None else self.config.draw.taken(every)
 
     @cached_property
     def images(self) -> dict[str, tuple[int, ...]]:
@@ -72,7 +91,7 @@ class KeypointProblem:
             Group(name, tuple(self.data.samples[index] for index in indices))
             for name, indices in self.images.items()
         )
-        return Source(self.data.name, groups, self.rule.view)
+        return Source(self.data.name, groups, self.config.view)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -87,10 +106,10 @@ class KeypointProblem:
         points = [array for pair in pairs for array in (pair.source_points, pair.target_points)]
         images = [(samples[p.source].key, samples[p.target].key) for p in pairs]
         facts = [(p.key, p.category, p.source_size, p.target_size, p.target_box, p.facts) for p in pairs]
-        return digest("spair", self.rule, images, facts, *points)
+        return digest("spair", self.config, images, facts, *points)
 
     @cached_property
-    def examples(self) -> KeypointExamples:
+    def kept_examples(self) -> KeypointExamples:
         """Of which pairs the points are kept."""
         return KeypointExamples(self.data.samples, self.pairs)
 
@@ -99,20 +118,15 @@ class KeypointProblem:
         """Kinds of points, and which points of all pairs are of each."""
         return pair_kinds([pair for pairs in self.pairs.values() for pair in pairs])
 
-    @property
-    def feed(self) -> GridFeed:
-        """Measurers are fed grids."""
-        return GRIDS
-
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What matches the pairs of one category."""
-        pairs, kept = self.pairs[group.key], self.examples.places[group.key]
-        matcher = Matcher(pairs, self.images[group.key], view, self.rule)
+        pairs, kept = self.pairs[group.key], self.kept_examples.places[group.key]
+        matcher = Matcher(pairs, self.images[group.key], view, self.config)
         return CategoryMeasurer(matcher, kept, KeptGrids(users=1))
 
     def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
         """What matches the pairs of one category by sets of layers."""
-        matcher = Matcher(self.pairs[group.key], self.images[group.key], view, self.rule)
+        matcher = Matcher(self.pairs[group.key], self.images[group.key], view, self.config)
         return SetsMeasurer(matcher, sets)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
@@ -129,7 +143,7 @@ class KeypointProblem:
         scores: list[Score] = []
         values: dict[str, NDArray[np.float64]] = {}
         statistics: dict[str, Statistic] = {}
-        for alpha in self.rule.alphas:
+        for alpha in self.config.alphas:
             metric = f"PCK@{alpha:g}"
             hits = [self.hits(errors, alpha) for errors in boxes]
             pooled = np.concatenate(hits)
@@ -146,31 +160,31 @@ class KeypointProblem:
             for name, column, over, value, count, unit in measured:
                 scores.append(Score(name, value, count, unit))
                 statistics[name] = Statistic(column, over)
-        primary = values[f"PCK@{self.rule.alphas[0]:g}"]
-        metric = f"PCK@{self.rule.alphas[0]:g}"
+        primary = values[f"PCK@{self.config.alphas[0]:g}"]
+        metric = f"PCK@{self.config.alphas[0]:g}"
         parts = {f"{metric} {name}": (primary, points) for name, points in self.kinds.items()}
         if all("least_box" in m for m in measurements):
             least = np.concatenate([np.asarray(m["least_box"], np.float64) for m in measurements])
             every = np.ones(n, bool)
-            parts[ceiling_metric(self.rule.primary)] = self.hits(least, self.rule.alphas[0]), every
+            parts[ceiling_metric(self.config.primary)] = self.hits(least, self.config.alphas[0]), every
         for name, (hits_of, points) in parts.items():
             scores.append(Score(name, self._average(hits_of, points), int(points.sum()), "keypoints"))
             values[name] = np.where(points, hits_of, np.nan)
-            statistics[name] = Statistic(name, OVER[self.rule.average])
+            statistics[name] = Statistic(name, OVER[self.config.average])
         if all("pull" in m for m in measurements):
             values[PULL] = 100.0 * np.concatenate([np.asarray(m["pull"], np.float64) for m in measurements])
             scores.append(Score(PULL, float(values[PULL].mean()), n, "keypoints"))
             statistics[PULL] = Statistic(PULL)
-        right = values[f"PCK@{self.rule.alphas[0]:g}"] > 0
+        right = values[f"PCK@{self.config.alphas[0]:g}"] > 0
         found = [np.asarray(m["point"], np.float32) for m in measurements if "point" in m]
         # of distances alone, as others exported them, no points are known
         whole = len(found) == len(measurements)
-        predicted = self.examples.predicted(np.concatenate(found), right) if whole else {}
+        predicted = self.kept_examples.predicted(np.concatenate(found), right) if whole else {}
         return Outcome(tuple(scores), self._items(values, statistics), predicted=predicted)
 
     def hits(self, errors: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
         """100 where a distance, as a share of the length that counts, is a hit, else 0."""
-        right = errors <= alpha if self.rule.inclusive else errors < alpha
+        right = errors <= alpha if self.config.inclusive else errors < alpha
         return 100.0 * right.astype(np.float64)
 
     @cached_property
@@ -185,7 +199,7 @@ class KeypointProblem:
         owner, categories = self._owners
         found = pck_averages(hits[points], owner[points], categories)
         means = {"category": found.point_category, "image": found.image_all, "keypoint": found.point_all}
-        return means[self.rule.average]
+        return means[self.config.average]
 
     def _items(self, values: Mapping[str, NDArray[np.float64]], statistics: Mapping[str, Statistic]) -> Items:
         """Keypoints, of which those of one pair were sampled together, within its category."""

@@ -62,7 +62,7 @@ class PairSample:
 
 
 @dataclass(frozen=True, slots=True)
-class KeypointRule:
+class KeypointConfig:
     """How points are found again, and when a match is right.
 
     A place is a pixel or a token; tokens are cells of a grid that covers the view.

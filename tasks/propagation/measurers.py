@@ -8,10 +8,11 @@ from torch import Tensor
 
 from tasks.base import FINITE
 from tasks.checks import varies
-from tasks.fused import MIXED, Gathered, members_of, of_one_grid
+from tasks.fused import MIXED, Gathered, of_one_grid
 from tasks.metrics.propagation import Propagation, PropagationOfSets
-from tasks.propagation.rule import PropagationRule
+from tasks.propagation.rule import PropagationConfig
 from tasks.propagation.scoring import VideoScores
+from tasks.sets import members_of
 from zoo.spec import Layer
 
 
@@ -29,7 +30,7 @@ class VideoMeasurer:
     What waits until then is a soft map of the size of the token grid for each frame.
     """
 
-    def __init__(self, scores: VideoScores, rule: PropagationRule) -> None:
+    def __init__(self, scores: VideoScores, rule: PropagationConfig) -> None:
         """Start a video.
 
         Args:
@@ -78,7 +79,7 @@ class SetsMeasurer:
     Beside what waits for a single layer, the frames of a batch wait until all layers have shown them.
     """
 
-    def __init__(self, scores: VideoScores, rule: PropagationRule, sets: Sequence[Layer]) -> None:
+    def __init__(self, scores: VideoScores, rule: PropagationConfig, sets: Sequence[Layer]) -> None:
         """Start a video.
 
         Args:

@@ -26,53 +26,56 @@ from tasks.checks import ALIKE
 from tasks.datasets.davis import Videos
 from tasks.datasets.files import stamp
 from tasks.examples.propagation import PropagationExamples
-from tasks.feeds import GRIDS, GridFeed
 from tasks.propagation.measurers import SetsMeasurer, VideoMeasurer
-from tasks.propagation.rule import PropagationRule
+from tasks.propagation.rule import PropagationConfig
 from tasks.propagation.scoring import CEILINGS, VideoScores
+from tasks.task import MeasuredTask
 from zoo.spec import Layer
 from zoo.view.views import View
 
 
-@dataclass(frozen=True)
-class PropagationProblem:
+@dataclass(frozen=True, eq=False)
+class PropagationTask(MeasuredTask):
     """Mask propagation through every video of a split."""
 
     data: Videos
-    rule: PropagationRule
+    config: PropagationConfig
+    numbers = "propagation"
+    split = "val"
+    sets_refusal = ""
 
     @cached_property
     def source(self) -> Source:
         """The frames of all videos, every video a group and a shard."""
         groups = tuple(Group(video.name, video.frames) for video in self.data.videos)
-        return Source(self.data.name, groups, self.rule.view)
+        return Source(self.data.name, groups, self.config.view)
 
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule of propagation and of the mask files' sizes and times."""
         masks = [(path.name, *stamp(path)) for video in self.data.videos for path in video.masks]
-        return digest("davis", self.rule, masks)
-
-    @cached_property
-    def examples(self) -> PropagationExamples:
-        """Of which frames the masks are kept."""
-        return PropagationExamples(self.data.videos)
+        return digest("davis", self.config, masks)
 
     @property
-    def feed(self) -> GridFeed:
-        """Measurers are fed grids."""
-        return GRIDS
+    def ground_truth(self) -> object:
+        """Digest of the names and sizes of the mask files."""
+        return digest(*self.data.truth)
+
+    @cached_property
+    def kept_examples(self) -> PropagationExamples:
+        """Of which frames the masks are kept."""
+        return PropagationExamples(self.data.videos)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What carries the first mask through one video and scores every frame."""
         video = next(video for video in self.data.videos if video.name == group.key)
-        scores = VideoScores(video, view, self.rule, self.examples.of(video))
-        return VideoMeasurer(scores, self.rule)
+        scores = VideoScores(video, view, self.config, self.kept_examples.of(video))
+        return VideoMeasurer(scores, self.config)
 
     def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
         """What carries the first mask through one video for sets of layers."""
         video = next(video for video in self.data.videos if video.name == group.key)
-        return SetsMeasurer(VideoScores(video, view, self.rule, ()), self.rule, sets)
+        return SetsMeasurer(VideoScores(video, view, self.config, ()), self.config, sets)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """J&F, J and F in percent, unweighted means over objects; the first and last frame do not count."""
@@ -105,8 +108,8 @@ class PropagationProblem:
         statistics = {metric: Statistic(metric) for metric in values}
         items = Items("objects", tuple(keys), tuple(videos), ("",) * len(keys), values, statistics)
         shown = any("mask" in one for one in measurements)  # of sets of layers no masks are kept
-        return Outcome(scores, items, predicted=self.examples.predicted(measurements) if shown else {})
+        return Outcome(scores, items, predicted=self.kept_examples.predicted(measurements) if shown else {})
 
     def _rounded(self, percent: float) -> float:
-        decimals = self.rule.decimals
+        decimals = self.config.decimals
         return percent if decimals is None else 100.0 * round(percent / 100.0, decimals)

@@ -7,7 +7,7 @@ from zoo.view.views import View
 
 
 @dataclass(frozen=True, slots=True)
-class PropagationRule:
+class PropagationConfig:
     """The numbers of mask propagation.
 
     Attributes:

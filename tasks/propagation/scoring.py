@@ -18,7 +18,7 @@ from tasks.metrics.arrays import VOID
 from tasks.metrics.cell_areas import area_labels
 from tasks.metrics.propagation import decode, decode_nearest, seed_labels
 from tasks.metrics.segmentation import score_frame
-from tasks.propagation.rule import PropagationRule
+from tasks.propagation.rule import PropagationConfig
 from zoo.spec import Layer
 from zoo.view.views import View
 
@@ -42,7 +42,7 @@ class VideoScores:
     Masks of the image's size come one at a time a thread.
     """
 
-    def __init__(self, video: Video, view: View, rule: PropagationRule, examples: tuple[int, ...]) -> None:
+    def __init__(self, video: Video, view: View, rule: PropagationConfig, examples: tuple[int, ...]) -> None:
         """Read the first mask.
 
         Args:

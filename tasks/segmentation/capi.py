@@ -5,7 +5,7 @@ many cells as there are it is that evaluation but for which images are held out;
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -21,12 +21,13 @@ from tasks.segmentation.pixel_measurers import PixelMemoryMeasurer, PixelQueryMe
 from tasks.segmentation.pixel_memory import Electorate, PixelMemories, Pixels
 from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures
 from tasks.sources import ANY_SIZE
+from tasks.task import Task
 from zoo.spec import Layer
 from zoo.view.views import View
 
 
 @dataclass(frozen=True, slots=True)
-class CapiRule:
+class CapiConfig:
     """The numbers of the vote of pixels.
 
     Attributes:
@@ -41,6 +42,11 @@ class CapiRule:
     held_out: int
     seed: int
 
+    @property
+    def task(self) -> type[Task]:
+        """The task that is run by such numbers."""
+        return CapiTask
+
 
 def read_shown(data: Scenes, view: View, scene: Scene) -> Labels:
     """The pixel value at each pixel that a view shows of an image, that under its centre; 255 for none."""
@@ -53,7 +59,7 @@ def ignored(data: Scenes) -> frozenset[int]:
 
 
 def pixels_of(
-    keys: Sequence[str], rule: CapiRule, classes: int, ignored: frozenset[int], memory: int
+    keys: Sequence[str], rule: CapiConfig, classes: int, ignored: frozenset[int], memory: int
 ) -> Pixels:
     """Which cells are remembered, and on which images the vote is chosen.
 
@@ -70,14 +76,16 @@ def pixels_of(
 
 
 @dataclass(frozen=True)
-class CapiMemory(LearntImages[CapiRule]):
+class CapiMemory(LearntImages):
     """What is remembered of the training images: some cells of each, with the labels of their pixels."""
+
+    config: CapiConfig
 
     @cached_property
     def pixels(self) -> Pixels:
         """Which cells are remembered, and on which images the vote is chosen."""
         keys, classes = [scene.sample.key for scene in self.scenes], len(every_value(self.data).classes)
-        return pixels_of(keys, self.rule, classes, ignored(self.data), self.data.memory)
+        return pixels_of(keys, self.config, classes, ignored(self.data), self.data.memory)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -92,8 +100,8 @@ class CapiMemory(LearntImages[CapiRule]):
         return PixelMemoryMeasurer(read, self.scenes_of(group), self.pixels)
 
 
-@dataclass(frozen=True)
-class CapiProblem(LabelledImages[CapiRule]):
+@dataclass(frozen=True, eq=False)
+class CapiTask(LabelledImages):
     """Labels of the pixels of validation images as they are shown, by a memory of training images.
 
     Attributes:
@@ -102,24 +110,25 @@ class CapiProblem(LabelledImages[CapiRule]):
         memories: What is remembered; None until the training images were measured.
     """
 
-    memories: PixelMemories | None = field(default=None, compare=False)
+    config: CapiConfig
+    memories: PixelMemories | None = None
 
     @cached_property
     def memory(self) -> CapiMemory:
         """What must be measured before."""
-        return CapiMemory(self.data, self.rule)
+        return CapiMemory(self.data, self.config)
 
     def remembering(
         self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
-    ) -> "CapiProblem":
+    ) -> "CapiTask":
         """The same with what its memory left behind of each layer, and why of others nothing."""
-        memories = PixelMemories(measured, failures, self.memory.pixels, self.rule.electorate)
+        memories = PixelMemories(measured, failures, self.memory.pixels, self.config.electorate)
         return replace(self, memories=memories)
 
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule, of the memory and of the mask files' sizes and times."""
-        return digest("capi", self.rule, self.memory.fingerprint, signatures(self.data.val))
+        return digest("capi", self.config, self.memory.fingerprint, signatures(self.data.val))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What labels a few images; raises ValueError before the memory is there."""

@@ -19,14 +19,15 @@ from tasks.metrics.cell_labels import evenly_spaced, resized_labels
 from tasks.metrics.overlaps import Overlaps, names_of_predictions
 from tasks.segmentation.augmented import Augmentation, augmented
 from tasks.segmentation.in_context import Choice
-from tasks.segmentation.problem import SegmentationMemory, SegmentationProblem, SegmentationRule
+from tasks.segmentation.problem import SegmentationConfig, SegmentationMemory, SegmentationTask
 from tasks.segmentation.shown import signatures, source_of
 from tasks.sources import ANY_SIZE
+from tasks.task import Task
 from zoo.view.views import View
 
 
 @dataclass(frozen=True, slots=True)
-class HummingbirdRule(SegmentationRule):
+class HummingbirdConfig(SegmentationConfig):
     """The numbers of the public evaluation.
 
     Attributes:
@@ -37,12 +38,17 @@ class HummingbirdRule(SegmentationRule):
     memory: int
     augmentation: Augmentation
 
+    @property
+    def task(self) -> type[Task]:
+        """The task that is run by such numbers."""
+        return HummingbirdTask
+
 
 @dataclass(frozen=True)
 class HummingbirdMemory(SegmentationMemory):
     """What is remembered of training images that are shown several times, in other colours and parts."""
 
-    rule: HummingbirdRule
+    config: HummingbirdConfig
 
     @property
     def classes(self) -> int:
@@ -59,12 +65,12 @@ class HummingbirdMemory(SegmentationMemory):
     @property
     def most(self) -> int:
         """How many cells of all images are remembered at most."""
-        return self.rule.memory if self.data.most is None else min(self.rule.memory, self.data.most)
+        return self.config.memory if self.data.most is None else min(self.config.memory, self.data.most)
 
     @cached_property
     def scenes(self) -> tuple[Scene, ...]:
         """The training images, epoch by epoch; of more than there are cells, evenly spaced ones."""
-        train, rule = self.data.train, self.rule.augmentation
+        train, rule = self.data.train, self.config.augmentation
         most = max(1, self.most // rule.epochs)
         chosen = [train[place] for place in evenly_spaced(len(train), most)]
         return tuple(
@@ -76,12 +82,12 @@ class HummingbirdMemory(SegmentationMemory):
     @cached_property
     def source(self) -> Source:
         """The training images as they are shown, some a group."""
-        return source_of(f"{self.data.name}/memory-augmented", self.scenes, self.rule.view)
+        return source_of(f"{self.data.name}/memory-augmented", self.scenes, self.config.view)
 
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule, of the size of the memory and of the mask files' sizes and times."""
-        rule = self.rule
+        rule = self.config
         facts = rule.seed, rule.least, self.most, rule.augmentation, self.classes
         return digest("hummingbird-memory", *facts, signatures(self.scenes))
 
@@ -89,14 +95,14 @@ class HummingbirdMemory(SegmentationMemory):
     def choice(self) -> Choice:
         """Which cells of an image are remembered."""
         most = max(1, self.most // len(self.scenes))
-        return Choice(most, self.rule.least, self.rule.seed)
+        return Choice(most, self.config.least, self.config.seed)
 
 
-@dataclass(frozen=True)
-class HummingbirdProblem(SegmentationProblem):
+@dataclass(frozen=True, eq=False)
+class HummingbirdTask(SegmentationTask):
     """Labels of the pixels of validation images as they are shown, of which predicted classes are renamed."""
 
-    rule: HummingbirdRule
+    config: HummingbirdConfig
     over: ClassVar[Over] = "all classes"
 
     @property
@@ -113,7 +119,7 @@ class HummingbirdProblem(SegmentationProblem):
     @cached_property
     def memory(self) -> HummingbirdMemory:
         """What must be measured before."""
-        return HummingbirdMemory(self.data, self.rule)
+        return HummingbirdMemory(self.data, self.config)
 
     def overlaps(self, name: str, measurements: Sequence[Measurements]) -> Overlaps:
         """Pixels of all images and classes, renamed as fits all images best: [images classes] each."""

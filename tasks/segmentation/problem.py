@@ -5,9 +5,9 @@ Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023; 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from torch import Tensor
 
@@ -15,16 +15,18 @@ from tasks.base import Group, Measurements, Measurer, Outcome, Over, digest
 from tasks.datasets.scenes import Scene, read_classes
 from tasks.metrics.arrays import Integers, Labels
 from tasks.metrics.overlaps import Overlaps
+from tasks.registry import TaskEntry
 from tasks.segmentation.class_overlaps import tables_of
 from tasks.segmentation.in_context import Choice, Memories, MemoryMeasurer, QueryMeasurer, Vote
 from tasks.segmentation.sets_in_context import SetsQueryMeasurer
 from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures
+from tasks.task import Task
 from zoo.spec import Layer
 from zoo.view.views import View
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentationRule:
+class SegmentationConfig:
     """The numbers of segmentation in context.
 
     Attributes:
@@ -39,10 +41,17 @@ class SegmentationRule:
     least: float
     seed: int
 
+    @property
+    def task(self) -> type[Task]:
+        """The task that is run by such numbers."""
+        return SegmentationTask
+
 
 @dataclass(frozen=True)
-class SegmentationMemory(LearntImages[SegmentationRule]):
+class SegmentationMemory(LearntImages):
     """What is remembered of the training images: some cells of each, and how many pixels of each class."""
+
+    config: SegmentationConfig
 
     @property
     def classes(self) -> int:
@@ -57,7 +66,8 @@ class SegmentationMemory(LearntImages[SegmentationRule]):
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule, of the size of the memory and of the mask files' sizes and times."""
-        facts = self.rule.seed, self.rule.least, self.data.memory, self.data.offset, len(self.data.classes)
+        config, data = self.config, self.data
+        facts = config.seed, config.least, data.memory, data.offset, len(data.classes)
         return digest("segment-memory", *facts, signatures(self.scenes))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
@@ -69,11 +79,11 @@ class SegmentationMemory(LearntImages[SegmentationRule]):
     def choice(self) -> Choice:
         """Which cells of an image are remembered."""
         most = max(1, self.data.memory // len(self.scenes))
-        return Choice(most, self.rule.least, self.rule.seed)
+        return Choice(most, self.config.least, self.config.seed)
 
 
-@dataclass(frozen=True)
-class SegmentationProblem(LabelledImages[SegmentationRule]):
+@dataclass(frozen=True, eq=False)
+class SegmentationTask(LabelledImages):
     """Labels of the pixels of validation images, by a memory of training images.
 
     Attributes:
@@ -82,8 +92,16 @@ class SegmentationProblem(LabelledImages[SegmentationRule]):
         memories: What is remembered; None until the training images were measured.
     """
 
-    memories: Memories | None = field(default=None, compare=False)
+    config: SegmentationConfig
+    memories: Memories | None = None
     over: ClassVar[Over] = "classes"
+    sets_refusal = ""
+
+    @classmethod
+    def by(cls, protocol: Any, data: Any, row: TaskEntry) -> Task:  # noqa: ANN401
+        """The task on data by a protocol's numbers, which say what votes."""
+        config = protocol.segmentation
+        return config.task(data, config, row=row, protocol=protocol.name)  # type: ignore[no-any-return]
 
     @property
     def classes(self) -> int:
@@ -98,7 +116,7 @@ class SegmentationProblem(LabelledImages[SegmentationRule]):
     @cached_property
     def memory(self) -> SegmentationMemory:
         """What must be measured before."""
-        return SegmentationMemory(self.data, self.rule)
+        return SegmentationMemory(self.data, self.config)
 
     def remembering(
         self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
@@ -109,7 +127,7 @@ class SegmentationProblem(LabelledImages[SegmentationRule]):
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the rule, of the memory and of the mask files' sizes and times."""
-        return digest("segment", self.rule, self.memory.fingerprint, signatures(self.data.val))
+        return digest("segment", self.config, self.memory.fingerprint, signatures(self.data.val))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What labels a few images; raises ValueError before the memory is there."""
@@ -126,7 +144,7 @@ class SegmentationProblem(LabelledImages[SegmentationRule]):
     def _labels(self, group: Group, view: View, memories: Memories) -> QueryMeasurer:
         """What labels a few images by single layers."""
         read, scenes = partial(self.read, view), self.scenes_of(group)
-        return QueryMeasurer(read, self.classes, scenes, self.rule.vote, memories)
+        return QueryMeasurer(read, self.classes, scenes, self.config.vote, memories)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Mean IoU and accuracies in percent; primary is the mean IoU over the classes that are shown."""
@@ -149,4 +167,4 @@ class SegmentationProblem(LabelledImages[SegmentationRule]):
     @property
     def _variants(self) -> tuple[str, ...]:
         """Endings of the names of what is measured beside the vote of k."""
-        return f" k={self.rule.vote.other}", " ceiling"
+        return f" k={self.config.vote.other}", " ceiling"

@@ -7,9 +7,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from tasks.checks import varies
-from tasks.fused import MIXED, Gathered, members_of, of_one_grid
+from tasks.fused import MIXED, Gathered, of_one_grid
 from tasks.metrics.label_vote import most_similar_of_sets
 from tasks.segmentation.in_context import Memories, QueryMeasurer
+from tasks.sets import members_of
 from zoo.spec import Layer
 
 

@@ -3,19 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 
-from tasks.base import Group, Measurements, Outcome, Over, Source
+from tasks.base import Group, Measurements, Outcome, Over, Source, digest
 from tasks.checks import ALIKE
 from tasks.datasets.files import stamp
 from tasks.datasets.scenes import Scene, Scenes
-from tasks.feeds import GRIDS, GridFeed
 from tasks.metrics.cell_labels import evenly_spaced
 from tasks.metrics.overlaps import Overlaps
 from tasks.segmentation.class_overlaps import outcome_of
 from tasks.sources import chunks
+from tasks.task import Measured, MeasuredTask
 from zoo.view.views import View
 
 TOGETHER = 8
@@ -35,15 +35,12 @@ class Showing(Protocol):
         ...
 
 
-Rule = TypeVar("Rule", bound=Showing, covariant=True)
-
-
 @dataclass(frozen=True)
-class LearntImages(Generic[Rule]):
+class LearntImages(Measured):
     """The training images of which something is remembered."""
 
     data: Scenes
-    rule: Rule
+    config: Showing
 
     @cached_property
     def scenes(self) -> tuple[Scene, ...]:
@@ -54,12 +51,7 @@ class LearntImages(Generic[Rule]):
     @cached_property
     def source(self) -> Source:
         """The training images, some a group."""
-        return source_of(f"{self.data.name}/memory", self.scenes, self.rule.view)
-
-    @property
-    def feed(self) -> GridFeed:
-        """Measurers are fed grids."""
-        return GRIDS
+        return source_of(f"{self.data.name}/memory", self.scenes, self.config.view)
 
     def scenes_of(self, group: Group) -> list[Scene]:
         """The images of a group."""
@@ -70,22 +62,24 @@ class LearntImages(Generic[Rule]):
         return {scene.sample.key: scene for scene in self.scenes}
 
 
-@dataclass(frozen=True)
-class LabelledImages(Generic[Rule]):
+@dataclass(frozen=True, eq=False)
+class LabelledImages(MeasuredTask):
     """The validation images, whose pixels are labelled."""
 
     data: Scenes
-    rule: Rule
+    config: Showing
+    numbers = "segmentation"
+    split = "train, val"
+
+    @property
+    def ground_truth(self) -> object:
+        """Digest of the names and sizes of the mask files, and of how they are read."""
+        return digest(*self.data.truth)
 
     @cached_property
     def source(self) -> Source:
         """The validation images, some a group."""
-        return source_of(f"{self.data.name}/queries", self.data.val, self.rule.view)
-
-    @property
-    def feed(self) -> GridFeed:
-        """Measurers are fed grids."""
-        return GRIDS
+        return source_of(f"{self.data.name}/queries", self.data.val, self.config.view)
 
     def scenes_of(self, group: Group) -> list[Scene]:
         """The images of a group."""

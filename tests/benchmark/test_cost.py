@@ -10,13 +10,12 @@ import torch
 
 from benchmark.engines import choose as device
 from benchmark.engines.choose import device_name
-from benchmark.jobs import costs, prepare
-from benchmark.plan import problems
+from benchmark.jobs import prepare, questions
 from leaderboards.check import check_pages
 from leaderboards.merge import merge_outputs
 from leaderboards.records.record import read_frame, write_frame
 from tasks import registry
-from tasks.analyses.cost import CostProblem, CostRule
+from tasks.analyses.cost import CostRule, CostTask
 from tasks.registry import TASKS
 from tests.benchmark.conftest import BACKBONES
 from tests.benchmark.runs import Tally, run
@@ -28,7 +27,8 @@ RULE = CostRule(warm_up=0, rounds=1, single_seconds=0.0, most_rounds=1, gain=1.0
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(problems, "CostProblem", lambda rule: CostProblem(RULE))
+    quick = classmethod(lambda cls, protocol, data, row: cls(None, RULE, row=row))
+    monkeypatch.setattr(CostTask, "by", quick)
 
 
 def measure(place: Path, *backbones: str, **options: object) -> tuple[Tally, pd.DataFrame]:
@@ -73,7 +73,7 @@ def test_another_device_or_size_is_measured_again(
     tally, records = measure(place, "mini-resnet", data=data, input_size=96)
     assert tally.loads == ["mini-resnet"]
     assert set(records["input_size"]) == {96}
-    for module in (costs, prepare):
+    for module in (questions, prepare):
         monkeypatch.setattr(module, "device_name", lambda device: "a card / of another maker")
     tally, records = measure(place, "mini-resnet", data=data, input_size=96)
     assert tally.loads == ["mini-resnet"]
@@ -89,7 +89,7 @@ def test_a_cost_that_cannot_be_measured_is_a_failure_of_its_own(
     def fail(backbone: object, rule: object) -> None:
         raise InputError("broken")
 
-    monkeypatch.setattr(costs, "measure_cost", fail)
+    monkeypatch.setattr(questions, "measure_cost", fail)
     records = run(new_place(), ["mini-resnet"], "knn", "cost", data=data)
     assert records.attrs["failures"] == ["mini-resnet, cost: broken"]
     assert set(records["task"]) == {"knn"}

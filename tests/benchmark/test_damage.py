@@ -68,7 +68,8 @@ def test_the_digest_of_the_data_is_that_of_content_not_of_time(own_data: Path, l
     def digests() -> dict[str, str]:
         location = DataLocation(STANDARD_SUITE.catalogue, own_data, (), limit)
         return {
-            one.key: one.data for one in make_plan(PlanRecipe(find(["mini-fs"]), (), location)).tasks.every
+            one.key: one.data_digest
+            for one in make_plan(PlanRecipe(find(["mini-fs"]), (), location)).tasks.every
         }
 
     found = digests()

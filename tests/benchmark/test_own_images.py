@@ -227,7 +227,7 @@ def test_a_whole_folder_of_broken_images_fails_in_a_sentence(tmp_path: Path) -> 
 def test_of_the_analyses_together_those_are_run_that_class_labels_allow(flat: Path) -> None:
     at = DataLocation(MINI_SUITE.catalogue, None, images=(str(flat.parent / "classes"),), protocol=STANDARD)
     found = bind_tasks(at, find_tasks(("inside",)), names=["inside"])
-    assert "attention-maps" in {one.subject.entry.name for one in found.every}
+    assert "attention-maps" in {one.entry.name for one in found.every}
     assert "saliency" in {one.task for one in found.absent}
     with pytest.raises(InputError, match="saliency: needs more than the class labels"):
         bind_tasks(at, find_tasks(("saliency",)), names=["saliency"])

@@ -74,7 +74,7 @@ def test_names_that_are_no_tasks_are_one_sentence(my_tasks: Path, data: Path) ->
     module.write_text(module.read_text() + "\nKNN = replace_name(NEAREST_MEAN)\n".replace("KNN", "OTHER"))
     for name, words in {
         "nowhere:TASK": "there is no module nowhere",
-        "json:dumps": "expected a TaskEntry with bind",
+        "json:dumps": "expected a TaskEntry with its code",
         "json:nothing": "found NoneType",
         "my_tasks:OTHER": "my_tasks cannot be imported: NameError",
     }.items():

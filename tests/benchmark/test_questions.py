@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.analyses.receptive_field import ReceptiveFieldProblem
+from tasks.analyses.receptive_field import ReceptiveFieldTask
 from tests.benchmark.conftest import BACKBONES
 from tests.benchmark.runs import Tally, assert_same_records, run
 
@@ -16,7 +16,7 @@ TASKS = ("receptive-field", "inspect")
 
 @pytest.fixture(autouse=True)
 def _one_channel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ReceptiveFieldProblem, "channels", lambda self, width: [0])
+    monkeypatch.setattr(ReceptiveFieldTask, "channels", lambda self, width: [0])
 
 
 def ask(place: Path, data: Path, **options: object) -> tuple[Tally, pd.DataFrame]:

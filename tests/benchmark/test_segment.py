@@ -20,7 +20,7 @@ from tasks.datasets.masks import read_mask, write_mask
 from tasks.datasets.scenes import VOC_2012
 from tasks.protocols import HUMMINGBIRD, EvaluationProtocol
 from tasks.segmentation import shown
-from tasks.segmentation.hummingbird import HummingbirdRule
+from tasks.segmentation.hummingbird import HummingbirdConfig
 from tests import fakes
 from tests.benchmark.jobs.test_jobs import planned, prepared
 from tests.benchmark.runs import QUICK, Tally, assert_same_records, run, shards
@@ -164,10 +164,10 @@ def test_an_image_twice_is_one_that_differs_by_its_draws(labelled: Path, tmp_pat
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(datasets, "VOC_2012_AUG", VOC_2012)  # the same masks, read again
             tasks = planned(labelled, "segment", location=at).tasks.every
-        return {task.subject.dataset: task.data for task in tasks}
+        return {task.dataset: task.data_digest for task in tasks}
 
     rule = HUMMINGBIRD.segmentation
-    assert isinstance(rule, HummingbirdRule)
+    assert isinstance(rule, HummingbirdConfig)
     other = replace(rule, augmentation=replace(rule.augmentation, seed=1))
     first, again, drawn = (
         plan(one) for one in (HUMMINGBIRD, HUMMINGBIRD, replace(HUMMINGBIRD, segmentation=other))

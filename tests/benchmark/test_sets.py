@@ -7,7 +7,6 @@ import pytest
 
 from benchmark.plan.location import DataLocation
 from benchmark.plan.plan import PlanRecipe, make_plan
-from benchmark.plan.sets import refusal
 from benchmark.plan.suites import STANDARD_SUITE
 from leaderboards.choices.best import best_layers
 from leaderboards.choices.selection import is_set, score_rows
@@ -130,7 +129,7 @@ def test_every_task_says_whether_it_takes_sets(data: Path) -> None:
     names = tuple(task.name for task in TASKS)
     location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2, protocol=STANDARD)
     every = make_plan(PlanRecipe(find(["clip-b32"]), names, location)).tasks.every
-    takes = {task.subject.entry.name for task in every if not refusal(task)}
+    takes = {task.entry.name for task in every if not task.sets_refusal}
     assert takes == {"knn", "fewshot", "linear", "retrieval", "davis", "spair", "segment"}
 
 

@@ -12,7 +12,7 @@ from benchmark.extraction import reader
 from benchmark.extraction.reader import VectorReader
 from benchmark.extraction.shards import Shards
 from tasks.base import FINITE
-from tasks.cka import CkaProblem, cka_matrix
+from tasks.cka import CkaTask, cka_matrix
 from tasks.metrics.similarity import cka
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from tasks.sources import classification_sources
@@ -52,7 +52,7 @@ def backbone(name: str, images: int, layers: int, dim: int, seed: int, shared: N
     return Stored(name, cls, grid)
 
 
-def store(task: CkaProblem, one: Stored, folder: Path, read: NDArray[np.bool_]) -> reader.Stored:
+def store(task: CkaTask, one: Stored, folder: Path, read: NDArray[np.bool_]) -> reader.Stored:
     """What a pass over the images that can be read leaves on disk."""
     count = task.source.shards
     grams, vectors = (Shards.open(folder / one.name / what, count) for what in ("grams", "vectors"))
@@ -96,25 +96,25 @@ def hsic(x: NDArray[np.float64], y: NDArray[np.float64], min_max: bool = False) 
 
 
 def expected(
-    task: CkaProblem, backbones: list[Stored], pooling: str, read: NDArray[np.bool_]
+    task: CkaTask, backbones: list[Stored], pooling: str, read: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """CKA of every layer with every other one: sums over batches of at least four images."""
     everything = [one.features(layer, pooling) for one in backbones for layer in one.grid]
     sums = np.zeros((len(everything), len(everything)))
-    for start in range(0, len(read), task.where.batches.size):
-        rows = np.arange(start, min(start + task.where.batches.size, len(read)))
+    for start in range(0, len(read), task.data.batches.size):
+        rows = np.arange(start, min(start + task.data.batches.size, len(read)))
         rows = rows[read[rows]]
         if len(rows) >= 4:
             for a, x in enumerate(everything):
                 for b, y in enumerate(everything):
-                    sums[a, b] += hsic(x[rows], y[rows], task.rule.min_max)
+                    sums[a, b] += hsic(x[rows], y[rows], task.config.min_max)
     return np.asarray(sums / np.sqrt(np.outer(sums.diagonal(), sums.diagonal())))
 
 
-def problem(images: int, batch: int, protocol: EvaluationProtocol = STANDARD) -> CkaProblem:
+def problem(images: int, batch: int, protocol: EvaluationProtocol = STANDARD) -> CkaTask:
     data = classification(labels(images, 5), labels(5))
     batches = replace(protocol.batches, size=batch)
-    return CkaProblem(classification_sources(data, np.arange(images), protocol.images, batches), protocol.cka)
+    return CkaTask(classification_sources(data, np.arange(images), protocol.images, batches), protocol.cka)
 
 
 def two_backbones(images: int) -> list[Stored]:
@@ -126,9 +126,9 @@ def two_backbones(images: int) -> list[Stored]:
 def test_equals_hsic_written_out(tmp_path: Path, pooling: str) -> None:
     task, backbones, read = problem(50, 16), two_backbones(50), np.ones(50, bool)
     assert [len(group.samples) for group in task.source.groups] == [50]
-    assert task.batches(range(50)) == [slice(0, 16), slice(16, 32), slice(32, 48)]
+    assert task.grams.batches(range(50)) == [slice(0, 16), slice(16, 32), slice(32, 48)]
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = cka_matrix(task, stored, pooling, CPU)
+    found, _ = cka_matrix(task.grams, stored, pooling, CPU)
     np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
     np.testing.assert_allclose(found.diagonal(), 1, atol=1e-6)
     assert (abs(found - found.T) < 1e-6).all()
@@ -138,7 +138,7 @@ def test_equals_hsic_written_out(tmp_path: Path, pooling: str) -> None:
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_one_batch_equals_the_whole_set(tmp_path: Path, pooling: str) -> None:
     task, backbones, read = problem(40, 40), two_backbones(40), np.ones(40, bool)
-    found, _ = cka_matrix(task, [store(task, one, tmp_path, read) for one in backbones], pooling, CPU)
+    found, _ = cka_matrix(task.grams, [store(task, one, tmp_path, read) for one in backbones], pooling, CPU)
     features = [torch.from_numpy(b.features(layer, pooling)) for b in backbones for layer in b.grid]
     whole = [[cka(x, y) for y in features] for x in features]
     np.testing.assert_allclose(found, whole, rtol=0, atol=2e-5)
@@ -149,11 +149,11 @@ def test_the_paper_scales_gram_matrices_of_batches_in_the_order_of_the_dataset(
     tmp_path: Path, pooling: str
 ) -> None:
     task, backbones, read = problem(301, 8, PAPER), two_backbones(301), np.ones(301, bool)
-    assert task.where.probe_order.tolist() == list(range(301))
+    assert task.data.probe_order.tolist() == list(range(301))
     assert [len(group.samples) for group in task.source.groups] == [256, 45]
     read[[0, 9, 10, 11, 12, 13, 300]] = False  # the second batch keeps three images, the last one four
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = cka_matrix(task, stored, pooling, CPU)
+    found, _ = cka_matrix(task.grams, stored, pooling, CPU)
     np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
 
 
@@ -202,7 +202,7 @@ def test_images_that_could_not_be_read_leave_their_batch(tmp_path: Path, pooling
     read[24:33] = False  # all but three of the third
     read[36:48] = False  # all of the fourth
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = cka_matrix(task, stored, pooling, CPU)
+    found, _ = cka_matrix(task.grams, stored, pooling, CPU)
     np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
 
 
@@ -215,7 +215,7 @@ def test_a_layer_that_cannot_be_compared_empties_its_own_entries(
     complete = expected(task, backbones, pooling, read)
     backbones[0].cls[Layer(1)][:] = backbones[0].grid[Layer(1)][:] = value
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    found, _ = cka_matrix(task, stored, pooling, CPU)
+    found, _ = cka_matrix(task.grams, stored, pooling, CPU)
     dropped = np.zeros((5, 5), bool)
     dropped[1], dropped[:, 1] = True, True
     assert (np.isnan(found) == dropped).all()
@@ -235,9 +235,9 @@ def test_the_measurer_says_which_layer_was_not_finite_and_copies_the_others(
     live.zero_()
     kept = measurer.finish(Layer(0))
     assert kept[FINITE].all()
-    gram = task.centred(kept["gram"].reshape(8, 8)).double()
+    gram = task.grams.centred(kept["gram"].reshape(8, 8)).double()
     assert float((gram * gram).sum() / (8 * 5)) == pytest.approx(
-        hsic(before.numpy(), before.numpy(), task.rule.min_max), rel=1e-5
+        hsic(before.numpy(), before.numpy(), task.config.min_max), rel=1e-5
     )
     damaged = before.float().view(8, 2, 2, 3)
     damaged[5, 1, 0, 2] = value
@@ -250,11 +250,11 @@ def test_batches_of_one_size_are_one_product_with_the_matrices_of_each(left_out:
     task = problem(24, 8)
     positions = [place for place in range(24) if place not in left_out]
     features = torch.randn(24, 5, generator=torch.Generator().manual_seed(3))[positions]
-    batches = task.batches(positions)
-    found = [gram for some in task.grams(features, batches) for gram in some]
+    batches = task.grams.batches(positions)
+    found = [gram for some in task.grams.grams(features, batches) for gram in some]
     assert len(found) == len(batches)
     for gram, rows in zip(found, batches, strict=True):
-        torch.testing.assert_close(gram, task.gram(features[rows]))
+        torch.testing.assert_close(gram, task.grams.gram(features[rows]))
 
 
 @pytest.mark.parametrize("images", [1, 3])

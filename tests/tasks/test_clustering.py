@@ -16,14 +16,15 @@ from torch import Tensor
 from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, batches
 from tasks.base import Group, Items, Outcome, Statistic
-from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem
+from tasks.clustering import ClusterConfig, ImageClusterTask, ObjectClusterTask, RegionClusterTask
 from tasks.datasets.base import Coverage
 from tasks.datasets.coco import CocoEntry, CocoRegion, RegionImage, Regions
 from tasks.protocols import STANDARD
 from tasks.region_means import region_weights
+from tasks.sources import ClusteredRegions
 from tests.benchmark.doubles import CountingBackbone, MemorySample
 from tests.fakes import write_fake_coco
-from tests.tasks.test_sources import classification, sources
+from tests.tasks.test_sources import classification, probed, sources
 from zoo.spec import Layer
 from zoo.view.views import Tiles
 
@@ -95,7 +96,7 @@ def check(
     features: NDArray[np.float64],
     labels: NDArray[np.int64],
     k: int,
-    rule: ClusterRule,
+    rule: ClusterConfig,
     unit: str,
 ) -> None:
     """The scores of scikit-learn's partition of float32 features in that order."""
@@ -120,7 +121,7 @@ def check_items(
     features: NDArray[np.float64],
     labels: NDArray[np.int64],
     clusters: NDArray[np.int64],
-    rule: ClusterRule,
+    rule: ClusterConfig,
     unit: str,
 ) -> None:
     """Labels and the partitions of all starts, best first; the scores are those of the first."""
@@ -151,18 +152,18 @@ def test_a_region_that_fills_the_image_is_the_mean_of_all_cells() -> None:
     np.testing.assert_allclose(region_weights(np.ones((31, 50), np.uint8), (4, 7)), 1 / 28, rtol=1e-6)
 
 
-def random_regions() -> RegionClusterProblem:
+def random_regions() -> RegionClusterTask:
     """Twelve images of several shapes; labels with gaps; the last region of each is a pixel."""
     sizes = [(200, 150), (110, 220), (160, 160)]
     rng = np.random.default_rng(3)
     images = tuple(
         drawn_image(f"image{n}", sizes[n % 3], rng.choice([3, 17, 90], 4).tolist(), n) for n in range(12)
     )
-    return RegionClusterProblem(Regions("double", images, {}, Coverage(())), 3, "objects", QUICK)
+    return ObjectClusterTask(ClusteredRegions(Regions("double", images, {}, Coverage(())), 3), QUICK)
 
 
 def measured(
-    task: RegionClusterProblem, grids: dict[Layer, list[Tensor]]
+    task: RegionClusterTask, grids: dict[Layer, list[Tensor]]
 ) -> dict[Layer, list[dict[str, Tensor]]]:
     found: dict[Layer, list[dict[str, Tensor]]] = {layer: [] for layer in grids}
     for number, group in enumerate(task.source.groups):
@@ -187,7 +188,7 @@ def test_regions_are_weighted_means_and_the_vanished_are_left_out() -> None:
     found = measured(task, grids)
     for layer in shapes:
         means, labels, keys, vanished = [], [], [], 0
-        for image, grid in zip(task.data.images, grids[layer], strict=True):
+        for image, grid in zip(task.data.regions.images, grids[layer], strict=True):
             for region in image.regions:
                 mean = obvious_mean(region.mask(), grid)
                 if mean is None:
@@ -216,7 +217,7 @@ def test_the_ceiling_is_the_purity_of_what_cells_show_most() -> None:
     grid = (5, 4)
     left = measured(task, {LAYER: [torch.randn(*grid, 8, generator=generator) for _ in range(12)]})[LAYER]
     shown, labels = [], []
-    for image in task.data.images:
+    for image in task.data.regions.images:
         classes = sorted({region.label for region in image.regions})
         shares = []
         for label in classes:
@@ -236,7 +237,7 @@ def test_the_ceiling_is_the_purity_of_what_cells_show_most() -> None:
     assert scores["purity"].value < scores["purity ceiling"].value
 
 
-def planted(boxes: dict[str, tuple[int, int, int, int, int]]) -> RegionClusterProblem:
+def planted(boxes: dict[str, tuple[int, int, int, int, int]]) -> RegionClusterTask:
     """Images of 32 x 32 px with regions: label, first and last row, first and last column."""
     images = []
     for number in range(4):  # four times the same, so that there are more regions than clusters
@@ -247,7 +248,8 @@ def planted(boxes: dict[str, tuple[int, int, int, int, int]]) -> RegionClusterPr
             regions.append(Drawn(f"{number}#{key}", label, mask))
         key = f"image{number}"
         images.append(RegionImage(MemorySample(key, 0, (32, 32)), (32, 32), tuple(regions)))
-    return RegionClusterProblem(Regions("planted", tuple(images), {}, Coverage(())), 2, "objects", QUICK)
+    regions = Regions("planted", tuple(images), {}, Coverage(()))
+    return ObjectClusterTask(ClusteredRegions(regions, 2), QUICK)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +266,7 @@ def test_planted_regions_have_the_ceiling_that_their_cells_allow(
     boxes: dict[str, tuple[int, int, int, int, int]], cells: int, ceiling: float
 ) -> None:
     task, generator = planted(boxes), torch.Generator().manual_seed(0)
-    grids = [torch.randn(cells, cells, 8, generator=generator) for _ in task.data.images]
+    grids = [torch.randn(cells, cells, 8, generator=generator) for _ in task.data.regions.images]
     outcome = task.score(as_measurements(measured(task, {LAYER: grids})[LAYER]))
     scores = {one.metric: one.value for one in outcome.scores}
     assert list(scores) == ["purity", "NMI", "ARI", "purity ceiling"]
@@ -286,9 +288,9 @@ def test_labels_are_names_only() -> None:
     renamed = {3: 1, 17: 0, 90: 2}
     images = tuple(
         replace(image, regions=tuple(replace(r, label=renamed[r.label]) for r in image.regions))
-        for image in task.data.images
+        for image in task.data.regions.images
     )
-    other = replace(task, data=replace(task.data, images=images))
+    other = replace(task, data=ClusteredRegions(replace(task.data.regions, images=images), task.data.k))
     for one, two in zip(*(each.score(as_measurements(left)).scores for each in (task, other)), strict=True):
         assert one.value == pytest.approx(two.value)
 
@@ -298,7 +300,7 @@ def test_regions_of_a_tiled_image_that_is_not_square(tmp_path: Path) -> None:
     write_fake_coco(tmp_path, images=4, size=(60, 44))
     data = CocoEntry(images=4, first=4).read(tmp_path)
     task, double, view = (
-        RegionClusterProblem(data, 2, "objects", QUICK),
+        ObjectClusterTask(ClusteredRegions(data, 2), QUICK),
         CountingBackbone(),
         VIEW.scaled(32, 8),
     )
@@ -359,31 +361,32 @@ def test_fewer_regions_than_clusters_give_the_reason() -> None:
     task, generator = random_regions(), torch.Generator().manual_seed(0)
     left = measured(task, {LAYER: [torch.randn(9, 11, 5, generator=generator) for _ in range(12)]})[LAYER]
     covered = int(sum(one["covered"].sum() for one in left))
-    outcome = replace(task, k=covered + 1).score(as_measurements(left))
+    outcome = replace(task, data=replace(task.data, k=covered + 1)).score(as_measurements(left))
     assert (outcome.scores, outcome.empty) == ((), f"{covered} objects are fewer than {covered + 1} clusters")
     for k in (1, covered):
-        trivial = replace(task, k=k).score(as_measurements(left))
+        trivial = replace(task, data=replace(task.data, k=k)).score(as_measurements(left))
         assert trivial.empty == f"{covered} objects in {k} clusters say nothing about the features"
 
 
-def image_problem(seed: int, batch: int = 7) -> tuple[ImageClusterProblem, NDArray[np.float32]]:
+def image_problem(seed: int, batch: int = 7) -> tuple[ImageClusterTask, NDArray[np.float32]]:
     """Images of four classes of which every second is a probe image; their features in dataset order."""
     rng = np.random.default_rng(seed)
     train = np.sort(rng.integers(0, 4, 80))
-    where = sources(classification(train, train[:3]), np.arange(0, 80, 2), size=batch)
+    images = classification(train, train[:3])
+    data = probed(images, sources(images, np.arange(0, 80, 2), size=batch))
     features = rng.normal(size=(4, 6))[train[::2]] + rng.normal(size=(40, 6))
-    return ImageClusterProblem(where, train[where.probe_order], QUICK), features.astype(np.float32)
+    return ImageClusterTask(data, QUICK), features.astype(np.float32)
 
 
-def of_source(task: ImageClusterProblem, features: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
-    return {task.where.probe.name: features[task.where.probe_order // 2]}
+def of_source(task: ImageClusterTask, features: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
+    return {task.data.probe.name: features[task.data.probe_order // 2]}
 
 
 def test_images_are_clustered_in_the_order_of_the_dataset() -> None:
     task, features = image_problem(0)
     outcome = task.score(of_source(task, features))
     train = np.empty(80, np.int64)
-    train[task.where.probe_order] = task.labels
+    train[task.data.where.probe_order] = task.data.labels
     check(outcome, features.astype(np.float64), train[::2], 4, QUICK, "images")
     assert outcome.items is not None
     assert outcome.items.keys == tuple(f"train/{index:05d}" for index in range(0, 80, 2))
@@ -392,12 +395,14 @@ def test_images_are_clustered_in_the_order_of_the_dataset() -> None:
 
 def test_the_order_of_the_batches_does_not_matter() -> None:
     task, features = image_problem(1)
-    samples = task.where.probe.samples
+    samples = task.data.where.probe.samples
     groups = tuple(Group(str(start), samples[start : start + 7]) for start in range(0, 40, 7))
-    order = np.concatenate([task.where.probe_order[start : start + 7] for start in range(35, -1, -7)])
-    where = replace(task.where, probe=replace(task.where.probe, groups=groups[::-1]), probe_order=order)
-    labels = np.concatenate([task.labels[start : start + 7] for start in range(35, -1, -7)])
-    other = ImageClusterProblem(where, labels, QUICK)
+    where = task.data.where
+    order = np.concatenate([where.probe_order[start : start + 7] for start in range(35, -1, -7)])
+    where = replace(
+        task.data.where, probe=replace(task.data.where.probe, groups=groups[::-1]), probe_order=order
+    )
+    other = ImageClusterTask(probed(task.data.images, where), QUICK)
     first, second = (each.score(of_source(each, features)) for each in (task, other))
     assert first.scores == second.scores
     assert first.items is not None
@@ -412,7 +417,7 @@ def test_images_that_could_not_be_read_are_left_out() -> None:
     features[[0, 3, 39]] = np.nan
     outcome = task.score(of_source(task, features))
     train = np.empty(80, np.int64)
-    train[task.where.probe_order] = task.labels
+    train[task.data.where.probe_order] = task.data.labels
     read = ~np.isnan(features[:, 0])
     check(outcome, features[read].astype(np.float64), train[::2][read], 4, QUICK, "images")
     assert outcome.items is not None
@@ -432,14 +437,14 @@ def test_images_that_cannot_be_scored_give_the_reason(value: float, reason: str)
 
 
 def test_standard_numbers() -> None:
-    assert STANDARD.clusters == ClusterRule(n_init=10, seed=0, view=Tiles(short=448, tile=224))
+    assert STANDARD.clusters == ClusterConfig(n_init=10, seed=0, view=Tiles(short=448, tile=224))
 
 
 def test_fingerprint_of_images_follows_labels_and_numbers() -> None:
     task, _ = image_problem(0)
     others = [
-        replace(task, labels=np.roll(task.labels, 1)),
-        replace(task, rule=replace(QUICK, n_init=3, seed=1)),
+        replace(task, data=replace(task.data, labels=np.roll(task.data.labels, 1))),
+        replace(task, config=replace(QUICK, n_init=3, seed=1)),
     ]
     assert len({each.fingerprint for each in (task, *others)}) == 3
 
@@ -447,16 +452,18 @@ def test_fingerprint_of_images_follows_labels_and_numbers() -> None:
 def test_fingerprint_of_regions_follows_labels_shapes_and_numbers(tmp_path: Path) -> None:
     write_fake_coco(tmp_path, images=4)
     task, again = (
-        RegionClusterProblem(CocoEntry(images=4, first=4).read(tmp_path), 2, "objects", STANDARD.clusters)
+        ObjectClusterTask(ClusteredRegions(CocoEntry(images=4, first=4).read(tmp_path), 2), STANDARD.clusters)
         for _ in range(2)
     )
     assert task.fingerprint == again.fingerprint
-    first, *rest = task.data.images
+    first, *rest = task.data.regions.images
     region = first.regions[0]
     assert isinstance(region, CocoRegion)
     triangle = [[5.0, 5.0, 50.0, 8.0, 20.5, 40.0]]
     changed = [replace(region, label=9), replace(region, key="other"), replace(region, shape=triangle)]
     images = [(replace(first, regions=(one, *first.regions[1:])), *rest) for one in changed]
-    problems = [replace(task, data=replace(task.data, images=each)) for each in images]
-    problems += [replace(task, k=3), replace(task, rule=QUICK)]
+    problems = [
+        replace(task, data=ClusteredRegions(replace(task.data.regions, images=each), 2)) for each in images
+    ]
+    problems += [replace(task, data=replace(task.data, k=3)), replace(task, config=QUICK)]
     assert len({each.fingerprint for each in (task, *problems)}) == 1 + len(problems)

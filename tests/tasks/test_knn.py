@@ -7,27 +7,27 @@ import pytest
 from numpy.typing import NDArray
 
 from tasks.base import Outcome, Statistic
-from tasks.knn import KnnProblem, KnnRule
+from tasks.knn import KnnConfig, KnnTask
 from tasks.protocols import STANDARD
-from tests.tasks.test_sources import classification, sources
+from tests.tasks.test_sources import classification, probed, sources
 
 Floats = NDArray[np.float32]
 SMALL = replace(STANDARD.knn, k=5, others=(1, 12, 1000))
 
 
-def problem(train: NDArray[np.int64], val: NDArray[np.int64], probe: list[int], rule: KnnRule) -> KnnProblem:
+def problem(train: NDArray[np.int64], val: NDArray[np.int64], probe: list[int], rule: KnnConfig) -> KnnTask:
     data = classification(train, val)
-    return KnnProblem(data, sources(data, np.array(probe), size=7), rule)
+    return KnnTask(probed(data, sources(data, np.array(probe), size=7)), rule)
 
 
-def by_source(task: KnnProblem, bank: Floats, queries: Floats) -> dict[str, Floats]:
+def by_source(task: KnnTask, bank: Floats, queries: Floats) -> dict[str, Floats]:
     """What the passes leave behind: vectors in the order of each source's images."""
     rows = {
         sample.key: row
-        for samples, vectors in ((task.data.train.samples, bank), (task.data.val.samples, queries))
+        for samples, vectors in ((task.images.train.samples, bank), (task.images.val.samples, queries))
         for sample, row in zip(samples, vectors, strict=True)
     }
-    return {source.name: np.stack([rows[s.key] for s in source.samples]) for source in task.sources}
+    return {source.name: np.stack([rows[s.key] for s in source.samples]) for source in task.vector_sources}
 
 
 def unit(vector: Floats) -> NDArray[np.float64]:
@@ -46,13 +46,13 @@ def ranked_classes(bank: Floats, labels: NDArray[np.int64], query: Floats, k: in
     return sorted(votes, key=lambda label: (-votes[label], label))
 
 
-def expected(task: KnnProblem, bank: Floats, queries: Floats) -> dict[str, list[float]]:
+def expected(task: KnnTask, bank: Floats, queries: Floats) -> dict[str, list[float]]:
     """Percent right of every query that could be read, for every metric: 0 or 100."""
     stored, asked = ~np.isnan(bank).any(axis=1), ~np.isnan(queries).any(axis=1)
-    labels, truth = task.data.train.labels[stored], task.data.val.labels[asked]
+    labels, truth = task.images.train.labels[stored], task.images.val.labels[asked]
     hits: dict[str, list[float]] = {}
-    for k in (task.rule.k, *task.rule.others):
-        suffix = "" if k == task.rule.k else f" k={k}"
+    for k in (task.config.k, *task.config.others):
+        suffix = "" if k == task.config.k else f" k={k}"
         for query, label in zip(queries[asked], truth, strict=True):
             ranked = ranked_classes(bank[stored], labels, query, k)
             for top in (1, 5):
@@ -74,7 +74,7 @@ def check(outcome: Outcome, hits: dict[str, list[float]]) -> None:
         assert (score.n, score.unit) == (len(hits[score.metric]), "images")
 
 
-def random_case(seed: int, classes: int = 9) -> tuple[KnnProblem, Floats, Floats]:
+def random_case(seed: int, classes: int = 9) -> tuple[KnnTask, Floats, Floats]:
     rng = np.random.default_rng(seed)
     train, val = rng.integers(0, classes, 90), rng.integers(0, classes, 40)
     means = rng.normal(size=(classes, 6))
@@ -92,13 +92,13 @@ def test_scores_equal_the_obvious_search(seed: int) -> None:
     check(outcome, expected(task, bank, queries))
     assert 20 < outcome.scores[0].value < 95
     assert outcome.items is not None
-    assert outcome.items.keys == tuple(sample.key for sample in task.data.val.samples)
+    assert outcome.items.keys == tuple(sample.key for sample in task.images.val.samples)
 
 
 @pytest.mark.parametrize("probe", [[], list(range(3)), list(range(90))])
 def test_the_probe_subset_does_not_change_the_scores(probe: list[int]) -> None:
     task, bank, queries = random_case(5)
-    other = problem(task.data.train.labels, task.data.val.labels, probe or [89], SMALL)
+    other = problem(task.images.train.labels, task.images.val.labels, probe or [89], SMALL)
     first, second = (each.score(by_source(each, bank, queries)) for each in (task, other))
     assert first.scores == second.scores
     assert other.fingerprint == task.fingerprint
@@ -132,14 +132,14 @@ def test_ties_go_to_the_image_that_comes_first_in_the_dataset() -> None:
 
 def test_k_is_capped_by_the_bank() -> None:
     task, bank, queries = random_case(7)
-    whole = replace(task, rule=replace(STANDARD.knn, k=90, others=(91, 5000)))
+    whole = replace(task, config=replace(STANDARD.knn, k=90, others=(91, 5000)))
     outcome = whole.score(by_source(task, bank, queries))
     assert len({score.value for score in outcome.scores if score.metric.startswith("top-1")}) == 1
     check(outcome, expected(whole, bank, queries))
 
 
 def test_standard_numbers() -> None:
-    assert STANDARD.knn == KnnRule(k=20, others=(10, 100, 200), temperature=0.07)
+    assert STANDARD.knn == KnnConfig(k=20, others=(10, 100, 200), temperature=0.07)
 
 
 @pytest.mark.parametrize(
@@ -169,11 +169,11 @@ def test_one_value_that_is_not_finite_empties_the_outcome() -> None:
 
 def test_fingerprint_follows_labels_and_numbers() -> None:
     task, *_ = random_case(0)
-    train = task.data.train.labels.copy()
+    train = task.images.train.labels.copy()
     train[0] = (train[0] + 1) % 9
     others = [
-        problem(train, task.data.val.labels, [1], SMALL),
-        problem(task.data.train.labels, np.roll(task.data.val.labels, 1), [1], SMALL),
-        replace(task, rule=replace(SMALL, temperature=0.1)),
+        problem(train, task.images.val.labels, [1], SMALL),
+        problem(task.images.train.labels, np.roll(task.images.val.labels, 1), [1], SMALL),
+        replace(task, config=replace(SMALL, temperature=0.1)),
     ]
     assert len({each.fingerprint for each in (task, *others)}) == 4

@@ -5,9 +5,9 @@ from itertools import product
 
 import pytest
 
-from tasks.keypoints.rule import KeypointRule
+from tasks.keypoints.rule import KeypointConfig
 from tasks.paths import KEYPOINTS, KIND, PROPAGATION, SIZE, TAP, TRANSFORM, End, Read, Steps, steps_between
-from tasks.propagation.rule import PropagationRule
+from tasks.propagation.rule import PropagationConfig
 from tasks.protocols import PROTOCOLS, find_protocol
 from zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame
 from zoo.view.views import Letterbox, RaisedFrame, Stretch, Tiles, WholeFrame
@@ -16,7 +16,7 @@ KEYPOINT_PROTOCOLS = [one.name for one in PROTOCOLS if one.speaks_of("spair")]
 VIDEO_PROTOCOLS = [one.name for one in PROTOCOLS if one.speaks_of("davis")]
 
 
-def rule_of(name: str) -> KeypointRule:
+def rule_of(name: str) -> KeypointConfig:
     """The rule of a protocol with its primary share of the box's side alone."""
     rule = find_protocol(name).keypoints
     return replace(rule, alphas=rule.alphas[:1])
@@ -106,7 +106,7 @@ def test_another_tap_alone_needs_no_other_scores() -> None:
 
 def test_every_field_of_a_rule_is_a_choice() -> None:
     """A field that belongs to no choice would stay what it is in the first protocol, unsaid."""
-    for rule, order in ((KeypointRule, KEYPOINTS), (PropagationRule, PROPAGATION)):
+    for rule, order in ((KeypointConfig, KEYPOINTS), (PropagationConfig, PROPAGATION)):
         named = [name for names in order.values() for name in names]
         assert sorted(["view", *named]) == sorted(field.name for field in fields(rule))
 

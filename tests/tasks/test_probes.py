@@ -7,20 +7,20 @@ import pytest
 from numpy.typing import NDArray
 
 from tasks.base import Outcome, Statistic
-from tasks.fewshot import FewShotProblem
-from tasks.labelled import LabelledProblem
-from tasks.linear import LinearProblem
+from tasks.fewshot import FewShotTask
+from tasks.labelled import LabelledTask
+from tasks.linear import LinearTask
 from tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
 from tasks.protocols import PAPER, STANDARD
-from tests.tasks.test_sources import classification, sources
+from tests.tasks.test_sources import classification, probed, sources
 
 Floats = NDArray[np.float32]
 TRAIN = np.repeat(np.arange(4), 12)
 VAL = np.arange(20) % 4
 DATA = classification(TRAIN, VAL)
 WHERE = sources(DATA, np.arange(3, 40, 2), size=7)
-FEW = FewShotProblem(DATA, WHERE, STANDARD.fewshot)
-LINEAR = LinearProblem(DATA, WHERE, STANDARD.linear)
+FEW = FewShotTask(probed(DATA, WHERE), STANDARD.fewshot)
+LINEAR = LinearTask(probed(DATA, WHERE), STANDARD.linear)
 BOTH = pytest.mark.parametrize("task", [FEW, LINEAR])
 
 
@@ -80,7 +80,7 @@ def test_a_class_with_fewer_shots_than_asked_is_the_reason() -> None:
 
 def test_the_paper_chooses_no_penalty() -> None:
     vectors = by_source(*features(3.0, dim=40))
-    assert values(replace(FEW, rule=PAPER.fewshot).score(vectors)) != values(FEW.score(vectors))
+    assert values(replace(FEW, config=PAPER.fewshot).score(vectors)) != values(FEW.score(vectors))
 
 
 def test_the_trained_probe_is_scored_with_and_without_standardising() -> None:
@@ -98,7 +98,7 @@ def test_the_trained_probe_is_scored_with_and_without_standardising() -> None:
 
 
 @BOTH
-def test_constant_features_are_right_by_chance(task: LabelledProblem) -> None:
+def test_constant_features_are_right_by_chance(task: LabelledTask) -> None:
     train, val = np.full((48, 5), 0.3, np.float32), np.full((20, 5), 0.3, np.float32)
     outcome = task.score(by_source(train, val))  # type: ignore[attr-defined]
     assert set(values(outcome).values()) == {25.0}
@@ -107,7 +107,7 @@ def test_constant_features_are_right_by_chance(task: LabelledProblem) -> None:
 @BOTH
 @pytest.mark.parametrize(("value", "reason"), [(np.inf, "not finite"), (np.nan, "no image could be read")])
 def test_features_that_cannot_be_learned_from_give_the_reason(
-    task: LabelledProblem, value: float, reason: str
+    task: LabelledTask, value: float, reason: str
 ) -> None:
     train, val = features(1.0)
     for vectors in (by_source(np.full_like(train, value), val), by_source(train, np.full_like(val, value))):
@@ -117,7 +117,7 @@ def test_features_that_cannot_be_learned_from_give_the_reason(
 
 
 @BOTH
-def test_one_class_is_none(task: LabelledProblem) -> None:
+def test_one_class_is_none(task: LabelledTask) -> None:
     train, val = features(1.0)
     train[12:] = np.nan
     outcome = task.score(by_source(train, val))  # type: ignore[attr-defined]
@@ -125,13 +125,13 @@ def test_one_class_is_none(task: LabelledProblem) -> None:
 
 
 def test_fingerprints_follow_labels_and_numbers() -> None:
-    other = classification(np.roll(TRAIN, 1), VAL)
+    other = probed(classification(np.roll(TRAIN, 1), VAL), WHERE)
     tasks = [
         FEW,
         replace(FEW, data=other),
-        replace(FEW, rule=PAPER.fewshot),
+        replace(FEW, config=PAPER.fewshot),
         LINEAR,
         replace(LINEAR, data=other),
-        replace(LINEAR, rule=replace(STANDARD.linear, epochs=1)),
+        replace(LINEAR, config=replace(STANDARD.linear, epochs=1)),
     ]
     assert len({task.fingerprint for task in tasks}) == 6

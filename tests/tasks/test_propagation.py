@@ -17,8 +17,8 @@ from tasks.datasets.masks import read_mask, write_mask
 from tasks.metrics.cell_areas import area_labels
 from tasks.metrics.propagation import Propagator, decode, seed_labels
 from tasks.metrics.segmentation import score_video
-from tasks.propagation.problem import PropagationProblem
-from tasks.propagation.rule import PropagationRule
+from tasks.propagation.problem import PropagationTask
+from tasks.propagation.rule import PropagationConfig
 from tasks.protocols import STANDARD
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_davis
@@ -53,7 +53,7 @@ def random_grids(video: Video, seed: int) -> Tensor:
 
 
 def measured(
-    task: PropagationProblem, number: int, layers: dict[Layer, Tensor], batch: int, view: View = VIEW_32
+    task: PropagationTask, number: int, layers: dict[Layer, Tensor], batch: int, view: View = VIEW_32
 ) -> dict[Layer, dict[str, NDArray[np.float64]]]:
     """What the pass leaves behind: batches in order, the layers of each in turn."""
     group: Group = task.source.groups[number]
@@ -104,8 +104,8 @@ def obvious_decode(soft: Tensor, size: tuple[int, int]) -> NDArray[np.uint8]:
         replace(SHORT, circle=True),
     ],
 )
-def test_equals_the_obvious_protocol(davis: Videos, rule: PropagationRule) -> None:
-    task = PropagationProblem(davis, rule)
+def test_equals_the_obvious_protocol(davis: Videos, rule: PropagationConfig) -> None:
+    task = PropagationTask(davis, rule)
     for number, video in enumerate(davis.videos):
         grids, truths = random_grids(video, number), labels_of(video)
         height, width = grid_size(video)
@@ -123,7 +123,7 @@ def test_equals_the_obvious_protocol(davis: Videos, rule: PropagationRule) -> No
                 assert found["F"][thing - 1, frame - 1] == pytest.approx(obvious_f(mask, truth, 1))
 
 
-def whole_video(video: Video, grids: Tensor, rule: PropagationRule) -> tuple[NDArray[np.float64], ...]:
+def whole_video(video: Video, grids: Tensor, rule: PropagationConfig) -> tuple[NDArray[np.float64], ...]:
     """J and F of a video that is propagated at once and scored at the end."""
     masks = [read_mask(path) for path in video.masks]
     labels = seed_labels(masks[0], grid_size(video), keep_vanished=rule.keep_vanished)
@@ -140,7 +140,7 @@ def whole_video(video: Video, grids: Tensor, rule: PropagationRule) -> tuple[NDA
 
 @pytest.mark.parametrize("batch", [1, 3, 64])
 def test_batches_and_other_layers_do_not_matter(davis: Videos, batch: int) -> None:
-    task = PropagationProblem(davis, SHORT)
+    task = PropagationTask(davis, SHORT)
     video = davis.videos[1]
     layers = {Layer(index): random_grids(video, index).float() for index in (1, 2)}
     layers[Layer(2, "final")] = layers[Layer(2)] * 3
@@ -155,7 +155,7 @@ def test_batches_and_other_layers_do_not_matter(davis: Videos, batch: int) -> No
 
 def test_a_batch_longer_than_the_kept_annotations(tmp_path: Path) -> None:
     write_fake_davis(tmp_path, sequences=1, frames=67, size=(150, 16))
-    task = PropagationProblem(DAVIS_2017_VAL.read(tmp_path), SHORT)
+    task = PropagationTask(DAVIS_2017_VAL.read(tmp_path), SHORT)
     measurer = task.measure(task.source.groups[0], WholeFrame(8, 4))
     grids = torch.randn(67, 2, 19, 4, generator=torch.Generator().manual_seed(0))
     for layer in (Layer(0), Layer(1)):
@@ -170,7 +170,7 @@ def test_a_batch_longer_than_the_kept_annotations(tmp_path: Path) -> None:
 
 
 def test_the_first_and_the_last_frame_are_not_scored(davis: Videos) -> None:
-    task = PropagationProblem(davis, RULE)
+    task = PropagationTask(davis, RULE)
     video = davis.videos[0]
     grids = random_grids(video, 0)
     before = measured(task, 0, {Layer(0): grids}, 2)[Layer(0)]
@@ -189,7 +189,7 @@ def test_scores_are_means_over_objects_not_over_videos() -> None:
     rng = np.random.default_rng(0)
     varies = np.array([True])
     left = [{"J": rng.random((n, 5)), "F": rng.random((n, 5)), "varies": varies} for n in sizes.values()]
-    outcome = PropagationProblem(Videos("double", videos, Coverage(())), RULE).score(left)
+    outcome = PropagationTask(Videos("double", videos, Coverage(())), RULE).score(left)
     j, f = (100 * np.mean([row.mean() for one in left for row in one[name]]) for name in "JF")
     assert [(s.metric, s.n, s.unit) for s in outcome.scores] == [
         (name, 4, "objects") for name in ("J&F", "J", "F")
@@ -222,10 +222,10 @@ def test_a_video_without_a_scored_frame_does_not_count(tmp_path: Path, frames: i
     mask = np.zeros((32, 48), np.uint8)
     mask[4:20, 8:30] = 1
     short, long = (drawn(tmp_path / name, [mask] * count) for name, count in (("s", frames), ("l", 3)))
-    both = PropagationProblem(Videos("double", short.videos + long.videos, Coverage(())), RULE)
+    both = PropagationTask(Videos("double", short.videos + long.videos, Coverage(())), RULE)
     kept = [
         measured(
-            PropagationProblem(data, RULE), 0, {Layer(0): torch.rand(len(data.videos[0].frames), 9, 14, 4)}, 2
+            PropagationTask(data, RULE), 0, {Layer(0): torch.rand(len(data.videos[0].frames), 9, 14, 4)}, 2
         )
         for data in (short, long)
     ]
@@ -233,7 +233,7 @@ def test_a_video_without_a_scored_frame_does_not_count(tmp_path: Path, frames: i
     outcome = both.score([one[Layer(0)] for one in kept])
     assert outcome.scores[0].n == 1
     assert outcome.scores[1].value == pytest.approx(100 * kept[1][Layer(0)]["J"].mean())
-    assert PropagationProblem(short, RULE).score([kept[0][Layer(0)]]).empty
+    assert PropagationTask(short, RULE).score([kept[0][Layer(0)]]).empty
 
 
 def told(masks: Masks, size: tuple[int, int]) -> Tensor:
@@ -262,8 +262,8 @@ def test_perfect_features_follow_the_objects(davis: Videos) -> None:
             ]
             noise = torch.rand(7, height, width, 3, generator=torch.Generator().manual_seed(number))
             grids = torch.stack(tokens) + scale * noise
-            left.append(measured(PropagationProblem(davis, RULE), number, {Layer(0): grids}, 4)[Layer(0)])
-        scores.append(PropagationProblem(davis, RULE).score(left).scores)
+            left.append(measured(PropagationTask(davis, RULE), number, {Layer(0): grids}, 4)[Layer(0)])
+        scores.append(PropagationTask(davis, RULE).score(left).scores)
     (perfect, perfect_j, perfect_f, *_), (noisy, *_) = scores
     assert perfect_j.value > 70
     assert perfect_f.value > 60
@@ -281,7 +281,7 @@ def test_a_small_object_keeps_the_token_that_it_covers_most(tmp_path: Path, keep
         mask[25, 9 + frame : 11 + frame] = 2
         masks.append(mask)
     data = drawn(tmp_path, masks)
-    task = PropagationProblem(data, replace(RULE, keep_vanished=keep))
+    task = PropagationTask(data, replace(RULE, keep_vanished=keep))
     view = WholeFrame(32, 8)
     measurer = task.measure(task.source.groups[0], view)
     measurer.update(Layer(0), range(5), told(masks, (4, 6)))
@@ -300,8 +300,8 @@ def test_an_object_that_comes_later_is_ignored(tmp_path: Path) -> None:
         mask[8:24, 24:40] = 7 if frame else 0
         masks.append(mask)
     data = drawn(tmp_path, masks)
-    measurer = PropagationProblem(data, RULE).measure(
-        PropagationProblem(data, RULE).source.groups[0], WholeFrame(32, 8)
+    measurer = PropagationTask(data, RULE).measure(
+        PropagationTask(data, RULE).source.groups[0], WholeFrame(32, 8)
     )
     still = [np.where(mask == 1, mask, np.uint8(0)) for mask in masks]
     measurer.update(Layer(0), range(4), told(still, (4, 6)))
@@ -309,7 +309,7 @@ def test_an_object_that_comes_later_is_ignored(tmp_path: Path) -> None:
 
 
 def test_a_layer_that_is_not_finite_leaves_the_others(davis: Videos) -> None:
-    task = PropagationProblem(davis, RULE)
+    task = PropagationTask(davis, RULE)
     grids = random_grids(davis.videos[0], 0)
     spoilt = grids.clone()
     spoilt[2, 0, 0, 0] = torch.inf
@@ -324,7 +324,7 @@ def test_a_layer_that_is_not_finite_leaves_the_others(davis: Videos) -> None:
 def test_the_host_never_waits(davis: Videos, size: tuple[int, int]) -> None:
     """On the meta device, where every value that is asked for is an error."""
     video = davis.videos[0]
-    measurer = PropagationProblem(davis, RULE).measure(Group(video.name, video.frames), VIEW_32)
+    measurer = PropagationTask(davis, RULE).measure(Group(video.name, video.frames), VIEW_32)
     grids = torch.zeros(len(video.frames), *size, 6, device="meta")
     for positions in (range(3), range(3, 7)):
         for layer in (Layer(0), Layer(1)):
@@ -335,25 +335,25 @@ def test_the_host_never_waits(davis: Videos, size: tuple[int, int]) -> None:
 
 
 def test_every_video_is_a_group_in_order(davis: Videos) -> None:
-    source = PropagationProblem(davis, RULE).source
+    source = PropagationTask(davis, RULE).source
     assert [group.key for group in source.groups] == ["sequence-0", "sequence-1"]
     assert [group.samples for group in source.groups] == [video.frames for video in davis.videos]
     assert source.groups_per_shard == 1
     assert RULE.view == VIEW
     assert VIEW.scaled(64, 16).short == 144  # 480 * 64 / 224, to the nearest multiple of 16
-    assert STANDARD.propagation == PropagationRule(
+    assert STANDARD.propagation == PropagationConfig(
         7, 5, 12, False, 0.1, True, False, False, WholeFrame(480), None
     )
 
 
 def test_fingerprint_follows_masks_and_numbers(davis: Videos) -> None:
-    before = PropagationProblem(davis, RULE).fingerprint
-    assert PropagationProblem(davis, RULE).fingerprint == before
-    assert PropagationProblem(davis, SHORT).fingerprint != before
+    before = PropagationTask(davis, RULE).fingerprint
+    assert PropagationTask(davis, RULE).fingerprint == before
+    assert PropagationTask(davis, SHORT).fingerprint != before
     mask = read_mask(davis.videos[0].masks[3])
     mask[8:20, 8:20] = 2
     write_mask(davis.videos[0].masks[3], mask)
-    assert PropagationProblem(davis, RULE).fingerprint != before
+    assert PropagationTask(davis, RULE).fingerprint != before
 
 
 def obvious_areas(mask: NDArray[np.uint8], grid: tuple[int, int], channels: int) -> Tensor:
@@ -365,7 +365,7 @@ def obvious_areas(mask: NDArray[np.uint8], grid: tuple[int, int], channels: int)
 
 
 def test_the_ceiling_is_what_true_masks_get_on_the_grid(davis: Videos) -> None:
-    task = PropagationProblem(davis, SHORT)
+    task = PropagationTask(davis, SHORT)
     measurements = []
     expected: list[NDArray[np.float64]] = []
     by_area: list[NDArray[np.float64]] = []
@@ -390,9 +390,9 @@ def test_the_ceiling_is_what_true_masks_get_on_the_grid(davis: Videos) -> None:
     assert scores["J&F"] < scores["J&F ceiling"] < 100
 
 
-def ideal(video: Video, rule: PropagationRule, scale: int) -> dict[str, float]:
+def ideal(video: Video, rule: PropagationConfig, scale: int) -> dict[str, float]:
     """Ceilings of one video of frames whose sides are multiples of 8 cells of that many pixels."""
-    task = PropagationProblem(Videos("planted", (video,), Coverage(())), rule)
+    task = PropagationTask(Videos("planted", (video,), Coverage(())), rule)
     grids = torch.randn(len(video.frames), 12, 16, 4, generator=torch.Generator().manual_seed(0))
     kept = measured(task, 0, {Layer(1): grids}, 3, WholeFrame(12 * scale, scale))
     return {one.metric: one.value for one in task.score([kept[Layer(1)]]).scores}

@@ -12,11 +12,10 @@ import torch
 from PIL import Image
 
 from benchmark.extraction.loading import Batch, batches
-from benchmark.plan.bound import BoundTask
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import REAL, Catalogue
-from tasks.analyses.attention_maps import AttentionMapsProblem, MapRule
+from tasks.analyses.attention_maps import AttentionMapsTask, MapRule
 from tasks.analyses.cost import CostRule
 from tasks.analyses.inspect import InspectRule
 from tasks.analyses.label_free import LabelFreeRule
@@ -24,35 +23,35 @@ from tasks.analyses.localisation import LocalisationRule
 from tasks.analyses.locality import LocalityRule
 from tasks.analyses.position_audit import PositionRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
-from tasks.analyses.saliency import SaliencyProblem, SaliencyRule
-from tasks.cka import CkaProblem, CkaRule
-from tasks.clustering import ClusterRule, ImageClusterProblem, RegionClusterProblem
+from tasks.analyses.saliency import SaliencyRule, SaliencyTask
+from tasks.cka import CkaConfig, CkaTask
+from tasks.clustering import ClusterConfig, ImageClusterTask, RegionClusterTask
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry, Videos
 from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import RevisitedEntry
 from tasks.datasets.spair import SpairEntry
-from tasks.fewshot import FewShotProblem
-from tasks.keypoints.problem import KeypointProblem
-from tasks.keypoints.rule import KeypointRule, PairDraw
-from tasks.knn import KnnProblem, KnnRule
-from tasks.linear import LinearProblem
+from tasks.fewshot import FewShotTask
+from tasks.keypoints.problem import KeypointTask
+from tasks.keypoints.rule import KeypointConfig, PairDraw
+from tasks.knn import KnnConfig, KnnTask
+from tasks.linear import LinearTask
 from tasks.metrics.clustering import kmeans, kmeans_starts
 from tasks.metrics.few_shot import FewShotRule
 from tasks.metrics.neighbours import vote
 from tasks.metrics.propagation import Propagator, seed_labels
 from tasks.metrics.saliency import Threshold, held_out_best, marked
 from tasks.metrics.softmax import SoftmaxRule
-from tasks.propagation.problem import PropagationProblem
-from tasks.propagation.rule import PropagationRule
+from tasks.propagation.problem import PropagationTask
+from tasks.propagation.rule import PropagationConfig
 from tasks.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
 from tasks.registry import find_tasks
-from tasks.retrieval import RetrievalProblem, RetrievalRule
+from tasks.retrieval import RetrievalConfig, RetrievalTask
 from tasks.segmentation.in_context import Vote
-from tasks.segmentation.problem import SegmentationRule
+from tasks.segmentation.problem import SegmentationConfig
 from tasks.sources import Batches
-from tasks.transformed import TransformRule
+from tasks.task import Task
 from tests import fakes
 from tests.tasks.metrics.test_propagation import Obvious
 from tests.tasks.metrics.test_segmentation import obvious_f
@@ -72,19 +71,19 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "batches": (Batches(size=256, seed=0), Batches(size=8, seed=None)),
     "own_probe": (100, 100),
     "own_unlabelled": (5000, 5000),
-    "knn": (KnnRule(20, (10, 100, 200), 0.07), KnnRule(20, (10, 100, 200), 0.07)),
-    "retrieval": (RetrievalRule(FitLongSide(224), True), RetrievalRule(ThumbnailCrop(224, 224), False)),
+    "knn": (KnnConfig(20, (10, 100, 200), 0.07), KnnConfig(20, (10, 100, 200), 0.07)),
+    "retrieval": (RetrievalConfig(FitLongSide(224), True), RetrievalConfig(ThumbnailCrop(224, 224), False)),
     "propagation": (
-        PropagationRule(7, 5, 12, False, 0.1, True, False, False, WholeFrame(480), None),
-        PropagationRule(7, 5, 12, False, 0.1, False, False, False, Tiles(448, 224), 3),
+        PropagationConfig(7, 5, 12, False, 0.1, True, False, False, WholeFrame(480), None),
+        PropagationConfig(7, 5, 12, False, 0.1, False, False, False, Tiles(448, 224), 3),
     ),
     "keypoints": (
-        KeypointRule(
+        KeypointConfig(
             Letterbox(224, False),
             *("exact", "bilinear", "both", "pixels", None, "centre"),
             *((0.1, 0.05, 0.01), False, None, "category"),
         ),
-        KeypointRule(
+        KeypointConfig(
             Letterbox(224, True),
             *("view pixel", "bilinear", "tokens", "all pixels", None, "corner"),
             *((0.1, 0.05, 0.01), False, PairDraw(20, 42), "category"),
@@ -95,9 +94,9 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
         FewShotRule((10, 1, 5, 25), (0, 1, 2), (), 5, 1024.0),
     ),
     "linear": (SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0), SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0)),
-    "clusters": (ClusterRule(10, 0, Tiles(448, 224)), ClusterRule(10, 0, Tiles(448, 224))),
-    "cka": (CkaRule(("cls", "mean", "patch"), False), CkaRule(("cls", "patch", "all"), True)),
-    "segmentation": (SegmentationRule(Stretch(448), Vote(30, 1, 0.02), 0.5, 0),) * 2,
+    "clusters": (ClusterConfig(10, 0, Tiles(448, 224)), ClusterConfig(10, 0, Tiles(448, 224))),
+    "cka": (CkaConfig(("cls", "mean", "patch"), False), CkaConfig(("cls", "patch", "all"), True)),
+    "segmentation": (SegmentationConfig(Stretch(448), Vote(30, 1, 0.02), 0.5, 0),) * 2,
     "maps": (MapRule(False, 6), MapRule(True, 6)),
     "saliency": (
         SaliencyRule(ResizeCrop(256, 224), Threshold(0.6, 1e-6, True), False, 100, 0, 0.9, 500),
@@ -106,11 +105,10 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "localisation": (LocalisationRule(256, 256), LocalisationRule(256, 256)),
     "fields": (ReceptiveFieldRule(32, 32, 0), ReceptiveFieldRule(32, 32, 0)),
     "inspect": (InspectRule(28), InspectRule(28)),
-    "residual_cka": (CkaRule(("cls", "patch", "all"), False), CkaRule(("cls", "patch", "all"), True)),
+    "residual_cka": (CkaConfig(("cls", "patch", "all"), False), CkaConfig(("cls", "patch", "all"), True)),
     "locality": (LocalityRule(1, 5), LocalityRule(1, 5)),
     "label_free": (LabelFreeRule(10), LabelFreeRule(10)),
     "position": (PositionRule(64, TENS), PositionRule(64, TENS)),
-    "transforms": (TransformRule(0.1), TransformRule(0.1)),
     "cost": (CostRule(2, 5, 0.2, 50, 1.03, 250, 20.0), CostRule(2, 5, 0.2, 50, 1.03, 250, 20.0)),
     "objects_left_out": (0, 1),
     "parts_as_objects": (False, True),
@@ -152,16 +150,16 @@ def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
     rules = [rule for rule in (getattr(STANDARD, name) for name in NUMBERS) if is_dataclass(rule)]
     draw = PAPER.keypoints.draw
     assert draw is not None
-    problems = (CkaProblem, ImageClusterProblem, KeypointProblem, KnnProblem, PropagationProblem)
-    others = (RegionClusterProblem, RetrievalProblem, AttentionMapsProblem, SaliencyProblem)
+    problems = (CkaTask, ImageClusterTask, KeypointTask, KnnTask, PropagationTask)
+    others = (RegionClusterTask, RetrievalTask, AttentionMapsTask, SaliencyTask)
     problems = (
-        CkaProblem,
-        FewShotProblem,
-        LinearProblem,
-        ImageClusterProblem,
-        KeypointProblem,
-        KnnProblem,
-        PropagationProblem,
+        CkaTask,
+        FewShotTask,
+        LinearTask,
+        ImageClusterTask,
+        KeypointTask,
+        KnnTask,
+        PropagationTask,
     )
     beside = [
         f"{type(owner).__name__}.{field.name}"
@@ -173,7 +171,7 @@ def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
         f"{owner.__name__}.{field.name}"
         for owner in (*problems, *others)
         for field in fields(owner)
-        if field.default is not MISSING and field.name != "classes"  # names, no numbers
+        if field.default not in (MISSING, None) and field.name not in ("protocol", "transform", "sets")
     ]
     assert not beside
 
@@ -209,12 +207,12 @@ FAKES: Catalogue = replace(
 )
 
 
-def bound(data: Path, protocol: EvaluationProtocol, catalogue: Catalogue = FAKES) -> dict[str, BoundTask]:
+def bound(data: Path, protocol: EvaluationProtocol, catalogue: Catalogue = FAKES) -> dict[str, Task]:
     found = bind_tasks(DataLocation(catalogue, data, protocol=protocol), find_tasks(()), names=["knn"])
     assert not found.absent
     assert not found.broken
-    looking = (one for one in found.every if one.subject.entry.role != "weights")
-    return {one.subject.entry.name: one for one in looking}
+    looking = (one for one in found.every if one.entry.role != "weights")
+    return {one.entry.name: one for one in looking}
 
 
 @pytest.fixture
@@ -230,43 +228,43 @@ def data(tmp_path: Path) -> Path:
 
 def looked_at(problem: Any) -> dict[str, Any]:
     """Sources of a problem by name."""
-    sources = problem.sources if hasattr(problem, "sources") else (problem.source,)
-    return {source.name: source for source in sources}
+    return {source.name: source for source in problem.sources}
 
 
 def test_a_protocol_reaches_every_task(data: Path) -> None:
     rules = {"knn": "knn", "retrieval": "retrieval", "davis": "propagation", "spair": "keypoints"}
     rules |= {f"cluster-{what}": "clusters" for what in ("image", "object", "part")} | {"cka": "cka"}
-    own = replace(PAPER, name="own", knn=KnnRule(3, (1,), 0.2), clusters=ClusterRule(2, 5, Tiles(224, 224)))
+    own = replace(
+        PAPER, name="own", knn=KnnConfig(3, (1,), 0.2), clusters=ClusterConfig(2, 5, Tiles(224, 224))
+    )
     protocols = (STANDARD, PAPER, own)
     found = {protocol.name: bound(data, protocol) for protocol in protocols}
     for protocol in protocols:
         for name, one in found[protocol.name].items():
             rule = getattr(protocol, rules[name])
-            problem: Any = one.problem
-            assert problem.rule == rule
-            assert one.subject.protocol == protocol.name
-            assert not one.subject.coverage.partial
-            view = protocol.images if one.subject.entry.role == "classification" else rule.view
-            assert {source.view for source in looked_at(one.problem).values()} == {view}
-        similarity: Any = found[protocol.name]["cka"].problem
-        assert similarity.where.batches == protocol.batches
+            assert one.config == rule
+            assert one.protocol == protocol.name
+            assert not one.coverage.partial
+            view = protocol.images if one.entry.role == "classification" else rule.view
+            assert {source.view for source in looked_at(one).values()} == {view}
+        similarity: Any = found[protocol.name]["cka"]
+        assert similarity.data.batches == protocol.batches
     for name, one in found["standard"].items():  # what the two store must not be mixed up
-        other = found["paper"][name].problem
-        assert (one.problem.fingerprint, looked_at(one.problem)) != (other.fingerprint, looked_at(other))
+        other = found["paper"][name]
+        assert (one.fingerprint, looked_at(one)) != (other.fingerprint, looked_at(other))
 
 
 def test_parts_cluster_as_objects_and_the_last_object_image_is_left_out(data: Path) -> None:
     for protocol, objects, parts, images in ((STANDARD, 80, 40, 4), (PAPER, 80, 80, 3)):
         found = bound(data, protocol)
-        things, pieces = (found[f"cluster-{what}"].problem for what in ("object", "part"))
-        assert isinstance(things, RegionClusterProblem)
-        assert isinstance(pieces, RegionClusterProblem)
-        assert (things.k, pieces.k) == (objects, parts)
-        assert [image.sample.key for image in things.data.images] == [
+        things, pieces = (found[f"cluster-{what}"] for what in ("object", "part"))
+        assert isinstance(things, RegionClusterTask)
+        assert isinstance(pieces, RegionClusterTask)
+        assert (things.data.k, pieces.data.k) == (objects, parts)
+        assert [image.sample.key for image in things.data.regions.images] == [
             f"{number + 1:012d}.jpg" for number in range(images)
         ]
-        assert len(pieces.data.images) == 18
+        assert len(pieces.data.regions.images) == 18
 
 
 def test_saliency_looks_at_all_images_with_masks_through_the_view_of_classification(data: Path) -> None:
@@ -277,29 +275,29 @@ def test_saliency_looks_at_all_images_with_masks_through_the_view_of_classificat
         found = bind_tasks(
             at, find_tasks(("saliency", "attention-maps")), names=["saliency", "attention-maps"]
         )
-        maps, objects, parts = found.analyses
-        assert [one.subject.dataset for one in (objects, parts)] == ["coco-val2017", "partimagenet"]
-        assert [len(one.problem.source.samples) for one in (objects, parts)] == [6, 18]
-        assert {one.problem.source.view for one in (maps, objects, parts)} == {protocol.images}
+        maps, objects, parts = found.every
+        assert [one.dataset for one in (objects, parts)] == ["coco-val2017", "partimagenet"]
+        assert [len(one.source.samples) for one in (objects, parts)] == [6, 18]
+        assert {one.source.view for one in (maps, objects, parts)} == {protocol.images}
         for one in (objects, parts):
-            assert isinstance(one.problem, SaliencyProblem)
-            assert one.problem.rule == protocol.saliency
-            assert not one.subject.coverage.partial
-        assert isinstance(maps.problem, AttentionMapsProblem)
-        assert maps.problem.rule == protocol.maps
+            assert isinstance(one, SaliencyTask)
+            assert one.config == protocol.saliency
+            assert not one.coverage.partial
+        assert isinstance(maps, AttentionMapsTask)
+        assert maps.config == protocol.maps
 
 
 def test_pairs_drawn_from_a_part_of_the_data_are_said_to_be_others(data: Path) -> None:
     more = replace(FAKES, keypoints=SpairEntry(pairs=5, categories=2))
     for protocol, words in ((STANDARD, False), (PAPER, True)):
-        coverage = bound(data, protocol, more)["spair"].subject.coverage
+        coverage = bound(data, protocol, more)["spair"].coverage
         assert coverage.partial
         assert ("pairs drawn from what is there" in str(coverage)) == words
 
 
 def test_retrieval_of_the_paper_ignores_boxes_and_shrinks_first(tmp_path: Path) -> None:
     folder = fakes.write_fake_revisited(tmp_path, size=(130, 97))
-    task = RetrievalProblem(FAKES.retrieval[0].read(tmp_path), PAPER.retrieval)
+    task = RetrievalTask(FAKES.retrieval[0].read(tmp_path), PAPER.retrieval)
     assert all(query.box is not None for query in task.data.queries)
     for source in task.sources:
         events = batches(source, source.view.scaled(32, 8), range(len(source.groups)), 4, 32, workers=1)
@@ -328,7 +326,7 @@ def small_object(folder: Path, numbers: tuple[int, int, int]) -> Videos:
 def test_propagation_by_tiles_loses_an_object_that_vanishes(
     tmp_path: Path, numbers: tuple[int, int, int]
 ) -> None:
-    task = PropagationProblem(small_object(tmp_path, numbers), PAPER.propagation)
+    task = PropagationTask(small_object(tmp_path, numbers), PAPER.propagation)
     view, (video,) = Tiles(448, 224).scaled(32, 8), task.data.videos
     generator = torch.Generator().manual_seed(0)
     still = torch.randn(8, 12, 6, generator=generator, dtype=torch.float64)  # 96 x 64 pixels

@@ -14,7 +14,7 @@ from tasks.base import Statistic
 from tasks.datasets.base import Coverage
 from tasks.datasets.revisitop import Retrieval, RevisitedEntry
 from tasks.protocols import STANDARD
-from tasks.retrieval import RetrievalProblem
+from tasks.retrieval import RetrievalTask
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_revisited
 from tests.tasks.metrics import golden
@@ -28,7 +28,7 @@ POSITIVE = {"easy": (EASY,), "medium": (EASY, HARD), "hard": (HARD,)}
 IGNORED = {"easy": (HARD, JUNK), "medium": (JUNK,), "hard": (EASY, JUNK)}
 
 
-def problem(relevance: NDArray[np.int64]) -> RetrievalProblem:
+def problem(relevance: NDArray[np.int64]) -> RetrievalTask:
     """In memory, from a kind (0: negative) for each [database image, query]."""
     lists = {
         kind: tuple(np.flatnonzero(column == kind) for column in relevance.T) for kind in (EASY, HARD, JUNK)
@@ -37,12 +37,12 @@ def problem(relevance: NDArray[np.int64]) -> RetrievalProblem:
         tuple(MemorySample(f"{mark}{index}", 0) for index in range(count))
         for mark, count in zip("dq", relevance.shape, strict=True)
     )
-    return RetrievalProblem(
+    return RetrievalTask(
         Retrieval("double", database, queries, lists[EASY], lists[HARD], lists[JUNK], Coverage(())), RULE
     )
 
 
-def vectors(task: RetrievalProblem, database: Floats, queries: Floats) -> dict[str, Floats]:
+def vectors(task: RetrievalTask, database: Floats, queries: Floats) -> dict[str, Floats]:
     return dict(zip([source.name for source in task.sources], (database, queries), strict=True))
 
 
@@ -128,7 +128,7 @@ def test_a_difficulty_without_positives_has_no_score() -> None:
 
 def test_the_boxes_of_queries_reach_the_view(tmp_path: Path) -> None:
     folder = write_fake_revisited(tmp_path)
-    task = RetrievalProblem(RevisitedEntry("mini", "roxford5k", 8, 2).read(tmp_path), RULE)
+    task = RetrievalTask(RevisitedEntry("mini", "roxford5k", 8, 2).read(tmp_path), RULE)
     view = RULE.view.scaled(32, 8)
     assert (RULE.view, view) == (FitLongSide(224), FitLongSide(32, 8))
     crops = {"queries": (4, 3, 44, 33), "database": (0, 0, 48, 36)}
@@ -174,6 +174,6 @@ def test_fingerprint_follows_the_ground_truth() -> None:
     task = problem(relevance)
     swapped = replace(task.data, easy=task.data.hard, hard=task.data.easy)
     moved = problem(relevance[[1, 0, 2, 3, 4]])
-    other, none = RetrievalProblem(swapped, RULE), problem(relevance * 0)
+    other, none = RetrievalTask(swapped, RULE), problem(relevance * 0)
     assert len({task.fingerprint, other.fingerprint, none.fingerprint}) == 3
     assert moved.fingerprint == other.fingerprint

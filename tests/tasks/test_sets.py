@@ -4,22 +4,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from benchmark.scores.layers import StoredLayers
 from tasks.base import FINITE, Measurer
+from tasks.checks import NOT_FINITE
 from tasks.datasets.davis import DavisEntry, Video, Videos
-from tasks.fused import MIXED, Gathered, score_sets
-from tasks.knn import KnnProblem
-from tasks.propagation.problem import PropagationProblem
+from tasks.fused import MIXED, Gathered
+from tasks.knn import KnnTask
+from tasks.propagation.problem import PropagationTask
 from tasks.protocols import STANDARD, find_protocol
 from tasks.sets import names_of, parse_sets, set_of, sets_of
+from tests.benchmark.doubles import SPEC
 from tests.fakes import write_fake_davis
 from tests.tasks.keypoints.test_problem import VIEW_64, random_grids, random_problem
 from tests.tasks.test_propagation import VIEW_32
 from tests.tasks.test_propagation import random_grids as video_grids
+from tests.tasks.test_sources import classification, probed, sources
 from zoo.errors import InputError
 from zoo.spec import Layer
 
@@ -108,7 +114,7 @@ SETS = tuple(map(set_of, ([1, 2], [2, 3], [1, 2, 3])))
 @pytest.mark.parametrize("protocol", ["standard", "probe3d", "geoaware", "insid3", "dift"])
 def test_keypoints_are_matched_as_by_tokens_side_by_side(protocol: str) -> None:
     rule = find_protocol(protocol).keypoints
-    task = replace(random_problem(3), rule=replace(rule, draw=None))
+    task = replace(random_problem(3), config=replace(rule, draw=None))
     group = task.source.groups[0]
     rows = [task.data.samples.index(sample) for sample in group.samples]
     layers = {layer: grids[rows] for layer, grids in LAYERS.items()}
@@ -146,7 +152,7 @@ def frames(video: Video) -> dict[Layer, Tensor]:
 
 @pytest.mark.parametrize("batch", [1, 3, 100])
 def test_masks_are_carried_as_by_tokens_side_by_side(davis: Videos, batch: int) -> None:
-    task = PropagationProblem(davis, STANDARD.propagation)
+    task = PropagationTask(davis, STANDARD.propagation)
     for video, group in zip(davis.videos, task.source.groups, strict=True):
         layers = frames(video)
         found = fed(task.measure_sets(group, VIEW_32, SETS), layers, SETS, batch)
@@ -158,7 +164,7 @@ def test_masks_are_carried_as_by_tokens_side_by_side(davis: Videos, batch: int) 
 
 
 def test_what_one_layer_lacks_its_sets_lack(davis: Videos) -> None:
-    task = PropagationProblem(davis, STANDARD.propagation)
+    task = PropagationTask(davis, STANDARD.propagation)
     video, group = davis.videos[0], task.source.groups[0]
     layers = frames(video)
     layers[Layer(3)][1, 0, 0] = torch.nan
@@ -174,5 +180,25 @@ def test_what_one_layer_lacks_its_sets_lack(davis: Videos) -> None:
 
 def test_no_set_of_finite_layers_asks_nothing_of_a_task() -> None:
     """Of a backbone whose every layer is NaN, neither a layer nor a set is left."""
-    problem = KnnProblem(None, None, rule=None)  # type: ignore[arg-type]
-    assert score_sets(problem, {}, []) == []
+    images = classification(np.arange(4), np.arange(4))
+    task = KnnTask(probed(images, sources(images, np.arange(4))), STANDARD.knn, sets=("pairs",))
+    broken = {source.name: Broken(len(source.samples)) for source in task.vector_sources}
+    stored = StoredLayers(SPEC, BLOCKS[:2], None, broken, None, (), "", 1, torch.device("cpu"))
+    (found,) = task.results(stored).outcomes
+    assert (str(found.layer), found.outcome.empty) == ("1+2", NOT_FINITE)
+
+
+class Broken:
+    """Vectors that are not finite."""
+
+    def __init__(self, images: int) -> None:
+        self.shown = np.ones(images, bool)
+
+    def poolings(self) -> tuple[str, ...]:
+        return ("mean",)
+
+    def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
+        return np.full((len(self.shown), 3), np.inf, np.float32)
+
+    def bytes(self, layer: Layer, pooling: str) -> int:
+        return 0

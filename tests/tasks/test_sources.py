@@ -12,7 +12,14 @@ from tasks.datasets.classes import Classification, ClassImages
 from tasks.datasets.folder import read_folder
 from tasks.datasets.imagenet import probe_subset
 from tasks.protocols import STANDARD
-from tasks.sources import CHUNK, Batches, ClassificationSources, batch_slices, classification_sources
+from tasks.sources import (
+    CHUNK,
+    Batches,
+    ClassificationSources,
+    ProbedClasses,
+    batch_slices,
+    classification_sources,
+)
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_imagenet
 from tests.tasks.datasets.helpers import copy_shuffled, keys
@@ -43,6 +50,11 @@ def sources(
 ) -> ClassificationSources:
     """Sources by the standard protocol, in batches of another size if asked."""
     return classification_sources(data, probe, VIEW, replace(STANDARD.batches, size=size))
+
+
+def probed(data: Classification, where: ClassificationSources) -> ProbedClasses:
+    """The dataset and its probe subset."""
+    return ProbedClasses(data, where, Coverage(()), data.train.labels[where.probe_order])
 
 
 def test_every_training_image_is_in_exactly_one_source() -> None:

@@ -8,12 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from tasks.base import Device, Outcome, Source
-from tasks.transformed import Fitting, TransformedProblem, TransformRule
+from tasks.task import VectorTask
+from tasks.transformed import TransformConfig, VectorTransform
 from tasks.transforms import Transform, parse_transform
 from tests.benchmark.doubles import source
 from zoo.errors import InputError
-
-RULE = TransformRule(shrinkage=0.1)
 
 
 @pytest.mark.parametrize(
@@ -39,16 +38,25 @@ def test_other_names_are_one_sentence(text: str) -> None:
         parse_transform(text)
 
 
-@dataclass
-class Watching:
-    """A task that keeps the vectors that it is given."""
+@dataclass(frozen=True, eq=False)
+class Watching(VectorTask):
+    """A task that keeps the vectors that it is given, and may be fitted on some."""
 
-    sources: tuple[Source, ...]
+    data: tuple[Source, ...]
+    config: tuple[Source, ...]
     seen: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     fingerprint: str = "watching"
 
+    @property
+    def vector_sources(self) -> tuple[Source, ...]:
+        return self.data
+
+    @property
+    def fitted_on(self) -> tuple[Source, ...]:
+        return self.config
+
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
-        self.seen |= vectors
+        self.seen.update(vectors)
         return Outcome((), empty="nothing is scored")
 
 
@@ -68,10 +76,9 @@ def test_only_the_sources_that_it_may_know_are_fitted(name: str) -> None:
     stored[3], asked[2] = np.nan, np.nan
     found = []
     for shift in (0, 100):
-        plain = Watching((bank, queries))
-        problem = TransformedProblem(plain, (bank,), parse_transform(name), RULE)
-        problem.score({"bank": stored, "queries": asked + np.float32(shift)})
-        found.append(plain.seen)
+        task = Watching((bank, queries), (bank,), transform=name)
+        task.changed_score({"bank": stored, "queries": asked + np.float32(shift)})
+        found.append(task.seen)
     np.testing.assert_array_equal(found[0]["bank"], found[1]["bank"])
     assert np.abs(np.nanmean(found[0]["bank"], axis=0)).max() < 1e-5
     assert np.nanmean(found[1]["queries"]) > 5  # queries are moved by the bank's mean, not by their own
@@ -81,20 +88,28 @@ def test_only_the_sources_that_it_may_know_are_fitted(name: str) -> None:
 
 def test_nothing_to_fit_is_said() -> None:
     bank, queries = two_sources()
-    problem = TransformedProblem(Watching((bank, queries)), (bank,), parse_transform("whiten"), RULE)
+    task = Watching((bank, queries), (bank,), transform="whiten")
     nothing = np.full((2, 3), np.nan, np.float32)
-    assert "no image could be read that whiten" in problem.score({"bank": nothing, "queries": nothing}).empty
+    assert (
+        "no image could be read that whiten"
+        in task.changed_score({"bank": nothing, "queries": nothing}).empty
+    )
 
 
 def test_fingerprints_tell_transforms_rules_and_tasks_apart() -> None:
     bank, queries = two_sources()
 
     def mark(name: str = "whiten", shrinkage: float = 0.1, task: str = "watching") -> str:
-        plain = Watching((bank, queries), fingerprint=task)
-        return TransformedProblem(plain, (bank,), parse_transform(name), TransformRule(shrinkage)).fingerprint
+        change = VectorTransform(parse_transform(name), ("bank",), TransformConfig(shrinkage))
+        return change.fingerprint(task)
 
     assert len({mark(), mark("zscore"), mark(shrinkage=0.2), mark(task="other")}) == 4
+    task = Watching((bank, queries), (bank,), transform="whiten")
+    assert task.scored_fingerprint == mark() != task.fingerprint
 
 
 def test_what_a_transform_is_fitted_on_must_be_said() -> None:
-    assert not isinstance(Watching(two_sources()), Fitting)
+    whiten = parse_transform("whiten")
+    bank, queries = two_sources()
+    assert "which images" in Watching((bank, queries), ()).transform_refusal(whiten)
+    assert not Watching((bank, queries), (bank,)).transform_refusal(whiten)

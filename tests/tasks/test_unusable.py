@@ -20,7 +20,7 @@ from tasks.metrics.propagation import Propagator, decode
 from tasks.metrics.ranking import rank, revisited
 from tasks.metrics.segmentation import statistics
 from tasks.metrics.similarity import centred_gram, cka
-from tasks.propagation.problem import PropagationProblem
+from tasks.propagation.problem import PropagationTask
 from tasks.protocols import STANDARD
 from tests.fakes import write_fake_davis
 from tests.tasks import test_clustering as clusters
@@ -190,7 +190,7 @@ def test_one_token_stops_the_keypoints_of_a_layer(value: float, batch: int) -> N
 
 @pytest.mark.parametrize("value", [-torch.inf, torch.nan])
 @pytest.mark.parametrize("frame", [0, 3])
-def test_one_token_stops_the_video_of_a_layer(davis: PropagationProblem, value: float, frame: int) -> None:
+def test_one_token_stops_the_video_of_a_layer(davis: PropagationTask, value: float, frame: int) -> None:
     grids = videos.random_grids(davis.data.videos[0], 0)
     grids[frame, 0, 0, 0] = value
     assert not videos.measured(davis, 0, {LAYER: grids}, 2)[LAYER][FINITE]
@@ -214,7 +214,7 @@ def test_one_zero_vector_leaves_finite_scores() -> None:
 
 
 @pytest.mark.parametrize("zero", ["one image", "one token of each"])
-def test_zero_tokens_leave_finite_scores(davis: PropagationProblem, zero: str) -> None:
+def test_zero_tokens_leave_finite_scores(davis: PropagationTask, zero: str) -> None:
     part = (1,) if zero == "one image" else (slice(None), 1, 1)
     task, grids = keypoints.random_problem(1), keypoints.random_grids(0)
     grids[part] = 0
@@ -229,11 +229,9 @@ def test_zero_tokens_leave_finite_scores(davis: PropagationProblem, zero: str) -
 
 
 @pytest.fixture
-def davis(tmp_path: Path) -> PropagationProblem:
+def davis(tmp_path: Path) -> PropagationTask:
     write_fake_davis(tmp_path, sequences=2, frames=7)
-    return PropagationProblem(
-        DavisEntry(sequences=2, frames=14, objects=4).read(tmp_path), STANDARD.propagation
-    )
+    return PropagationTask(DavisEntry(sequences=2, frames=14, objects=4).read(tmp_path), STANDARD.propagation)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.5])
@@ -244,7 +242,7 @@ def test_constant_tokens_of_all_images_empty_the_keypoints(value: float) -> None
 
 
 @pytest.mark.parametrize("value", [0.0, 1.5])
-def test_constant_tokens_of_all_videos_empty_the_propagation(davis: PropagationProblem, value: float) -> None:
+def test_constant_tokens_of_all_videos_empty_the_propagation(davis: PropagationTask, value: float) -> None:
     shown = [torch.full_like(videos.random_grids(video, 0), value) for video in davis.data.videos]
     left = [videos.measured(davis, n, {LAYER: grids}, 7)[LAYER] for n, grids in enumerate(shown)]
     check_empty(davis.score(left), ALIKE)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from benchmark.scores.exported.arrays import Array, as_features, as_labels, read_archive
 from benchmark.scores.exported.report import Grid, Json, ScoreReport
-from tasks.clustering import ClusterRule
+from tasks.clustering import ClusterConfig
 from tasks.datasets.files import describe
 from tasks.metrics.clustering import AGREEMENTS, kmeans
 from zoo.errors import InputError
@@ -16,7 +16,7 @@ SEEDS = 2**32
 """How many seeds the random generator of k-means has."""
 
 
-def score_features(features: Path, k: int | None, rule: ClusterRule) -> ScoreReport:
+def score_features(features: Path, k: int | None, rule: ClusterConfig) -> ScoreReport:
     """Purity, NMI and ARI in percent of a k-means partition of features as they are.
 
     Args:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.base import Source
-from tasks.cka import CkaProblem
-from tasks.clustering import ImageClusterProblem
-from tasks.knn import KnnProblem
-from tasks.retrieval import RetrievalProblem
+from tasks.cka import CkaTask
+from tasks.clustering import ImageClusterTask
+from tasks.knn import KnnTask
+from tasks.retrieval import RetrievalTask
 
 Vectors = Mapping[str, NDArray[np.float32]]
 """For each source its vectors [images dim] in its order; NaN rows for images that could not be read."""
@@ -39,11 +39,14 @@ class Form:
         return f"score {self.scorer} --features"
 
 
-def knn_arrays(problem: KnnProblem, vectors: Vectors) -> Arrays:
+def knn_arrays(problem: KnnTask, vectors: Vectors) -> Arrays:
     """Bank and queries with their labels and the names of the images, without those that were not read."""
-    bank, queries = problem.bank(vectors), vectors[problem.where.val.name]
+    bank, queries = problem.bank(vectors), vectors[problem.data.where.val.name]
     arrays: Arrays = {}
-    for name, values, images in (("train", bank, problem.data.train), ("test", queries, problem.data.val)):
+    for name, values, images in (
+        ("train", bank, problem.images.train),
+        ("test", queries, problem.images.val),
+    ):
         read = ~np.isnan(values[:, 0])
         arrays[name] = values[read]
         arrays[f"{name}_labels"] = images.labels[read]
@@ -51,32 +54,32 @@ def knn_arrays(problem: KnnProblem, vectors: Vectors) -> Arrays:
     return arrays
 
 
-def retrieval_arrays(problem: RetrievalProblem, vectors: Vectors) -> Arrays:
+def retrieval_arrays(problem: RetrievalTask, vectors: Vectors) -> Arrays:
     """Images of the database and queries, in the order of the ground truth."""
-    database, queries = (vectors[source.name] for source in problem.sources)
+    database, queries = (vectors[source.name] for source in problem.vector_sources)
     return {"database": database, "queries": queries}
 
 
-def clustering_arrays(problem: ImageClusterProblem, vectors: Vectors) -> Arrays:
+def clustering_arrays(problem: ImageClusterTask, vectors: Vectors) -> Arrays:
     """Images of the probe subset in the dataset's order, with their labels and names."""
-    order = np.argsort(problem.where.probe_order)
-    values = vectors[problem.where.probe.name][order]
+    order = np.argsort(problem.data.probe_order)
+    values = vectors[problem.data.probe.name][order]
     read = ~np.isnan(values[:, 0])
-    keys = _keys(problem.where.probe)[order]
-    return {"features": values[read], "labels": problem.labels[order][read], "keys": keys[read]}
+    keys = _keys(problem.data.probe)[order]
+    return {"features": values[read], "labels": problem.data.labels[order][read], "keys": keys[read]}
 
 
-def cka_arrays(problem: CkaProblem, vectors: Vectors) -> Arrays:
+def cka_arrays(problem: CkaTask, vectors: Vectors) -> Arrays:
     """Images of the probe subset in the order of the batches."""
     values = vectors[problem.source.name]
     return {"features": values[~np.isnan(values[:, 0])]}
 
 
 FORMS: Mapping[type, Form] = {
-    KnnProblem: Form("knn", "npz", knn_arrays),
-    RetrievalProblem: Form("retrieval", "npz", retrieval_arrays),
-    ImageClusterProblem: Form("clustering", "npz", clustering_arrays),
-    CkaProblem: Form("cka", "npy", cka_arrays),
+    KnnTask: Form("knn", "npz", knn_arrays),
+    RetrievalTask: Form("retrieval", "npz", retrieval_arrays),
+    ImageClusterTask: Form("clustering", "npz", clustering_arrays),
+    CkaTask: Form("cka", "npy", cka_arrays),
 }
 """By the problem whose vectors it is for."""
 

@@ -21,7 +21,7 @@ from tasks.metrics.label_map import label_map
 from tasks.metrics.label_vote import most_similar, vote
 from tasks.metrics.overlaps import Overlaps, confusion, renamed
 from tasks.segmentation.in_context import Choice, Vote, label_vectors
-from tasks.segmentation.problem import SegmentationRule
+from tasks.segmentation.problem import SegmentationConfig
 from zoo.errors import InputError
 
 GRIDS = ("train", "test")
@@ -85,7 +85,7 @@ def score_predictions(ground_truth: Path, predictions: Path, judged: Judged) -> 
 
 
 def score_features(
-    features: Path, judged: Judged, rule: SegmentationRule, memory: int, protocol: SegmentProtocol
+    features: Path, judged: Judged, rule: SegmentationConfig, memory: int, protocol: SegmentProtocol
 ) -> ScoreReport:
     """Mean IoU and accuracies in percent of a vote of the cells of training images.
 
@@ -145,7 +145,7 @@ def read_features(features: Path) -> tuple[tuple[Floats, Floats], tuple[Labels, 
 
 
 def _remembered(
-    grids: Floats, masks: Labels, classes: int, rule: SegmentationRule, memory: int
+    grids: Floats, masks: Labels, classes: int, rule: SegmentationConfig, memory: int
 ) -> tuple[Tensor, Tensor]:
     """Unit vectors [cells dim] and label vectors [cells classes] of the cells that are kept."""
     rows, labels = [], []

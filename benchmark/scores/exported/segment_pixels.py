@@ -11,7 +11,7 @@ from benchmark.scores.exported.report import Json, ScoreReport
 from benchmark.scores.exported.segment import Judged, numbers_of, read_features, report_of
 from tasks.metrics.arrays import VOID, Integers, Labels
 from tasks.protocols import CAPI
-from tasks.segmentation.capi import CapiRule, pixels_of
+from tasks.segmentation.capi import CapiConfig, pixels_of
 from tasks.segmentation.pixel_measurers import confusion_of, kept_of
 from tasks.segmentation.pixel_memory import PixelMemories, PixelMemory, Pixels
 from zoo.errors import InputError
@@ -20,14 +20,14 @@ from zoo.spec import WHOLE_BACKBONE
 DEVICE = torch.device("cpu")
 
 
-def exported_rule(k: int | None) -> CapiRule:
+def exported_rule(k: int | None) -> CapiConfig:
     """The protocol's numbers; with so many voters, if that is said."""
     rule = CAPI.segmentation
-    assert isinstance(rule, CapiRule)
+    assert isinstance(rule, CapiConfig)
     return rule if k is None else replace(rule, electorate=replace(rule.electorate, ks=(k,)))
 
 
-def score_by_pixels(features: Path, judged: Judged, rule: CapiRule, memory: int) -> ScoreReport:
+def score_by_pixels(features: Path, judged: Judged, rule: CapiConfig, memory: int) -> ScoreReport:
     """Mean IoU, over what truth or prediction shows, and accuracies in percent.
 
     Args:
@@ -74,7 +74,7 @@ def _pixels_a_cell(grids: Floats, masks: Labels) -> tuple[int, int] | None:
     return None if height % rows or width % columns else (height // rows, width // columns)
 
 
-def _memory(grids: Floats, masks: Labels, pixels: Pixels, rule: CapiRule) -> PixelMemory:
+def _memory(grids: Floats, masks: Labels, pixels: Pixels, rule: CapiConfig) -> PixelMemory:
     """What is remembered, and the vote that was chosen; raises ValueError where that cannot be."""
     left = []
     for number, (grid, mask) in enumerate(zip(grids, masks, strict=True)):

@@ -16,8 +16,8 @@ from tasks.datasets.fields import JsonObject, numbers, read_json
 from tasks.datasets.files import describe, some
 from tasks.datasets.spair import KeypointPair, SpairEntry
 from tasks.keypoints.places import stated, true_places
-from tasks.keypoints.problem import KeypointProblem
-from tasks.keypoints.rule import KeypointRule
+from tasks.keypoints.problem import KeypointTask
+from tasks.keypoints.rule import KeypointConfig
 from tasks.protocols import find_protocol
 from zoo.errors import InputError
 from zoo.spec import Layer
@@ -28,7 +28,7 @@ SEPARATORS = ":?_"
 
 Errors = NDArray[np.float64]
 CategoryErrors = dict[str, NDArray[np.generic]]
-"""What a measurer of `KeypointProblem` keeps of a category."""
+"""What a measurer of `KeypointTask` keeps of a category."""
 
 Finder = Callable[[str], CategoryErrors]
 """Measures a category."""
@@ -45,7 +45,7 @@ class Dataset:
     """The pairs that a protocol takes from a split, with the rule that scores them."""
 
     protocol: str
-    problem: KeypointProblem
+    problem: KeypointTask
 
     @property
     def pairs(self) -> tuple[KeypointPair, ...]:
@@ -57,7 +57,7 @@ def read_dataset(root: Path, split: str, protocol: str) -> Dataset:
     """The task on a split of SPair-71k, whose own folder is the root; raises InputError."""
     folder = root.resolve()
     data = SpairEntry(folder=folder.name, split=split).read(folder.parent)
-    return Dataset(protocol, KeypointProblem(data, find_protocol(protocol).keypoints))
+    return Dataset(protocol, KeypointTask(data, find_protocol(protocol).keypoints))
 
 
 def score_features(features: Path, dataset: Dataset, view_size: int | None = None) -> ScoreReport:
@@ -79,7 +79,7 @@ def score_features(features: Path, dataset: Dataset, view_size: int | None = Non
             "SPair-71k have at most 500"
         )
     problem = dataset.problem
-    view = problem.rule.view
+    view = problem.config.view
     if view_size is not None and not isinstance(view, Letterbox):
         raise InputError(f"{dataset.protocol} shows images at its own size; leave out --view-size")
     view = view if view_size is None else Letterbox(view_size)
@@ -123,7 +123,7 @@ def score_predictions(predictions: Path, dataset: Dataset) -> ScoreReport:
         return _measured(
             pairs,
             [
-                _distances(_as_points(found[pair.key], pair, predictions), pair, dataset.problem.rule)
+                _distances(_as_points(found[pair.key], pair, predictions), pair, dataset.problem.config)
                 for pair in pairs
             ],
         )
@@ -150,7 +150,7 @@ def _as_points(given: object, pair: KeypointPair, path: Path) -> NDArray[np.floa
     return np.array(listed, np.float64)
 
 
-def _grid_paths(features: Path, problem: KeypointProblem) -> dict[int, Path]:
+def _grid_paths(features: Path, problem: KeypointTask) -> dict[int, Path]:
     """The file of every image that a pair needs; raises InputError."""
     if not features.is_dir():
         raise InputError(f"expected a folder of grids (.npy) at {features}, which does not exist")
@@ -192,7 +192,7 @@ def _require_one_width(category: str, grids: Sequence[Tensor]) -> None:
         raise InputError(f"expected grids of one width for all images of {category}, found {found}")
 
 
-def _distances(points: NDArray[np.float64], pair: KeypointPair, rule: KeypointRule) -> Errors:
+def _distances(points: NDArray[np.float64], pair: KeypointPair, rule: KeypointConfig) -> Errors:
     """Distances of found points to where the rule takes the true ones to be, in image pixels: [keypoints]."""
     _, truth = true_places(rule, pair.target_points, stated(rule.view, pair.target_size))
     return np.asarray(np.linalg.norm(points - truth, axis=1))
@@ -203,7 +203,7 @@ def _report(dataset: Dataset, find: Finder, parameters: dict[str, Json]) -> Scor
     measured = {category: find(category) for category in problem.pairs}
     outcome = problem.score(list(measured.values()))
     scores = {score.metric: score.value for score in outcome.scores}
-    alphas = problem.rule.alphas
+    alphas = problem.config.alphas
     categories: dict[str, dict[str, float]] = {
         name: {
             "pairs": len(problem.pairs[name]),

@@ -214,7 +214,7 @@ def test_a_bug_gives_exit_code_1(go: Go, data: Path, monkeypatch: pytest.MonkeyP
     def bug(*_: object) -> None:
         raise IndexError("list index out of range")
 
-    monkeypatch.setattr("tasks.knn.KnnProblem.score", bug)
+    monkeypatch.setattr("tasks.knn.KnnTask.score", bug)
     said = go("--data", data, "-t", "knn", "spair")
     assert said.code == 1
     assert said.lines("failed: ") == ["failed: mini-random, knn: IndexError: list index out of range"]

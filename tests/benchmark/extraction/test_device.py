@@ -20,13 +20,12 @@ from benchmark.extraction.collectors import FAILURE, Collector, MeasuredCollecto
 from benchmark.extraction.one_pass import Listener, Pace, run_pass
 from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
-from benchmark.plan.bound import BoundTask, RememberingTask
 from benchmark.plan.location import DataLocation
 from benchmark.plan.plan import Pass, Plan, PlanRecipe, make_plan, view_for
 from benchmark.plan.suites import STANDARD_SUITE
-from tasks.fused import FusedProblem
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from tasks.registry import COST, TASKS
+from tasks.task import Task
 from tests.zoo.reduced import reduce
 from zoo.features import Backbone
 from zoo.load.backbone import load
@@ -86,17 +85,17 @@ def on_meta(name: str, folder: Path) -> Backbone:
     return load(small, device=META, dtype=torch.float32, cache_dir=folder / "cache")
 
 
-def collector_of(task: BoundTask, one: Pass, spec: BackboneSpec, folder: Path) -> MeasuredCollector:
-    problem = task.fed_by(one.source)
-    assert problem is not None
-    layers = problem.feed.layers(spec.layers, spec)
-    if isinstance(task, RememberingTask) and problem is task.problem:
-        source = task.problem.memory.source
+def collector_of(task: Task, one: Pass, spec: BackboneSpec, folder: Path) -> MeasuredCollector:
+    fed = task.fed_by(one.source)
+    assert fed is not None
+    scores = task.scores_from(one.source)
+    layers = task.scored(spec.layers, spec) if task.sets and scores else fed.feed.layers(spec.layers, spec)
+    if task.memory is not None and scores:
+        source = task.memory.source
         store = Shards.open(folder / source.name / task.listener, source.shards)
-        before = task.problem.memory.feed.layers(spec.layers, spec)
-        problem = task.problem.remembering(MeasuredLayers(source, store, before), {})
-    problem = problem.of(layers) if isinstance(problem, FusedProblem) else problem
-    return MeasuredCollector(problem, view_for(spec, problem.source.view), layers, spec.patch_size)
+        before = task.memory.feed.layers(spec.layers, spec)
+        fed = task.remembering(MeasuredLayers(source, store, before), {})
+    return MeasuredCollector(fed, view_for(spec, fed.source.view), layers, spec.patch_size)
 
 
 def listeners_of(one: Pass, backbone: Backbone, folder: Path) -> list[Listener]:
@@ -152,7 +151,7 @@ def test_no_listener_asks_for_a_value_before_its_transfer(
     assert not set().union(*(one.failed for one in left))
     there = {task for one in left for task in one.arrays}
     unasked = OF_ATTENTION if backbone.spec.heads is None else ()
-    fused = {task.listener for task in plan.tasks.measured if task.subject.sets}
+    fused = {task.listener for task in plan.tasks.scored if task.sets and task.measured}
     assert len(fused) == (3 if sets else 0)
     assert {name.partition(" ")[0] for name in there - fused} == {"vectors", *MEASURED} - {*unasked}
     assert fused <= there
@@ -169,7 +168,7 @@ def test_tokens_lose_their_position_without_a_wait(
     monkeypatch.setattr(debias, "position_basis", lambda tokens, most: torch.eye(tokens.shape[1])[:, :most])
     backbone = on_meta("dinov3-s16", tmp_path / "small")
     passes = [(task, one) for one in planned(data, STANDARD).passes for task in one.measured]
-    task, one = next(found for found in passes if found[0].subject.entry.name == "spair")
+    task, one = next(found for found in passes if found[0].entry.name == "spair")
     collector = debias.DebiasedCollector(collector_of(task, one, backbone.spec, tmp_path), 3)
     listener = Listener("spair", collector, Shards.open(tmp_path, one.source.shards), {0})
     run_pass(one.source, view_for(backbone.spec, one.source.view), [listener], backbone, PACE)
@@ -181,4 +180,4 @@ def test_none_that_is_fed_by_a_pass_is_left_out(data: Path) -> None:
     location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2)
     names = tuple(task.name for task in TASKS if task.name != COST)
     every = make_plan(PlanRecipe(find(["clip-b32"]), names, location)).tasks.every
-    assert {task.subject.entry.name for task in every if task.measured_problem is not None} == set(MEASURED)
+    assert {task.entry.name for task in every if task.measured} == set(MEASURED)

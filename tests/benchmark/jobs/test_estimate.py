@@ -11,12 +11,10 @@ import torch
 from benchmark.engines.choose import device_name
 from benchmark.jobs.estimate import OVERHEAD, SPEED, Guesses, multiply_adds
 from benchmark.jobs.job import Setup
-from benchmark.plan.bound import CostTask
 from benchmark.plan.plan import Plan
-from benchmark.plan.problems import cost
 from leaderboards.records.files import scored_path
+from tasks.analyses.cost import CostTask
 from tasks.protocols import STANDARD
-from tasks.registry import find_tasks
 from tests.benchmark.doubles import SPEC
 from zoo.registry import find
 from zoo.view.views import ResizeCrop
@@ -54,7 +52,7 @@ def test_a_guess_is_put_right_by_what_is_measured_of_the_backbone_or_of_others(t
 
 
 def test_a_record_of_cost_takes_the_place_of_the_usual_speed(tmp_path: Path) -> None:
-    task = cost(find_tasks(["cost"])[0], None, STANDARD)
+    task = CostTask(None, STANDARD.cost)
     here = setup(tmp_path)
     adds = multiply_adds(SPEC, 32 * 32)
     assert guesses(task).seconds(here, VIEW) == pytest.approx(adds / SPEED["cpu"] + OVERHEAD["cpu"])

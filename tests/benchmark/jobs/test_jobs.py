@@ -20,7 +20,7 @@ from benchmark.plan.location import DataLocation
 from benchmark.plan.plan import Plan, PlanRecipe, fewest_passes, make_plan
 from benchmark.plan.suites import STANDARD_SUITE
 from benchmark.request import Request
-from tasks.cka import CkaProblem
+from tasks.cka import CkaTask
 from tasks.protocols import PAPER
 from tests.benchmark.conftest import BACKBONES
 from tests.benchmark.runs import TASKS, Tally, assert_same_records, run
@@ -147,8 +147,8 @@ def test_scores_and_comparisons_without_memory_are_lost_alone(
 ) -> None:
     place = new_place()
     with monkeypatch.context() as patch:
-        patch.setattr("benchmark.jobs.scores.score_vectors", _full)
-        patch.setattr(CkaProblem, "compare", _full)
+        patch.setattr("tasks.knn.KnnTask.results", _full)
+        patch.setattr(CkaTask, "compare", _full)
         records = run(place, ["mini-random"], "knn", "davis", "cka", data=data, layers="1")
     assert records.attrs["failures"] == [f"mini-random, knn: {NO_MEMORY}", f"cka: {NO_MEMORY}"]
     assert set(records["task"]) == {"davis"}

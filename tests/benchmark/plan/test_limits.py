@@ -14,7 +14,7 @@ def coverage(data: Path, limit: int | None) -> dict[str, tuple[str, str]]:
     """Coverage and digest of each task's data."""
     location = DataLocation(STANDARD_SUITE.catalogue, data, (), limit)
     tasks = make_plan(PlanRecipe(find(["mini-fs"]), (), location)).tasks.every
-    return {task.key: (str(task.subject.coverage), task.data) for task in tasks}
+    return {task.key: (str(task.coverage), task.data_digest) for task in tasks}
 
 
 def test_a_limit_beyond_the_data_leaves_them_as_they_are(data: Path) -> None:

@@ -12,7 +12,7 @@ from benchmark.scores.assess import assess_outcomes, measured_items
 from benchmark.scores.records import Context, Kept, Scored, is_current, to_records
 from leaderboards.records.files import safe_name
 from tasks.base import Items, LayerOutcome, Outcome, Score, Statistic
-from tasks.clustering import RegionClusterProblem
+from tasks.clustering import RegionClusterTask
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol, find_protocol
 from zoo.errors import InputError
 from zoo.registry import find
@@ -53,18 +53,18 @@ def test_a_pass_knows_what_it_serves_and_scales_its_view(data: Path) -> None:
     found = plan(data, "knn", "cka", "davis", backbones=("mini-fs", "dino-b16"))
     probe = {one.source.name: one for one in found.passes}["imagenet/train-probe"]
     small, large = (view_for(spec, probe.source.view) for spec in found.backbones)
-    assert [task.subject.entry.name for task in probe.measured] == ["cka"]
+    assert [task.entry.name for task in probe.measured] == ["cka"]
     assert small != large
-    assert [task.subject.entry.name for task in found.tasks.comparisons] == ["cka"]
-    assert [task.subject.entry.name for task in found.tasks.scored] == ["knn", "davis"]
+    assert [task.entry.name for task in found.tasks.comparisons] == ["cka"]
+    assert [task.entry.name for task in found.tasks.scored] == ["knn", "davis"]
 
 
 def test_limits_make_everything_smaller_and_partial(data: Path) -> None:
     whole, limited = plan(data), plan(data, limit=1)
     assert limited.images < whole.images
     for task in limited.tasks.every:
-        assert task.subject.coverage.partial
-        assert "limited to 1" in str(task.subject.coverage)
+        assert task.coverage.partial
+        assert "limited to 1" in str(task.coverage)
     counts = {one.source.name: len(one.source.samples) for one in limited.passes}
     assert counts == {
         "imagenet/train-probe": 3,
@@ -86,14 +86,14 @@ def test_partial_data_fall_into_as_many_clusters_as_the_complete_ones(
     data: Path, protocol: EvaluationProtocol, parts: int, limit: int | None
 ) -> None:
     found = plan(data, "cluster-object", "cluster-part", limit=limit, protocol=protocol)
-    assert all(task.subject.coverage.partial for task in found.tasks.measured)
-    problems = [task.problem for task in found.tasks.measured]
-    assert [one.k for one in problems if isinstance(one, RegionClusterProblem)] == [80, parts]
+    assert all(task.coverage.partial for task in found.tasks.scored)
+    tasks = [task for task in found.tasks.scored if isinstance(task, RegionClusterTask)]
+    assert [task.data.k for task in tasks] == [80, parts]
 
 
 def test_a_layer_without_a_score_has_an_empty_record_with_its_reason(data: Path) -> None:
     found = plan(data, "knn")
-    scored = Scored(found.tasks.scored[0].subject, "print", "1a2b3c4d", 2, 1.5)
+    scored = Scored(found.tasks.scored[0], "print", "1a2b3c4d", 2, 1.5)
     context = Context("standard", found.backbones[0], "seed-0", "float32", "cpu")
     values, statistics = {"top-1": np.array([100.0, 0.0])}, {"top-1": Statistic("top-1")}
     items = Items("images", ("a", "b"), ("a", "b"), ("", ""), values, statistics)
@@ -128,7 +128,7 @@ def test_several_protocols_in_one_plan(data: Path) -> None:
     apart = [plan(data), plan(data, protocol=PAPER)]
     keys = {task.key for task in both.tasks.every}
     by_protocol = [{task.key for task in one.tasks.every} for one in apart]
-    alone = {task.key for task in apart[1].tasks.costs + apart[1].tasks.inspections}
+    alone = {task.key for task in apart[1].tasks.every if not task.sources}
     assert keys == by_protocol[0] | by_protocol[1] - alone
     assert len(both.passes) == sum(len(one.passes) for one in apart)
     names = [one.source.name for one in both.passes if one.source.name.startswith(("coco", "partimagenet"))]
@@ -138,9 +138,9 @@ def test_several_protocols_in_one_plan(data: Path) -> None:
 def test_a_protocol_of_one_task_adds_that_task_alone(data: Path) -> None:
     insid3, geoaware, sd_dino = (find_protocol(name) for name in ("insid3", "geoaware", "sd-dino"))
     found = plan(data, "knn", "spair", further=(insid3, geoaware, sd_dino))
-    protocols = [task.subject.protocol for task in found.tasks.every if task.subject.entry.name == "spair"]
+    protocols = [task.protocol for task in found.tasks.every if task.entry.name == "spair"]
     assert protocols == ["standard", "insid3", "geoaware", "sd-dino"]
-    assert [task.subject.protocol for task in found.tasks.vector] == ["standard"]
+    assert [task.protocol for task in found.tasks.every if task.entry.name == "knn"] == ["standard"]
     assert sum(len(one.measured) for one in found.passes) == 4
     assert len([one for one in found.passes if one.measured]) == 3  # two of them show images alike
 
@@ -160,4 +160,4 @@ def test_a_task_that_no_protocol_speaks_of(data: Path, tasks: tuple[str, ...], s
 def test_without_named_tasks_a_protocol_brings_its_own(data: Path) -> None:
     found = plan(data, protocol=find_protocol("insid3"))
     assert [task.key for task in found.tasks.every] == ["spair.spair-71k-test.insid3"]
-    assert found.tasks.measured[0].subject.entry.metric == "PCK@0.1 per image"
+    assert found.tasks.scored[0].entry.metric == "PCK@0.1 per image"

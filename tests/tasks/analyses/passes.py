@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,8 +11,9 @@ from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, Member
 from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
-from tasks.base import AnalysisProblem, Findings, Outcome, Score, Source
+from tasks.base import Findings, Outcome, Score, Source
 from tasks.sources import Batches, ClassificationSources
+from tasks.task import AnalysisTask
 from tests.benchmark.doubles import SPEC, source
 from zoo.features import AttentionMaps
 from zoo.spec import Layer
@@ -32,7 +32,7 @@ def probe(images: int, side: int) -> ClassificationSources:
 
 
 def found_in(
-    task: AnalysisProblem[Any], folder: Path, layers: Tensor, cells: Cells, pieces: Pieces | None = None
+    task: AnalysisTask, folder: Path, layers: Tensor, cells: Cells, pieces: Pieces | None = None
 ) -> Findings:
     """What an analysis says of attention [blocks images heads T T] of the images of its one group.
 

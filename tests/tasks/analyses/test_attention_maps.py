@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tasks.analyses.attention_maps import AttentionMapsProblem, MapRule
+from tasks.analyses.attention_maps import AttentionMapsTask, MapRule
 from tasks.protocols import PAPER, STANDARD
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
 from tests.tasks.metrics.planted import CASES, agree, built, cyclic, own, right, uniform, with_prefix
@@ -15,8 +15,8 @@ from zoo.errors import InputError
 from zoo.spec import Layer
 
 
-def problem(images: int, rule: MapRule = STANDARD.maps, side: int = 32) -> AttentionMapsProblem:
-    return AttentionMapsProblem(probe(images, side), rule)
+def problem(images: int, rule: MapRule = STANDARD.maps, side: int = 32) -> AttentionMapsTask:
+    return AttentionMapsTask(probe(images, side), rule)
 
 
 def reference(name: str) -> tuple[Tensor, tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.analyses.cost import CostProblem, CostRule, Costs, Timed
+from tasks.analyses.cost import CostRule, Costs, CostTask, Timed
 from tasks.base import Findings
 from zoo.spec import WHOLE_BACKBONE, Layer
 
@@ -33,7 +33,7 @@ def values(found: Findings, layer: Layer) -> dict[str, float]:
 
 
 def test_a_backbone_as_a_whole_stands_at_its_best_batch() -> None:
-    found = CostProblem(RULE).findings(costs())
+    found = CostTask(None, RULE).findings(costs())
     assert values(found, WHOLE_BACKBONE) == pytest.approx(
         {
             "images-per-second": 400,
@@ -49,7 +49,7 @@ def test_a_backbone_as_a_whole_stands_at_its_best_batch() -> None:
 
 
 def test_a_layer_has_what_a_backbone_costs_that_ends_there() -> None:
-    found = CostProblem(RULE).findings(costs())
+    found = CostTask(None, RULE).findings(costs())
     assert values(found, FIRST) == pytest.approx(
         {"ms": 2, "ms-batch": 1.5, "parameters": 10, "gflops": 0.001, "dim": 8, "bytes": 32}
     )
@@ -59,7 +59,7 @@ def test_a_layer_has_what_a_backbone_costs_that_ends_there() -> None:
 
 def test_what_was_not_measured_has_a_reason_and_no_number() -> None:
     none = dict.fromkeys((FIRST, LAST), 0)
-    found = CostProblem(RULE).findings(
+    found = CostTask(None, RULE).findings(
         costs(weights=none, operations=none, peak=None, largest=None, reasons={"largest-batch": "no memory"})
     )
     whole = found.outcomes[0].outcome
@@ -73,6 +73,6 @@ def test_of_equal_rates_the_smaller_batch_is_the_best() -> None:
 
 
 def test_the_numbers_of_the_measurement_are_in_the_fingerprint() -> None:
-    one = CostProblem(RULE)
-    assert one.fingerprint == CostProblem(RULE).fingerprint
-    assert one.fingerprint != CostProblem(CostRule(2, 3, 0, 3, 1.03, 100, 1)).fingerprint
+    one = CostTask(None, RULE)
+    assert one.fingerprint == CostTask(None, RULE).fingerprint
+    assert one.fingerprint != CostTask(None, CostRule(2, 3, 0, 3, 1.03, 100, 1)).fingerprint

@@ -82,7 +82,7 @@ def test_intervals_are_over_the_images() -> None:
     outcome = described(drawn(0), drawn(0) + 0.5 * drawn(1), drawn(2))
     items = outcome.items
     assert items is not None
-    assert items.keys == tuple(sample.key for sample in TASK.where.probe.samples)
+    assert items.keys == tuple(sample.key for sample in TASK.data.probe.samples)
     found = values(outcome)
     for name in ("view-neighbours", "view-top1", "neighbours-to-last"):
         assert items.values[name].mean() == pytest.approx(found[name])
@@ -108,7 +108,7 @@ def test_what_cannot_be_said_says_why() -> None:
     flat = drawn(dim=5)
     reason = "a decay needs 6 directions in which the vectors differ"
     assert described(flat, flat, flat).missing == {"spectrum-decay": reason}
-    many = replace(TASK, rule=LabelFreeRule(IMAGES - 1))
+    many = replace(TASK, config=LabelFreeRule(IMAGES - 1))
     few = described(vectors, vectors, vectors, many)
     reason = f"{IMAGES - 1} neighbours need {IMAGES + 1} readable images; there are {IMAGES}"
     assert few.missing == dict.fromkeys(("view-neighbours", "neighbours-to-last"), reason)
@@ -117,4 +117,4 @@ def test_what_cannot_be_said_says_why() -> None:
 
 def test_the_fingerprint_tells_rules_apart() -> None:
     assert TASK.fingerprint == LabelFree(probe(IMAGES, 8), LabelFreeRule(5)).fingerprint
-    assert TASK.fingerprint != replace(TASK, rule=LabelFreeRule(6)).fingerprint
+    assert TASK.fingerprint != replace(TASK, config=LabelFreeRule(6)).fingerprint

@@ -11,7 +11,7 @@ from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, Member
 from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
-from tasks.analyses.localisation import LocalisationProblem, LocalisationRule
+from tasks.analyses.localisation import LocalisationRule, LocalisationTask
 from tasks.metrics.localisation import image_patches
 from tasks.sources import Batches, ClassificationSources
 from tests.benchmark.doubles import SPEC, source
@@ -26,14 +26,14 @@ LAYER = Layer(3)
 PIXELS = torch.randint(0, 256, (IMAGES, 3, 8, 8), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
 
 
-def problem(images: int = IMAGES, *, batch: int = 256, cells: int = 256) -> LocalisationProblem:
+def problem(images: int = IMAGES, *, batch: int = 256, cells: int = 256) -> LocalisationTask:
     probe = source([[1] * images], view=VIEW)
     none = np.zeros(0, np.int64)
     where = ClassificationSources(probe, None, probe, none, none, Batches(batch, None))
-    return LocalisationProblem(where, LocalisationRule(batch, cells))
+    return LocalisationTask(where, LocalisationRule(batch, cells))
 
 
-def measured(task: LocalisationProblem, folder: Path, grids: Tensor, seen: int = IMAGES) -> MeasuredLayers:
+def measured(task: LocalisationTask, folder: Path, grids: Tensor, seen: int = IMAGES) -> MeasuredLayers:
     """What a pass leaves behind that shows those grids of the first images of the one group."""
     collector = MeasuredCollector(task, VIEW, (LAYER,), PATCH)
     members = tuple(Member(0, position, 1, (8, 8)) for position in range(seen))
@@ -44,7 +44,7 @@ def measured(task: LocalisationProblem, folder: Path, grids: Tensor, seen: int =
     return MeasuredLayers(task.source, shards, (LAYER,))
 
 
-def scores(task: LocalisationProblem, groups: MeasuredLayers) -> dict[tuple[str, str], float]:
+def scores(task: LocalisationTask, groups: MeasuredLayers) -> dict[tuple[str, str], float]:
     """Values by pooling and metric."""
     outcomes = task.findings(groups).outcomes
     return {(one.pooling, score.metric): score.value for one in outcomes for score in one.outcome.scores}

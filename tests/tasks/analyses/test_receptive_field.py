@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.analyses.base import Fields
-from tasks.analyses.receptive_field import ReceptiveFieldProblem, ReceptiveFieldRule
+from tasks.analyses.receptive_field import ReceptiveFieldRule, ReceptiveFieldTask
 from tasks.base import Outcome
 from tasks.sources import Batches, ClassificationSources
+from tasks.task import Fields
 from tests.benchmark.doubles import source
 from zoo.spec import Layer
 
@@ -16,11 +16,11 @@ SIDE, GRID = 64, (8, 8)
 LAYER = Layer(2)
 
 
-def problem(*, images: int = 32, channels: int | None = 32, seed: int = 0) -> ReceptiveFieldProblem:
+def problem(*, images: int = 32, channels: int | None = 32, seed: int = 0) -> ReceptiveFieldTask:
     probe = source([[1] * 30, [2] * 40], joint=True)
     none = np.zeros(0, np.int64)
     where = ClassificationSources(probe, None, probe, none, none, Batches(32, None))
-    return ReceptiveFieldProblem(where, ReceptiveFieldRule(images, channels, seed))
+    return ReceptiveFieldTask(where, ReceptiveFieldRule(images, channels, seed))
 
 
 def fields(strength: np.ndarray, cells: tuple[int, int] = GRID, coarsest: tuple[int, int] = GRID) -> Fields:
@@ -88,7 +88,7 @@ def test_images_are_drawn_evenly_and_channels_by_seed() -> None:
     assert keys == ["0-0", "0-10", "0-20", "1-0", "1-9", "1-19", "1-29", "1-39"]
     assert len(problem(images=100).source.samples) == 70
     assert not task.source.joint
-    assert task.source.name != task.where.probe.name
+    assert task.source.name != task.data.probe.name
     assert len(set(problem().channels(96))) == 32
     assert problem().channels(96) == problem().channels(96) != problem(seed=1).channels(96)
     assert problem().channels(4) == problem(channels=None).channels(4) == [0, 1, 2, 3]
@@ -98,4 +98,4 @@ def test_images_are_drawn_evenly_and_channels_by_seed() -> None:
 def test_all_places_of_the_blocks_are_asked_for() -> None:
     found = problem().layers((Layer(0), Layer(2), Layer(2, "final")))
     assert [str(layer) for layer in found] == ["0", "2.attention", "2.mid", "2.mlp", "2.branch", "2"]
-    assert replace(problem(), rule=ReceptiveFieldRule(1, 1, 0)).layers((Layer(0),)) == (Layer(0),)
+    assert replace(problem(), config=ReceptiveFieldRule(1, 1, 0)).layers((Layer(0),)) == (Layer(0),)

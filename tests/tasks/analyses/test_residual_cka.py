@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tasks.analyses.residual_cka import ResidualCka
 from tasks.base import Findings
-from tasks.cka import UNDEFINED, CkaRule
+from tasks.cka import UNDEFINED, CkaConfig
 from tasks.metrics.similarity import CkaAccumulator, centred_gram
 from tasks.protocols import PAPER, STANDARD
 from tests.benchmark.doubles import SPEC
@@ -54,7 +54,7 @@ def expected(features: list[Tensor], batch: int, min_max: bool) -> np.ndarray:  
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_equals_cka_of_the_features_themselves(tmp_path: Path, pooling: str, min_max: bool) -> None:
     blocks = {1: drawn(1), 2: drawn(2)}
-    rule = CkaRule(POOLINGS, min_max)
+    rule = CkaConfig(POOLINGS, min_max)
     found = find(tmp_path, {i: transformer(i, terms) for i, terms in blocks.items()}, rule=rule)
     pooled = {"cls": slice(0, 1), "patch": slice(1, None), "all": slice(None)}[pooling]
     taps: dict[tuple[int, str], Tensor] = {}

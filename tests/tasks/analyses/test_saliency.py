@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from tasks.analyses.saliency import SaliencyProblem, SaliencyRule, object_cells
+from tasks.analyses.saliency import SaliencyRule, SaliencyTask, object_cells
 from tasks.datasets.base import Coverage
 from tasks.datasets.coco import RegionImage, Regions
 from tasks.protocols import PAPER, STANDARD
@@ -26,7 +26,7 @@ Masks = NDArray[np.uint8]
 RULES = {"standard": STANDARD.saliency, "paper": PAPER.saliency}
 
 
-def problem(annotations: list[list[Masks]], rule: SaliencyRule, view: View | None = None) -> SaliencyProblem:
+def problem(annotations: list[list[Masks]], rule: SaliencyRule, view: View | None = None) -> SaliencyTask:
     """Images with those masks [height width], shown as they are."""
     images = []
     for number, masks in enumerate(annotations):
@@ -37,10 +37,10 @@ def problem(annotations: list[list[Masks]], rule: SaliencyRule, view: View | Non
         images.append(RegionImage(sample, (width, height), regions or empty))
     height, width = images[0].size[::-1]
     view = view or (ResizeCrop(width, width) if height == width else FitLongSide(width, 1))
-    return SaliencyProblem(Regions("drawn", tuple(images), {}, Coverage(())), replace(rule, view=view))
+    return SaliencyTask(Regions("drawn", tuple(images), {}, Coverage(())), replace(rule, view=view))
 
 
-def reference(name: str, rule: SaliencyRule) -> tuple[SaliencyProblem, Tensor, tuple[int, int]]:
+def reference(name: str, rule: SaliencyRule) -> tuple[SaliencyTask, Tensor, tuple[int, int]]:
     """A reference case: its masks, attention [blocks images heads T T] and grid."""
     arrays, (rows, columns) = built(name), CASES[name]["params"]["grid"]
     counts = arrays["annotation_counts"]

@@ -1,6 +1,7 @@
 """Probes of single tokens: raw pixels that show the class in one patch, and what is kept of grids."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from tasks.analyses.token_probes import TokenProbes, kept_cells
 from tasks.base import Group, Measurements
 from tasks.datasets.files import UnreadableImageError
 from tasks.protocols import STANDARD
-from tests.tasks.test_sources import VIEW, classification, sources
+from tests.tasks.test_sources import VIEW, classification, probed, sources
 from zoo.spec import Layer
 
 CLASSES, EACH = 4, 13
@@ -19,7 +20,8 @@ TRAIN = np.repeat(np.arange(CLASSES), EACH)
 DATA = classification(TRAIN, TRAIN[:4])
 WHERE = sources(DATA, np.arange(len(TRAIN)), size=8)
 LABELS = TRAIN[WHERE.probe_order]
-TASK = TokenProbes(WHERE, LABELS, STANDARD.fewshot)
+PROBED = probed(DATA, WHERE)
+TASK = TokenProbes(PROBED, STANDARD.fewshot)
 PLACE = 1, 2
 
 
@@ -120,5 +122,8 @@ def test_a_large_grid_is_probed_at_an_even_sub_grid() -> None:
 def test_half_precision_on_disk_and_the_fingerprint_follows_the_labels() -> None:
     tokens = measured({Layer(1): pixels()})[Layer(1)][0]["tokens"]
     assert tokens.dtype == np.float16
-    assert TokenProbes(WHERE, LABELS, STANDARD.fewshot).fingerprint == TASK.fingerprint
-    assert TokenProbes(WHERE, np.roll(LABELS, 1), STANDARD.fewshot).fingerprint != TASK.fingerprint
+    assert TokenProbes(PROBED, STANDARD.fewshot).fingerprint == TASK.fingerprint
+    assert (
+        TokenProbes(replace(PROBED, labels=np.roll(LABELS, 1)), STANDARD.fewshot).fingerprint
+        != TASK.fingerprint
+    )

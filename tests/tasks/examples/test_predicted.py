@@ -86,7 +86,7 @@ def test_of_many_pairs_a_few_are_kept_and_the_scores_stay() -> None:
     many = replace(
         task.data, pairs=tuple(replace(p, key=f"{p.key} {n}") for n in range(9) for p in task.data.pairs)
     )
-    large = type(task)(many, task.rule)
+    large = type(task)(many, task.config)
     grids = matched.random_grids(6)
     left = matched.measured(large, {Layer(1): grids.clone()}, batch=6)[Layer(1)]
     outcome, facts = large.score(left), large.examples.facts()
@@ -100,7 +100,7 @@ def test_of_many_pairs_a_few_are_kept_and_the_scores_stay() -> None:
 def test_propagation_keeps_small_masks_of_two_frames(tmp_path: Path) -> None:
     write_fake_davis(tmp_path, sequences=2, frames=7)
     data = DavisEntry(sequences=2, frames=14, objects=4).read(tmp_path)
-    task = test_propagation.PropagationProblem(data, test_propagation.RULE)
+    task = test_propagation.PropagationTask(data, test_propagation.RULE)
     layer, left = Layer(1), []
     for number, video in enumerate(data.videos):
         # every token is alike in all frames and unlike all others: the first mask stays where it is
@@ -133,4 +133,4 @@ def test_clusters_are_kept_of_a_few_images_of_a_few_classes() -> None:
     starts = dict(zip(outcome.items.keys, outcome.items.values["start 1"], strict=True))
     wanted = [starts.get(str(key), -1) for key in facts["image"]]
     assert outcome.predicted["cluster"].tolist() == wanted
-    assert set(facts["class"].tolist()) == {"0", "1", "2", "3"}
+    assert set(facts["class"].tolist()) == {f"n0000000{number}" for number in range(4)}

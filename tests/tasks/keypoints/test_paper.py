@@ -12,7 +12,7 @@ from torch.nn.functional import interpolate, normalize
 
 from tasks.datasets.base import Coverage
 from tasks.datasets.spair import KeypointPair, Keypoints
-from tasks.keypoints.problem import KeypointProblem
+from tasks.keypoints.problem import KeypointTask
 from tasks.keypoints.rule import PairDraw
 from tasks.metrics.bilinear import official_pixels
 from tasks.protocols import PAPER
@@ -29,14 +29,14 @@ PAIRS = {
 }  # fmt: skip
 
 
-def all_pairs() -> KeypointProblem:
+def all_pairs() -> KeypointTask:
     """As many pairs as SPair-71k has, in no order, with one keypoint each."""
     point = [np.zeros((1, 2))] * 2
     pairs = [pair(n, 0, 1, category, point) for category, count in PAIRS.items() for n in range(count)]
     order = np.random.default_rng(0).permutation(len(pairs))
     samples = tuple(MemorySample(f"image{index}", 0) for index in range(2))
     shuffled = tuple(pairs[index] for index in order)
-    return KeypointProblem(Keypoints("double", samples, shuffled, Coverage(())), PAPER.keypoints)
+    return KeypointTask(Keypoints("double", samples, shuffled, Coverage(())), PAPER.keypoints)
 
 
 def test_the_pairs_that_the_published_seed_draws() -> None:
@@ -89,7 +89,7 @@ SEEN = PAPER.keypoints.view.scaled(SIDE, 16)
 
 @pytest.mark.parametrize("seed", range(4))
 def test_matches_by_whole_pixels_equal_the_published_rule(seed: int) -> None:
-    task, grids = replace(random_problem(seed), rule=WHOLE), random_grids(seed)
+    task, grids = replace(random_problem(seed), config=WHOLE), random_grids(seed)
     left = measured(task, {Layer(0): grids}, 2, SEEN)[Layer(0)]
     for pairs, errors in zip(task.pairs.values(), left, strict=True):
         expected = np.concatenate([d / length for d, length in (published(one, grids) for one in pairs)])
@@ -98,7 +98,7 @@ def test_matches_by_whole_pixels_equal_the_published_rule(seed: int) -> None:
 
 def test_a_pair_that_is_drawn_twice_counts_twice() -> None:
     rule = replace(WHOLE, alphas=(0.6, 0.4, 0.2), draw=PairDraw(per_category=7, seed=5))
-    task, grids = replace(random_problem(1), rule=rule), random_grids(1)
+    task, grids = replace(random_problem(1), config=rule), random_grids(1)
     left = measured(task, {Layer(0): grids}, 2, SEEN)[Layer(0)]
     outcome, legacy = task.score(left), np.random.RandomState(5)
     scores = {score.metric: score for score in outcome.scores}
@@ -121,11 +121,11 @@ def test_a_pair_that_is_drawn_twice_counts_twice() -> None:
     assert scores["PCK@0.2 per image"].n == 14
 
 
-def one_pair(points: Floats, size: tuple[int, int], **values: Any) -> KeypointProblem:
+def one_pair(points: Floats, size: tuple[int, int], **values: Any) -> KeypointTask:
     sizes = {"source_size": size, "target_size": size}
     one = pair(1, 0, 1, "cat", [points, points], **(sizes | values))
     samples = tuple(MemorySample(f"image{index}", 0, size) for index in range(2))
-    return KeypointProblem(Keypoints("double", samples, (one,), Coverage(())), WHOLE)
+    return KeypointTask(Keypoints("double", samples, (one,), Coverage(())), WHOLE)
 
 
 @pytest.mark.parametrize("size", [(31, 77), (77, 31), (64, 64)])

@@ -14,7 +14,7 @@ from torch.nn.functional import grid_sample, interpolate, normalize
 from tasks.base import FINITE, Statistic
 from tasks.datasets.base import Coverage
 from tasks.datasets.spair import KeypointPair, Keypoints, SpairEntry
-from tasks.keypoints.problem import KeypointProblem
+from tasks.keypoints.problem import KeypointTask
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_spair
@@ -47,7 +47,7 @@ def pair(number: int, source: int, target: int, category: str, points: list[Floa
     return KeypointPair(**(values | fields))
 
 
-def random_problem(seed: int, images: int = 6) -> KeypointProblem:
+def random_problem(seed: int, images: int = 6) -> KeypointTask:
     """Pairs of images of all sizes, categories mixed and out of order; targets and sources are shared."""
     rng = np.random.default_rng(seed)
     pairs = []
@@ -57,7 +57,7 @@ def random_problem(seed: int, images: int = 6) -> KeypointProblem:
         points = [rng.uniform(0, SIZES[index], (count, 2)) for index in (source, target)]
         pairs.append(pair(number, source, target, ["dog", "cat"][number % 2], points))
     samples = tuple(MemorySample(f"image{index}", 0, SIZES[index]) for index in range(images))
-    return KeypointProblem(Keypoints("double", samples, tuple(pairs), Coverage(())), RULE)
+    return KeypointTask(Keypoints("double", samples, tuple(pairs), Coverage(())), RULE)
 
 
 def random_grids(seed: int, images: int = 6, width: int = 9) -> Tensor:
@@ -67,7 +67,7 @@ def random_grids(seed: int, images: int = 6, width: int = 9) -> Tensor:
 
 
 def measured(
-    task: KeypointProblem, layers: dict[Layer, Tensor], batch: int, view: View = VIEW_64
+    task: KeypointTask, layers: dict[Layer, Tensor], batch: int, view: View = VIEW_64
 ) -> dict[Layer, list[dict[str, Floats]]]:
     """What the pass leaves behind; grids are those of ``data.samples``."""
     found: dict[Layer, list[dict[str, Floats]]] = {layer: [] for layer in layers}
@@ -117,7 +117,7 @@ def obvious_distances(one: KeypointPair, grids: Tensor, side: int) -> Floats:
     return np.array(distances)
 
 
-def expected_errors(task: KeypointProblem, category: str, grids: Tensor, length: str, side: int) -> Floats:
+def expected_errors(task: KeypointTask, category: str, grids: Tensor, length: str, side: int) -> Floats:
     errors = []
     for one in task.data.pairs:
         if one.category == category:
@@ -156,7 +156,7 @@ def test_points_and_thresholds_follow_the_official_annotation() -> None:
         source_size=sizes[0], target_size=sizes[1], source_box=boxes[0], target_box=boxes[1],
     )  # fmt: skip
     samples = tuple(MemorySample(f"image{index}", 0, size) for index, size in enumerate(sizes))
-    task = KeypointProblem(Keypoints("double", samples, (one,), Coverage(())), RULE)
+    task = KeypointTask(Keypoints("double", samples, (one,), Coverage(())), RULE)
     grids = torch.randn(2, 14, 14, 24, generator=torch.Generator().manual_seed(1))
     (left,) = measured(task, {Layer(0): grids}, 1, VIEW.scaled(224, 16))[Layer(0)]
     distances = obvious_distances(one, grids, 224)
@@ -189,7 +189,7 @@ def test_scores_are_means_over_categories_pairs_and_keypoints() -> None:
         for number, count in enumerate(numbers)
     )
     samples = tuple(MemorySample(f"image{index}", 0) for index in range(2))
-    task = KeypointProblem(Keypoints("double", samples, pairs[::-1], Coverage(())), RULE)
+    task = KeypointTask(Keypoints("double", samples, pairs[::-1], Coverage(())), RULE)
     # pairs keep the order of the data within a category: the dog with one keypoint comes first
     box = [np.array([0.04]), np.array([0.2, 0.099, 0.1])]
     image = [np.array([0.02]), np.array([0.09, 0.04, 0.001])]
@@ -245,7 +245,7 @@ def test_identical_images_find_their_own_keypoints(view: Letterbox) -> None:
             pair(number, index, index + 1, "cat", [points] * 2, target_box=(0, 0, width, height), **fields)
         )
     samples = tuple(MemorySample(f"image{index}", 0) for index in range(2 * len(SIZES)))
-    task = KeypointProblem(Keypoints("double", samples, tuple(pairs), Coverage(())), RULE)
+    task = KeypointTask(Keypoints("double", samples, tuple(pairs), Coverage(())), RULE)
     # features that tell every place apart: random waves, fine next to the grid, coarse next to a token
     cells = torch.arange(16) / 16
     y, x = torch.meshgrid(cells, cells, indexing="ij")
@@ -263,7 +263,7 @@ def test_identical_images_find_their_own_keypoints(view: Letterbox) -> None:
 def test_the_source_shows_the_images_of_each_category(tmp_path: Path) -> None:
     write_fake_spair(tmp_path)
     data = SpairEntry(pairs=4, categories=2).read(tmp_path)
-    source = KeypointProblem(data, RULE).source
+    source = KeypointTask(data, RULE).source
     assert [group.key for group in source.groups] == ["cat", "dog"]
     assert source.samples == data.samples  # each image once
     assert RULE.view == VIEW
@@ -281,7 +281,7 @@ def test_features_that_are_not_finite_are_told() -> None:
 @pytest.mark.parametrize("protocol", [STANDARD, PAPER])
 def test_the_host_never_waits(protocol: EvaluationProtocol) -> None:
     """On the meta device, where every value that is asked for is an error."""
-    task = replace(random_problem(0), rule=replace(protocol.keypoints, draw=None))
+    task = replace(random_problem(0), config=replace(protocol.keypoints, draw=None))
     (group, *_), layer = task.source.groups, Layer(0)
     measurer = task.measure(group, protocol.keypoints.view)
     for start in range(0, len(group.samples), 2):
@@ -318,7 +318,7 @@ def test_half_precision_is_measured_in_float32() -> None:
 
 
 def test_no_pair_gives_the_reason() -> None:
-    task = KeypointProblem(Keypoints("double", (), (), Coverage(())), RULE)
+    task = KeypointTask(Keypoints("double", (), (), Coverage(())), RULE)
     assert task.score([]).empty == "no pair has a keypoint"
 
 
@@ -336,9 +336,9 @@ def test_fingerprint_follows_whatever_decides_the_scores() -> None:
         {"target": (first.target + 1) % 6},
     ]
     changed = [
-        KeypointProblem(replace(task.data, pairs=(replace(first, **change), *others)), RULE)
+        KeypointTask(replace(task.data, pairs=(replace(first, **change), *others)), RULE)
         for change in changes
     ]
-    changed += [KeypointProblem(task.data, replace(RULE, alphas=(0.2,)))]
+    changed += [KeypointTask(task.data, replace(RULE, alphas=(0.2,)))]
     assert len({one.fingerprint for one in (task, *changed)}) == 1 + len(changed)
     assert random_problem(0).fingerprint == task.fingerprint

@@ -16,8 +16,8 @@ from tasks.datasets.base import Coverage
 from tasks.datasets.spair import KeypointPair, Keypoints
 from tasks.datasets.spair_facts import PairFacts
 from tasks.keypoints.matching import Matcher, Matches
-from tasks.keypoints.problem import KeypointProblem
-from tasks.keypoints.rule import KeypointRule, PairSample
+from tasks.keypoints.problem import KeypointTask
+from tasks.keypoints.rule import KeypointConfig, PairSample
 from tasks.metrics.debias import debiased, position_basis
 from tasks.metrics.soft_argmax import SoftArgmax
 from tasks.protocols import PROTOCOLS, find_protocol
@@ -33,7 +33,7 @@ PAPERS = ("probe3d", "geoaware", "sd-dino", "insid3", "dift")
 Floats = NDArray[np.float64]
 
 
-def rule_of(name: str) -> KeypointRule:
+def rule_of(name: str) -> KeypointConfig:
     return find_protocol(name).keypoints
 
 
@@ -44,7 +44,7 @@ def inputs(name: str) -> tuple[Mapping[str, Any], Mapping[str, Any], dict[str, T
 
 
 def matched(
-    rule: KeypointRule, points: list[Floats], sizes: list[tuple[int, int]], grids: list[Tensor]
+    rule: KeypointConfig, points: list[Floats], sizes: list[tuple[int, int]], grids: list[Tensor]
 ) -> Matches:
     """Matches of one pair of images of those sizes, whose target has a box of 1 x 1 pixels."""
     values = {"source_size": sizes[0], "target_size": sizes[1], "target_box": (0.0, 0.0, 1.0, 1.0)}
@@ -151,7 +151,7 @@ def test_any_mix_of_choices_can_be_computed(name: str) -> None:
     other = rule_of(name)
     for field in ("points", "source", "unit", "search", "soft", "said", "inclusive", "average"):
         rule = replace(rule_of("standard"), **{field: getattr(other, field)})
-        problem = replace(random_problem(3), rule=rule)
+        problem = replace(random_problem(3), config=rule)
         left = measured(problem, {Layer(0): random_grids(3)}, 3)[Layer(0)]
         outcome = problem.score(left)
         assert outcome.scores[0].metric == "PCK@0.1"
@@ -180,7 +180,7 @@ def hard(viewpoint: int, mistakable: tuple[bool, ...] | None) -> PairFacts:
     return PairFacts(viewpoint, 0, 3, 1, mistakable)
 
 
-def faced(facts: list[PairFacts | None]) -> KeypointProblem:
+def faced(facts: list[PairFacts | None]) -> KeypointTask:
     """Pairs of two points each, of which the first is always found and the second never."""
     points = np.array([[1.0, 1.0], [40.0, 30.0]])
     pairs = tuple(
@@ -188,15 +188,15 @@ def faced(facts: list[PairFacts | None]) -> KeypointProblem:
         for number, one in enumerate(facts)
     )
     samples = tuple(MemorySample(f"image{index}", 0, (50, 40)) for index in range(2))
-    return KeypointProblem(Keypoints("double", samples, pairs, Coverage(())), rule_of("standard"))
+    return KeypointTask(Keypoints("double", samples, pairs, Coverage(())), rule_of("standard"))
 
 
-def scores_of(problem: KeypointProblem) -> dict[str, float]:
+def scores_of(problem: KeypointTask) -> dict[str, float]:
     """Scores where the first point of each pair is right and the others are wrong."""
     return {score.metric: score.value for score in outcome_of(problem).scores}
 
 
-def outcome_of(problem: KeypointProblem) -> Outcome:
+def outcome_of(problem: KeypointTask) -> Outcome:
     """The outcome of that."""
     left = [
         {
@@ -216,7 +216,7 @@ def test_kinds_of_pairs_are_scored_from_the_same_matches() -> None:
     assert scores["PCK@0.1 truncation both"] == scores["PCK@0.1 occlusion source"] == 50
     assert scores["PCK@0.1 geometry-aware"] == pytest.approx((50 + 100) / 2)  # of cats and of dogs
     assert "PCK@0.1 viewpoint medium" not in scores  # of which there is none
-    per_image = replace(problem, rule=replace(problem.rule, average="image"))
+    per_image = replace(problem, config=replace(problem.config, average="image"))
     assert scores_of(per_image)["PCK@0.1 geometry-aware"] == pytest.approx(200 / 3)
 
 
@@ -227,7 +227,7 @@ def test_no_kinds_where_annotations_do_not_say() -> None:
     assert "PCK@0.1 geometry-aware" not in scores
 
 
-def apart(turns: list[int | None], facts: PairFacts | None = None) -> KeypointProblem:
+def apart(turns: list[int | None], facts: PairFacts | None = None) -> KeypointTask:
     """The same pairs with eighths of a turn between their viewpoints."""
     problem = faced([facts] * len(turns))
     pairs = tuple(replace(one, turn=eighths) for one, eighths in zip(problem.data.pairs, turns, strict=True))
@@ -253,7 +253,7 @@ def test_pull_is_said_of_a_soft_arg_max_alone() -> None:
     problem = random_problem(5)
     for name, there in (("standard", False), ("insid3", True)):
         rule = rule_of(name)
-        own = replace(problem, rule=replace(rule, view=problem.rule.view))
+        own = replace(problem, config=replace(rule, view=problem.config.view))
         outcome = own.score(measured(own, {Layer(0): random_grids(5)}, 2)[Layer(0)])
         pull = {score.metric: score.value for score in outcome.scores}.get("pull")
         assert (pull is not None) == there
@@ -313,7 +313,7 @@ def test_the_corner_of_an_image_is_half_a_token_away(length: int, hit: float) ->
     sizes = {"source_size": (224, 224), "target_size": (224, 224)}
     one = pair(1, 0, 1, "cat", [corner, corner], **sizes, target_box=(0.0, 0.0, float(length), 10.0))
     samples = tuple(MemorySample(f"image{index}", 0, (224, 224)) for index in range(2))
-    problem = KeypointProblem(Keypoints("double", samples, (one,), Coverage(())), rule)
+    problem = KeypointTask(Keypoints("double", samples, (one,), Coverage(())), rule)
     grids = torch.randn(2, 14, 14, 3, generator=torch.Generator().manual_seed(0))
     outcome = problem.score(measured(problem, {Layer(0): grids}, 2, rule.view)[Layer(0)])
     assert {score.metric: score.value for score in outcome.scores}["PCK@0.1 ceiling"] == hit

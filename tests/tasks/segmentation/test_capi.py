@@ -14,7 +14,7 @@ from tasks.base import FINITE, Outcome
 from tasks.checks import ALIKE
 from tasks.datasets.scenes import Scenes
 from tasks.protocols import CAPI
-from tasks.segmentation.capi import CapiProblem, CapiRule
+from tasks.segmentation.capi import CapiConfig, CapiTask
 from tasks.segmentation.class_overlaps import NO_LABELS
 from tasks.segmentation.pixel_memory import NO_MEMORY, TOO_FEW, Electorate
 from tasks.uncertainty import intervals_of, measure
@@ -26,7 +26,7 @@ from zoo.view.views import Stretch
 SIDE = 24
 Masks = NDArray[np.uint8]
 RULE = CAPI.segmentation
-assert isinstance(RULE, CapiRule)
+assert isinstance(RULE, CapiConfig)
 VOTE = RULE.electorate
 
 
@@ -40,12 +40,12 @@ def one_hot(cells: Masks) -> list[Tensor]:
     return [torch.from_numpy(np.eye(5, dtype=np.float32)[image]) for image in cells]
 
 
-def rule(electorate: Electorate = VOTE, seed: int = 0) -> CapiRule:
-    return CapiRule(Stretch(8), electorate, held_out=10, seed=seed)
+def rule(electorate: Electorate = VOTE, seed: int = 0) -> CapiConfig:
+    return CapiConfig(Stretch(8), electorate, held_out=10, seed=seed)
 
 
-def problem_of(data: Scenes, electorate: Electorate = VOTE, seed: int = 0) -> CapiProblem:
-    return CapiProblem(data, rule(electorate, seed))
+def problem_of(data: Scenes, electorate: Electorate = VOTE, seed: int = 0) -> CapiTask:
+    return CapiTask(data, rule(electorate, seed))
 
 
 def holding_out(data: Scenes, image: int) -> int:
@@ -150,7 +150,7 @@ def test_a_predicted_label_that_is_not_judged_costs_a_class(tmp_path: Path) -> N
 
 
 @pytest.fixture
-def planted(tmp_path: Path) -> Callable[..., tuple[CapiProblem, Sequence[Tensor], Sequence[Tensor]]]:
+def planted(tmp_path: Path) -> Callable[..., tuple[CapiTask, Sequence[Tensor], Sequence[Tensor]]]:
     """A problem on masks that are changed first, and features that are the classes."""
 
     def made(change: Callable[[Masks, Masks], None], images: int = 6):  # type: ignore[no-untyped-def]
@@ -162,12 +162,12 @@ def planted(tmp_path: Path) -> Callable[..., tuple[CapiProblem, Sequence[Tensor]
     return made
 
 
-def scored(found: tuple[CapiProblem, Sequence[Tensor], Sequence[Tensor]]) -> Outcome:
+def scored(found: tuple[CapiTask, Sequence[Tensor], Sequence[Tensor]]) -> Outcome:
     return outcome(*found, side=SIDE)
 
 
 def test_what_cannot_be_scored(
-    planted: Callable[..., tuple[CapiProblem, list[Tensor], list[Tensor]]],
+    planted: Callable[..., tuple[CapiTask, list[Tensor], list[Tensor]]],
 ) -> None:
     def nothing(train: Masks, val: Masks) -> None:
         del train, val

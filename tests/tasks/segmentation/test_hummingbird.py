@@ -18,9 +18,9 @@ from tasks.metrics.cell_labels import resized_labels
 from tasks.protocols import HUMMINGBIRD
 from tasks.segmentation.augmented import Augmentation, AugmentedSample, Colours, augmented
 from tasks.segmentation.class_overlaps import NO_LABELS
-from tasks.segmentation.hummingbird import HummingbirdProblem, HummingbirdRule
+from tasks.segmentation.hummingbird import HummingbirdConfig, HummingbirdTask
 from tasks.segmentation.in_context import Vote
-from tasks.segmentation.problem import SegmentationProblem
+from tasks.segmentation.problem import SegmentationTask
 from tasks.uncertainty import intervals_of, measure
 from tests.tasks.metrics.agreement import in_context as agreement
 from tests.tasks.segmentation.test_problem import LAYER, by_metric, enlarged, measured, outcome, scenes
@@ -32,13 +32,13 @@ PLAIN = Augmentation(1, 0.0, 0.0, 0.0, (1.0, 1.0), (1.0, 1.0), 0, 0)
 """Images as they are, once: no crop is drawn, and the central one of a square is all of it."""
 
 RULE = HUMMINGBIRD.segmentation
-assert isinstance(RULE, HummingbirdRule)
+assert isinstance(RULE, HummingbirdConfig)
 FULL = RULE.augmentation
 Masks = NDArray[np.uint8]
 
 
-def rule(k: int = 3, memory: int = 100_000, augmentation: Augmentation = PLAIN) -> HummingbirdRule:
-    return HummingbirdRule(Stretch(8), Vote(k, 1, 0.02), 0.0, 0, memory, augmentation)
+def rule(k: int = 3, memory: int = 100_000, augmentation: Augmentation = PLAIN) -> HummingbirdConfig:
+    return HummingbirdConfig(Stretch(8), Vote(k, 1, 0.02), 0.0, 0, memory, augmentation)
 
 
 def drawn(images: int, seed: int, classes: int = 5) -> Masks:
@@ -66,7 +66,7 @@ def test_golden_cases(tmp_path: Path, name: str) -> None:
     grids = [[torch.from_numpy(one) for one in arrays[f"{part}_features"]] for part in ("train", "val")]
     for k in params["k"]:
         official = case["expected"][str(k)]["official_hummingbird"]
-        found = outcome(HummingbirdProblem(data, rule(k)), *grids, side=masks[0].shape[1])
+        found = outcome(HummingbirdTask(data, rule(k)), *grids, side=masks[0].shape[1])
         # rows are kept as float16
         assert by_metric(found)["mIoU"] == pytest.approx(official["mIoU"], abs=0.05)
         assert found.items is not None
@@ -83,7 +83,7 @@ def test_swapped_classes_cost_nothing(tmp_path: Path) -> None:
     found = [
         by_metric(
             outcome(
-                HummingbirdProblem(scenes(tmp_path, enlarged(one), enlarged(val)), rule()), *grids, side=SIDE
+                HummingbirdTask(scenes(tmp_path, enlarged(one), enlarged(val)), rule()), *grids, side=SIDE
             )
         )
         for one, grids in ((train, (one_hot(train), one_hot(val))), (swapped, (one_hot(train), one_hot(val))))
@@ -102,7 +102,7 @@ def test_without_void_at_the_size_of_the_view_it_is_standard_but_for_names(tmp_p
         for cells in (train, val)
     ]
     tables = []
-    for problem in (SegmentationProblem(data, standard()), HummingbirdProblem(data, rule())):
+    for problem in (SegmentationTask(data, standard()), HummingbirdTask(data, rule())):
         ready = problem.remembering(measured(problem.memory, grids[0], 3, SIDE), {})
         tables.append(measured(ready, grids[1], 3, SIDE)[LAYER])
     for ours, theirs in zip(*tables, strict=True):
@@ -114,18 +114,18 @@ def test_void_is_background_to_remember_and_is_not_judged(tmp_path: Path) -> Non
     void, shown = np.full((2, SIDE, SIDE), 255, np.uint8), np.zeros((2, SIDE, SIDE), np.uint8)
     shown[:, :, 12:] = 2
     grids = one_hot(np.repeat(np.array([[[0, 0, 2, 2]]], np.uint8), 4, axis=1).repeat(2, axis=0))
-    problem = HummingbirdProblem(scenes(tmp_path / "a", void, shown), rule())
+    problem = HummingbirdTask(scenes(tmp_path / "a", void, shown), rule())
     left = measured(problem.memory, {LAYER: grids}, 2, SIDE)[LAYER]
     pixels = np.concatenate([one["pixels"] for one in left])
     assert pixels.shape == (32, 5)
     assert (pixels[:, 0] == 36).all()
-    unlabelled = HummingbirdProblem(scenes(tmp_path / "b", shown, void), rule())
+    unlabelled = HummingbirdTask(scenes(tmp_path / "b", shown, void), rule())
     assert outcome(unlabelled, grids, grids, side=SIDE).empty == NO_LABELS
 
 
 def test_classes_that_nothing_shows_are_averaged(tmp_path: Path) -> None:
     cells = np.array([[[0, 0, 1, 1]] * 4], np.uint8)
-    problem = HummingbirdProblem(scenes(tmp_path, enlarged(cells), enlarged(cells)), rule())
+    problem = HummingbirdTask(scenes(tmp_path, enlarged(cells), enlarged(cells)), rule())
     scores = by_metric(outcome(problem, one_hot(cells), one_hot(cells), side=SIDE))
     assert scores["mIoU"] == pytest.approx(100 * 2 / 5)
     assert scores["class accuracy"] == 100
@@ -133,7 +133,7 @@ def test_classes_that_nothing_shows_are_averaged(tmp_path: Path) -> None:
 
 def test_what_cannot_be_scored(tmp_path: Path) -> None:
     train, val = drawn(3, 0), drawn(3, 1)
-    problem = HummingbirdProblem(scenes(tmp_path, enlarged(train), enlarged(val)), rule(k=90))
+    problem = HummingbirdTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule(k=90))
     constant = [torch.ones(4, 4, 3)] * 3
     assert outcome(problem, constant, constant, side=SIDE).empty == ALIKE
     assert by_metric(outcome(problem, one_hot(train), one_hot(val), side=SIDE))["mIoU"] > 40  # 48 cells vote
@@ -194,7 +194,7 @@ def test_masks_get_the_crop_of_their_image(tmp_path: Path) -> None:
     data = scenes(tmp_path, mask[None], mask[None], classes=20)
     plain = FileSample("image", str(tmp_path / "image.png"))
     whole = Scene(plain, (90, 60), data.train[0].mask)
-    problem = HummingbirdProblem(
+    problem = HummingbirdTask(
         replace(data, train=(whole,)), rule(augmentation=replace(FULL, contrast=0.0, hue=0.0))
     )
     assert len(problem.memory.scenes) == 2
@@ -220,10 +220,10 @@ def test_the_memory_is_the_protocols_number_and_the_sides_fit_the_patches(tmp_pa
     sides = [RULE.view.scaled(224, patch).geometry((640, 480)).size[0] for patch in (8, 14, 16, 32)]
     assert sides == [512, 504, 512, 512]
     train = enlarged(drawn(9, 0))
-    problem = HummingbirdProblem(scenes(tmp_path, train, train), rule(memory=54, augmentation=FULL))
+    problem = HummingbirdTask(scenes(tmp_path, train, train), rule(memory=54, augmentation=FULL))
     left = measured(problem.memory, {LAYER: one_hot(drawn(18, 0))}, 4, SIDE)[LAYER]
     assert sum(len(one["rows"]) for one in left) == 18 * 3
-    few = HummingbirdProblem(replace(problem.data, most=8), rule(memory=54, augmentation=FULL)).memory
+    few = HummingbirdTask(replace(problem.data, most=8), rule(memory=54, augmentation=FULL)).memory
     assert len(few.scenes) == 8
     assert few.choice.most == 1
     assert few.fingerprint != problem.memory.fingerprint

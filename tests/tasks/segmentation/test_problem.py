@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.base import FINITE, MeasuredProblem, Outcome, RememberingProblem, Settling
+from tasks.base import FINITE, Outcome, Settling
 from tasks.checks import ALIKE
 from tasks.datasets.base import Coverage, FileSample
 from tasks.datasets.masks import write_mask
@@ -18,7 +18,9 @@ from tasks.datasets.scenes import Scene, Scenes
 from tasks.protocols import SEGMENTATION
 from tasks.segmentation.class_overlaps import NO_LABELS
 from tasks.segmentation.in_context import NO_MEMORY, Vote
-from tasks.segmentation.problem import SegmentationProblem, SegmentationRule
+from tasks.segmentation.problem import SegmentationConfig, SegmentationTask
+from tasks.segmentation.shown import LabelledImages
+from tasks.task import Measured
 from tasks.uncertainty import confidence_set, intervals_of, measure
 from tests.tasks.metrics.agreement import in_context as agreement
 from zoo.spec import Layer
@@ -28,7 +30,7 @@ LAYER = Layer(1)
 CLASSES = 5
 Masks = NDArray[np.uint8]
 Grids = Sequence[Tensor]
-Problem = RememberingProblem[Tensor]
+Problem = LabelledImages
 
 
 def scenes(folder: Path, train: Masks, val: Masks, memory: int = 100_000, classes: int = CLASSES) -> Scenes:
@@ -49,7 +51,7 @@ def scenes(folder: Path, train: Masks, val: Masks, memory: int = 100_000, classe
 
 
 def measured(
-    problem: MeasuredProblem[Tensor], grids: Mapping[Layer, Grids], batch: int, side: int = 8
+    problem: Measured, grids: Mapping[Layer, Grids], batch: int, side: int = 8
 ) -> dict[Layer, list[dict[str, NDArray[Any]]]]:
     """What the groups of a source leave behind of each layer; only ``FINITE`` where that does not hold."""
     left: dict[Layer, list[dict[str, NDArray[Any]]]] = {layer: [] for layer in grids}
@@ -98,8 +100,8 @@ def by_metric(found: Outcome) -> dict[str, float]:
     return {score.metric: score.value for score in found.scores}
 
 
-def rule(k: int = 3, other: int = 1, temperature: float = 0.02) -> SegmentationRule:
-    return SegmentationRule(Stretch(8), Vote(k, other, temperature), least=0.5, seed=0)
+def rule(k: int = 3, other: int = 1, temperature: float = 0.02) -> SegmentationConfig:
+    return SegmentationConfig(Stretch(8), Vote(k, other, temperature), least=0.5, seed=0)
 
 
 @pytest.fixture
@@ -125,7 +127,7 @@ def one_hot(cells: Masks) -> list[Tensor]:
 
 def test_features_that_are_the_class_give_the_ceiling(tmp_path: Path, labels: Callable[..., Masks]) -> None:
     train, val = labels(9, 0), labels(10, 1)
-    problem = SegmentationProblem(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
+    problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
     scores = by_metric(outcome(problem, one_hot(train), one_hot(val)))
     # bilinear maps round the corners of random cells
     assert scores["mIoU"] == scores["mIoU ceiling"] == scores["mIoU k=1"]
@@ -135,14 +137,14 @@ def test_features_that_are_the_class_give_the_ceiling(tmp_path: Path, labels: Ca
 def test_columns_of_one_class_give_100(tmp_path: Path, labels: Callable[..., Masks]) -> None:
     train, val = (np.repeat(labels(count, seed)[:, :1], 4, axis=1) for count, seed in ((9, 0), (10, 1)))
     train[1, :, :], val[1, :, :] = 4, 4  # the class that four columns cannot hold
-    problem = SegmentationProblem(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
+    problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
     assert set(by_metric(outcome(problem, one_hot(train), one_hot(val))).values()) == {100.0}
 
 
 def test_swapped_classes_of_the_memory_cost_all(tmp_path: Path, labels: Callable[..., Masks]) -> None:
     train, val = labels(9, 0), labels(10, 1)
     swapped = np.array([1, 2, 0, 4, 3], np.uint8)[train]
-    problem = SegmentationProblem(scenes(tmp_path, enlarged(swapped), enlarged(val)), rule())
+    problem = SegmentationTask(scenes(tmp_path, enlarged(swapped), enlarged(val)), rule())
     scores = by_metric(outcome(problem, one_hot(train), one_hot(val)))
     assert scores["mIoU"] < 5
     assert scores["mIoU ceiling"] > 50
@@ -160,7 +162,7 @@ def test_golden_cases(tmp_path: Path, name: str) -> None:
     grids = [[torch.from_numpy(one) for one in data[f"{part}_features"]] for part in ("train", "val")]
     for k in params["k"]:
         own = case["expected"][str(k)]["own_standard"]
-        problem = SegmentationProblem(folder, rule(k, temperature=params["temperature"]))
+        problem = SegmentationTask(folder, rule(k, temperature=params["temperature"]))
         found = outcome(problem, grids[0], grids[1])
         scores = by_metric(found)
         # rows are kept as float16
@@ -176,7 +178,7 @@ def test_golden_cases(tmp_path: Path, name: str) -> None:
 
 def test_batches_and_other_layers_change_nothing(tmp_path: Path, labels: Callable[..., Masks]) -> None:
     train, val = labels(9, 0), labels(10, 1)
-    problem = SegmentationProblem(scenes(tmp_path, enlarged(train), enlarged(val), memory=40), rule())
+    problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val), memory=40), rule())
     generator = torch.Generator().manual_seed(0)
     layers = [Layer(number) for number in (1, 2)]
     grids = [
@@ -196,7 +198,7 @@ def test_batches_and_other_layers_change_nothing(tmp_path: Path, labels: Callabl
 
 def test_lengths_of_vectors_change_nothing(tmp_path: Path, labels: Callable[..., Masks]) -> None:
     train, val = labels(9, 0), labels(10, 1)
-    problem = SegmentationProblem(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
+    problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
     generator = torch.Generator().manual_seed(0)
     grids = [[torch.randn(4, 4, 6, generator=generator) for _ in cells] for cells in (train, val)]
     # powers of two, by which products are scaled exactly
@@ -214,7 +216,7 @@ def test_the_order_of_the_memory_changes_nothing_but_ties(
     grids = [[torch.randn(4, 4, 6, generator=generator) for _ in cells] for cells in (train, val)]
     order = [4, 2, 8, 0, 1, 7, 3, 5, 6]
     found = [
-        outcome(SegmentationProblem(scenes(tmp_path / str(number), *masks), rule()), shown, grids[1])
+        outcome(SegmentationTask(scenes(tmp_path / str(number), *masks), rule()), shown, grids[1])
         for number, (masks, shown) in enumerate(
             (
                 ((enlarged(train), enlarged(val)), grids[0]),
@@ -227,25 +229,25 @@ def test_the_order_of_the_memory_changes_nothing_but_ties(
 
 def test_the_memory_holds_a_share_of_every_image(tmp_path: Path, labels: Callable[..., Masks]) -> None:
     train, val = labels(9, 0), labels(2, 1)
-    problem = SegmentationProblem(scenes(tmp_path, enlarged(train), enlarged(val), memory=30), rule())
+    problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val), memory=30), rule())
     left = measured(problem.memory, {LAYER: one_hot(train)}, 4)[LAYER]
     assert sum(len(one["rows"]) for one in left) == 9 * 3
     assert {one["rows"].dtype for one in left} == {np.dtype(np.float16)}
-    few = SegmentationProblem(scenes(tmp_path, enlarged(train), enlarged(val), memory=4), rule())
+    few = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val), memory=4), rule())
     assert [scene.sample.key for scene in few.memory.scenes] == [f"train-{number}" for number in (1, 3, 5, 7)]
 
 
 def test_a_memory_smaller_than_k_votes_as_a_whole(tmp_path: Path, labels: Callable[..., Masks]) -> None:
     train, val = labels(1, 0), labels(2, 1)
-    problem = SegmentationProblem(scenes(tmp_path, enlarged(train), enlarged(val)), rule(k=30))
+    problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule(k=30))
     assert by_metric(outcome(problem, one_hot(train), one_hot(val)))["mIoU"] > 50
 
 
 def test_images_without_a_class_have_no_effect(tmp_path: Path, labels: Callable[..., Masks]) -> None:
     train, val = labels(9, 0), labels(10, 1)
     void = np.full((1, 24, 24), 255, np.uint8)
-    plain = SegmentationProblem(scenes(tmp_path / "a", enlarged(train), enlarged(val)), rule())
-    more = SegmentationProblem(
+    plain = SegmentationTask(scenes(tmp_path / "a", enlarged(train), enlarged(val)), rule())
+    more = SegmentationTask(
         scenes(
             tmp_path / "b",
             np.concatenate([enlarged(train), void]),
@@ -262,7 +264,7 @@ def test_images_without_a_class_have_no_effect(tmp_path: Path, labels: Callable[
 def test_a_class_that_no_image_shows_is_not_averaged(tmp_path: Path) -> None:
     train = np.array([[[0, 1, 2, 3]] * 4], np.uint8)
     val = np.array([[[0, 0, 1, 1]] * 4], np.uint8)
-    problem = SegmentationProblem(scenes(tmp_path, enlarged(train), enlarged(val)), rule(k=1))
+    problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule(k=1))
     # the last column is taken for class 3, which costs class 1 alone
     wrong = np.array([[[0, 0, 1, 3]] * 4], np.uint8)
     scores = by_metric(outcome(problem, one_hot(train), one_hot(wrong)))
@@ -273,12 +275,12 @@ def test_a_class_that_no_image_shows_is_not_averaged(tmp_path: Path) -> None:
 def test_what_cannot_be_scored(tmp_path: Path, labels: Callable[..., Masks]) -> None:
     train, val = labels(9, 0), labels(10, 1)
     void = [np.full((count, 24, 24), 255, np.uint8) for count in (9, 10)]
-    problem = SegmentationProblem(scenes(tmp_path / "a", enlarged(train), enlarged(val)), rule())
+    problem = SegmentationTask(scenes(tmp_path / "a", enlarged(train), enlarged(val)), rule())
     constant = [[torch.ones(4, 4, 3)] * count for count in (9, 10)]
     assert outcome(problem, *constant).empty == ALIKE
-    unlabelled = SegmentationProblem(scenes(tmp_path / "b", enlarged(train), void[1]), rule())
+    unlabelled = SegmentationTask(scenes(tmp_path / "b", enlarged(train), void[1]), rule())
     assert outcome(unlabelled, one_hot(train), one_hot(val)).empty == NO_LABELS
-    forgotten = SegmentationProblem(scenes(tmp_path / "c", void[0], enlarged(val)), rule())
+    forgotten = SegmentationTask(scenes(tmp_path / "c", void[0], enlarged(val)), rule())
     with pytest.raises(ValueError, match=NO_MEMORY):
         outcome(forgotten, one_hot(train), one_hot(val))
     with pytest.raises(ValueError, match="training images must be measured first"):
@@ -293,7 +295,7 @@ def test_what_cannot_be_scored(tmp_path: Path, labels: Callable[..., Masks]) -> 
 
 def test_layers_are_told_apart_by_paired_images(tmp_path: Path, labels: Callable[..., Masks]) -> None:
     train, val = labels(9, 0), labels(40, 1)
-    problem = SegmentationProblem(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
+    problem = SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule())
     generator = torch.Generator().manual_seed(0)
     good, bad = Layer(1), Layer(2)
     found = outcomes(
@@ -312,7 +314,7 @@ def test_layers_are_told_apart_by_paired_images(tmp_path: Path, labels: Callable
 def test_fingerprints_tell_what_is_remembered(tmp_path: Path, labels: Callable[..., Masks]) -> None:
     train, val = labels(9, 0), labels(10, 1)
     made = [
-        SegmentationProblem(scenes(tmp_path, enlarged(train), enlarged(val), memory), each)
+        SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val), memory), each)
         for memory, each in ((100, rule()), (50, rule()), (100, rule(k=4)), (100, SEGMENTATION))
     ]
     assert len({one.fingerprint for one in made}) == 4

@@ -7,7 +7,7 @@ import pytest
 from benchmark.scores.exported.segment import Judged
 from benchmark.scores.exported.segment_pixels import exported_rule, score_by_pixels
 from tasks.datasets.masks import write_mask
-from tasks.segmentation.capi import CapiRule, pixels_of
+from tasks.segmentation.capi import CapiConfig, pixels_of
 from tests.benchmark.scores.exported.conftest import Says, Scores
 from tests.tasks.metrics.agreement import in_context as agreement
 
@@ -106,7 +106,7 @@ def test_bad_input(tmp_path: Path, says: Says) -> None:
 CAPI_CASES = ["capi_voc_like", "capi_ade_like"]
 
 
-def by_pixels(tmp_path: Path, name: str) -> tuple[Path, Judged, CapiRule]:
+def by_pixels(tmp_path: Path, name: str) -> tuple[Path, Judged, CapiConfig]:
     """An exported case, and the protocol with a seed by which the case's image is held out."""
     params = agreement.CASES[name]["params"]
     path = archive(tmp_path, name)

@@ -8,7 +8,7 @@ from PIL import Image
 from torch.nn import functional
 
 from tasks.datasets.spair import SPAIR_71K_TEST
-from tasks.keypoints.problem import KeypointProblem
+from tasks.keypoints.problem import KeypointTask
 from tasks.protocols import PAPER, STANDARD
 from tests import fakes
 from tests.tasks.metrics import golden
@@ -187,7 +187,7 @@ def dataset(tmp_path):
 def test_scores_are_those_of_the_task(scores, dataset, protocol):
     root, grids = dataset
     found = scores("spair", "--dataset", root, "--features", grids, "--protocol", protocol.name)
-    problem = KeypointProblem(SPAIR_71K_TEST.read(root.parent), protocol.keypoints)
+    problem = KeypointTask(SPAIR_71K_TEST.read(root.parent), protocol.keypoints)
     measured, layer = [], Layer(1)
     for group in problem.source.groups:
         measurer = problem.measure(group, problem.source.view)

@@ -9,10 +9,10 @@ import datasets
 import numpy as np
 import pytest
 
-from benchmark.plan.identity import identity
 from tasks.base import Group, Source
 from tasks.datasets.files import data_root
 from tasks.datasets.imagenet import IMAGENET
+from tasks.identity import identity
 from tests import fakes
 from zoo.errors import InputError
 from zoo.view.views import ResizeCrop

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tasks.analyses.attention_distance import AttentionDistance
-from tasks.analyses.attention_maps import AttentionMapsProblem
+from tasks.analyses.attention_maps import AttentionMapsTask
 from tasks.analyses.attention_shares import AttentionShares
-from tasks.base import AnalysisProblem, Findings
+from tasks.base import Findings
 from tasks.metrics.saliency import centre_square, touched
 from tasks.protocols import PAPER, STANDARD
+from tasks.task import AnalysisTask
 from tests.tasks.analyses import test_saliency as saliency
 from tests.tasks.analyses.passes import found_in, probe, scores_of
 from tests.tasks.analyses.test_attention_maps import reference
@@ -51,15 +52,15 @@ def _all(name: str, folder: Path) -> Iterator[Finding]:
     layers, cells = reference(name)
     official: Mapping[str, Any] = CASES[name]["expected"].get("official", {})
 
-    def of(task: AnalysisProblem[Any], called: str) -> Findings:
+    def of(task: AnalysisTask, called: str) -> Findings:
         return found_in(task, folder / called, layers, cells)
 
     images = probe(layers.shape[1], 32)
     yield from _distance(name, of(AttentionDistance(images), "distance"), official)
-    yield from _maps(name, of(AttentionMapsProblem(images, STANDARD.maps), "maps"))
+    yield from _maps(name, of(AttentionMapsTask(images, STANDARD.maps), "maps"))
     yield from _shares(name, of(AttentionShares(images), "shares"))
     if official:
-        paper = of(AttentionMapsProblem(images, PAPER.maps), "offsets")
+        paper = of(AttentionMapsTask(images, PAPER.maps), "offsets")
         yield from _offsets(paper, official["average_att_offset"]["d"])
     for protocol in ("standard", "paper") if cells[0] == cells[1] else ("standard",):
         task, *_ = saliency.reference(name, saliency.RULES[protocol])

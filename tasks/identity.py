@@ -7,16 +7,12 @@ by what is in the files, too: all of a small file, the beginning, the middle and
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from tasks.base import Source, digest
-from tasks.datasets.base import Data, FileSample, Sample
+from tasks.datasets.base import FileSample, Sample
 from tasks.datasets.classes import Classification, Unlabelled
 from tasks.datasets.files import UnreadableImageError, stamp
-from tasks.fused import FusedProblem
-from tasks.keypoints.problem import KeypointProblem
 from tasks.segmentation.augmented import AugmentedSample
-from tasks.transformed import TransformedProblem
 
 DIGITS = 8
 """Hexadecimal digits of a short digest: of a thousand datasets two agree once in ten thousand times."""
@@ -36,29 +32,6 @@ def short_digest(*parts: object) -> str:
 def identity(source: Source) -> str:
     """Digest of a source's images in order: their names, sizes and boxes, not places and times."""
     return digest([(group.key, [_stated(sample) for sample in group.samples]) for group in source.groups])
-
-
-class Task(Protocol):
-    """What is asked of a task."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Digest of its numbers and of its ground truth."""
-        ...
-
-
-def ground_truth(task: Task) -> object:
-    """What tells a task's ground truth from another: of masks names and sizes, else what the task says."""
-    problem = getattr(task, "problem", None)
-    # a transform, or a set of layers, changes what is scored, not what is true
-    while isinstance(problem, FusedProblem | TransformedProblem):
-        task = problem = problem.plain
-    data = getattr(problem, "data", None)
-    if isinstance(data, Data) and data.truth is not None:
-        return digest(*data.truth)
-    if isinstance(problem, KeypointProblem):
-        return problem.ground_truth
-    return task.fingerprint
 
 
 def own_name(data: Classification | Unlabelled) -> str:

@@ -1,0 +1,122 @@
+"""The tasks of a run: those that have data, and the same on transformed features and on sets of layers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tasks.analyses.cost import CostTask
+from tasks.comparing import ComparisonTask
+from tasks.sets import sets_of
+from tasks.task import Task
+from tasks.transforms import parse_transform
+from zoo.errors import InputError
+from zoo.spec import BackboneSpec, Layer
+
+
+@dataclass
+class Unbound:
+    """A task without data, and why."""
+
+    task: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.task}: {self.reason}"
+
+
+@dataclass
+class PlannedTasks:
+    """Tasks with data, those whose data is not there, and those whose data is wrong.
+
+    Attributes:
+        every: All tasks that have data, in the order of the registry.
+        absent: Those whose data is not there, or that are not run in a way that was asked for.
+        broken: Those whose data is wrong.
+        understood: What was found in each folder of the user's own images, in words.
+    """
+
+    every: list[Task] = field(default_factory=list)
+    absent: list[Unbound] = field(default_factory=list)
+    broken: list[Unbound] = field(default_factory=list)
+    understood: list[str] = field(default_factory=list)
+
+    def take(self, other: "PlannedTasks") -> None:
+        """Add others, behind these: what looks at no image, and what is said twice of data, once alone."""
+        there = {task.entry.name for task in self.every}
+        self.every += [task for task in other.every if task.sources or task.entry.name not in there]
+        self.absent += [one for one in other.absent if one not in self.absent]
+        self.broken += [one for one in other.broken if one not in self.broken]
+        self.understood += [one for one in other.understood if one not in self.understood]
+
+    @property
+    def scored(self) -> list[Task]:
+        """Tasks that give scores of one backbone from what its passes stored."""
+        return [task for task in self.every if task.needs == "passes"]
+
+    @property
+    def asked(self) -> list[Task]:
+        """Tasks that ask one backbone something without one of the passes."""
+        return [task for task in self.every if task.needs == "backbone"]
+
+    @property
+    def comparisons(self) -> list[ComparisonTask]:
+        """Tasks that compare backbones."""
+        return [task for task in self.every if isinstance(task, ComparisonTask)]
+
+    @property
+    def costs(self) -> list[CostTask]:
+        """Tasks that measure a backbone which is alone on the device."""
+        return [task for task in self.every if isinstance(task, CostTask)]
+
+    def add_transformed(self, transforms: Sequence[str]) -> None:
+        """Add each task that takes a transform once more with it; the others are named as absent.
+
+        Args:
+            transforms: By name, as `tasks.transforms.parse_transform` reads them.
+
+        Raises:
+            InputError: No task takes one of them.
+        """
+        plain = list(self.every)
+        for transform in map(parse_transform, transforms):
+            name = str(transform)
+            ways = [(replace(task, transform=name), task.transform_refusal(transform)) for task in plain]
+            self._add(f"--transform {name}", name, ways)
+
+    def add_sets(self, names: Sequence[str]) -> None:
+        """Add each task that takes sets of layers once more with them, transformed ones, too.
+
+        Args:
+            names: Of the sets, as `tasks.sets.parse_sets` gives them.
+
+        Raises:
+            InputError: No task takes them.
+        """
+        if names:
+            option = f"--fuse {','.join(names)}"
+            ways = [(replace(task, sets=tuple(names)), task.sets_refusal) for task in self.every]
+            self._add(option, option, ways)
+
+    def _add(self, option: str, name: str, ways: Sequence[tuple[Task, str]]) -> None:
+        """Add tasks as they are run in another way, but for those that say why they are not."""
+        self.every += [task for task, reason in ways if not reason]
+        reasons = {task.entry.name: reason for task, reason in ways}
+        taken = {task.entry.name for task, reason in ways if not reason}  # by one protocol, if not by another
+        if ways and not taken:
+            said = "; ".join(f"{task}: it {reason}" for task, reason in reasons.items())
+            raise InputError(f"{option} fits no task of this run: {said}")
+        ranked = {task.entry.name for task, _ in ways if not task.entry.analysis}
+        self.absent += [
+            Unbound(f"{task} with {name}", reason)
+            for task, reason in reasons.items()
+            if reason and task in ranked - taken
+        ]
+
+
+def check_sets(names: Sequence[str], spec: BackboneSpec, layers: Sequence[Layer]) -> None:
+    """Raise InputError where a backbone has no set of a name among the layers that are scored."""
+    for name in names:
+        if not spec.is_floor and not sets_of([name], spec.depth, layers):
+            raise InputError(
+                f"--fuse {name} needs blocks of {spec.name} that are not scored: at least two of its "
+                f"{spec.depth}, and all of a set; leave --layers and --taps out, or that name"
+            )

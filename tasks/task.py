@@ -1,0 +1,693 @@
+"""What a task is: its texts, its data, its numbers, and all that the plan and the scores ask of it.
+
+A task asks a backbone for what it names (stored vectors, a feed of grids or attention, gradients, weights,
+pairs of backbones, the device for itself) and turns it into outcomes. Nobody asks what class a task is of.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from tasks.base import (
+    Device,
+    Feed,
+    Findings,
+    Group,
+    LayerOutcome,
+    Measurements,
+    Measurer,
+    Outcome,
+    Source,
+    digest,
+)
+from tasks.checks import NOT_FINITE
+from tasks.datasets.base import Coverage
+from tasks.examples.draw import Examples
+from tasks.feeds import GridFeed
+from tasks.identity import identity, short_digest
+from tasks.registry import TaskEntry, entry_of, load_code
+from tasks.sets import members_of, sets_of
+from tasks.transformed import Vectors, VectorTransform, together
+from tasks.transforms import Transform
+from zoo.features import Weights
+from zoo.spec import BackboneSpec, Layer
+from zoo.view.views import View
+
+Needs = Literal["passes", "pairs", "backbone", "device"]
+"""What scores of a task are made from: what the passes of one backbone stored, or those of two; a loaded
+backbone, which is asked something; or one that is alone on the device."""
+
+SINGLE_LAYERS = "asks about single layers"
+NO_MEAN = "does not compare tokens by their cosine"
+"""Why tasks take no sets of layers."""
+
+GRIDS_ALONE = "acts on the tokens of grids, and the task takes one vector an image"
+VECTORS_ALONE = "is fitted on vectors of many images before the first is scored, and grids are never kept"
+AS_THEY_ARE = "looks at features as they are"
+"""Why tasks take no transform."""
+
+ALL = "all"
+"""Pooling of the average of all tokens, made of the stored vectors of the class token and of the patches."""
+
+PARALLEL_BYTES = 1 << 30
+"""Layers are scored side by side only while their vectors together stay below this."""
+
+Piece = TypeVar("Piece")
+
+
+class StoredVectors(Protocol):
+    """What is stored of a backbone's vectors of one source."""
+
+    @property
+    def shown(self) -> NDArray[np.bool_]:
+        """Whether each image of the source could be read, [images]."""
+        ...
+
+    def poolings(self) -> tuple[str, ...]:
+        """Poolings that are stored."""
+        ...
+
+    def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
+        """Vectors of a layer, [images dim] in the source's order; NaN where an image could not be read."""
+        ...
+
+    def bytes(self, layer: Layer, pooling: str) -> int:
+        """Size of what `read` gives."""
+        ...
+
+
+class StoredBackbone(Protocol):
+    """What the passes of one backbone stored for a task."""
+
+    @property
+    def spec(self) -> BackboneSpec:
+        """The backbone's entry."""
+        ...
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Layers that are scored, in the order of a forward."""
+        ...
+
+    @property
+    def last(self) -> Layer | None:
+        """The last block; None where its vectors are not stored."""
+        ...
+
+    @property
+    def vectors(self) -> Mapping[str, StoredVectors]:
+        """Vectors by the name of their source."""
+        ...
+
+    @property
+    def refusal(self) -> str:
+        """Why the backbone cannot show what the task is fed; "" if it can, and only then it was measured."""
+        ...
+
+    @property
+    def fed_layers(self) -> tuple[Layer, ...]:
+        """Layers, or sets of them, that the task's groups were measured by."""
+        ...
+
+    @property
+    def measured(self) -> Mapping[Layer, Sequence[Measurements]]:
+        """For each layer that could be measured, what every group left behind, in the source's order.
+
+        It is read from disk whenever it is asked for: ask once, and keep what is needed.
+        """
+        ...
+
+    @property
+    def failures(self) -> Mapping[Layer, str]:
+        """Why other layers could not be measured."""
+        ...
+
+    @property
+    def bytes(self) -> int:
+        """Size of what one layer left behind."""
+        ...
+
+    @property
+    def workers(self) -> int:
+        """Threads that may be used."""
+        ...
+
+    @property
+    def device(self) -> Device:
+        """Where large products may run; None for the CPU."""
+        ...
+
+    def patch_tokens(self, view: View, layer: Layer) -> int:
+        """How many patch tokens a layer has in a view that shows all images at one size."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Which pixels move the centre cell, ``(rows // 2, columns // 2)``, of each layer of a backbone.
+
+    Attributes:
+        strength: For each layer how strongly each pixel does, summed over images, [height width].
+        cells: For each layer, rows and columns of its grid.
+        coarsest: Rows and columns of the backbone's coarsest grid.
+        images: Images that are in the sums.
+        refused: Why the backbone cannot say it of some other layers.
+    """
+
+    strength: Mapping[Layer, NDArray[np.float64]]
+    cells: Mapping[Layer, tuple[int, int]]
+    coarsest: tuple[int, int]
+    images: int
+    refused: Mapping[Layer, str]
+
+
+class AskedBackbone(Protocol):
+    """A loaded backbone that is asked something beside the passes."""
+
+    @property
+    def spec(self) -> BackboneSpec:
+        """The backbone's entry."""
+        ...
+
+    def fields(self, task: "GradientTask") -> Fields:
+        """Which pixels of the task's images move the layers that it asks for."""
+        ...
+
+    def weights(self) -> Weights:
+        """The first weights."""
+        ...
+
+    def costs(self, config: Any) -> Any:  # noqa: ANN401 - those of `tasks.analyses.cost`
+        """Time, memory and size of a backbone that is alone on the device."""
+        ...
+
+
+class Measured(ABC):
+    """What is fed by a pass over one source, group by group: a task, or what one remembers."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Digest of everything but the features that decides what is kept."""
+
+    @property
+    @abstractmethod
+    def source(self) -> Source:
+        """The images."""
+
+    @property
+    def feed(self) -> Feed[Any]:
+        """What its measurers are fed; grids where nothing else is said."""
+        return GridFeed()
+
+    @abstractmethod
+    def measure(self, group: Group, view: View) -> Measurer[Any]:
+        """What measures a group that is shown through that view (already scaled to the backbone)."""
+
+    def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
+        """What measures sets of layers; it is fed each of their layers, and asked to finish each set."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Task(ABC):
+    """A task on its data, by the numbers of a protocol.
+
+    Attributes:
+        data: The dataset, as its role is read (`tasks.sources`, `tasks.datasets.base`); None for none.
+        config: The numbers that decide the scores.
+        row: Texts and needs; those of the registry's row that names the class where None.
+        protocol: Name of the protocol that the numbers are of.
+        transform: What is done to features before they are scored (`tasks.transforms`); "" for nothing.
+        sets: Names of the sets of layers that are scored in place of layers (`tasks.sets`); none for layers.
+    """
+
+    data: Any
+    config: Any = None
+    _: KW_ONLY
+    row: TaskEntry | None = None
+    protocol: str = "standard"
+    transform: str = ""
+    sets: tuple[str, ...] = ()
+
+    numbers: ClassVar[str] = ""
+    """Name of its numbers among those of a protocol; "" where it has none."""
+
+    needs: ClassVar[Needs] = "passes"
+    sets_refusal: ClassVar[str] = SINGLE_LAYERS
+    """Why it takes no sets of layers, as a phrase; "" if it does."""
+
+    @classmethod
+    def by(cls, protocol: Any, data: Any, row: TaskEntry) -> "Task":  # noqa: ANN401
+        """The task on data by a protocol's numbers."""
+        config = getattr(protocol, cls.numbers) if cls.numbers else None
+        return cls(data, config, row=row, protocol=protocol.name)
+
+    @cached_property
+    def entry(self) -> TaskEntry:
+        """What it is called, asks and measures."""
+        return self.row or entry_of(type(self))
+
+    @property
+    def dataset(self) -> str:
+        """Name of the dataset."""
+        return str(self.data.name)
+
+    @property
+    def split(self) -> str:
+        """What was read of the dataset."""
+        return str(self.data.split)
+
+    @property
+    def coverage(self) -> Coverage:
+        """How complete the dataset is."""
+        return self.data.coverage  # type: ignore[no-any-return]
+
+    @property
+    def key(self) -> str:
+        """Name of the files that hold its results on this data; two tasks are the same if their keys are."""
+        return f"{self.entry.name}.{self.dataset}.{self.protocol}{self.ending}"
+
+    @property
+    def listener(self) -> str:
+        """Name of what listens to passes for it, which no other task has that looks at the same images."""
+        by = "" if self.protocol == "standard" else f" ({self.protocol})"
+        return f"{self.entry.name}{by}{self.ending}"
+
+    @property
+    def ending(self) -> str:
+        """Ending of names of files, which tells transforms and sets: as `leaderboards` reads them."""
+        parts = [self.transform.replace(":", "-"), "sets" if self.sets else ""]
+        return "".join(f"+{part}" for part in parts if part)
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Digest of everything but the features that decides the scores: numbers, labels, ground truth."""
+
+    @property
+    def scored_fingerprint(self) -> str:
+        """The same with what is done to features first."""
+        return self.fingerprint
+
+    @property
+    def ground_truth(self) -> object:
+        """What tells its ground truth from another on every machine, whatever is done to features first."""
+        return self.fingerprint
+
+    @cached_property
+    def data_digest(self) -> str:
+        """Short digest of what it looks at, the same on every machine and for every backbone."""
+        return short_digest([identity(source) for source in self.sources], self.ground_truth)
+
+    @property
+    def vector_sources(self) -> tuple[Source, ...]:
+        """Sources whose stored vectors it takes."""
+        return ()
+
+    @property
+    def measured(self) -> tuple[Measured, ...]:
+        """What is fed by passes over sources, in the order that they must have: what it remembers first."""
+        return ()
+
+    @property
+    def memory(self) -> Measured | None:
+        """What is measured before, on a source of its own and of the same layers; None for nothing."""
+        return None
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Sources that it looks at, whoever shows them."""
+        return self.vector_sources or tuple(one.source for one in self.measured)
+
+    def scores_from(self, source: Source) -> bool:
+        """Whether what a pass over a source leaves behind is what it scores, and not what it remembers."""
+        return any(one.source.name == source.name for one in self.measured[-1:])
+
+    def fed_by(self, source: Source) -> Measured | None:
+        """What is fed by the pass over a source; None where nothing is."""
+        return next((one for one in self.measured if one.source.name == source.name), None)
+
+    def remembering(
+        self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
+    ) -> "Measured":
+        """The task as it is measured, once its memory was; only of tasks that have one.
+
+        Args:
+            measured: For each layer that could be measured, what every group of the memory left behind. It is
+                read from disk whenever it is asked for.
+            failures: Why other layers could not be measured.
+        """
+        raise NotImplementedError
+
+    def scored(self, layers: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
+        """What of a backbone is scored where those layers are asked for: they, or the sets of them."""
+        return sets_of(self.sets, spec.depth, layers) if self.sets else tuple(layers)
+
+    @property
+    def examples(self) -> Examples | None:
+        """The examples of which predictions are kept; None where nothing is, or the plain task keeps them."""
+        return None if self.transform or self.sets else self.kept_examples
+
+    @property
+    def kept_examples(self) -> Examples | None:
+        """The few things of which the task keeps what each layer predicted; None for nothing."""
+        return None
+
+    def transform_refusal(self, transform: Transform) -> str:
+        """Why it does not take a transform, as a phrase; "" if it does."""
+        del transform
+        return AS_THEY_ARE
+
+    def concerns(self, spec: BackboneSpec) -> bool:
+        """Whether it has something to do with a backbone; analyses, transforms and sets leave a floor out."""
+        return not ((self.entry.analysis or self.transform or self.sets) and spec.is_floor)
+
+    def results(self, backbone: Any) -> Findings:  # noqa: ANN401 - what it needs of one
+        """What it says of one backbone; nothing is said of one alone by a comparison.
+
+        Args:
+            backbone: What it `needs` of one: a `StoredBackbone`, or an `AskedBackbone`.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class VectorTask(Task):
+    """A task that scores stored vectors of one layer after the other (k-NN, retrieval, image clustering)."""
+
+    sets_refusal = ""
+    all_tokens: ClassVar[bool] = False
+    """Whether the average of all tokens, the class token among them, is scored, too (pooling ``all``), where
+    a backbone has a class token."""
+
+    @abstractmethod
+    def score(self, vectors: Vectors, device: Device = None) -> Outcome:
+        """The task's scores of the vectors of one layer and pooling.
+
+        Args:
+            vectors: For each source name, [images dim] in the source's order; a row of an image that could
+                not be read is NaN.
+            device: Where large products may run; None for the CPU.
+        """
+
+    def score_sets(
+        self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
+    ) -> list[Outcome]:
+        """The task's scores of each set of layers, by the mean of their cosines.
+
+        Args:
+            layers: The finite vectors of every layer that is in a set; rows that are NaN are of images that
+                could not be read.
+            sets: The sets.
+            device: Where large products may run; None for the CPU.
+        """
+        return [self.score(together([layers[one] for one in each.members]), device) for each in sets]
+
+    @property
+    def fitted_on(self) -> tuple[Source, ...]:
+        """Sources that a transform is fitted on: images that the task knows before it is asked anything.
+
+        None where it does not say, and takes no transform.
+        """
+        return ()
+
+    @property
+    def scored_fingerprint(self) -> str:
+        """Digest of the numbers, of the transform and of what that is fitted on."""
+        change = self._change
+        return self.fingerprint if change is None else change.fingerprint(self.fingerprint)
+
+    @property
+    def _change(self) -> VectorTransform | None:
+        names = tuple(source.name for source in self.fitted_on)
+        return VectorTransform.named(self.transform, names) if self.transform else None
+
+    def transform_refusal(self, transform: Transform) -> str:
+        """Why it does not take a transform, as a phrase; "" if it does."""
+        if not self.fitted_on:
+            return "does not say which images a transform may be fitted on"
+        return GRIDS_ALONE if transform.of_tokens else ""
+
+    def results(self, backbone: StoredBackbone) -> Findings:
+        """Outcomes of every layer, or set of layers, and stored pooling, in that order."""
+        needed = {source.name: backbone.vectors[source.name] for source in self.vector_sources}
+        poolings = next(iter(needed.values())).poolings()
+        if self.sets:
+            sets = self.scored(backbone.layers, backbone.spec)
+            scored = {one: self._of_sets(needed, sets, one, backbone.device) for one in poolings}
+            found = (LayerOutcome(each, one, scored[one][each]) for each in sets for one in poolings)
+            return Findings(tuple(found))
+        if self.all_tokens and {"cls", "mean"} <= {*poolings}:
+            poolings = (*poolings, ALL)
+        jobs = [(layer, pooling) for layer in backbone.layers for pooling in poolings]
+        size = sum(each.bytes(*jobs[0]) for each in needed.values()) if jobs else 0
+
+        def score(job: tuple[Layer, str]) -> LayerOutcome:
+            vectors = {name: self._read(backbone, each, *job) for name, each in needed.items()}
+            if not _finite(vectors, needed):
+                return LayerOutcome(*job, Outcome((), empty=NOT_FINITE))
+            return LayerOutcome(*job, self.changed_score(vectors, backbone.device))
+
+        return Findings(tuple(side_by_side(score, jobs, backbone.workers, size)))
+
+    def changed_score(self, vectors: Vectors, device: Device = None) -> Outcome:
+        """The task's scores of the vectors of one layer and pooling, which are transformed first."""
+        if (change := self._change) is None:
+            return self.score(vectors, device)
+        if reason := change.refusal(vectors):
+            return Outcome((), empty=reason)
+        return self.score(change.applied(vectors), device)
+
+    def _read(
+        self, backbone: StoredBackbone, stored: StoredVectors, layer: Layer, pooling: str
+    ) -> NDArray[np.float32]:
+        if pooling != ALL:
+            return stored.read(layer, pooling)
+        patches = backbone.patch_tokens(self.vector_sources[0].view, layer)
+        every = stored.read(layer, "cls") + patches * stored.read(layer, "mean")
+        return every / np.float32(patches + 1)
+
+    def _of_sets(
+        self, needed: Mapping[str, StoredVectors], sets: Sequence[Layer], pooling: str, device: Device
+    ) -> dict[Layer, Outcome]:
+        """Outcomes of all sets in one pooling; the vectors of all layers are in memory together."""
+        layers: dict[Layer, Vectors] = {
+            layer: {name: each.read(layer, pooling) for name, each in needed.items()}
+            for layer in members_of(sets)
+        }
+        broken = {layer for layer, vectors in layers.items() if not _finite(vectors, needed)}
+        whole = [each for each in sets if not broken & {*each.members}]
+        finite = {layer: layers[layer] for layer in members_of(whole)}
+        missing = dict.fromkeys(sets, Outcome((), empty=NOT_FINITE))
+        if not whole:  # there may be no layer, either
+            return missing
+        change = self._change
+        if change is not None and (reason := change.refusal(next(iter(finite.values())))):
+            return missing | dict.fromkeys(whole, Outcome((), empty=reason))
+        if change is not None:
+            finite = {layer: change.applied(vectors) for layer, vectors in finite.items()}
+        return missing | dict(zip(whole, self.score_sets(finite, whole, device), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class DescribingTask(Task):
+    """An analysis of stored vectors, which sees each layer beside the last block."""
+
+    @abstractmethod
+    def describe(self, vectors: Vectors, last: Vectors | None, device: Device = None) -> Outcome:
+        """What it says of one layer and pooling.
+
+        Args:
+            vectors: For each source name, [images dim] in the source's order; a row of an image that could
+                not be read is NaN.
+            last: The same of the last block; None where its vectors are not kept.
+            device: Where large products may run; None for the CPU.
+        """
+
+    def results(self, backbone: StoredBackbone) -> Findings:
+        """Outcomes of every layer and stored pooling, in that order."""
+        stored, last = backbone.vectors, backbone.last
+        poolings = next(iter(stored.values())).poolings()
+        jobs = [(layer, pooling) for layer in backbone.layers for pooling in poolings]
+
+        def read(layer: Layer, pooling: str) -> dict[str, NDArray[np.float32]]:
+            return {name: each.read(layer, pooling) for name, each in stored.items()}
+
+        def describe(job: tuple[Layer, str]) -> LayerOutcome:
+            end = None if last is None else read(last, job[1])
+            return LayerOutcome(*job, self.describe(read(*job), end, backbone.device))
+
+        size = 2 * sum(each.bytes(*jobs[0]) for each in stored.values()) if jobs else 0
+        return Findings(tuple(side_by_side(describe, jobs, backbone.workers, size)))
+
+
+@dataclass(frozen=True, eq=False)
+class FedTask(Task, Measured):
+    """A task that is fed what a pass over its source shows, and leaves small arrays behind."""
+
+    pooling: ClassVar[str] = "grid"
+    """What its records call what it is fed: ``grid``, or the tokens that ask (``patch``, ``cls``)."""
+    transforms: ClassVar[bool] = False
+    """Whether what it says of transformed tokens is worth having, too."""
+
+    @property
+    def measured(self) -> tuple[Measured, ...]:
+        """What it remembers, then what is scored."""
+        return (self,) if self.memory is None else (self.memory, self)
+
+    def transform_refusal(self, transform: Transform) -> str:
+        """Why it does not take a transform, as a phrase; "" if it does."""
+        if not (self.transforms and all(isinstance(one.feed, GridFeed) for one in self.measured)):
+            return AS_THEY_ARE
+        return "" if transform.of_tokens else VECTORS_ALONE
+
+    def _unmeasured(self, backbone: StoredBackbone) -> list[LayerOutcome]:
+        """Empty outcomes of layers that could not be measured, or of all where nothing is shown."""
+        reasons = dict.fromkeys(backbone.fed_layers, backbone.refusal) if backbone.refusal else {}
+        return [
+            LayerOutcome(layer, self.pooling, Outcome((), empty=reason))
+            for layer, reason in (reasons or backbone.failures).items()
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredTask(FedTask):
+    """A task that scores each layer by what its groups left behind (propagation, keypoints, regions)."""
+
+    sets_refusal = NO_MEAN
+    transforms = True
+
+    @abstractmethod
+    def score(self, measurements: Sequence[Measurements]) -> Outcome:
+        """Scores of one layer from what its groups left behind, in the source's order."""
+
+    @property
+    def scored_fingerprint(self) -> str:
+        """Digest of the numbers, and whether layers are taken together; which ones stands beside it."""
+        return digest("sets of layers", 1, self.fingerprint) if self.sets else self.fingerprint
+
+    def results(self, backbone: StoredBackbone) -> Findings:
+        """Outcomes of every layer, or set of layers, from what its groups left behind."""
+        unmeasured = self._unmeasured(backbone)
+        if backbone.refusal:
+            return Findings(tuple(unmeasured))
+        measured = backbone.measured
+
+        def score(layer: Layer) -> LayerOutcome:
+            return LayerOutcome(layer, self.pooling, self.score(measured[layer]))
+
+        scored = side_by_side(score, list(measured), backbone.workers, backbone.bytes)
+        return Findings(tuple(sorted([*unmeasured, *scored], key=lambda one: one.layer.place)))
+
+
+@dataclass(frozen=True, eq=False)
+class AnalysisTask(FedTask):
+    """An analysis, which says what it finds in all layers, poolings and heads, or in the whole backbone."""
+
+    pooling = "patch"
+
+    @abstractmethod
+    def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
+        """What the groups say about one backbone.
+
+        Args:
+            measured: For each layer that could be measured, what every group left behind, in the source's
+                order. It is read from disk whenever it is asked for: ask once, and keep what is needed.
+        """
+
+    def results(self, backbone: StoredBackbone) -> Findings:
+        """What it finds, and why layers say nothing that could not be measured."""
+        outcomes = self._unmeasured(backbone)
+        arrays: Mapping[str, NDArray[np.generic]] = {}
+        if not backbone.refusal and len(backbone.measured):
+            found = self.findings(backbone.measured)
+            outcomes, arrays = [*outcomes, *found.outcomes], found.arrays
+        if self.transform:  # pages show what an analysis looks at by what it is called
+            outcomes = [replace(one, pooling=f"{one.pooling}, {self.transform}") for one in outcomes]
+        return Findings(tuple(outcomes), arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class GradientTask(Task):
+    """An analysis of which pixels move the layers of a backbone, by gradients: a pass of its own."""
+
+    needs = "backbone"
+
+    @property
+    @abstractmethod
+    def source(self) -> Source:
+        """The images whose gradients are wanted, all shown at one size; those not readable are left out."""
+
+    @abstractmethod
+    def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
+        """Layers that are asked for where those are scored, in order; a backbone may lack some."""
+
+    @abstractmethod
+    def channels(self, width: int) -> Sequence[int]:
+        """Which channels of a layer of so many are looked at."""
+
+    @abstractmethod
+    def findings(self, fields: Fields) -> Findings:
+        """What the fields say about one backbone."""
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The images whose gradients it wants."""
+        return (self.source,)
+
+    def results(self, backbone: AskedBackbone) -> Findings:
+        """What the fields of a loaded backbone say about it."""
+        return self.findings(backbone.fields(self))
+
+
+@dataclass(frozen=True, eq=False)
+class WeightsTask(Task):
+    """An analysis of the weights of a backbone, which needs no image."""
+
+    needs = "backbone"
+    dataset = "weights"
+    split = ""
+    coverage = Coverage(())
+
+    @abstractmethod
+    def findings(self, weights: Weights, std: tuple[float, float, float]) -> Findings:
+        """What the weights say about one backbone.
+
+        Args:
+            weights: The weights.
+            std: What each channel of RGB in [0, 1] is divided by before the backbone sees it.
+        """
+
+    def results(self, backbone: AskedBackbone) -> Findings:
+        """What the weights of a loaded backbone say about it."""
+        return self.findings(backbone.weights(), backbone.spec.std)
+
+
+def bind(row: TaskEntry, data: Any, protocol: Any) -> Task:  # noqa: ANN401
+    """The task of a row on data, by a protocol's numbers."""
+    return load_code(row).by(protocol, data, row)  # type: ignore[no-any-return]
+
+
+def side_by_side(
+    function: Callable[[Piece], LayerOutcome], jobs: list[Piece], workers: int, size: int
+) -> list[LayerOutcome]:
+    """Results in order; small jobs side by side, each on one core, large ones in turn on all cores."""
+    together = max(1, min(workers, PARALLEL_BYTES // max(size, 1), len(jobs)))
+    if together == 1:
+        return [function(job) for job in jobs]
+    with threadpool_limits(limits=1), ThreadPoolExecutor(together) as pool:
+        return list(pool.map(function, jobs))
+
+
+def _finite(vectors: Vectors, stored: Mapping[str, StoredVectors]) -> bool:
+    """Whether all images that could be read have finite vectors."""
+    return all(np.isfinite(vectors[name][each.shown]).all() for name, each in stored.items())
