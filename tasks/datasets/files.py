@@ -16,8 +16,7 @@ from pathlib import Path, PurePosixPath
 from PIL import Image
 
 from tasks.datasets.hub_spec import PREFIX
-from tasks.datasets.packs.opening import INSIDE, find_pack, open_pack
-from tasks.datasets.packs.pack import Pack
+from tasks.datasets.packs.pack import INSIDE, Pack, find_pack, open_pack
 from zoo.errors import InputError, MissingDataError
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
@@ -109,7 +108,7 @@ def read_bytes(path: Path | str) -> bytes:
     if not is_packed(path):
         return Path(path).read_bytes()
     pack, inner = _located(path)
-    return pack.rows.read(pack.existing(inner))
+    return pack.read(inner)
 
 
 def read_names(path: Path, noun: str) -> list[str]:
@@ -134,8 +133,7 @@ def stamp(path: Path | str) -> tuple[int, int | str]:
         status = Path(path).stat()
         return status.st_size, status.st_mtime_ns
     pack, inner = _located(path)
-    row = pack.existing(inner)
-    return pack.rows.size(row), pack.rows.stamp(row)
+    return pack.stamp(inner)
 
 
 def names_and_sizes(paths: Iterable[Path]) -> list[tuple[str, int]]:

@@ -1,6 +1,5 @@
 """Revisited Oxford and Paris: ``<folder>/gnd_<folder>.pkl`` and ``<folder>/jpg/<name>.jpg``."""
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Part
-from tasks.datasets.files import describe, file_names, file_paths, require_directory, require_inside
+from tasks.datasets.files import describe, file_paths, require_directory, require_inside
 from tasks.datasets.safe_pickle import restricted_load
 from zoo.errors import InputError
 from zoo.view.geometry import Box
@@ -22,10 +21,9 @@ class Retrieval(Data):
 
     Attributes:
         database: Images that are ranked, in ground-truth order.
-        queries: Query images, each with its box.
         easy: For each query, indices of its easy positives in the database, int64.
-        hard: The same for hard positives.
-        junk: The same for images that are ignored.
+        hard: For each query, indices of its hard positives.
+        junk: For each query, indices of images that are ignored.
     """
 
     name: str
@@ -78,29 +76,25 @@ class RevisitedEntry(DatasetEntry[Retrieval]):
         path = root / f"gnd_{self.folder}.pkl"
         database, queries = read_ground_truth(path)
         require_directory(root / "jpg", f"the images of {self.name}")
-        there = set(file_names(root / "jpg", (".jpg",)))
-        kept = np.array([f"{name}.jpg" in there for name in database], dtype=bool)
-        asked = [query for query in queries if f"{query.name}.jpg" in there]
-        _require_images(int(kept.sum()), len(database), len(asked), len(queries), root)
-        rank = np.where(kept, np.cumsum(kept) - 1, -1)
-        lists = {name: tuple(_remap(query.relevance[name], rank) for query in asked) for name in RELEVANCE}
+        images = {path.stem: str(path) for path in file_paths(root / "jpg", ".jpg")}
+        present = np.array([name in images for name in database], dtype=bool)
+        asked = [query for query in queries if query.name in images]
+        if not present.any() or not asked:
+            raise InputError(
+                f"expected the database and query images of the ground truth in {root / 'jpg'}, found "
+                f"{present.sum():,} of {len(database):,} and {len(asked)} of {len(queries)}; "
+                "unpack the images there, without folders"
+            )
+        rank = np.where(present, np.cumsum(present) - 1, -1)
+        moved = ([rank[query.relevance[name]] for query in asked] for name in RELEVANCE)
+        easy, hard, junk = (tuple(indices[indices >= 0] for indices in lists) for lists in moved)
         counts = (
-            Count("database images", int(kept.sum()), self.database),
+            Count("database images", int(present.sum()), self.database),
             Count("queries", len(asked), self.queries),
         )
-        return Retrieval(
-            name=self.name,
-            database=tuple(
-                FileSample(name, _image(root, name)) for name in itertools.compress(database, kept)
-            ),
-            queries=tuple(
-                FileSample(f"query/{query.name}", _image(root, query.name), query.box) for query in asked
-            ),
-            easy=lists["easy"],
-            hard=lists["hard"],
-            junk=lists["junk"],
-            coverage=Coverage(counts),
-        )
+        ranked = (FileSample(name, images[name]) for name in database if name in images)
+        shown = (FileSample(f"query/{query.name}", images[query.name], query.box) for query in asked)
+        return Retrieval(self.name, tuple(ranked), tuple(shown), easy, hard, junk, Coverage(counts))
 
     def contents(self, data: Path) -> Iterable[Part]:
         """The ground truth and the images."""
@@ -119,25 +113,6 @@ class Query:
     name: str
     box: Box
     relevance: Mapping[str, NDArray[np.int64]]
-
-
-def _require_images(database: int, of_database: int, queries: int, of_queries: int, root: Path) -> None:
-    if not database or not queries:
-        raise InputError(
-            f"expected the database and query images of the ground truth in {root / 'jpg'}, found "
-            f"{database:,} of {of_database:,} and {queries} of {of_queries}; "
-            "unpack the images there, without folders"
-        )
-
-
-def _image(root: Path, name: str) -> str:
-    return str(root / "jpg" / f"{name}.jpg")
-
-
-def _remap(indices: NDArray[np.int64], rank: NDArray[np.int64]) -> NDArray[np.int64]:
-    """New positions of the database images that are kept."""
-    moved = rank[indices]
-    return np.asarray(moved[moved >= 0], dtype=np.int64)
 
 
 def read_ground_truth(path: Path) -> tuple[list[str], list[Query]]:

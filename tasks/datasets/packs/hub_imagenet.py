@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.datasets.packs.manifest import MANIFEST
-from tasks.datasets.packs.pack import Pack
 from zoo.errors import InputError
 
 FOLDER = "imagenet"
@@ -61,8 +60,8 @@ class TableRows:
         return content or b""
 
 
-def open_hub_imagenet(folder: Path, name: str) -> Pack:
-    """The images of ImageNet-1k of the Hub as the files ``imagenet/{train,val}/<wnid>/<name>``.
+def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], TableRows]:
+    """The images of ImageNet-1k of the Hub as rows of the files ``imagenet/{train,val}/<wnid>/<name>``.
 
     ``datasets`` writes the parquet files once more into its own cache, from where single rows can be read.
 
@@ -82,7 +81,7 @@ def open_hub_imagenet(folder: Path, name: str) -> Pack:
         if path in files:
             raise InputError(f"expected each image once in {name}, found {path} twice")
         files[path] = len(files)
-    return Pack(files, tuple(files.values()), TableRows([tables[split] for split in SPLITS]))
+    return files, TableRows([tables[split] for split in SPLITS])
 
 
 def _files(folder: Path, split: str, name: str) -> list[str]:

@@ -1,11 +1,11 @@
-"""What a pack says of itself: datasets, shards, counts and digests, in one JSON file."""
+"""What a pack says of itself: datasets, counts and digests in a JSON file, and a card for people."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b, sha256
 from pathlib import Path, PurePosixPath
-from typing import cast
+from typing import Any, TypeVar
 
 from tasks.datasets.packs.shards import Shard
 from zoo.atomic import whole_file
@@ -17,7 +17,12 @@ MANIFEST = "layerboard.json"
 FORMAT = 1
 """Changes when packs are written in another way."""
 
+CARD = "README.md"
+"""Name of the card."""
+
 _CHUNK = 1 << 22
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,10 @@ class PackedShard:
     bytes: int
     sha256: str
 
+    def __post_init__(self) -> None:
+        if self.name.startswith("/") or ".." in self.name.split("/"):
+            raise ValueError(f"the shard {self.name!r} is outside of it")
+
 
 @dataclass(frozen=True, slots=True)
 class PackedDataset:
@@ -39,7 +48,6 @@ class PackedDataset:
         files: Number of its files.
         bytes: Their bytes.
         digest: Digest of their paths, sizes and digests in order, whatever shards they are in.
-        shards: The parquet files that hold them.
     """
 
     coverage: str
@@ -55,25 +63,26 @@ Manifest = Mapping[str, PackedDataset]
 
 def rows_digest(shards: Sequence[Shard]) -> str:
     """Digest of the paths, sizes and digests of all rows in order: 32 hexadecimal digits of BLAKE2b."""
-    found = blake2b(digest_size=16)
+    state = blake2b(digest_size=16)
     for shard in shards:
         rows = zip(shard.paths, shard.sizes.tolist(), shard.digests.tolist(), strict=True)
-        found.update("".join(f"{path}\0{size}\0{one.decode()}\n" for path, size, one in rows).encode())
-    return found.hexdigest()
+        state.update("".join(f"{path}\0{size}\0{digest.decode()}\n" for path, size, digest in rows).encode())
+    return state.hexdigest()
 
 
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file."""
-    found = sha256()
+    state = sha256()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
-            found.update(chunk)
-    return found.hexdigest()
+            state.update(chunk)
+    return state.hexdigest()
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write what a pack says of itself; it is there whole or not at all."""
-    content = {"format": FORMAT, "datasets": {name: asdict(one) for name, one in sorted(manifest.items())}}
+    datasets = {name: asdict(dataset) for name, dataset in sorted(manifest.items())}
+    content = {"format": FORMAT, "datasets": datasets}
     with whole_file(folder / MANIFEST) as draft:
         draft.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -94,42 +103,26 @@ def read_manifest(folder: Path) -> Manifest:
                 f"expected a pack of format {FORMAT} in {path}, found {content['format']}; "
                 "pack again, or use the version that wrote it"
             )
-        return {name: _dataset(one) for name, one in content["datasets"].items()}
-    except (OSError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise _malformed(path, error) from error
-    except ValueError as error:
-        raise error if isinstance(error, InputError) else _malformed(path, error) from error
+        return {name: _dataset(dataset) for name, dataset in content["datasets"].items()}
+    except InputError:
+        raise
+    except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"expected what a pack says of itself in {path}, which is malformed ({error}); fetch it again"
+        ) from error
 
 
-def _malformed(path: Path, error: Exception) -> InputError:
-    return InputError(
-        f"expected what a pack says of itself in {path}, which is malformed ({error}); fetch it again"
-    )
+def _dataset(content: Mapping[str, Any]) -> PackedDataset:
+    shards = tuple(_checked(PackedShard, shard) for shard in content["shards"])
+    return _checked(PackedDataset, {**content, "shards": shards})
 
 
-def _dataset(fields: Mapping[str, object]) -> PackedDataset:
-    shards = cast("Sequence[Mapping[str, object]]", fields["shards"])
-    found = tuple(_shard(one) for one in shards)
-    _require(fields, {"coverage": str, "files": int, "bytes": int, "digest": str})
-    return PackedDataset(**{**fields, "shards": found})  # type: ignore[arg-type]
-
-
-def _shard(fields: Mapping[str, object]) -> PackedShard:
-    _require(fields, {"name": str, "rows": int, "bytes": int, "sha256": str})
-    name = str(fields["name"])
-    if name.startswith("/") or ".." in name.split("/"):
-        raise ValueError(f"the shard {name!r} is outside of it")
-    return PackedShard(**fields)  # type: ignore[arg-type]
-
-
-def _require(fields: Mapping[str, object], kinds: Mapping[str, type]) -> None:
-    for name, kind in kinds.items():
-        if not isinstance(fields[name], kind):
-            raise TypeError(f"{name} is no {kind.__name__}")
-
-
-CARD = "README.md"
-"""Name of the file."""
+def _checked(kind: type[T], content: Mapping[str, Any]) -> T:
+    """A dataclass of fields whose types were checked; raises LookupError, TypeError or ValueError."""
+    for field in fields(kind):  # type: ignore[arg-type]
+        if field.type in (str, int) and not isinstance(content[field.name], field.type):
+            raise TypeError(f"{field.name} is no {field.type.__name__}")
+    return kind(**content)
 
 
 def card_of(manifest: Manifest) -> str:
@@ -137,17 +130,14 @@ def card_of(manifest: Manifest) -> str:
     lines = ["---", "configs:"]
     for name, dataset in sorted(manifest.items()):
         lines += [f"- config_name: {name}", "  data_files:"]
-        splits = {
-            PurePosixPath(shard.name).name.rpartition("-of-")[0].rpartition("-")[0]
-            for shard in dataset.shards
-        }
-        for split in sorted(splits):
+        names = (PurePosixPath(shard.name).name for shard in dataset.shards)
+        for split in sorted({name.rpartition("-of-")[0].rpartition("-")[0] for name in names}):
             lines += [f"  - split: {split}", f"    path: {name}/{split}-*.parquet"]
     lines += ["---", "", "# Datasets in their official layouts", ""]
     lines += ["Each row is a file: its path below the data folder, and its bytes. Read it with", ""]
     lines += ["    python -m benchmark run --data hf:THIS", "", "| dataset | what is there | files | bytes |"]
     lines += ["|---|---|---|---|"]
     rows = sorted(manifest.items())
-    lines += [f"| {name} | {one.coverage} | {one.files:,} | {one.bytes:,} |" for name, one in rows]
+    lines += [f"| {name} | {data.coverage} | {data.files:,} | {data.bytes:,} |" for name, data in rows]
     lines += ["", "Licences are those of the datasets; not all of them may be handed on.", ""]
     return "\n".join(lines)

@@ -1,24 +1,35 @@
-"""A dataset's files as rows of tables: found by path, read one at a time."""
+"""Packs: a dataset's files as rows of tables, found by path and read one at a time.
+
+A pack is a folder, or a dataset of the Hub. Those of `data pack` are opened with all that can be checked
+without reading every byte; ImageNet-1k is read in the form in which the Hub has it, too.
+"""
 
 import errno
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
+from tasks.datasets.hub_spec import PREFIX, HubSpec, parse_hub_spec
+from tasks.datasets.packs.hub_imagenet import FILES, open_hub_imagenet
 from tasks.datasets.packs.manifest import (
     MANIFEST,
     Manifest,
     PackedDataset,
     PackedShard,
     file_sha256,
+    read_manifest,
     rows_digest,
 )
 from tasks.datasets.packs.shards import LENGTH, Shard, content_digest, read_shard
-from zoo.errors import InputError
+from zoo.errors import InputError, MissingDataError
+from zoo.online import hub_answers, offline_unless
+
+INSIDE = "!"
+"""Ends the name of a pack where the path of a file in it follows, as in URLs of files in Java archives."""
 
 
 class Rows(Protocol):
@@ -50,36 +61,27 @@ class Pack:
 
     Paths and sizes are in memory, contents are not. It may be read by several threads, and by processes that
     were forked.
-
-    Args:
-        paths: Path of each file.
-        numbers: Row of each.
-        rows: Their contents.
     """
 
-    def __init__(self, paths: Iterable[str], numbers: Sequence[int], rows: Rows) -> None:
-        self.rows = rows
-        self._folders: dict[str, Folder] = {"": Folder(set(), {})}
-        for path, number in zip(paths, numbers, strict=True):
+    def __init__(self, files: Mapping[str, int], rows: Rows) -> None:
+        """Files by the numbers of their rows."""
+        self._rows = rows
+        self._folders = {"": Folder(set(), {})}
+        for path, row in files.items():
             parent, _, name = path.rpartition("/")
-            self._made(parent).files[name] = number
+            self._made(parent).files[name] = row
 
     def _made(self, path: str) -> Folder:
-        """The folder of that path, which is made with those above it."""
-        found = self._folders.get(path)
-        if found is None:
-            found = self._folders[path] = Folder(set(), {})
-            self._name(path)
-        return found
-
-    def _name(self, path: str) -> None:
-        """Put the names of a new folder and of those above it into those that hold them."""
-        while path:
-            path, _, name = path.rpartition("/")
-            known = path in self._folders
-            self._folders.setdefault(path, Folder(set(), {})).folders.add(name)
-            if known:
-                return
+        """The folder of that path, which is made with those above it, however many these are."""
+        missing = []
+        while path not in self._folders:
+            missing.append(path)
+            path = path.rpartition("/")[0]
+        for below in reversed(missing):
+            self._folders[path].folders.add(below.rpartition("/")[2])
+            self._folders[below] = Folder(set(), {})
+            path = below
+        return self._folders[path]
 
     def folder(self, path: str) -> Folder | None:
         """The folder of that path; None where there is none."""
@@ -91,8 +93,16 @@ class Pack:
         folder = self._folders.get(parent)
         return None if folder is None else folder.files.get(name)
 
-    def existing(self, path: str) -> int:
-        """Row of the file of that path; raises FileNotFoundError."""
+    def read(self, path: str) -> bytes:
+        """Bytes of a file; raises FileNotFoundError, InputError where they are not what was packed."""
+        return self._rows.read(self._existing(path))
+
+    def stamp(self, path: str) -> tuple[int, str]:
+        """Bytes of a file and what changes when they do; raises FileNotFoundError."""
+        row = self._existing(path)
+        return self._rows.size(row), self._rows.stamp(row)
+
+    def _existing(self, path: str) -> int:
         row = self.row(path)
         if row is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
@@ -148,18 +158,22 @@ def open_packed(folder: Path, manifest: Manifest) -> Pack:
     """
     shards = [shard for name, dataset in manifest.items() for shard in _shards(folder, name, dataset)]
     rows = ShardRows(shards)
-    paths = (path for shard in shards for path in shard.paths)
-    numbers: dict[str, int] = {}
-    for row, path in enumerate(paths):
-        first = numbers.setdefault(path, row)
+    files: dict[str, int] = {}
+    for row, path in enumerate(path for shard in shards for path in shard.paths):
+        first = files.setdefault(path, row)
         if rows.stamp(first) != rows.stamp(row):
             raise InputError(f"expected one file {path} in {folder}, found two that differ; pack them apart")
-    return Pack(numbers, tuple(numbers.values()), rows)
+    return Pack(files, rows)
 
 
 def _shards(folder: Path, name: str, dataset: PackedDataset) -> list[Shard]:
     """The shards of a dataset, as the manifest says; raises InputError."""
-    shards = [_shard(folder, one) for one in dataset.shards]
+    shards = []
+    for packed in dataset.shards:
+        shard = read_shard(_whole(folder, packed))
+        if (rows := len(shard.paths)) != packed.rows:
+            raise InputError(f"expected {packed.rows:,} rows in {shard.file}, found {rows:,}; fetch it again")
+        shards.append(shard)
     if (found := sum(len(shard.paths) for shard in shards)) != dataset.files:
         raise InputError(
             f"expected {dataset.files:,} files of {name} in {folder}, found {found:,}; fetch it again"
@@ -172,38 +186,106 @@ def _shards(folder: Path, name: str, dataset: PackedDataset) -> list[Shard]:
     return shards
 
 
-def _require_size(folder: Path, said: PackedShard) -> None:
-    """Raise InputError unless a shard is there with all its bytes."""
-    file = folder / said.name
+def _whole(folder: Path, packed: PackedShard) -> Path:
+    """The file of a shard; raises InputError unless it is there with all its bytes."""
+    file = folder / packed.name
     try:
         size = file.stat().st_size
     except OSError as error:
-        raise InputError(f"expected the shard {said.name} in {folder}: {error.strerror}; fetch it") from error
-    if size != said.bytes:
-        raise InputError(f"expected {said.bytes:,} bytes in {file}, found {size:,}; fetch it again")
+        raise InputError(
+            f"expected the shard {packed.name} in {folder}: {error.strerror}; fetch it"
+        ) from error
+    if size != packed.bytes:
+        raise InputError(f"expected {packed.bytes:,} bytes in {file}, found {size:,}; fetch it again")
+    return file
 
 
-def _shard(folder: Path, said: PackedShard) -> Shard:
-    _require_size(folder, said)
-    file = folder / said.name
-    shard = read_shard(file)
-    if len(shard.paths) != said.rows:
-        raise InputError(f"expected {said.rows:,} rows in {file}, found {len(shard.paths):,}; fetch it again")
-    return shard
+@dataclass(frozen=True, slots=True)
+class PackLocation:
+    """Where a pack that was asked for is on this machine.
+
+    Attributes:
+        name: By what it is found again, on any machine: with an absolute path, or with a commit.
+        folder: Its folder; of a dataset of the Hub, what was fetched of it so far.
+        manifest: What it says of itself; nothing where `data pack` did not write it.
+    """
+
+    name: str
+    spec: HubSpec
+    folder: Path
+    manifest: Manifest
 
 
-def require_digests(folder: Path, manifest: Manifest) -> int:
-    """Read every byte of a pack; gives the number of shards.
+def find_pack(name: str) -> PackLocation:
+    """Where a pack is; of a dataset of the Hub, only its manifest is fetched.
+
+    Args:
+        name: ``hf:PATH``, ``hf:ID`` or ``hf:ID@REVISION``.
 
     Raises:
-        InputError: One is not there, or has not the SHA-256 that the manifest says.
+        InputError: No such folder or dataset, a name with an exclamation mark or with options, or a manifest
+            that is malformed.
     """
-    shards = [shard for dataset in manifest.values() for shard in dataset.shards]
+    spec = parse_hub_spec(name)
+    if spec.options or INSIDE in name:
+        raise InputError(f"--data takes {PREFIX}ID, {PREFIX}ID@REVISION or {PREFIX}FOLDER, found {name!r}")
+    if not spec.local:
+        folder = _fetched(spec, (MANIFEST,))
+        return PackLocation(f"{PREFIX}{spec.location}@{folder.name}", spec, folder, read_manifest(folder))
+    folder = Path(spec.location).absolute()
+    if not folder.is_dir():
+        raise MissingDataError(f"expected a folder of parquet files at {folder}, which does not exist")
+    return PackLocation(f"{PREFIX}{folder}", spec, folder, read_manifest(folder))
+
+
+def open_pack(name: str) -> Pack:
+    """The files of a pack; of a dataset of the Hub, what is missing on this machine is fetched.
+
+    Raises:
+        InputError: It is not there, is in no known form, or is damaged.
+    """
+    found = find_pack(name)
+    shards = tuple(shard.name for dataset in found.manifest.values() for shard in dataset.shards)
+    if not found.spec.local:
+        _fetched(found.spec, shards or FILES)
+    if not found.manifest:
+        return Pack(*open_hub_imagenet(found.folder, name))
+    return open_packed(found.folder, found.manifest)
+
+
+def check_bytes(name: str) -> str:
+    """Compare every byte of a pack with its digests; gives what was compared, in words.
+
+    Raises:
+        InputError: A shard is not there, a digest is another, or it has none.
+    """
+    found = find_pack(name)
+    if not found.manifest:
+        raise InputError(
+            f"expected {MANIFEST} in {name}, found none; without it there are no digests to compare"
+        )
+    shards = [shard for dataset in found.manifest.values() for shard in dataset.shards]
     for shard in shards:
-        _require_size(folder, shard)
-        if (found := file_sha256(folder / shard.name)) != shard.sha256:
+        file = _whole(found.folder, shard)
+        if (digest := file_sha256(file)) != shard.sha256:
             raise InputError(
-                f"expected {folder / shard.name} to have the SHA-256 {shard.sha256}, found "
-                f"{found}; fetch it again"
+                f"expected {file} to have the SHA-256 {shard.sha256}, found {digest}; fetch it again"
             )
-    return len(shards)
+    return f"{len(shards):,} shards have their SHA-256"
+
+
+def _fetched(spec: HubSpec, names: tuple[str, ...]) -> Path:
+    """Folder of a commit of a dataset of the Hub, with some files where it has them; raises InputError."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        with offline_unless(hub_answers()):
+            fetched = snapshot_download(
+                spec.location, repo_type="dataset", revision=spec.revision, allow_patterns=list(names)
+            )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise MissingDataError(
+            f"cannot fetch dataset {spec.text}: {' '.join(str(error).split())[:300]}; check the id and the "
+            f"network, or fetch it elsewhere and name its folder, {PREFIX}PATH"
+        ) from error
+    return Path(str(fetched))

@@ -22,8 +22,7 @@ from tasks.datasets.files import UnreadableImageError, data_root
 from tasks.datasets.imagenet import IMAGENET
 from tasks.datasets.masks import read_mask
 from tasks.datasets.packs.manifest import MANIFEST
-from tasks.datasets.packs.opening import check_bytes, open_pack
-from tasks.datasets.packs.pack import Pack
+from tasks.datasets.packs.pack import Pack, check_bytes, open_pack
 from tasks.datasets.packs.shards import read_shard
 from tasks.datasets.partimagenet import PARTIMAGENET
 from tasks.datasets.revisitop import ROXFORD5K
@@ -308,7 +307,7 @@ def test_a_forged_shard_is_refused_before_its_numbers_are_used(
 
 def test_folders_of_any_depth() -> None:
     deep = "/".join(["d"] * 5000)
-    found = Pack([f"{deep}/a", "d/b", "c"], (0, 1, 2), None)  # type: ignore[arg-type]
+    found = Pack({f"{deep}/a": 0, "d/b": 1, "c": 2}, None)  # type: ignore[arg-type]
     assert (found.row(f"{deep}/a"), found.row("d/b"), found.row("c"), found.row("d")) == (0, 1, 2, None)
     above, root = found.folder("d"), found.folder("")
     assert above is not None
