@@ -1,9 +1,9 @@
-"""The documentation's page of all backbones; ``python -m benchmark.cli.backbones_page`` writes it again."""
+"""The documentation's page of all backbones; ``python -m benchmark.commands.backbones_page`` writes it again."""
 
 from itertools import groupby
 from pathlib import Path
 
-from benchmark.cli.listing import count, grid
+from benchmark.commands.list import grid, weights
 from benchmark.plan.facts import teachers
 from zoo.registry import all_specs
 from zoo.spec import BackboneSpec
@@ -13,7 +13,7 @@ PATH = Path(__file__).parents[2] / "docs" / "backbones.md"
 _HEAD = """\
 # Backbones
 
-This page is written by `python -m benchmark.cli.backbones_page` from the entries in `zoo/entries/`.
+This page is written by `python -m benchmark.commands.backbones_page` from the entries in `zoo/entries/`.
 `python -m benchmark list backbones` shows the same and filters it, by `--family`, `--supervision`,
 `--licence`, `--max-parameters` and `--gated`; `python -m benchmark list backbones NAME` tells all of one, and
 `--json` says it to machines. Any other vision backbone of transformers runs by its Hub id:
@@ -89,7 +89,7 @@ def _cells(spec: BackboneSpec) -> tuple[str, ...]:
         grid(spec),
         prefix,
         "yes" if spec.has_final else "no",
-        count(spec.parameters),
+        weights(spec.parameters),
         at if spec.repository else file,
         spec.revision[:12] if spec.revision else "not pinned",
     )

@@ -1,13 +1,15 @@
-"""Every option of a run, declared once."""
+"""What a run is told: `Request` holds every option, each declared once.
+
+The command ``run`` and ``benchmark.run`` are made from it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
 from typing import Literal, Protocol, get_args
 
-from benchmark.request import parsers
-from benchmark.request.option import Option
-from zoo.errors import InputError
+from benchmark import parsers
+from benchmark.option import Option
 from zoo.spec import Tap
 
 Dtype = Literal["float32", "bfloat16", "float16"]
@@ -15,9 +17,6 @@ StoreDtype = Literal["float32", "float16"]
 EngineChoice = Literal["auto", "local", "processes", "ray"]
 InterpolationChoice = Literal["auto", "huggingface", "dino", "timm"]
 """``auto``, or a rule of `zoo.load.adapters`."""
-
-EndTap = Literal["block", "final"]
-"""What `tasks.paths` knows to be read."""
 
 IMAGES = (
     "Your own images, each folder a dataset of its own: class folders in any depth, with or without train "
@@ -32,7 +31,7 @@ LABELS = (
 ELSEWHERE = ("devices", "engine", "address")
 """Options of a run alone: where its pieces are carried out."""
 
-Names = str | Path | Sequence[str | Path]
+Paths = str | Path | Sequence[str | Path]
 Texts = str | Sequence[str]
 Sizes = int | str | Sequence[int | str] | None
 
@@ -75,15 +74,15 @@ class Request:
         parsers.text,
         shown="mini, or standard with --data or --images",
     )
-    data: Option[str | Path | None, Path | None] = Option(None, DATA, parsers.optional_path)
-    images: Option[Names, tuple[str, ...]] = Option(
+    data: Option[str | Path | None, Path | None] = Option(None, DATA, parsers.path)
+    images: Option[Paths, tuple[str, ...]] = Option(
         (),
         IMAGES,
         parsers.names,
         several=True,
     )
     labels: Option[str | Path | None, Path | None] = Option(
-        None, LABELS, parsers.optional_path, shown="DIR/metadata.csv, or the folders"
+        None, LABELS, parsers.path, shown="DIR/metadata.csv, or the folders"
     )
     output: Option[str | Path, Path] = Option(
         "results", "Folder of records and tables.", parsers.path, short="-o"
@@ -91,7 +90,8 @@ class Request:
     cache: Option[str | Path | None, Path] = Option(
         None,
         "Folder of features and rendered data; they serve later runs.",
-        parsers.cache,
+        parsers.path,
+        instead=parsers.default_cache,
         shown="below the user's cache folder",
     )
     device: Option[str, str] = Option("auto", "auto, cpu, cuda or cuda:N.", parsers.text)
@@ -122,7 +122,12 @@ class Request:
     )
     batch_size: Option[int, int] = Option(64, "Images in a batch.", parsers.whole, least=1)
     workers: Option[int | None, int] = Option(
-        None, "Threads that decode and score.", parsers.workers, least=1, shown="processors"
+        None,
+        "Threads that decode and score.",
+        parsers.whole,
+        least=1,
+        instead=parsers.default_workers,
+        shown="processors",
     )
     layers: Option[str, str] = Option(
         "all", "all, or a list such as 4,8-12,final (0: the input).", parsers.text
@@ -198,73 +203,7 @@ class Request:
         several=True,
     )
 
-
-@dataclass(frozen=True)
-class RunCommand(Request):
-    """Options of the command ``run``: those of a run, and whether it is only planned."""
-
-    _: KW_ONLY
-    plan: Option[bool, bool] = Option(
-        False,
-        "Say what the run would take, images, forwards, hours, disk and memory, from a short warm-up; keep "
-        "nothing of it.",
-        parsers.switch,
-    )
-    json: Option[bool, bool] = Option(False, "With --plan: for machines.", parsers.switch)
-
-    def __post_init__(self) -> None:
-        if self.json and not self.plan:
-            raise InputError("--json goes with --plan; `show --json` gives what a run has found")
-
     @property
-    def request(self) -> Request:
-        """The options of the run itself."""
-        return Request(**{one.name: getattr(self, one.name) for one in fields(Request)})
-
-
-@dataclass(frozen=True, kw_only=True)
-class DecomposeCommand(Request):
-    """Options of the command ``decompose``: those of a run, a task and two protocols."""
-
-    task: Option[str, str] = Option(..., "A task: spair or davis.", parsers.text)
-    start: Option[str, str] = Option(
-        "standard", "The protocol to begin with.", parsers.text, also=("--from",)
-    )
-    to: Option[str, str] = Option("paper", "The protocol to arrive at.", parsers.text)
-    from_tap: Option[EndTap, EndTap] = Option(
-        "block",
-        "What the first protocol reads: the best block, or the last one behind the final norm.",
-        parsers.choice,
-        choices=get_args(EndTap),
-    )
-    to_tap: Option[EndTap, EndTap] = Option(
-        "block", "The same of the second.", parsers.choice, choices=get_args(EndTap), also=("--tap",)
-    )
-    from_transform: Option[str, str] = Option(
-        "",
-        "What is done to the first protocol's tokens before: debias:K.",
-        parsers.transform,
-        shown="nothing",
-    )
-    to_transform: Option[str, str] = Option(
-        "", "The same of the second.", parsers.transform, shown="nothing", also=("--transform",)
-    )
-
-    @property
-    def request(self) -> Request:
-        """The options of the run itself."""
-        return Request(**{one.name: getattr(self, one.name) for one in fields(Request)})
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckRequest:
-    """Which data to look at; the command ``check`` has exactly these options."""
-
-    data: Option[str | Path | None, Path | None] = Option(None, DATA, parsers.optional_path)
-    images: Option[Names, tuple[str, ...]] = Option((), IMAGES, parsers.names, several=True)
-    labels: Option[str | Path | None, Path | None] = Option(
-        None, LABELS, parsers.optional_path, shown="DIR/metadata.csv, or the folders"
-    )
-    digests: Option[bool, bool] = Option(
-        False, "With --data hf:PACK: read every byte and compare it with the digests.", parsers.switch
-    )
+    def request(self) -> "Request":
+        """The options of a run alone, of a form that has more."""
+        return Request(**{each.name: getattr(self, each.name) for each in fields(Request)})

@@ -1,7 +1,7 @@
 """Options that are declared once: as fields of a frozen dataclass, a form.
 
-A Python function (`called_with`) and a command (`benchmark.cli.options.command_of`) are made from the form:
-both have exactly its options, with the same names, defaults and words.
+A Python function (`called_with`) and a command (`benchmark.commands.command`) are made from the form: both have
+exactly its options, with the same names, defaults and words.
 """
 
 import inspect
@@ -30,29 +30,37 @@ class Option(Generic[Given, Kept]):
     and a type checker knows both. What is kept may be given again, so `dataclasses.replace` works.
 
     Attributes:
-        default: What is given where nothing is; ``...`` where something must be.
+        default: What is given where nothing is; ``...`` where something must be. None is never parsed.
         help: What it is for, one phrase that ends with a full stop.
         parse: Turns what is given to an option into what is kept; raises InputError with one sentence where
             it cannot.
         short: One-letter name on the command line, such as ``-o``.
         also: Further names on the command line.
         several: Whether several values may follow the name on the command line.
+        positional: Whether it has no name on the command line; None for those without a default alone.
         choices: All values that there are, where they can be counted.
         least: The smallest whole number that is accepted.
         shown: The default in words, where it depends on something else.
+        instead: Gives what is kept in place of the default None.
         name: Name of the field.
     """
 
     default: Given | EllipsisType = field(kw_only=False)
     help: str = field(kw_only=False)
-    parse: Callable[[Given, "Option[Any, Any]"], Kept] = field(kw_only=False)
+    parse: Callable[[Any, "Option[Any, Any]"], Kept] = field(kw_only=False)
     short: str = ""
     also: tuple[str, ...] = ()
     several: bool = False
+    positional: bool | None = None
     choices: tuple[str, ...] = ()
     least: int | None = None
     shown: str = ""
+    instead: Callable[[], Kept] | None = None
     name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.positional is None:
+            self.positional = self.default is ...
 
     @property
     def flag(self) -> str:
@@ -75,15 +83,14 @@ class Option(Generic[Given, Kept]):
 
     def __set__(self, instance: object, value: Given) -> None:
         """Keep what is given; a frozen dataclass comes here from its constructor only."""
-        vars(instance)[self.name] = self.parse(value, self)
-
-    def is_default(self, value: object) -> bool:
-        """Whether it is None and stands for the default."""
-        return value is None and self.default is None
+        if value is None and self.default is None:
+            vars(instance)[self.name] = self.instead() if self.instead else None
+        else:
+            vars(instance)[self.name] = self.parse(value, self)
 
     def takes(self, expected: str, found: object) -> InputError:
         """The error of being given something else than what is expected."""
-        name = self.name if self.default is ... else self.flag
+        name = self.name if self.positional else self.flag
         return InputError(f"{name} takes {expected}; found {shortened(found)}")
 
 
@@ -96,11 +103,12 @@ class Declared:
     kept: Any
 
 
-def declared(form: Callable[..., object]) -> tuple[Declared, ...]:
-    """The options of a form in the order of their declaration."""
+def declared(form: Callable[..., object], without: Collection[str] = ()) -> tuple[Declared, ...]:
+    """The options of a form in the order of their declaration, but those of some names."""
     assert isinstance(form, type)
     hints = get_type_hints(form)
-    return tuple(Declared(getattr_static(form, one.name), *get_args(hints[one.name])) for one in fields(form))
+    names = [each.name for each in fields(form) if each.name not in without]
+    return tuple(Declared(getattr_static(form, name), *get_args(hints[name])) for name in names)
 
 
 def called_with(
@@ -118,28 +126,22 @@ def called_with(
                 raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}")
             return function(form(*args, **kwargs))
 
-        returns = inspect.signature(function).return_annotation
-        vars(called)["__signature__"] = _signature(form, without).replace(return_annotation=returns)
-        called.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{_list(form, without)}"
+        options = declared(form, without)
+        parameters = inspect.signature(form).parameters
+        vars(called)["__signature__"] = inspect.Signature(
+            [parameters[each.option.name].replace(annotation=each.given) for each in options],
+            return_annotation=inspect.signature(function).return_annotation,
+        )
+        items = (_described(each.option) for each in options)
+        listed = (fill(item, 100, initial_indent=" " * 4, subsequent_indent=" " * 8) for item in items)
+        called.__doc__ = "\n".join([f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:", *listed])
         return called
 
     return decorate
 
 
-def _signature(form: Callable[..., object], without: Collection[str]) -> inspect.Signature:
-    """The form's, with what may be given as annotations."""
-    parameters = inspect.signature(form).parameters
-    given = {one.option.name: one.given for one in declared(form) if one.option.name not in without}
-    return inspect.Signature([parameters[name].replace(annotation=kind) for name, kind in given.items()])
-
-
-def _list(form: Callable[..., object], without: Collection[str]) -> str:
-    """The options with what they are for, as a section of a docstring."""
-    items = (_described(one.option) for one in declared(form) if one.option.name not in without)
-    return "\n".join(fill(item, 100, initial_indent=" " * 4, subsequent_indent=" " * 8) for item in items)
-
-
 def _described(option: Option[Any, Any]) -> str:
+    """Name of an option, what it is for, its choices and its default, as a docstring has them."""
     words = [f"{option.name}: {option.help}"]
     if option.choices:
         words.append(f"One of {', '.join(option.choices)}.")

@@ -1,0 +1,144 @@
+"""The command line. Heavy libraries are imported by the commands that need them."""
+
+import errno
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from benchmark.commands.check import check_command
+from benchmark.commands.compare import compare_command
+from benchmark.commands.decompose import decompose_command
+from benchmark.commands.export import export_command
+from benchmark.commands.features import features_command
+from benchmark.commands.leaderboard import leaderboard_command
+from benchmark.commands.list import list_command
+from benchmark.commands.merge import merge_command
+from benchmark.commands.pack import pack_command
+from benchmark.commands.pretrain import pretrain_command
+from benchmark.commands.recommend import recommend_command
+from benchmark.commands.report import report_command
+from benchmark.commands.reproduce import reproduce_command
+from benchmark.commands.run import run_command
+from benchmark.commands.score import SCORE_COMMANDS
+from benchmark.commands.show import show_command
+from benchmark.engines.base import WorkerDiedError
+from benchmark.parsers import require_working_folder
+from leaderboards.records.version import VERSION
+from zoo.errors import InputError, shortened
+
+COMMANDS = (
+    *(run_command, show_command, list_command, check_command, leaderboard_command, report_command),
+    *(reproduce_command, compare_command, decompose_command, recommend_command, features_command),
+    *(merge_command, export_command, pretrain_command, *SCORE_COMMANDS, pack_command),
+)
+"""In the order of the help."""
+
+GROUPS = {
+    "score": "Scorers on their own, for features or predictions that any code has exported.",
+    "data": "Datasets in another form than their official one.",
+}
+"""First words of commands of two, with their help."""
+
+
+def _app() -> typer.Typer:
+    app = typer.Typer(
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+        help="Which frozen vision backbone, and which of its layers, is best for which task?",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(every_command)
+    groups = {"": app}
+    for name, text in GROUPS.items():
+        groups[name] = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help=text)
+        groups[name].callback()(lambda: None)  # without it, the only command of a group would have no name
+        app.add_typer(groups[name], name=name)
+    for each in COMMANDS:
+        group, _, name = each.name.rpartition(" ")
+        groups[group].command(name)(each.for_typer())
+    return app
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"layerboard {VERSION}")
+        raise typer.Exit
+
+
+def every_command(
+    version: Annotated[
+        bool, typer.Option("--version", help="Say the version.", callback=_say_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options before the command's name."""
+    del version
+
+
+app = _app()
+
+
+def spread(arguments: list[str]) -> list[str]:
+    """Repeat an option for each of its values: ``--tasks a b`` becomes ``--tasks a --tasks b``."""
+    several = _several(arguments)
+    result: list[str] = []
+    option = ""
+    for argument in arguments:
+        if argument.startswith("-"):
+            option = argument if argument in several else ""
+            result.append(argument)
+        elif option and result[-1] != option:
+            result += [option, argument]
+        else:
+            result.append(argument)
+    return result
+
+
+def _several(arguments: list[str]) -> set[str]:
+    """Names of the options of a command that may be given more than once."""
+    command = typer.main.get_command(app)
+    for argument in arguments:
+        below = getattr(command, "commands", {})
+        if argument not in below:
+            break
+        command = below[argument]
+    return {name for option in command.params if getattr(option, "multiple", False) for name in option.opts}
+
+
+def main() -> None:
+    """Run the command line; bad input is one sentence and exit code 2."""
+    try:
+        require_working_folder()
+        app(spread(sys.argv[1:]))
+    except (InputError, WorkerDiedError) as error:
+        _say_error(str(error))
+        sys.exit(2 if isinstance(error, InputError) else 1)
+    except (OSError, MemoryError, RuntimeError) as error:
+        sentence = _sentence_of(error) if isinstance(error, OSError) else _sentence_of_memory(error)
+        if sentence is None:
+            raise
+        _say_error(sentence)
+        sys.exit(2)
+
+
+def _say_error(sentence: str) -> None:
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {sentence}", markup=False)
+
+
+def _sentence_of_memory(error: Exception) -> str | None:
+    """What is said where memory was short outside of any task; None where it was not."""
+    from benchmark.extraction.memory import is_out_of_memory  # torch
+
+    return "out of memory; try with less data, or on a machine with more" if is_out_of_memory(error) else None
+
+
+def _sentence_of(error: OSError) -> str | None:
+    """What a system's error says of what the user gave; None where it is no fault of theirs."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "no space is left on the disk; free some and run again: what is finished is kept"
+    if error.errno in (errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP, errno.ENOTDIR, errno.EROFS):
+        return f"{shortened(error.filename)} cannot be used: {error.strerror}"
+    return None

@@ -1,0 +1,78 @@
+"""Which datasets are there: the command `check`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmark import parsers
+from benchmark.commands.command import command
+from benchmark.option import Option
+from benchmark.request import DATA, IMAGES, LABELS
+from tasks.datasets.hub_spec import PREFIX
+from zoo.errors import InputError
+
+if TYPE_CHECKING:
+    from tasks.datasets.catalogue import Inspection
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRequest:
+    """Which data to look at."""
+
+    data: Option[str | Path | None, Path | None] = Option(None, DATA, parsers.path)
+    images: Option[str | Path | Sequence[str | Path], tuple[str, ...]] = Option(
+        (), IMAGES, parsers.names, several=True
+    )
+    labels: Option[str | Path | None, Path | None] = Option(
+        None, LABELS, parsers.path, shown="DIR/metadata.csv, or the folders"
+    )
+    digests: Option[bool, bool] = Option(
+        False, "With --data hf:PACK: read every byte and compare it with the digests.", parsers.switch
+    )
+
+
+@command("check", CheckRequest)
+def check_command(request: CheckRequest) -> int:
+    """Say which datasets are there, complete, partial, missing or broken, before any GPU hour is spent.
+
+    Of your own images, how they are understood: classes, splits, what is left out.
+
+    Example: `python -m benchmark check --images MY_FOLDER --labels labels.csv`
+    """
+    from benchmark.plan.suites import require_fitting
+    from tasks.datasets.catalogue import State
+
+    require_fitting(request.data, request.images, request.labels)
+    inspections = _inspected(request)
+    table = Table(box=None, pad_edge=False)
+    for column in ("dataset", "state", "what is there"):
+        table.add_column(column, overflow="fold")
+    for each in inspections:
+        table.add_row(each.name, each.state.value, each.text)
+    Console().print(table)
+    states = {each.state for each in inspections}
+    return 2 if State.BROKEN in states or not states & {State.COMPLETE, State.PARTIAL} else 0
+
+
+def _inspected(request: CheckRequest) -> "list[Inspection]":
+    """What is there of the official datasets, or of the user's own."""
+    from benchmark.plan.location import data_folder
+    from tasks.datasets.catalogue import DATASETS, inspect, inspect_images
+    from tasks.datasets.packs.opening import check_bytes
+
+    data = request.data
+    if request.digests and not str(data or "").startswith(PREFIX):
+        raise InputError("--digests goes with --data hf:PACK; a folder has no digests")
+    if request.images:
+        return [inspect_images(location, request.labels) for location in request.images]
+    if data is None:
+        raise InputError("nothing to check; give --data DIR, or --images DIR for your own images")
+    root = data_folder(data)
+    if request.digests:
+        typer.echo(f"{data}: {check_bytes(str(data))}")
+    return [inspect(root, entry) for entry in DATASETS]

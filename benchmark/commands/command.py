@@ -1,0 +1,163 @@
+"""What a command is made from: a form of options (`benchmark.option`), and a function that is given it filled."""
+
+import re
+import signal
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from inspect import Parameter, Signature, cleandoc
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+
+import typer
+
+from benchmark.option import Declared, declared
+from zoo.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from benchmark.engines.progress import Terminal
+
+Form = TypeVar("Form")
+
+_CONVERTED = (bool, int, float, Path)
+"""Types that the command line makes of a word; of all others, options do."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the command line.
+
+    Attributes:
+        name: Its words, such as ``score knn``.
+        form: The form of its options.
+        carry_out: Does what is asked for and prints; gives the exit code, None for 0. Its docstring is the
+            command's help.
+        without: Names of options of the form that the command does not have.
+    """
+
+    name: str
+    form: Callable[..., Any]
+    carry_out: Callable[[Any], int | None]
+    without: Collection[str] = ()
+
+    def for_typer(self) -> Callable[..., None]:
+        """A function with the form's options as its parameters.
+
+        Options that are left out have the form's defaults; a wrong value is InputError, as from Python.
+        """
+
+        def command(**words: object) -> None:
+            given = {name: value for name, value in words.items() if value not in (None, [])}
+            if code := self.carry_out(self.form(**given)):
+                raise typer.Exit(code)
+
+        options = declared(self.form, self.without)
+        vars(command)["__signature__"] = Signature([_parameter(option) for option in options])
+        command.__doc__ = cleandoc(self.carry_out.__doc__ or "")
+        return command
+
+
+def command(
+    name: str, form: Callable[..., Form], without: Collection[str] = ()
+) -> Callable[[Callable[[Form], int | None]], Command]:
+    """Make a command of a function that is given a filled form."""
+    return lambda function: Command(name, form, function, without)
+
+
+def _parameter(declaration: Declared) -> Parameter:
+    option = declaration.option
+    text = option.help.removesuffix(".")
+    optional = option.default is None
+    described: object
+    if option.positional:
+        words = f"{text}: {', '.join(option.choices)}." if option.choices else option.help
+        described = typer.Argument(help=_literal(words), show_default=not optional)
+    else:
+        switch = bool in {declaration.kept, *get_args(declaration.kept)}
+        names = [] if switch else [option.flag, *option.also, *filter(None, [option.short])]
+        described = typer.Option(
+            *names,
+            help=_literal(f"{text}; several may follow." if option.several else option.help),
+            metavar=f"[{'|'.join(option.choices)}]" if option.choices else None,
+            min=option.least,
+            show_default=option.shown or option.default not in (None, ()),
+        )
+    kind: Any = _kind(declaration)
+    if option.several:
+        kind = list[kind]
+    default = Parameter.empty if option.default is ... else None if option.several else option.default
+    annotation = Annotated[kind | None if default is None else kind, described]
+    return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _kind(declaration: Declared) -> type:
+    """What the command line makes of a word before the option reads it."""
+    given = {declaration.given, *get_args(declaration.given)}
+    if str in given and (Path not in given or declaration.option.several):  # which options read themselves
+        return str
+    kept = {declaration.kept, *get_args(declaration.kept)}
+    return next((kind for kind in _CONVERTED if kind in kept), str)
+
+
+def _literal(text: str) -> str:
+    """A help text whose placeholders stay: Markdown takes ``<image>`` for a tag and drops it."""
+    return re.sub(r"([<>*\[\]])", r"\\\1", text)
+
+
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM, which ends a command as Ctrl-C does: what is half written goes away, and so do processes."""
+
+
+@contextmanager
+def ended_by_signals(line: str) -> "Iterator[Terminal]":
+    """A reporter on the terminal; when Ctrl-C or SIGTERM comes, it says a line, and the exit is 130 or 143."""
+    from benchmark.engines.progress import Terminal
+
+    report = Terminal()
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, _terminate) if main else None
+    try:
+        yield report
+    except KeyboardInterrupt as stop:
+        report.say(line)
+        raise typer.Exit(143 if isinstance(stop, TerminatedError) else 130) from None
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+    raise TerminatedError
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: ``1 backbone``, ``2 backbones``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def records_of(output: Path, *, empty: bool = False) -> "pd.DataFrame":
+    """All records of an output folder.
+
+    Args:
+        output: The folder.
+        empty: Whether it may have none.
+
+    Raises:
+        InputError: There is no such folder, or no records in it.
+    """
+    from leaderboards.records.record import read_records, to_frame
+
+    if not output.is_dir():
+        raise InputError(
+            f"expected a folder of records and tables at {output}, which does not exist; "
+            "`python -m benchmark run` writes one, --output names it"
+        )
+    folder = output / "records"
+    if empty and not any(not path.name.startswith(".") for path in folder.rglob("*.parquet")):
+        return to_frame([])
+    return read_records([folder])

@@ -1,0 +1,131 @@
+"""Two backbones, paired: the command `compare` and `benchmark.compare`."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+import typer
+
+from benchmark import parsers
+from benchmark.commands.command import command, records_of
+from benchmark.commands.result import Result
+from benchmark.option import Option, called_with
+from benchmark.request import GivenNetwork
+
+if TYPE_CHECKING:
+    from leaderboards.choices.versus import Match
+
+ComparedLayers = Literal["best", "same"]
+
+
+@dataclass(frozen=True)
+class CompareRequest:
+    """Which backbones to compare, and where."""
+
+    first: Option[str | GivenNetwork, str] = Option(..., "A backbone that was run.", parsers.run_name)
+    second: Option[str | GivenNetwork, str] = Option(..., "Another one.", parsers.run_name)
+    _: KW_ONLY
+    output: Option[str | Path, Path] = Option(
+        "results", "Folder of records and per-item files.", parsers.path, short="-o"
+    )
+    tasks: Option[str | Sequence[str], tuple[str, ...]] = Option(
+        (), "Tasks to compare them in.", parsers.names, short="-t", several=True, shown="all that both ran"
+    )
+    layers: Option[ComparedLayers, ComparedLayers] = Option(
+        "best",
+        "best: each one's best layer; same: every layer with the other's at the same share of the depth.",
+        parsers.choice,
+        choices=get_args(ComparedLayers),
+    )
+    json: Option[bool, bool] = Option(False, "For machines.", parsers.switch)
+
+
+@command("compare", CompareRequest)
+def compare_command(request: CompareRequest) -> None:
+    """Compare two backbones on every task that both ran on the same images.
+
+    Differences are paired, item by item, with 95 % intervals and p-values that are corrected for the number
+    of comparisons by Holm's rule. Needs no backbone and no data: what a run has written is enough.
+
+    Example: `python -m benchmark compare dino-b16 clip-b16 --tasks knn spair`
+    """
+    from leaderboards.pages.markdown import table
+    from leaderboards.versus import conclusion, match_frame, match_table
+
+    match = _matched(request)
+    if request.json:
+        rows = json.loads(match_frame(match).to_json(orient="records", double_precision=15))
+        content = {
+            "first": match.names[0],
+            "second": match.names[1],
+            "layers": match.which,
+            "comparisons": rows,
+            "left_out": match.left_out,
+            "conclusion": conclusion(match),
+        }
+        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        return
+    typer.echo(table(match_table(match)) + "\n")
+    for sentence in match.left_out:
+        typer.echo(f"left out: {sentence}")
+    typer.echo(conclusion(match))
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Comparison(Result):
+    """Two backbones, paired.
+
+    Attributes:
+        conclusion: What the numbers show, in words.
+        left_out: What could not be compared, and why.
+    """
+
+    conclusion: str
+    left_out: tuple[str, ...] = ()
+
+
+@called_with(CompareRequest, without=("json",))
+def compare(request: CompareRequest) -> Comparison:
+    """Compare two backbones that were run, paired, on every task that both ran on the same images.
+
+    Does what ``python -m benchmark compare`` does, with the same options.
+
+    Returns:
+        ``frame`` has one row a comparison, with the columns of ``leaderboards.versus.match_frame``:
+        differences in points with 95 % intervals, p-values, and those corrected for all of the table. What
+        the numbers show, in words, is ``conclusion``; what could not be compared, and why, ``left_out``.
+
+    Raises:
+        zoo.errors.InputError: Something that was given is wrong, or nothing can be compared.
+
+    Example:
+        >>> import benchmark
+        >>> found = benchmark.compare("mini-dino", "mini-resnet", output="results", tasks="knn")
+        >>> found.frame[["task", "metric"]].values.tolist()
+        [['knn', 'top-1']]
+        >>> found.conclusion
+        'At 5 %...'
+    """
+    from leaderboards.versus import conclusion, match_frame, match_table
+
+    match = _matched(request)
+    sentence = conclusion(match)
+    return Comparison(
+        title=f"{match.names[0]} and {match.names[1]}, paired",
+        frame=match_frame(match),
+        table=match_table(match),
+        notes=(*(f"Left out: {reason}" for reason in match.left_out), sentence),
+        conclusion=sentence,
+        left_out=tuple(match.left_out),
+    )
+
+
+def _matched(request: CompareRequest) -> "Match":
+    """The comparisons that were asked for; raises InputError where nothing can be compared."""
+    from leaderboards.choices.versus import match
+
+    names = (request.first, request.second)
+    records = records_of(request.output)
+    return match(records, request.output / "items", names, request.layers, request.tasks)

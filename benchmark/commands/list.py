@@ -1,0 +1,373 @@
+"""Backbones, tasks, suites and protocols: the command `list` and `benchmark.list_backbones`.
+
+Imports no torch, but for protocols.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from difflib import get_close_matches
+from typing import Any, Literal, get_args
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmark import parsers
+from benchmark.commands.command import command, counted
+from benchmark.commands.result import Result
+from benchmark.option import Option, called_with
+from benchmark.plan.facts import teachers
+from leaderboards.choices.licences import fits_licence
+from zoo.errors import InputError
+from zoo.registry import all_specs
+from zoo.seen import DATASETS
+from zoo.spec import FAMILIES, BackboneSpec
+
+What = Literal["backbones", "tasks", "suites", "protocols"]
+
+Row = dict[str, object]
+"""Titles of columns with what stands in them."""
+
+NOT_PINNED = "not pinned: the newest is taken when the backbone is loaded, and recorded"
+
+_NUMBERS = ("blocks", "grid", "weights")
+
+
+def families(value: Any, option: parsers.AnyOption) -> tuple[str, ...]:  # noqa: ANN401  # words of any kind
+    """Families of backbones, in lower case."""
+    known = {family.lower(): family for family in FAMILIES}
+    words = parsers.names(value, option)
+    for word in words:
+        if word.lower() not in known:
+            raise InputError(f"No backbone is of the family {word!r}; {_guess(word, known)}")
+    return tuple(word.lower() for word in words)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackboneFilters:
+    """Which backbones to list."""
+
+    family: Option[str | Sequence[str], tuple[str, ...]] = Option(
+        (), "Backbones of a family (dino, clip, dinov2, ...).", families, several=True, shown="all"
+    )
+    supervision: Option[str | None, str | None] = Option(
+        None,
+        "Part of what they learned from: images, texts, labels, ImageNet-22k, ...",
+        parsers.text,
+        shown="any",
+    )
+    licence: Option[str | None, str | None] = Option(
+        None,
+        "Part of the licence: apache, mit, cc-by-nc, ...; commercial: those alone whose names allow it.",
+        parsers.text,
+        shown="any",
+    )
+    max_parameters: Option[str | int | None, int | None] = Option(
+        None, "Most weights: 100M, 1.2G.", parsers.count, shown="any number"
+    )
+    gated: Option[bool | None, bool | None] = Option(
+        None,
+        "Only those whose terms must be accepted, or only the others.",
+        parsers.switch,
+        shown="both",
+    )
+
+    @property
+    def select(self) -> tuple[BackboneSpec, ...]:
+        """The backbones of the registry that pass all filters; raises InputError where none does."""
+        specs = tuple(spec for spec in all_specs() if self._admit(spec))
+        if not specs:
+            raise InputError("No backbone of the registry passes all filters; leave one out.")
+        return specs
+
+    def _admit(self, spec: BackboneSpec) -> bool:
+        learned = f"{teachers(spec)}; {spec.supervision}; {spec.data}".lower()
+        return (
+            (not self.family or spec.family.lower() in self.family)
+            and (self.supervision or "").lower() in learned
+            and fits_licence(spec.licence, self.licence or "")
+            and (self.max_parameters is None or (spec.parameters or 0) <= self.max_parameters)
+            and self.gated in (None, spec.gated)
+        )
+
+
+@dataclass(frozen=True)
+class ListRequest(BackboneFilters):
+    """What to list, which backbones of all, and for whom."""
+
+    what: Option[What, What] = Option(..., "What to list.", parsers.choice, choices=get_args(What))
+    name: Option[str | None, str | None] = Option(
+        None, "A backbone's name or Hub id: all that is known of it.", parsers.text, positional=True
+    )
+    _: KW_ONLY
+    json: Option[bool, bool] = Option(False, "For machines; all that is known.", parsers.switch)
+
+    def __post_init__(self) -> None:
+        filters = (self.family, self.supervision, self.licence, self.max_parameters, self.gated)
+        filtered = any(value not in ((), None) for value in filters)
+        if filtered and (self.name is not None or self.what != "backbones"):
+            raise InputError("Filters are for 'list backbones' without a name.")
+        if self.name is not None and self.what != "backbones":
+            raise InputError(f"Only backbones are shown by name; leave out {self.name!r}.")
+
+
+@command("list", ListRequest)
+def list_command(request: ListRequest) -> None:
+    """List backbones, tasks, suites or protocols, or all that is known of one backbone."""
+    console = Console(highlight=False)
+    if request.name is not None:
+        spec = _find(request.name)
+        console.print(_sheet(details(spec))) if not request.json else _print_json(facts(spec))
+        return
+    specs = request.select if request.what == "backbones" else ()
+    if request.json:
+        _print_json([facts(spec) for spec in specs] or _ROWS[request.what]())
+        return
+    console.print(_table([brief(spec) for spec in specs] or _ROWS[request.what]()))
+    if specs:
+        star = "; * gated: its terms must be accepted first" if any(spec.gated for spec in specs) else ""
+        console.print(f"{len(specs)} backbones; 'list backbones NAME' tells all of one{star}")
+
+
+@called_with(BackboneFilters)
+def list_backbones(filters: BackboneFilters) -> Result:
+    """Give the backbones of the registry that pass all filters.
+
+    Lists what ``python -m benchmark list backbones`` lists. Brings no torch along.
+
+    Returns:
+        ``frame`` has one row a backbone, with all that is known of it.
+
+    Raises:
+        zoo.errors.InputError: There is no such family, or nothing passes.
+
+    Example:
+        >>> import benchmark
+        >>> found = benchmark.list_backbones(family="dino", max_parameters="30M")
+        >>> found.frame[["name", "depth", "licence"]].head(2)
+                name  depth     licence
+        0   dino-s16     12  Apache-2.0
+        1    dino-s8     12  Apache-2.0
+    """
+    import pandas as pd
+
+    specs = filters.select
+    return Result(
+        title=counted(len(specs), "backbone"),
+        frame=pd.DataFrame([facts(spec) for spec in specs]),
+        table=pd.DataFrame([brief(spec) for spec in specs]),
+    )
+
+
+def _tasks() -> list[Row]:
+    from tasks.registry import TASKS
+
+    return [
+        {"name": task.name, "what": task.title, "primary metric": task.metric, "standard data": task.data}
+        for task in TASKS
+    ]
+
+
+def _suites() -> list[Row]:
+    from benchmark.plan.suites import SUITES  # Its datasets bring numpy along.
+
+    return [
+        {"name": suite.name, "what": suite.title, "backbones": " ".join((*suite.backbones, suite.floor))}
+        for suite in SUITES
+    ]
+
+
+def _protocols() -> list[Row]:
+    from tasks.protocols import PROTOCOLS  # Its rules bring torch along.
+
+    return [
+        {
+            "name": protocol.name,
+            "tasks": " ".join(protocol.tasks or ("all",)),
+            "what": protocol.title,
+            "unlike its source": " ".join(protocol.unlike),
+        }
+        for protocol in PROTOCOLS
+    ]
+
+
+_ROWS = {"tasks": _tasks, "suites": _suites, "protocols": _protocols}
+"""Rows of what is listed; the keys of a row are the titles of columns."""
+
+
+def _find(name: str) -> BackboneSpec:
+    """The entry of that name or Hub id; raises InputError where there is none."""
+    by_name = {spec.name: spec for spec in all_specs()}
+    by_repository = {spec.repository: spec for spec in all_specs() if "/" in spec.repository}
+    spec = by_name.get(name) or by_repository.get(name)
+    if spec is not None:
+        return spec
+    if "/" in name:
+        raise InputError(
+            f"{name} is no repository of the registry; 'run --backbones {name}' reads what it is from its "
+            "configuration."
+        )
+    raise InputError(f"No backbone is called {name!r}; {_guess(name, by_name)}")
+
+
+def _guess(text: str, known: Iterable[str]) -> str:
+    names = list(known)
+    close = get_close_matches(text.lower(), names, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(names)}."
+
+
+def brief(spec: BackboneSpec) -> Row:
+    """What a table has room for; a star marks a licence whose terms must be accepted."""
+    return {
+        "name": spec.name,
+        "family": spec.family,
+        "blocks": f"{spec.depth} x {spec.width}",
+        "grid": grid(spec),
+        "weights": weights(spec.parameters),
+        "learned from": teachers(spec),
+        "licence": spec.licence.partition(" (")[0] + (" *" if spec.gated else ""),
+    }
+
+
+def facts(spec: BackboneSpec) -> Row:
+    """All that is known of a backbone, for machines."""
+    return {
+        "name": spec.name,
+        "family": spec.family,
+        "supervision": spec.supervision,
+        "data": spec.data,
+        "seen": None if spec.seen is None else {name: spec.seen.mark(name) for name in DATASETS},
+        "seen_by": [] if spec.seen is None else list(spec.seen.sources),
+        "trained": spec.trained,
+        "parameters": spec.parameters,
+        "depth": spec.depth,
+        "width": spec.width,
+        "heads": spec.heads,
+        "patch": spec.patch_size,
+        "stages": [
+            {"blocks": stage.blocks, "width": stage.width, "stride": stage.stride} for stage in spec.stages
+        ],
+        "input_size": spec.input_size,
+        "grids": [spec.input_size // stage.stride for stage in spec.stages],
+        "layers": [str(layer) for layer in spec.layers],
+        "prefix_tokens": spec.prefix_tokens,
+        "class_token": spec.has_cls,
+        "final_norm": spec.has_final,
+        "mean": list(spec.mean),
+        "std": list(spec.std),
+        "licence": spec.licence,
+        "gated": spec.gated,
+        "paper": spec.paper or None,
+        "checkpoint": spec.checkpoint,
+        "repository": spec.repository or None,
+        "original": spec.original or None,
+        "revision": spec.revision,
+        "revision_policy": _revision_policy(spec),
+        "load": _how_to_load(spec),
+    }
+
+
+def details(spec: BackboneSpec) -> Row:
+    """All that is known of a backbone, for people."""
+    mean, std = (f"({' '.join(f'{value:.4g}' for value in values)})" for values in (spec.mean, spec.std))
+    return {
+        "name": spec.name,
+        "family": spec.family,
+        "learned from": spec.supervision if spec.trained else f"{spec.supervision} (untrained)",
+        "data": spec.data,
+        "has seen": "nobody has said" if spec.seen is None else spec.seen.summary(),
+        "who says so": "; ".join(spec.seen.sources if spec.seen else ()) or "the paper on its training data",
+        "paper": spec.paper or "none",
+        "weights": weights(spec.parameters),
+        "licence": spec.licence + (" (gated: its terms must be accepted)" if spec.gated else ""),
+        "blocks": spec.depth,
+        "width": spec.width,
+        "heads": spec.heads or "none",
+        "stages": "; ".join(
+            f"{stage.blocks} blocks of {stage.width} channels, {stage.stride} px a cell"
+            for stage in spec.stages
+        ),
+        "layers": f"0 to {spec.depth}" + (", final" if spec.has_final else ""),
+        "prefix tokens": _prefix(spec),
+        "input": f"{spec.input_size} px: {grid(spec)} cells",
+        "mean, std": f"{mean}, {std}",
+        "repository": spec.repository or f"none; original file: {spec.original}",
+        "revision": _revision_policy(spec),
+        "format": spec.checkpoint,
+        "to run it": _how_to_load(spec),
+    }
+
+
+def _revision_policy(spec: BackboneSpec) -> str:
+    """Which version of the weights is taken."""
+    if spec.checkpoint == "packaged":
+        return "comes with the package"
+    if spec.checkpoint == "generated":
+        return "comes from a seed"
+    if not spec.repository:
+        return "the digest of the file that is given"
+    return f"pinned: {spec.revision}" if spec.revision else NOT_PINNED
+
+
+def _how_to_load(spec: BackboneSpec) -> str:
+    """Command that runs it, after what must be done before."""
+    if not spec.repository:
+        return f"fetch {spec.original}; run --backbones {spec.name} --weights {spec.name}=FILE"
+    command = f"run --backbones {spec.name}"
+    if spec.gated:
+        return f"accept the terms on huggingface.co/{spec.repository}, 'hf auth login'; {command}"
+    return command
+
+
+def _prefix(spec: BackboneSpec) -> str:
+    if not spec.prefix_tokens:
+        return "none: vectors are averages over the grid"
+    if not spec.has_cls:
+        return f"{spec.prefix_tokens} registers and no class token: vectors are averages over the grid"
+    more = spec.prefix_tokens - spec.has_cls
+    return f"{spec.prefix_tokens}: the class token" + (f" and {more} more" if more else "")
+
+
+def grid(spec: BackboneSpec) -> str:
+    """Cells at the input size, 14x14; where stages differ, those a side of the first and the last, 56..7."""
+    sides = [spec.input_size // stage.stride for stage in spec.stages]
+    return f"{sides[0]}x{sides[0]}" if len(sides) == 1 else f"{sides[0]}..{sides[-1]}"
+
+
+def weights(number: int | None) -> str:
+    """A number of weights in three digits, such as 85.8 M."""
+    if number is None:
+        return "unknown"
+    units = (("G", 10**9), ("M", 10**6), ("K", 10**3), ("", 1))
+    name, unit = next((name, unit) for name, unit in units if number >= unit or unit == 1)
+    scaled = number / unit
+    digits = 0 if not name or scaled >= 100 else 1
+    return f"{scaled:.{digits}f} {name}".strip()
+
+
+def _print_json(content: object) -> None:
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _sheet(rows: Row) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for title, value in rows.items():
+        table.add_row(title, str(value))
+    return table
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in rows[0]:
+        table.add_column(
+            column,
+            overflow="fold",
+            no_wrap=column in ("name", *_NUMBERS),
+            justify="right" if column in _NUMBERS else "left",
+        )
+    for row in rows:
+        table.add_row(*(str(value) for value in row.values()))
+    return table

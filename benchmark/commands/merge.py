@@ -1,0 +1,91 @@
+"""Several output folders as one, with its pages: the command `merge` and `benchmark.merge`."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+
+import typer
+
+from benchmark import parsers
+from benchmark.commands.command import command
+from benchmark.commands.result import Files
+from benchmark.option import Option, called_with
+from zoo.errors import InputError
+
+
+@dataclass(frozen=True)
+class MergeRequest:
+    """Which output folders become one."""
+
+    folders: Option[str | Path | Sequence[str | Path], tuple[Path, ...]] = Option(
+        ..., "Output folders of runs, two or more.", parsers.paths, several=True
+    )
+    _: KW_ONLY
+    output: Option[str | Path | None, Path | None] = Option(
+        None, "Folder of the result; what it has already stays.", parsers.path, short="-o"
+    )
+
+
+@command("merge", MergeRequest)
+def merge_command(request: MergeRequest) -> None:
+    """Put what several runs have written, on several machines perhaps, into one folder with one set of pages.
+
+    The same result twice is fine. Two different results of one backbone, task, dataset and protocol are
+    refused, both files named, before anything is written; so are files that are not as they were written.
+
+    Example: `python -m benchmark merge results-a results-b --output results`
+    """
+    for line in _merged(request):
+        typer.echo(line)
+
+
+@called_with(MergeRequest)
+def merge(request: MergeRequest) -> Files:
+    """Put what several runs have written, on several machines perhaps, into one folder with one set of pages.
+
+    Does what ``python -m benchmark merge`` does, with the same options.
+
+    Returns:
+        ``frame`` has the records of the merged folder; ``paths`` are its pages.
+
+    Raises:
+        zoo.errors.InputError: Too few folders, no output, two different results of one name, or a damaged
+            file.
+
+    Example:
+        >>> import benchmark
+        >>> both = benchmark.merge(["results", "results"], output="together")
+        >>> sorted(set(both.frame["task"]))
+        ['cka', 'knn']
+    """
+    from leaderboards.records.record import read_records
+
+    title, *_ = _merged(request)
+    assert request.output is not None
+    records = read_records([request.output / "records"])
+    pages = sorted((request.output / "tables").glob("*.*"))
+    keys = ["backbone", "task", "dataset", "protocol"]
+    held = records.groupby(keys, as_index=False).size().rename(columns={"size": "numbers"})
+    return Files(title=title, frame=records, table=held, paths=tuple(pages))
+
+
+def _merged(request: MergeRequest) -> list[str]:
+    """Merge and write the pages; gives lines that say what is where."""
+    from benchmark.plan.facts import with_seen
+    from leaderboards.merge import merge_outputs
+    from leaderboards.pages.build import write_pages
+    from leaderboards.records.record import read_records
+
+    if len(request.folders) < 2:
+        raise InputError("merge takes two output folders or more; found one")
+    if request.output is None:
+        raise InputError("merge takes the folder of the result: give --output DIR")
+    for folder in request.folders:
+        if not folder.is_dir():
+            raise InputError(f"expected an output folder at {folder}, which does not exist")
+    count = merge_outputs(request.folders, request.output)
+    folder = request.output
+    records = with_seen(read_records([folder / "records"]))
+    pages = write_pages(records, folder / "tables", folder / "items", arrays=folder / "arrays")
+    kept = "1 result is" if count == 1 else f"{count} results are"
+    return [f"{kept} in {folder}", *(f"wrote {page}" for page in pages)]

@@ -1,0 +1,75 @@
+"""What the functions of ``benchmark`` give: a table that shows itself, with the numbers behind it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmark.commands.command import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_ROWS = 40
+"""Rows that a result shows of itself; ``frame`` has all."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Result:
+    """A table with what it says: shown as text in a terminal and as a table in a notebook.
+
+    Attributes:
+        title: What it is, in a line.
+        frame: All numbers, as a data frame.
+        table: What is shown of them, as a data frame of texts; the frame itself if None.
+        notes: How to read it, and what is missing; a sentence each.
+    """
+
+    title: str
+    frame: "pd.DataFrame"
+    table: "pd.DataFrame | None" = None
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        from tabulate import tabulate
+
+        rows, rest = self._shown()
+        words = self.table is not None
+        text = tabulate(
+            rows.to_dict("list"), headers="keys", tablefmt="simple", floatfmt=".4g", disable_numparse=words
+        )
+        return "\n".join([self.title, "", text, "", *rest, *self.notes]).rstrip()
+
+    def _repr_html_(self) -> str:
+        rows, rest = self._shown()
+        table = rows.to_html(index=False, border=0, escape=True, float_format="{:.4g}".format, na_rep="")
+        notes = "".join(f"<p>{escape(note)}</p>" for note in [*rest, *self.notes])
+        return f"<div><p><b>{escape(self.title)}</b></p>{table}{notes}</div>"
+
+    def _shown(self) -> "tuple[pd.DataFrame, list[str]]":
+        """The first rows, and that there are more."""
+        table = self.frame if self.table is None else self.table
+        more = len(table) - MOST_ROWS
+        return table.head(MOST_ROWS), [f"{more} more rows: see frame."] if more > 0 else []
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Files(Result):
+    """Files that were written.
+
+    Attributes:
+        paths: The files.
+        failures: What went wrong, a sentence each; the rest is there.
+    """
+
+    paths: tuple[Path, ...] = ()
+    failures: tuple[str, ...] = ()
+
+
+def files_of(paths: Sequence[Path], purpose: str) -> Files:
+    """The result of a function that writes files, whose frame names them."""
+    import pandas as pd
+
+    frame = pd.DataFrame({"path": [str(path) for path in paths]})
+    return Files(title=f"{counted(len(paths), 'file')} {purpose}", frame=frame, paths=tuple(paths))

@@ -1,0 +1,291 @@
+"""Backbones through tasks: the command `run`, `benchmark.run` and `benchmark.forecast`."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from benchmark import parsers
+from benchmark.commands.command import command, counted, ended_by_signals
+from benchmark.commands.result import Result
+from benchmark.commands.show import answers_of, result_of
+from benchmark.option import Option, called_with
+from benchmark.request import Request
+from leaderboards.records.version import VERSION
+from zoo.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from benchmark.api import RunSummary
+    from benchmark.jobs.forecast import Forecast
+
+MOST_NAMED = 5
+"""Images that could not be read and are named one by one."""
+
+
+@dataclass(frozen=True)
+class RunCommand(Request):
+    """Options of a run, and whether it is only planned."""
+
+    _: KW_ONLY
+    plan: Option[bool, bool] = Option(
+        False,
+        "Say what the run would take, images, forwards, hours, disk and memory, from a short warm-up; keep "
+        "nothing of it.",
+        parsers.switch,
+    )
+    json: Option[bool, bool] = Option(False, "With --plan: for machines.", parsers.switch)
+
+    def __post_init__(self) -> None:
+        if self.json and not self.plan:
+            raise InputError("--json goes with --plan; `show --json` gives what a run has found")
+
+
+@dataclass(frozen=True)
+class RunCall(Request):
+    """Options of a run, and whether the call shows how far it is."""
+
+    _: KW_ONLY
+    progress: Option[bool | None, bool | None] = Option(
+        None,
+        "Show bars and what is found; of the Python call alone.",
+        parsers.switch,
+        shown="in a notebook or a terminal",
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class RunResult(Result):
+    """What came of a run; it shows the answer to each task, its frame has every number.
+
+    Attributes:
+        best: The answers, as `benchmark.best` gives them.
+        failures: What went wrong, a sentence each; the rest is done and kept.
+        pages: The pages that were written.
+    """
+
+    best: "pd.DataFrame"
+    failures: tuple[str, ...] = ()
+    pages: tuple[Path, ...] = ()
+
+
+@command("run", RunCommand)
+def run_command(given: RunCommand) -> int:
+    """Run every layer of backbones through tasks and write leaderboards.
+
+    Without options: the mini suite, offline, in two to four minutes.
+    """
+    if not given.json:
+        typer.echo(_first_line(given))
+    if given.plan:
+        _plan(given)
+        return 0
+    with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
+        from benchmark.api import carry_out
+
+        summary = carry_out(given.request, report)
+    for line in _summary(summary):
+        report.say(line)
+    _answer(summary)
+    failures = summary.done.failures
+    return (2 if all(failure.bad_input for failure in failures) else 1) if failures else 0
+
+
+def _plan(given: RunCommand) -> None:
+    """Say what the run would take."""
+    with ended_by_signals("interrupted; nothing was kept") as report:
+        from tabulate import tabulate
+
+        from benchmark.jobs.forecast import forecast
+
+        foreseen = forecast(given.request, report)
+    if given.json:
+        content = {**asdict(foreseen), "forwards": foreseen.forwards, "disk": foreseen.disk}
+        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        return
+    _, rows = _forecast_tables(foreseen)
+    table = tabulate(rows.to_dict("list"), headers="keys", disable_numparse=True)
+    typer.echo("\n".join([table, "", *_forecast_lines(foreseen)]))
+
+
+def _first_line(request: Request) -> str:
+    """What was asked for, before anything is looked up."""
+    given = str(request.data or "") or ", ".join(request.images)
+    suite = request.suite or ("standard" if given else "mini")
+    where = f" on {given}" if given else ""
+    backbones = ", ".join(request.backbones) or "the suite's backbones"
+    tasks = ", ".join(request.tasks) or "all tasks"
+    return f"layerboard {VERSION}: suite {suite}{where}; {backbones}; {tasks}"
+
+
+def _summary(summary: "RunSummary") -> Iterator[str]:
+    """What was done, what is missing, and where the tables are."""
+    plan, done = summary.plan, summary.done
+    images = counted(plan.images, "image") + (" each" if len(plan.backbones) > 1 else "")
+    yield f"{counted(len(plan.backbones), 'backbone')}, {images}, {counted(len(plan.tasks.every), 'task')}"
+    if done.images:
+        yield f"{counted(done.images, 'image')} through backbones, and scored, in {summary.seconds:.0f} s"
+    else:
+        yield "no image went through a backbone: all features were there"
+    for absent in plan.tasks.absent:
+        yield f"left out: {absent}"
+    for line in done.unreadable[:MOST_NAMED]:
+        yield f"left out: {line}"
+    if len(done.unreadable) > MOST_NAMED:
+        further = counted(len(done.unreadable) - MOST_NAMED, "further image")
+        yield f"left out: {further} that cannot be decoded"
+    subjects = [task.subject for task in plan.tasks.every]
+    partial = {subject.dataset: subject.coverage for subject in subjects if subject.coverage.partial}
+    for name, coverage in sorted(partial.items()):
+        yield f"partial: {name}: {coverage}"
+    for failure in done.failures:
+        yield f"failed: {failure}"
+    for page in summary.pages:
+        yield f"wrote {_short(page)}"
+
+
+def _answer(summary: "RunSummary") -> None:
+    """Print the best of each task, and where more is; on standard output, as what was asked for."""
+    from leaderboards.display import page_name
+
+    if not len(summary.records):
+        return
+    suite = answers_of(summary.records, summary.suite, summary.ties)
+    if suite.answers:
+        pages = [page for page in summary.pages if page.name == f"{page_name(summary.suite)}.md"]
+        where = f"{_short(pages[0])} has every layer" if pages else ""
+        typer.echo(f"\n{suite}\nRead on: {where}; `python -m benchmark show` prints this again.")
+
+
+def _short(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+@called_with(RunCall)
+def run(call: RunCall) -> RunResult:
+    """Run backbones through tasks and give the best of each task, and the records of the folder's suite.
+
+    Does what ``python -m benchmark run`` does, with the same options. Work that is done already is not done
+    again. Without options: the mini suite, offline, in two to four minutes.
+
+    Returns:
+        It shows the answers. ``frame`` has one row a number, with the columns of
+        ``leaderboards.records.record.Record``; ``best`` the answers; ``pages`` the pages. Failures of single
+        backbones or tasks do not raise; they are sentences in ``failures``.
+
+    Raises:
+        zoo.errors.InputError: Something that was given is wrong.
+
+    Example:
+        >>> import benchmark
+        >>> found = benchmark.run(["mini-dino", "mini-resnet"], ["knn", "cka"], images="photos", floor=False)
+        >>> found
+        suite images-photos-...
+        <BLANKLINE>
+        task       best backbone    layer    vectors    score ...
+        ...
+        knn top-1  mini-... ± ...
+        >>> sorted(set(found.frame["backbone"])), found.failures
+        (['mini-dino', 'mini-resnet'], ())
+    """
+    from benchmark.api import carry_out
+    from benchmark.engines.notebook import reporter_for
+
+    summary = carry_out(call.request, reporter_for(call.progress))
+    failures = tuple(str(failure) for failure in summary.done.failures)
+    missing = [*map(str, summary.plan.tasks.absent), *summary.done.unreadable]
+    records = summary.records
+    answers = result_of([answers_of(records, summary.suite, summary.ties)] if len(records) else [])
+    left_out = [f"Left out: {reason}." for reason in missing]
+    return RunResult(
+        title=answers.title,
+        frame=records,
+        table=answers.table,
+        notes=(*answers.notes, *left_out, *(f"Failed: {failure}" for failure in failures)),
+        best=answers.frame,
+        failures=failures,
+        pages=summary.pages,
+    )
+
+
+@called_with(RunCall)
+def forecast(call: RunCall) -> Result:
+    """Say what a run would take on this machine: images, forwards, hours, disk and memory; keeps nothing.
+
+    Does what ``python -m benchmark run --plan`` does: shows a few images to each backbone, as the run would,
+    and scores a few layers. What is stored already is not counted.
+
+    Returns:
+        ``frame`` has one row a step: backbone, what, source, images through the backbone, seconds, and bytes
+        that it leaves on the disk. ``notes`` sum them up.
+
+    Raises:
+        zoo.errors.InputError: Something that was given is wrong.
+
+    Example:
+        >>> import benchmark
+        >>> found = benchmark.forecast("mini-dino", "knn", images="photos", floor=False)
+        >>> sorted(found.frame)
+        ['backbone', 'disk', 'images', 'seconds', 'source', 'what']
+    """
+    from benchmark.engines.notebook import reporter_for
+    from benchmark.jobs.forecast import forecast as foresee
+
+    foreseen = foresee(call.request, reporter_for(call.progress))
+    frame, table = _forecast_tables(foreseen)
+    title, notes = f"suite {foreseen.suite}, planned", tuple(_forecast_lines(foreseen))
+    return Result(title=title, frame=frame, table=table, notes=notes)
+
+
+def _forecast_tables(foreseen: "Forecast") -> "tuple[pd.DataFrame, pd.DataFrame]":
+    """One row a step; and as texts one row a backbone, and one for what all do together."""
+    import pandas as pd
+
+    from benchmark.jobs.steps import Step
+
+    frame = pd.DataFrame([asdict(step) for step in foreseen.steps], columns=[*Step.__dataclass_fields__])
+    names = [name for name in dict.fromkeys(frame["backbone"]) if name]
+    rows = [_forecast_row(name, frame[frame["backbone"] == name]) for name in names]
+    rows.append(_forecast_row("together", frame[frame["backbone"] == ""]))
+    return frame, pd.DataFrame(rows, columns=["", "images", "passes", "scores", "disk"])
+
+
+def _forecast_row(name: str, steps: "pd.DataFrame") -> list[str]:
+    scores = steps["what"].str.startswith(("scoring", "comparing"))
+    times = [as_time(float(steps.loc[chosen, "seconds"].sum())) for chosen in (~scores, scores)]
+    return [name, f"{int(steps['images'].sum()):,}", *times, as_size(float(steps["disk"].sum()))]
+
+
+def _forecast_lines(foreseen: "Forecast") -> Iterator[str]:
+    """What it comes to, a sentence each."""
+    side = "one after the other" if foreseen.workers == 1 else f"{foreseen.workers} side by side"
+    backbones = len({step.backbone for step in foreseen.steps if step.images})
+    yield (
+        f"{foreseen.images:,} images each; {foreseen.forwards:,} forwards of {backbones} backbones are not "
+        f"stored yet, {side} on {foreseen.device}."
+    )
+    yield (
+        f"About {as_time(foreseen.seconds)} in all; {as_size(foreseen.disk)} more in the cache; "
+        f"{as_size(foreseen.memory)} of memory. (Found out in {as_time(foreseen.warm_up)}; nothing was kept.)"
+    )
+    yield from foreseen.notes
+
+
+def as_time(seconds: float) -> str:
+    """Seconds, minutes, hours or days."""
+    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def as_size(count: float) -> str:
+    """Bytes in decimal units."""
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count / 1e3:.0f} kB"

@@ -1,0 +1,183 @@
+"""What a run found, again: the command `show`, `benchmark.best` and `benchmark.show`."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from benchmark import parsers
+from benchmark.commands.command import command, records_of
+from benchmark.commands.result import Result
+from benchmark.option import Option, called_with
+from zoo.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from leaderboards.choices.answers import Answer
+    from leaderboards.choices.ties import Compared
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowRequest:
+    """Which answers to show."""
+
+    output: Option[str | Path, Path] = Option(
+        "results", "Folder of records and tables.", parsers.path, short="-o"
+    )
+    suite: Option[str | None, str | None] = Option(
+        None, "One of the folder's suites.", parsers.text, shown="all of them"
+    )
+    tasks: Option[str | Sequence[str], tuple[str, ...]] = Option(
+        (), "Tasks.", parsers.names, short="-t", several=True, shown="all"
+    )
+    json: Option[bool, bool] = Option(False, "For machines.", parsers.switch)
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteAnswers:
+    """For each task the best backbone and layer, of one suite.
+
+    Attributes:
+        suite: Its name.
+        answers: One a column of its leaderboard.
+        labels: What tables call each backbone.
+    """
+
+    suite: str
+    answers: "tuple[Answer, ...]"
+    labels: dict[str, str]
+
+    def __str__(self) -> str:
+        from leaderboards.answer import answer_notes, answer_table
+
+        table = answer_table(self.answers, self.labels)
+        return "\n".join([f"suite {self.suite}", "", table, "", *answer_notes(self.answers)]).rstrip()
+
+
+@command("show", ShowRequest)
+def show_command(request: ShowRequest) -> None:
+    """Show the best backbone, layer and vectors of each task, how sure that is, and what it costs.
+
+    It is what a run ends with. Needs no backbone and no data: what a run has written is enough.
+
+    Example: `python -m benchmark show --tasks knn davis`
+    """
+    from leaderboards.answer import answer_frame
+
+    suites = _suites(request)
+    if not request.json:
+        typer.echo("\n\n".join(map(str, suites)))
+        return
+    rows = [answer_frame(each.answers).to_json(orient="records", double_precision=15) for each in suites]
+    content = [
+        {"suite": each.suite, "answers": json.loads(row)} for each, row in zip(suites, rows, strict=True)
+    ]
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+@called_with(ShowRequest, without=("json",))
+def show(request: ShowRequest) -> None:
+    """Print the best backbone, layer and vectors of each task, as the end of a run does.
+
+    Does what ``python -m benchmark show`` does, with the same options.
+
+    Raises:
+        zoo.errors.InputError: There are no records, or none of a suite or task that was named.
+
+    Example:
+        >>> import benchmark
+        >>> benchmark.show(output="results")
+        suite images-photos-...
+        <BLANKLINE>
+        task       best backbone    layer    vectors    score ...
+        ...
+        knn top-1  mini-... ± ...
+    """
+    sys.stdout.write("\n\n".join(map(str, _suites(request))) + "\n")
+
+
+@called_with(ShowRequest, without=("json",))
+def best(request: ShowRequest) -> Result:
+    """Give the best backbone, layer and vectors of each task, how sure that is, and what it costs.
+
+    Says what ``python -m benchmark show`` says, with the same options. Needs no backbone and no data: what a
+    run has written is enough.
+
+    Returns:
+        ``frame`` has one row a task and dataset, with the columns of ``leaderboards.answer.answer_frame``
+        after ``suite``: scores in percent with 95 % intervals, the honest score, and what the data cannot
+        tell from the best (``rivals``, ``layers``).
+
+    Raises:
+        zoo.errors.InputError: There are no records, or none of a suite or task that was named.
+
+    Example:
+        >>> import benchmark
+        >>> found = benchmark.best(output="results", tasks="knn")
+        >>> found.frame[["task", "metric", "depth"]].values.tolist()
+        [['knn', 'top-1', 12]]
+    """
+    return result_of(_suites(request))
+
+
+def _suites(request: ShowRequest) -> list[SuiteAnswers]:
+    """The answers that were asked for; raises InputError where there are none."""
+    from leaderboards.records.record import suites_of
+
+    records = records_of(request.output)
+    suites = suites_of(records)
+    if request.suite is not None and request.suite not in suites:
+        raise unknown("suite", request.suite, suites)
+    known = sorted(set(records["task"]))
+    for task in request.tasks:
+        if task not in known:
+            raise unknown("task", task, known)
+    chosen = suites if request.suite is None else [request.suite]
+    every = [answers_of(records, suite, request.output / "items", request.tasks) for suite in chosen]
+    if not any(each.answers for each in every):
+        raise InputError("there is no score of a backbone to answer with; analyses are on pages of their own")
+    return [each for each in every if each.answers]
+
+
+def answers_of(
+    records: "pd.DataFrame", suite: str, compared: "Compared", tasks: Sequence[str] = ()
+) -> SuiteAnswers:
+    """The answers of one suite, of some tasks or of all, from records and what backbones are compared by."""
+    from leaderboards.choices.answers import answers
+    from leaderboards.choices.selection import backbones_of
+    from leaderboards.records.record import of_suite
+    from tasks.registry import COST
+
+    records = of_suite(records, suite)
+    if tasks:
+        records = records[records["task"].isin([*tasks, COST])]
+    labels = {backbone.name: backbone.label for backbone in backbones_of(records)}
+    return SuiteAnswers(suite, tuple(answers(records, compared)), labels)
+
+
+def result_of(suites: Sequence[SuiteAnswers]) -> Result:
+    """The answers of some suites, those without any left out."""
+    import pandas as pd
+
+    from leaderboards.answer import answer_cells, answer_frame, answer_notes
+
+    suites = [each for each in suites if each.answers]
+    if not suites:
+        return Result(title="no scores", frame=answer_frame(()), table=answer_frame(()))
+    frames = [answer_frame(each.answers) for each in suites]
+    tables = [answer_cells(each.answers, each.labels) for each in suites]
+    for each, frame, table in zip(suites, frames, tables, strict=True):
+        frame.insert(0, "suite", each.suite)
+        if len(suites) > 1:
+            table.insert(0, "suite", each.suite)
+    return Result(
+        title=f"suite {', '.join(each.suite for each in suites)}",
+        frame=pd.concat(frames, ignore_index=True),
+        table=pd.concat(tables, ignore_index=True).fillna(""),
+        notes=tuple(dict.fromkeys(note for each in suites for note in answer_notes(each.answers))),
+    )
