@@ -10,9 +10,18 @@ import inspect
 from collections.abc import Callable
 from textwrap import fill, indent
 
-from benchmark.calls.reading import best, cka, compare, list_backbones, recommend, show
-from benchmark.calls.running import features, forecast, from_module, load, run
-from benchmark.calls.writing import export, merge, report
+from benchmark.commands.cka import cka
+from benchmark.commands.compare import compare
+from benchmark.commands.export import export
+from benchmark.commands.features import features
+from benchmark.commands.from_module import from_module
+from benchmark.commands.list import list_backbones
+from benchmark.commands.load import load
+from benchmark.commands.merge import merge
+from benchmark.commands.recommend import recommend
+from benchmark.commands.report import report
+from benchmark.commands.run import forecast, run
+from benchmark.commands.show import best, show
 from leaderboards.records.version import VERSION
 
 __all__ = [

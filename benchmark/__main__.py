@@ -1,6 +1,6 @@
 """Entry point of ``python -m benchmark``."""
 
-from benchmark.cli.app import main
+from benchmark.commands.app import main
 
 if __name__ == "__main__":
     main()

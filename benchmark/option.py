@@ -1,7 +1,7 @@
 """Options that are declared once: as fields of a frozen dataclass, a form.
 
-A Python function (`called_with`) and a command (`benchmark.commands.command`) are made from the form: both have
-exactly its options, with the same names, defaults and words.
+A Python function (`called_with`) and a command (`benchmark.commands.command`) are made from the form:
+both have exactly its options, with the same names, defaults and words.
 """
 
 import inspect

@@ -19,8 +19,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     torch.set_num_threads(1)
 
 TOGETHER = (
-    "benchmark/calls/test_docstrings.py",
-    "benchmark/calls/test_result.py",
+    "benchmark/commands/test_docstrings.py",
+    "benchmark/commands/test_result.py",
     "benchmark/test_own_images.py",
     "benchmark/test_resume.py",
     "benchmark/test_sets.py",

@@ -130,7 +130,7 @@ def _say_error(sentence: str) -> None:
 
 def _sentence_of_memory(error: Exception) -> str | None:
     """What is said where memory was short outside of any task; None where it was not."""
-    from benchmark.extraction.memory import is_out_of_memory  # torch
+    from benchmark.extraction.failures import is_out_of_memory  # torch
 
     return "out of memory; try with less data, or on a machine with more" if is_out_of_memory(error) else None
 

@@ -1,4 +1,4 @@
-"""The documentation's page of all backbones; ``python -m benchmark.commands.backbones_page`` writes it again."""
+"""Documentation's page of all backbones; ``python -m benchmark.commands.backbones_page`` writes it again."""
 
 from itertools import groupby
 from pathlib import Path

@@ -63,7 +63,7 @@ def _inspected(request: CheckRequest) -> "list[Inspection]":
     """What is there of the official datasets, or of the user's own."""
     from benchmark.plan.location import data_folder
     from tasks.datasets.catalogue import DATASETS, inspect, inspect_images
-    from tasks.datasets.packs.opening import check_bytes
+    from tasks.datasets.packs.pack import check_bytes
 
     data = request.data
     if request.digests and not str(data or "").startswith(PREFIX):

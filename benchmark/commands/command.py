@@ -1,4 +1,4 @@
-"""What a command is made from: a form of options (`benchmark.option`), and a function that is given it filled."""
+"""Commands made from forms of options (`benchmark.option`), and what several of them share."""
 
 import re
 import signal
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
-from types import FrameType
+from types import FrameType, GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from benchmark.engines.progress import Terminal
 
 Form = TypeVar("Form")
+
+WIDEST_CHOICES = 40
+"""Characters of choices that leave room for the words beside them; more are not shown."""
 
 _CONVERTED = (bool, int, float, Path)
 """Types that the command line makes of a word; of all others, options do."""
@@ -78,20 +81,23 @@ def _parameter(declaration: Declared) -> Parameter:
         described = typer.Argument(help=_literal(words), show_default=not optional)
     else:
         switch = bool in {declaration.kept, *get_args(declaration.kept)}
-        names = [] if switch else [option.flag, *option.also, *filter(None, [option.short])]
+        choices = f"[{'|'.join(option.choices)}]" if option.choices else None
+        both = switch and option.name != "json"  # --no-json would say nothing
+        names = [] if both else [option.flag, *option.also, *filter(None, [option.short])]
         described = typer.Option(
             *names,
             help=_literal(f"{text}; several may follow." if option.several else option.help),
-            metavar=f"[{'|'.join(option.choices)}]" if option.choices else None,
+            metavar=choices if not choices or len(choices) < WIDEST_CHOICES else "<name>",
             min=option.least,
             show_default=option.shown or option.default not in (None, ()),
         )
     kind: Any = _kind(declaration)
-    if option.several:
-        kind = list[kind]
+    kind = GenericAlias(list, kind) if option.several else kind
     default = Parameter.empty if option.default is ... else None if option.several else option.default
-    annotation = Annotated[kind | None if default is None else kind, described]
-    return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    kind = kind | None if default is None else kind
+    return Parameter(
+        option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, described]
+    )
 
 
 def _kind(declaration: Declared) -> type:
@@ -114,7 +120,7 @@ class TerminatedError(KeyboardInterrupt):
 
 @contextmanager
 def ended_by_signals(line: str) -> "Iterator[Terminal]":
-    """A reporter on the terminal; when Ctrl-C or SIGTERM comes, it says a line, and the exit is 130 or 143."""
+    """A reporter; when Ctrl-C or SIGTERM comes, it says a line, and the command ends with 130 or 143."""
     from benchmark.engines.progress import Terminal
 
     report = Terminal()

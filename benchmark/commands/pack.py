@@ -15,7 +15,7 @@ from zoo.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from benchmark.engines.progress import Reporter
-    from tasks.datasets.catalogue import DatasetEntry
+    from tasks.datasets.base import Data, DatasetEntry
     from tasks.datasets.packs.manifest import PackedDataset
     from tasks.datasets.packs.writing import DatasetPlan
 
@@ -65,8 +65,8 @@ def pack_command(request: PackRequest) -> None:
 
 def _packed(request: PackRequest, report: "Reporter") -> "dict[str, PackedDataset]":
     """Write datasets of a folder as a pack; gives what was written, by name."""
+    from tasks.datasets.files import is_packed
     from tasks.datasets.packs.writing import plan_dataset, require_room, write_dataset
-    from tasks.datasets.storage import is_packed
 
     data, target = request.data, request.to
     if target is None:
@@ -97,7 +97,7 @@ def _require_space(target: Path, plans: "Sequence[DatasetPlan]") -> None:
         )
 
 
-def _chosen(request: PackRequest) -> "Sequence[DatasetEntry]":
+def _chosen(request: PackRequest) -> "Sequence[DatasetEntry[Data]]":
     """The datasets that were named, or all that are there; raises InputError."""
     from tasks.datasets.catalogue import DATASETS, State, inspect
 
@@ -111,9 +111,7 @@ def _chosen(request: PackRequest) -> "Sequence[DatasetEntry]":
         if each.state is State.BROKEN or (each.state is State.MISSING and request.datasets):
             raise InputError(f"{each.name} is {each.state.value} and was not packed: {each.text}")
     there = [
-        entry
-        for entry, each in zip(chosen, inspections, strict=True)
-        if each.state is not State.MISSING
+        entry for entry, each in zip(chosen, inspections, strict=True) if each.state is not State.MISSING
     ]
     if not there:
         raise InputError(

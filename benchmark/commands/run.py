@@ -138,8 +138,7 @@ def _summary(summary: "RunSummary") -> Iterator[str]:
     if len(done.unreadable) > MOST_NAMED:
         further = counted(len(done.unreadable) - MOST_NAMED, "further image")
         yield f"left out: {further} that cannot be decoded"
-    subjects = [task.subject for task in plan.tasks.every]
-    partial = {subject.dataset: subject.coverage for subject in subjects if subject.coverage.partial}
+    partial = {task.dataset: task.coverage for task in plan.tasks.every if task.coverage.partial}
     for name, coverage in sorted(partial.items()):
         yield f"partial: {name}: {coverage}"
     for failure in done.failures:
@@ -193,7 +192,7 @@ def run(call: RunCall) -> RunResult:
         (['mini-dino', 'mini-resnet'], ())
     """
     from benchmark.api import carry_out
-    from benchmark.engines.notebook import reporter_for
+    from benchmark.engines.progress import reporter_for
 
     summary = carry_out(call.request, reporter_for(call.progress))
     failures = tuple(str(failure) for failure in summary.done.failures)
@@ -216,8 +215,8 @@ def run(call: RunCall) -> RunResult:
 def forecast(call: RunCall) -> Result:
     """Say what a run would take on this machine: images, forwards, hours, disk and memory; keeps nothing.
 
-    Does what ``python -m benchmark run --plan`` does: shows a few images to each backbone, as the run would,
-    and scores a few layers. What is stored already is not counted.
+    Does what ``python -m benchmark run --plan`` does: shows some images to the backbones with most to do, as
+    the run would, for at most a tenth of what it expects. What is stored already is not counted.
 
     Returns:
         ``frame`` has one row a step: backbone, what, source, images through the backbone, seconds, and bytes
@@ -232,7 +231,7 @@ def forecast(call: RunCall) -> Result:
         >>> sorted(found.frame)
         ['backbone', 'disk', 'images', 'seconds', 'source', 'what']
     """
-    from benchmark.engines.notebook import reporter_for
+    from benchmark.engines.progress import reporter_for
     from benchmark.jobs.forecast import forecast as foresee
 
     foreseen = foresee(call.request, reporter_for(call.progress))
@@ -245,7 +244,7 @@ def _forecast_tables(foreseen: "Forecast") -> "tuple[pd.DataFrame, pd.DataFrame]
     """One row a step; and as texts one row a backbone, and one for what all do together."""
     import pandas as pd
 
-    from benchmark.jobs.steps import Step
+    from benchmark.jobs.forecast import Step
 
     frame = pd.DataFrame([asdict(step) for step in foreseen.steps], columns=[*Step.__dataclass_fields__])
     names = [name for name in dict.fromkeys(frame["backbone"]) if name]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmark.plan.plan import Plan, view_for
-from benchmark.request.request import InterpolationChoice
+from benchmark.request import InterpolationChoice
 from tasks.base import Source
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec, sized_name, split_size

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from benchmark.request import parsers
-from benchmark.request.option import Option
+from benchmark import parsers
+from benchmark.option import Option
 
 OBJECTIVES = ("fs", "clip", "dino", "moco", "mae", "beit", "resnet")
 """Names of the methods of `mini.training.methods`."""
@@ -50,11 +50,17 @@ class Pretraining:
     cache: Option[str | Path | None, Path] = Option(
         None,
         "Folder of rendered images; they serve later runs.",
-        parsers.cache,
+        parsers.path,
+        instead=parsers.default_cache,
         shown="below the user's cache folder",
     )
     workers: Option[int | None, int] = Option(
-        None, "Processes that render.", parsers.workers, least=1, shown="processors"
+        None,
+        "Processes that render.",
+        parsers.whole,
+        least=1,
+        instead=parsers.default_workers,
+        shown="processors",
     )
     resume: Option[bool, bool] = Option(
         True, "Go on from the checkpoint in the output folder.", parsers.switch

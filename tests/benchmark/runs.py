@@ -13,7 +13,7 @@ import pytest
 from torch import Tensor
 
 import benchmark
-from benchmark.cli.app import main
+from benchmark.commands.app import main
 from benchmark.extraction.one_pass import run_pass
 from benchmark.jobs import passes
 from benchmark.jobs.job import Setup

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmark.commands.decompose import Decomposed, decompose
 from benchmark.engines.progress import Silent
-from benchmark.exchange.decomposing import Decomposed, decompose
 from benchmark.plan.decomposed import Given, steps_protocols, task_steps
 from benchmark.request import Request
 from leaderboards.choices.decomposition import difference_interval

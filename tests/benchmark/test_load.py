@@ -10,8 +10,8 @@ from PIL import Image
 
 import benchmark
 from benchmark.engines.progress import Silent
-from benchmark.exchange.vectors import write_vectors
 from benchmark.request import Request
+from benchmark.vectors import write_vectors
 from tasks.protocols import STANDARD
 from tasks.registry import COST, find_tasks
 from tests.zoo.load.test_infer import save

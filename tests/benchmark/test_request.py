@@ -16,14 +16,20 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import benchmark
-from benchmark.cli.app import app
-from benchmark.cli.options import command_of
+from benchmark.commands.app import app
+from benchmark.commands.check import CheckRequest
+from benchmark.commands.command import Command
+from benchmark.commands.compare import CompareRequest
+from benchmark.commands.export import ExportRequest
+from benchmark.commands.leaderboard import LeaderboardRequest
+from benchmark.commands.merge import MergeRequest
+from benchmark.commands.report import ReportRequest
+from benchmark.commands.reproduce import ReproduceRequest
+from benchmark.commands.run import RunCommand
+from benchmark.option import declared
+from benchmark.parsers import default_cache, default_workers
 from benchmark.pretrain.options import Pretraining
-from benchmark.request import Request, default_cache, default_workers
-from benchmark.request.exchange import CompareRequest, ExportRequest, MergeRequest
-from benchmark.request.option import declared
-from benchmark.request.pages import LeaderboardRequest, ReportRequest, ReproduceRequest
-from benchmark.request.request import CheckRequest, RunCommand
+from benchmark.request import Request
 from tests.benchmark.runs import command
 from zoo.errors import InputError
 
@@ -139,7 +145,7 @@ def filled(form: Callable[..., Form], *words: str) -> Form:
     """The form that a command gets."""
     found: list[Form] = []
     small = typer.Typer()
-    small.command()(command_of(form)(found.append))
+    small.command()(Command("filled", form, found.append).for_typer())
     result = CliRunner().invoke(small, list(words), catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return found[0]
@@ -152,7 +158,7 @@ def test_command_and_form_have_the_same_options(form: type, name: str) -> None:
     for one in declared(form):
         option, made = one.option, options[one.option.name]
         assert option.help.endswith(".")
-        assert made.help.startswith(option.help.removesuffix("."))
+        assert made.help.replace("\\", "").startswith(option.help.removesuffix("."))
         assert made.required == (option.default is ...)
         assert getattr(made, "multiple", False) == (option.several and not made.required)
         assert (made.nargs == -1) == (option.several and made.required)
@@ -272,7 +278,7 @@ def test_nothing_heavy_comes_before_the_first_line() -> None:
         "import sys, benchmark.request\n"
         "request = benchmark.request.Request('mini-fs', ['knn', 'davis'], output='out')\n"
         f"print(not {HEAVY})\n"
-        "import benchmark.cli.app as cli, typer\n"
+        "import benchmark.commands.app as cli, typer\n"
         "def echo(line):\n"
         f"    print(line, not {HEAVY})\n"
         "    sys.exit()\n"

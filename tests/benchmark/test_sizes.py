@@ -9,13 +9,12 @@ import pytest
 
 import benchmark
 from benchmark.api import carry_out
+from benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from benchmark.engines.progress import Silent
-from benchmark.exchange.recommending import code_of, recommended
 from benchmark.plan.backbones import find_backbones
 from benchmark.plan.sizes import Sizes, at_sizes
 from benchmark.plan.suites import MINI_SUITE
 from benchmark.request import Request
-from benchmark.request.recommending import RecommendRequest
 from tests.benchmark.engines.test_engines import Heard
 from tests.benchmark.runs import Tally, command, leave_pages_out, run
 from zoo.errors import InputError

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from benchmark.scores.exported.cka import score_cka
+from benchmark.scores.exported.classification import score_knn
 from benchmark.scores.exported.clustering import score_assignments
 from benchmark.scores.exported.davis import score_davis
-from benchmark.scores.exported.knn import score_knn
 from benchmark.scores.exported.retrieval import score_similarity
 from tasks.datasets.masks import read_mask, write_mask
 from tasks.datasets.revisitop import ROXFORD5K

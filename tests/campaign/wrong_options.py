@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import typer
 
-from benchmark.cli.app import app, main
+from benchmark.commands.app import app, main
 from tests.campaign.counts import Count
 
 Arguments = tuple[str, ...]

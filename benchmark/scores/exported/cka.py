@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from benchmark.scores.exported.arrays import Array, as_floats, read_array
-from benchmark.scores.exported.options import Estimator
 from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.metrics.similarity import (
     SMALLEST_BATCH,
@@ -20,6 +20,9 @@ from tasks.metrics.similarity import (
 )
 from tasks.protocols import PAPER, STANDARD
 from zoo.errors import InputError
+
+Estimator = Literal["unbiased", "biased", "paper"]
+"""Which HSIC is summed over batches; paper: unbiased, of Gram matrices that are scaled to [0, 1]."""
 
 
 def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | None) -> ScoreReport:
@@ -47,12 +50,12 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
     undefined = [name for name, row in zip(names, rows, strict=True) if all(value is None for value in row)]
     parameters: dict[str, Json] = {
         "features": [str(path) for path in features],
-        "estimator": estimator.value,
+        "estimator": estimator,
         "batch_size": size,
     }
     return ScoreReport(
         command="cka",
-        protocol=(PAPER if estimator is Estimator.paper else STANDARD).name,
+        protocol=(PAPER if estimator == "paper" else STANDARD).name,
         parameters=parameters,
         n=used,
         unit="samples",
@@ -97,7 +100,7 @@ def compare_arrays(
         InputError: Something about the numbers is wrong.
     """
     n = _check(arrays, sources)
-    of_paper = estimator is Estimator.paper
+    of_paper = estimator == "paper"
     size = min(batch_size or (PAPER.batches.size if of_paper else n), n)
     used = n if n % size >= SMALLEST_BATCH else n - n % size
     return Compared(_compare(arrays, sources, estimator, size, used), size, used)
@@ -113,13 +116,13 @@ def _compare(
         batch = [
             _rows(array, source, start, start + size) for array, source in zip(arrays, sources, strict=True)
         ]
-        if estimator is Estimator.biased:
+        if estimator == "biased":
             grams = torch.stack([gram_matrix(values) / (len(values) - 1) for values in batch]).flatten(1)
             biased += grams @ grams.T
         else:
-            rule = PAPER.cka if estimator is Estimator.paper else STANDARD.cka
+            rule = PAPER.cka if estimator == "paper" else STANDARD.cka
             unbiased.add(torch.stack([centred_gram(values, min_max=rule.min_max) for values in batch]))
-    return normalise(biased) if estimator is Estimator.biased else unbiased.matrix()
+    return normalise(biased) if estimator == "biased" else unbiased.matrix()
 
 
 def _rows(array: Array, source: object, start: int, stop: int) -> Tensor:

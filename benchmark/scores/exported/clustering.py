@@ -3,26 +3,28 @@
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.scores.exported.arrays import Array, as_features, as_labels, read_archive
 from benchmark.scores.exported.report import Grid, Json, ScoreReport
-from tasks.clustering import ClusterConfig
 from tasks.datasets.files import describe
 from tasks.metrics.clustering import AGREEMENTS, kmeans
+from tasks.protocols import STANDARD
 from zoo.errors import InputError
 
 SEEDS = 2**32
 """How many seeds the random generator of k-means has."""
 
 
-def score_features(features: Path, k: int | None, rule: ClusterConfig) -> ScoreReport:
+def score_features(
+    features: Path, k: int | None = None, seed: int | None = None, n_init: int | None = None
+) -> ScoreReport:
     """Purity, NMI and ARI in percent of a k-means partition of features as they are.
 
     Args:
         features: Archive of features [n dim] and labels [n], whole numbers or text.
         k: Clusters; as many as there are classes if None.
-        rule: How k-means is run.
+        seed: Of k-means; the protocol's if None.
+        n_init: Runs of k-means, the best of which counts; the protocol's if None.
 
     Raises:
         InputError: Something about the file or the numbers is wrong.
@@ -33,10 +35,12 @@ def score_features(features: Path, k: int | None, rule: ClusterConfig) -> ScoreR
     wanted = len(np.unique(labels)) if k is None else k
     if not 1 <= wanted <= len(values):
         raise InputError(f"expected --k of 1 to {len(values):,}, the number of items, found {wanted}")
-    if not 0 <= rule.seed < SEEDS:
-        raise InputError(f"expected --seed of 0 to {SEEDS - 1:,}, found {describe(rule.seed)}")
-    clusters = kmeans(values, wanted, seed=rule.seed, n_init=rule.n_init)
-    numbers: dict[str, Json] = {"k": wanted, "seed": rule.seed, "n_init": rule.n_init}
+    seed = STANDARD.clusters.seed if seed is None else seed
+    n_init = STANDARD.clusters.n_init if n_init is None else n_init
+    if not 0 <= seed < SEEDS:
+        raise InputError(f"expected --seed of 0 to {SEEDS - 1:,}, found {describe(seed)}")
+    clusters = kmeans(values, wanted, seed=seed, n_init=n_init)
+    numbers: dict[str, Json] = {"k": wanted, "seed": seed, "n_init": n_init}
     return _report(labels, clusters, {"features": str(features), **numbers})
 
 
@@ -58,7 +62,9 @@ def score_assignments(assignments: Path) -> ScoreReport:
 
 
 def _report(labels: Array, clusters: Array, parameters: dict[str, Json]) -> ScoreReport:
-    classes, groups = _numbered(labels), _numbered(clusters)
+    classes, groups = (
+        np.unique(names, return_inverse=True)[1].astype(np.int64) for names in (labels, clusters)
+    )
     scores = {name: 100.0 * measure(classes, groups) for name, measure in AGREEMENTS.items()}
     return ScoreReport(
         command="clustering",
@@ -70,8 +76,3 @@ def _report(labels: Array, clusters: Array, parameters: dict[str, Json]) -> Scor
         grid=Grid("items", tuple(scores), {f"{len(classes):,}": tuple(scores.values())}),
         details={"classes": int(classes.max()) + 1, "clusters": int(groups.max()) + 1},
     )
-
-
-def _numbered(labels: Array) -> NDArray[np.int64]:
-    """Labels as ranks of their sorted values."""
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)

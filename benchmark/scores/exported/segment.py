@@ -10,19 +10,23 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmark.scores.exported.arrays import Array, Floats, as_floats, read_archive
-from benchmark.scores.exported.options import SegmentProtocol
 from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.checks import ALIKE, unusable
 from tasks.datasets.files import file_names, some
 from tasks.datasets.masks import read_mask
+from tasks.datasets.scenes import VOC_2012
 from tasks.metrics.arrays import VOID, Integers, Labels
 from tasks.metrics.cell_labels import cell_counts
 from tasks.metrics.label_map import label_map
 from tasks.metrics.label_vote import most_similar, vote
 from tasks.metrics.overlaps import Overlaps, confusion, renamed
+from tasks.protocols import CAPI, SEGMENTATION
+from tasks.segmentation.capi import CapiConfig, pixels_of
 from tasks.segmentation.in_context import Choice, Vote, label_vectors
-from tasks.segmentation.problem import SegmentationConfig
+from tasks.segmentation.pixel_measurers import confusion_of, kept_of
+from tasks.segmentation.pixel_memory import PixelMemories, PixelMemory, Pixels
 from zoo.errors import InputError
+from zoo.spec import WHOLE_BACKBONE
 
 GRIDS = ("train", "test")
 ARRAYS = ("train", "train_masks", "test", "test_masks")
@@ -46,10 +50,14 @@ class Judged:
 
     def count(self, masks: Sequence[Labels]) -> int:
         """How many classes there are; raises InputError where a mask holds more."""
-        found = 1 + max((int(mask[mask != VOID].max(initial=0)) for mask in masks), default=0)
-        if self.classes is not None and not found <= self.classes <= VOID:
-            raise InputError(f"expected --classes of {found} to {VOID}, found {self.classes}")
-        return self.classes or found
+        shown = 1 + max((int(mask[mask != VOID].max(initial=0)) for mask in masks), default=0)
+        if self.classes is not None and not shown <= self.classes <= VOID:
+            raise InputError(f"expected --classes of {shown} to {VOID}, found {self.classes}")
+        return self.classes or shown
+
+    def numbers(self, classes: int) -> dict[str, Json]:
+        """What was judged, of so many classes, for reports."""
+        return {"classes": classes, "ignored": [float(label) for label in self.ignored]}
 
 
 def score_predictions(ground_truth: Path, predictions: Path, judged: Judged) -> ScoreReport:
@@ -81,11 +89,17 @@ def score_predictions(ground_truth: Path, predictions: Path, judged: Judged) -> 
     missing = sorted({*truths} - {*names})
     note = f"{len(missing)} of {len(truths)} masks have no prediction and do not count: {some(missing)}"
     files: dict[str, Json] = {"ground_truth": str(ground_truth), "predictions": str(predictions)}
-    return report_of(tables, "standard", {**files, **numbers_of(judged, classes)}, (note,) if missing else ())
+    return _report(tables, "standard", {**files, **judged.numbers(classes)}, (note,) if missing else ())
 
 
 def score_features(
-    features: Path, judged: Judged, rule: SegmentationConfig, memory: int, protocol: SegmentProtocol
+    features: Path,
+    judged: Judged,
+    k: int | None = None,
+    temperature: float | None = None,
+    memory: int | None = None,
+    *,
+    hummingbird: bool = False,
 ) -> ScoreReport:
     """Mean IoU and accuracies in percent of a vote of the cells of training images.
 
@@ -93,39 +107,94 @@ def score_features(
         features: Archive of train and test, grids [images height width dim], and of train_masks and
             test_masks, [images rows columns] uint8.
         judged: Classes and labels that are not judged.
-        rule: How cells vote; its view is not used.
+        k: Cells that vote; the protocol's if None, as are the others.
+        temperature: Divisor of the cosine in the vote exp(cos / temperature).
         memory: Cells that are remembered at most.
-        protocol: Whose rules: ``hummingbird`` makes pixels of 255 background in the memory, so that any cell
-            may be remembered, renames predicted classes and averages over all classes.
+        hummingbird: Whether pixels of 255 are background in the memory, so that any cell may be remembered,
+            predicted classes are renamed, and all classes are averaged over.
 
     Raises:
         InputError: Something about the file is wrong.
     """
-    (train, test), masks = read_features(features)
-    classes = judged.count(masks)
-    hummingbird = protocol is SegmentProtocol.hummingbird
+    (train, test), masks = _read(features)
+    classes, memory = judged.count(masks), memory or VOC_2012.memory
     known = np.where(masks[0] == VOID, np.uint8(0), masks[0]) if hummingbird else judged.truth(masks[0])
-    least = 0.0 if hummingbird else rule.least
-    rows, labels = _remembered(train, known, classes, replace(rule, least=least), memory)
+    choice = Choice(
+        max(1, memory // len(train)), 0.0 if hummingbird else SEGMENTATION.least, SEGMENTATION.seed
+    )
+    rows, labels = _remembered(train, known, classes, choice)
     if not len(rows):
         raise InputError(f"no cell of train_masks of {features} has a class in half of its pixels")
+    how = SEGMENTATION.vote
+    how = replace(how, k=k or how.k, temperature=temperature or how.temperature)
     tables = [
-        _labelled(grid, truth, rows, labels, rule.vote)
+        _voted(grid, truth, rows, labels, how)
         for grid, truth in zip(test, judged.truth(masks[1]), strict=True)
     ]
     numbers: dict[str, Json] = {
         "features": str(features),
-        "k": rule.vote.k,
-        "temperature": rule.vote.temperature,
+        "k": how.k,
+        "temperature": how.temperature,
+        "memory": memory,
+        "seed": SEGMENTATION.seed,
+        "cells": len(rows),
+        **judged.numbers(classes),
+    }
+    return _report(tables, "hummingbird" if hummingbird else "standard", numbers, ())
+
+
+def exported_rule(k: int | None) -> CapiConfig:
+    """The protocol's numbers; with so many voters, if that is said."""
+    rule = CAPI.segmentation
+    assert isinstance(rule, CapiConfig)
+    return rule if k is None else replace(rule, electorate=replace(rule.electorate, ks=(k,)))
+
+
+def score_by_pixels(
+    features: Path, judged: Judged, rule: CapiConfig, memory: int | None = None
+) -> ScoreReport:
+    """Mean IoU, over what truth or prediction shows, and accuracies in percent of a vote of pixels.
+
+    Args:
+        features: Archive as of `score_features`; masks have a whole number of pixels a cell, the same in
+            train and test.
+        judged: Classes and labels that are not judged; 255 is none.
+        rule: How pixels vote; its view is not used. Images are drawn, and held out, by their places.
+        memory: Cells that are remembered at most; the protocol's if None.
+
+    Raises:
+        InputError: Something about the file is wrong, or there is nothing to remember or to choose on.
+    """
+    memory = memory or VOC_2012.memory
+    (train, test), (known, truth) = _read(features)
+    if len(parts := {_pixels_a_cell(*pair) for pair in ((train, known), (test, truth))}) > 1 or None in parts:
+        raise InputError(
+            f"expected masks with a whole number of pixels a cell, the same in train and test of {features}, "
+            f"found {known.shape[1:]} and {truth.shape[1:]} pixels of {train.shape[1:3]} and "
+            f"{test.shape[1:3]} cells; resize them as the images that the features are of"
+        )
+    classes, keys = judged.count([known, truth]), [str(number) for number in range(len(train))]
+    pixels = pixels_of(keys, rule, classes, frozenset((*judged.ignored, VOID)), memory)
+    try:
+        voters = _memory_of(train, known, pixels, rule)
+    except ValueError as error:
+        raise InputError(f"cannot score {features}: {error}") from error
+    numbers: dict[str, Json] = {
+        "features": str(features),
+        "k": voters.k,
+        "distance": voters.distance,
         "memory": memory,
         "seed": rule.seed,
-        "cells": len(rows),
-        **numbers_of(judged, classes),
+        "cells": len(voters.rows),
+        "held_out": sorted(map(int, pixels.held_out)),
+        **judged.numbers(classes),
     }
-    return report_of(tables, protocol.value, numbers, ())
+    note = f"{voters.k} cells vote, found by {voters.distance}, as fits held-out images of train best."
+    tables = [_voted_by_pixels(grid, mask, voters, pixels) for grid, mask in zip(test, truth, strict=True)]
+    return _report(tables, CAPI.name, numbers, (note,))
 
 
-def read_features(features: Path) -> tuple[tuple[Floats, Floats], tuple[Labels, Labels]]:
+def _read(features: Path) -> tuple[tuple[Floats, Floats], tuple[Labels, Labels]]:
     """Grids and masks of train and of test, which fit each other.
 
     Raises:
@@ -144,12 +213,9 @@ def read_features(features: Path) -> tuple[tuple[Floats, Floats], tuple[Labels, 
     return (train, test), (known, judged)
 
 
-def _remembered(
-    grids: Floats, masks: Labels, classes: int, rule: SegmentationConfig, memory: int
-) -> tuple[Tensor, Tensor]:
+def _remembered(grids: Floats, masks: Labels, classes: int, choice: Choice) -> tuple[Tensor, Tensor]:
     """Unit vectors [cells dim] and label vectors [cells classes] of the cells that are kept."""
     rows, labels = [], []
-    choice = Choice(max(1, memory // len(grids)), rule.least, rule.seed)
     for number, (grid, mask) in enumerate(zip(grids, masks, strict=True)):
         cells, pixels = choice.of(cell_counts(mask, grid.shape[:2], classes), str(number))
         rows.append(grid.reshape(-1, grid.shape[-1])[cells])
@@ -158,7 +224,7 @@ def _remembered(
     return functional.normalize(vectors, dim=-1), label_vectors(np.concatenate(labels))
 
 
-def _labelled(grid: Floats, truth: Labels, rows: Tensor, labels: Tensor, how: Vote) -> Integers:
+def _voted(grid: Floats, truth: Labels, rows: Tensor, labels: Tensor, how: Vote) -> Integers:
     """Confusion matrix of one image."""
     queries = functional.normalize(torch.from_numpy(grid).float().flatten(0, 1), dim=-1)
     voted = vote(most_similar(queries, rows, how.k), labels, how.temperature)
@@ -166,7 +232,7 @@ def _labelled(grid: Floats, truth: Labels, rows: Tensor, labels: Tensor, how: Vo
     return confusion(truth, given, labels.shape[1])
 
 
-def report_of(
+def _report(
     tables: Sequence[Integers], protocol: str, parameters: dict[str, Json], notes: tuple[str, ...]
 ) -> ScoreReport:
     """Scores of images in percent, and the IoU of each class that the truth shows.
@@ -206,11 +272,6 @@ def report_of(
     )
 
 
-def numbers_of(judged: Judged, classes: int) -> dict[str, Json]:
-    """What was judged, for reports."""
-    return {"classes": classes, "ignored": [float(one) for one in judged.ignored]}
-
-
 def _masks(array: Array, where: str, images: int) -> Labels:
     if array.ndim != 3 or len(array) != images or 0 in array.shape:
         raise InputError(f"expected {where} to have the shape [{images} rows columns], found {array.shape}")
@@ -222,3 +283,28 @@ def _masks(array: Array, where: str, images: int) -> Labels:
             f"expected classes of 0 to {VOID} in {where}, found {values.min()} to {values.max()}"
         )
     return values.astype(np.uint8)
+
+
+def _pixels_a_cell(grids: Floats, masks: Labels) -> tuple[int, int] | None:
+    """Pixels of a cell's sides; None where they are not whole."""
+    (height, width), (rows, columns) = masks.shape[1:], grids.shape[1:3]
+    return None if height % rows or width % columns else (height // rows, width // columns)
+
+
+def _memory_of(grids: Floats, masks: Labels, pixels: Pixels, rule: CapiConfig) -> PixelMemory:
+    """What is remembered, and the vote that was chosen; raises ValueError where that cannot be."""
+    left = []
+    for number, (grid, mask) in enumerate(zip(grids, masks, strict=True)):
+        key = str(number)
+        chosen = pixels.of(mask, (grid.shape[0], grid.shape[1]), key)
+        kept = kept_of(torch.from_numpy(grid), *chosen, held_out=key in pixels.held_out)
+        left.append({name: array.numpy() for name, array in kept.items()})
+    return PixelMemories({WHOLE_BACKBONE: left}, {}, pixels, rule.electorate).of(
+        WHOLE_BACKBONE, torch.device("cpu")
+    )
+
+
+def _voted_by_pixels(grid: Floats, mask: Labels, voters: PixelMemory, pixels: Pixels) -> Integers:
+    """Confusion matrix of one image."""
+    given = voters.vote(torch.from_numpy(grid).float().flatten(0, 1))
+    return np.asarray(confusion_of(mask, given.view(*grid.shape[:2], -1), pixels))

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 import benchmark
-from benchmark.exchange.planning import as_size, as_time
+from benchmark.commands.run import RunCommand, as_size, as_time
 from benchmark.jobs import forecast
 from benchmark.jobs.job import Job
-from benchmark.request import Request, RunCommand
+from benchmark.request import Request
 from tests import fakes
 from tests.benchmark.runs import command
 from zoo.errors import InputError

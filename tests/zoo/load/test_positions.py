@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.plan.sizes import at_size
-from benchmark.request.request import InterpolationChoice
+from benchmark.request import InterpolationChoice
 from tests.zoo import originals
 from tests.zoo.conftest import Loader
 from tests.zoo.load.test_architecture import flat

@@ -4,8 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.scores.exported.segment import Judged
-from benchmark.scores.exported.segment_pixels import exported_rule, score_by_pixels
+from benchmark.scores.exported.segment import Judged, exported_rule, score_by_pixels
 from tasks.datasets.masks import write_mask
 from tasks.segmentation.capi import CapiConfig, pixels_of
 from tests.benchmark.scores.exported.conftest import Says, Scores
@@ -90,7 +89,7 @@ def test_bad_input(tmp_path: Path, says: Says) -> None:
     assert "tell cells apart" in with_(test=np.ones((3, 6, 6, 5)))
     path = archive(tmp_path, "planted_stripes")
     assert "--classes of 5 to 255" in refused("--features", path, "--classes", 2)
-    assert "positive --temperature" in refused("--features", path, "--temperature", 0)
+    assert "--temperature takes a number above 0" in refused("--features", path, "--temperature", 0)
     (tmp_path / "t").mkdir()
     (tmp_path / "p").mkdir()
     both = ["--ground-truth", tmp_path / "t", "--predictions", tmp_path / "p"]

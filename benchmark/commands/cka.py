@@ -1,0 +1,218 @@
+"""CKA of arrays that anybody has, and of the layers of backbones that were run: `benchmark.cka`."""
+
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from benchmark import parsers
+from benchmark.commands.command import records_of
+from benchmark.commands.result import Result
+from benchmark.option import Option, called_with
+from zoo.errors import InputError, shortened, unknown
+from zoo.spec import Layer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from benchmark.scores.exported.arrays import Array
+
+CkaEstimator = Literal["unbiased", "biased", "paper"]
+
+POOLINGS = ("cls", "mean", "patch")
+"""Representations that a run compares, the first of them that is there if none is named."""
+
+
+@dataclass(frozen=True)
+class CkaCall:
+    """What `benchmark.cka` compares."""
+
+    first: Option[Any, Any] = Option(
+        ..., "An array [samples ...], an .npy file, or a backbone that was run.", parsers.anything
+    )
+    second: Option[Any, Any] = Option(..., "Another one of the same kind.", parsers.anything)
+    _: KW_ONLY
+    output: Option[str | Path, Path] = Option(
+        "results", "Of backbones: folder of their records.", parsers.path
+    )
+    dataset: Option[str | None, str | None] = Option(
+        None, "Of backbones: on which images.", parsers.text, shown="those that there are, if they are of one"
+    )
+    pooling: Option[str | None, str | None] = Option(
+        None, "Of backbones: cls, mean or patch.", parsers.text, shown="the first of these that was compared"
+    )
+    estimator: Option[CkaEstimator, CkaEstimator] = Option(
+        "unbiased", "Of arrays: which HSIC.", parsers.choice, choices=get_args(CkaEstimator)
+    )
+    batch_size: Option[int | None, int | None] = Option(
+        None, "Of arrays: samples of a batch.", parsers.whole, least=4, shown="all"
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Similarity(Result):
+    """CKA of two representations, or of all layers of two backbones.
+
+    Attributes:
+        matrix: CKA from 0 to 1, a row for each layer of the first, a column for each of the second.
+    """
+
+    matrix: "pd.DataFrame"
+
+    def __float__(self) -> float:
+        if self.matrix.size != 1:
+            raise TypeError(f"this is CKA of {self.matrix.size} pairs of layers, not a number; see matrix")
+        return float(self.matrix.to_numpy(dtype=float)[0, 0])
+
+
+@called_with(CkaCall)
+def cka(call: CkaCall) -> Similarity:
+    """Compare two representations, or all layers of two backbones, by centred kernel alignment.
+
+    Of arrays with the same samples in the same order it is computed here (Kornblith et al.,
+    arXiv:1905.00414, with the unbiased estimator of HSIC unless told otherwise), in float64. Of backbones it
+    is what a run of the task ``cka`` has written.
+
+    Returns:
+        ``matrix`` has CKA from 0 to 1; of two arrays ``float(result)`` is the number. ``frame`` has a row a
+        pair.
+
+    Raises:
+        zoo.errors.InputError: Something about the arrays is wrong, or no run has compared the backbones.
+
+    Example:
+        >>> import benchmark
+        >>> import numpy as np
+        >>> values = np.random.default_rng(0).standard_normal((50, 8))
+        >>> round(float(benchmark.cka(values, 3 * values + 1)), 6)
+        1.0
+        >>> benchmark.cka("mini-dino", "mini-resnet", output="results").matrix.shape
+        (13, 12)
+    """
+    given = (call.first, call.second)
+    kinds = {_is_array(each) for each in given}
+    if len(kinds) > 1:
+        raise InputError(
+            "cka takes two arrays (or .npy files), or the names of two backbones; found "
+            f"{shortened(given[0])} and {shortened(given[1])}"
+        )
+    if kinds.pop():
+        return _of_arrays(call)
+    first, second = (str(each.spec.name) if hasattr(each, "spec") else each for each in given)
+    return _of_backbones(call, first, second)
+
+
+def _is_array(given: object) -> bool:
+    """Whether something is an array or a file of one; all other words are names of backbones."""
+    if isinstance(given, str | Path):
+        return Path(given).suffix in (".npy", ".npz") or isinstance(given, Path)
+    return not hasattr(given, "spec")
+
+
+def _of_arrays(call: CkaCall) -> Similarity:
+    import pandas as pd
+
+    from benchmark.scores.exported.cka import compare_arrays
+
+    names, arrays = [], []
+    for given, order in ((call.first, "first"), (call.second, "second")):
+        names.append(str(given) if isinstance(given, str | Path) else f"the {order} array")
+        arrays.append(_array(given, names[-1]))
+    compared = compare_arrays(arrays, names, call.estimator, call.batch_size)
+    if not compared.matrix.defined[0, 1]:
+        raise InputError(f"within batches {names[0]} or {names[1]} does not vary")
+    value = float(compared.matrix.value[0, 1])
+    row = {"first": names[0], "second": names[1], "samples": compared.used, "cka": value}
+    matrix = pd.DataFrame([[value]], index=[names[0]], columns=[names[1]])
+    return _similarity(f"CKA ({call.estimator}) of {compared.used:,} samples", pd.DataFrame([row]), matrix)
+
+
+def _similarity(title: str, frame: "pd.DataFrame", matrix: "pd.DataFrame") -> Similarity:
+    table = matrix.map("{:.3f}".format).rename_axis(None, axis="columns").reset_index(names="CKA")
+    return Similarity(title=title, frame=frame, table=table, matrix=matrix)
+
+
+def _array(given: Any, name: str) -> "Array":  # noqa: ANN401  # arrays of any library
+    import numpy as np
+
+    from benchmark.scores.exported.arrays import read_array
+
+    if isinstance(given, str | Path):
+        return read_array(Path(given), mapped=True)
+    given = given.detach().cpu() if hasattr(given, "detach") else given
+    try:
+        array: Array = np.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is none: {error}") from error
+    if array.dtype == object:
+        raise InputError(f"{name} should hold numbers; found Python objects, such as {shortened(given)}")
+    return array
+
+
+def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
+    """What a run has measured of two backbones, the first one's layers as rows."""
+    from leaderboards.choices.selection import newest
+
+    rows = newest(_compared(call.output, first, second))
+    rows = rows[rows["dataset"] == call.dataset] if call.dataset is not None else rows
+    data = sorted(set(zip(rows["dataset"], rows["data"], rows["protocol"], strict=True)))
+    if len(data) != 1:
+        names = ", ".join(" ".join(each) for each in data) or f"none called {call.dataset}"
+        raise InputError(f"{first} and {second} were compared on these: {names}; say which one by dataset=")
+    poolings = set(rows["pooling"])
+    if call.pooling is not None and call.pooling not in poolings:
+        raise unknown("compared pooling", call.pooling, sorted(poolings))
+    pooling = call.pooling or next(each for each in (*POOLINGS, *sorted(poolings)) if each in poolings)
+    return _by_layer(
+        rows[rows["pooling"] == pooling], f"CKA of {first} (rows) and {second} (columns), {pooling}"
+    )
+
+
+def _compared(output: Path, first: str, second: str) -> "pd.DataFrame":
+    """The records of two backbones' comparison, whichever of them a run had first."""
+    import pandas as pd
+
+    from leaderboards.display import COMPARISON_TASK
+
+    records = records_of(output)
+    pairs = records[(records["task"] == COMPARISON_TASK) & records["value"].notna()]
+    known = sorted({*pairs["backbone"], *pairs["other"]})
+    if not known:
+        raise InputError(f"no run of the task {COMPARISON_TASK} is in {output}; run it with --tasks cka")
+    for name in (first, second):
+        if name not in known:
+            raise unknown("compared backbone", name, known)
+    straight = pairs[(pairs["backbone"] == first) & (pairs["other"] == second)]
+    turned = pairs[(pairs["backbone"] == second) & (pairs["other"] == first)]
+    sides = {"backbone": "other", "layer": "other_layer", "tap": "other_tap"}
+    swap = sides | {new: old for old, new in sides.items()}
+    both = [part for part in (straight, turned.rename(columns=swap)[pairs.columns]) if len(part)]
+    if not both:
+        raise InputError(f"{first} and {second} were not compared with each other; run them together")
+    return pd.concat(both, ignore_index=True)
+
+
+def _by_layer(rows: "pd.DataFrame", title: str) -> Similarity:
+    """Layers of both in the order of a forward."""
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {
+            "layer": _layers(rows, ""),
+            "other_layer": _layers(rows, "other_"),
+            "cka": rows["value"].astype(float).tolist(),
+        }
+    ).sort_values(["layer", "other_layer"], key=lambda layers: layers.map(_place), ignore_index=True)
+    matrix = frame.pivot_table(index="layer", columns="other_layer", values="cka")
+    order, other_order = (sorted(layers, key=_place) for layers in (matrix.index, matrix.columns))
+    words = frame.assign(layer=frame["layer"].map(str), other_layer=frame["other_layer"].map(str))
+    return _similarity(title, words, matrix.loc[order, other_order].rename(index=str, columns=str))
+
+
+def _layers(rows: "pd.DataFrame", side: str) -> list[Layer]:
+    return [
+        Layer(int(index), tap) for index, tap in zip(rows[f"{side}layer"], rows[f"{side}tap"], strict=True)
+    ]
+
+
+def _place(layer: Layer) -> tuple[object, ...]:
+    return layer.place

@@ -1,0 +1,176 @@
+"""What was measured as files for papers, spreadsheets and model cards: `export` and `benchmark.export`."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+import typer
+
+from benchmark import parsers
+from benchmark.commands.command import command, records_of
+from benchmark.commands.result import Files, files_of
+from benchmark.option import Option, called_with
+from zoo.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from leaderboards.hub import HubBenchmark
+
+ExportForm = Literal["latex", "csv", "hub"]
+
+CAPTION = "The best layer of each backbone (layer/depth), in percent; the best in bold."
+INTERVALS = r"$\pm$ is half the 95\,\% interval."
+TIED = r"With the best, what $^{\approx}$ marks holds the true best with 95\,\%."
+ARROW = r"$\uparrow$: another pooling of the layers scores higher."
+PARTIAL = r"\dag: on a part of the dataset."
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """What to hand on, and in which form."""
+
+    form: Option[ExportForm, ExportForm] = Option(
+        ...,
+        "The table of a paper, the numbers of the leaderboard, or the results of a model card of the Hub.",
+        parsers.choice,
+        choices=get_args(ExportForm),
+    )
+    _: KW_ONLY
+    output: Option[str | Path, Path] = Option(
+        "results", "Folder of records and per-item files.", parsers.path, short="-o"
+    )
+    to: Option[str | Path | None, Path | None] = Option(
+        None, "Folder for what is written.", parsers.path, shown="OUTPUT/export"
+    )
+    backbones: Option[str | Sequence[str], tuple[str, ...]] = Option(
+        (), "Names or patterns ('dino-*').", parsers.names, short="-b", several=True, shown="all"
+    )
+    benchmarks: Option[str | Sequence[str] | Mapping[str, str], Mapping[str, str]] = Option(
+        (),
+        "hub: DATASET=OWNER/NAME:TASK, a dataset of ours that is this benchmark of the Hub.",
+        parsers.assignments,
+        several=True,
+    )
+
+
+@command("export", ExportRequest)
+def export_command(request: ExportRequest) -> None:
+    """Write what was measured for others: a LaTeX table, CSV files, or results for model cards of the Hub.
+
+    - `latex`: the best layer of each backbone, with booktabs, intervals, the best in bold, ties marked.
+    - `csv`: the numbers of every layer, as the leaderboard has them.
+    - `hub`: BACKBONE/model-index.yaml for each trained backbone, for the front matter of its model card
+      (`huggingface_hub.metadata_update`); with `--benchmarks` also BACKBONE/.eval_results/*.yaml.
+
+    Example: `python -m benchmark export latex -o results --to paper/tables`
+    """
+    for path in _exported(request):
+        typer.echo(path)
+
+
+@called_with(ExportRequest)
+def export(request: ExportRequest) -> Files:
+    """Write what was measured for others: a LaTeX table, CSV files, or results for model cards of the Hub.
+
+    Does what ``python -m benchmark export`` does, with the same options.
+
+    Returns:
+        ``paths`` are the files that were written, ``frame`` names them.
+
+    Raises:
+        zoo.errors.InputError: There are no records, none of a backbone, or nothing to write.
+
+    Example:
+        >>> import benchmark
+        >>> [path.suffix for path in benchmark.export("csv", output="results", to="tables").paths]
+        ['.csv']
+    """
+    return files_of(_exported(request), f"for {request.form}")
+
+
+def _exported(request: ExportRequest) -> list[Path]:
+    """Write what was asked for; gives the files."""
+    from leaderboards.pages.build import write_pages
+    from zoo.atomic import whole_file
+
+    if request.benchmarks and request.form != "hub":
+        raise InputError(f"--benchmarks is for hub; leave it out of {request.form}")
+    records = chosen(records_of(request.output), request.backbones)
+    folder, items = request.to or request.output / "export", request.output / "items"
+    if request.form == "csv":
+        return write_pages(records, folder, items, ["csv"])
+    files = dict(_latex(records, items) if request.form == "latex" else _hub(records, request))
+    if not files:
+        raise InputError("there is nothing to export: no backbone has a score of a task that ranks")
+    for name, text in files.items():
+        with whole_file(folder / name) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="\n")
+    return [folder / name for name in files]
+
+
+def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":
+    """The records of some backbones, and of the random floor; all where no pattern is given.
+
+    Raises:
+        InputError: A pattern fits no backbone.
+    """
+    from leaderboards.choices.selection import is_floor
+
+    if not patterns:
+        return records
+    names = sorted({str(name) for name in records["backbone"]})
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise unknown("backbone", pattern, names)
+    kept = {name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)}
+    pairs = (records["other"] == "") | records["other"].isin(kept)
+    return records[(records["backbone"].isin(kept) & pairs) | is_floor(records)].reset_index(drop=True)
+
+
+def _latex(records: "pd.DataFrame", items: Path) -> Iterator[tuple[str, str]]:
+    """For each suite that ranks, its table."""
+    from leaderboards.choices.selection import is_analysis, newest
+    from leaderboards.choices.ties import column_ties
+    from leaderboards.display import page_name
+    from leaderboards.pages.latex import latex_table
+    from leaderboards.pages.scores import has_intervals, main_table
+    from leaderboards.records.record import of_suite, suites_of
+
+    for suite in suites_of(records):
+        rows = newest(of_suite(records, suite))
+        rows = rows[~is_analysis(rows)]
+        table = main_table(rows, column_ties(rows, items))
+        if len(table.columns) <= 2:
+            continue
+        text = " ".join(str(cell) for line in table.itertuples(index=False) for cell in line)
+        notes = [CAPTION, *([INTERVALS, TIED] if has_intervals(rows) else [])]
+        notes += [ARROW] if "↑" in text else []
+        notes += [PARTIAL] if any("†" in column for column in table.columns) else []
+        yield f"{page_name(suite)}.tex", latex_table(table, 2, notes, page_name(suite))
+
+
+def _hub(records: "pd.DataFrame", request: ExportRequest) -> Iterator[tuple[str, str]]:
+    """For each trained backbone its files, in a folder of its own."""
+    from leaderboards.hub import eval_results, model_indices
+    from leaderboards.records.files import safe_name
+
+    for name, text in model_indices(records).items():
+        yield f"{safe_name(name)}/model-index.yaml", text
+    benchmarks = {dataset: _benchmark(address) for dataset, address in request.benchmarks.items()}
+    for name, files in eval_results(records, benchmarks).items():
+        for file, text in files.items():
+            yield f"{safe_name(name)}/.eval_results/{safe_name(file)}", text
+
+
+def _benchmark(address: str) -> "HubBenchmark":
+    """A benchmark of the Hub; raises InputError where the address is none."""
+    from leaderboards.hub import HubBenchmark
+
+    match = re.fullmatch(r"([\w.-]+/[\w.-]+):([\w.-]+)", address)
+    if match is None:
+        raise InputError(f"--benchmarks takes DATASET=OWNER/NAME:TASK; found {address!r}")
+    return HubBenchmark(match[1], match[2])

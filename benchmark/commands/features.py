@@ -1,0 +1,84 @@
+"""Stored vectors as files: the command `features` and `benchmark.features`."""
+
+from pathlib import Path
+
+from benchmark.commands.command import command, counted, ended_by_signals
+from benchmark.commands.result import Files
+from benchmark.commands.run import RunCall
+from benchmark.option import called_with
+from benchmark.request import ELSEWHERE, Request
+
+WITHOUT = ("floor", "transform", *ELSEWHERE)
+
+
+@command("features", Request, without=WITHOUT)
+def features_command(request: Request) -> int:
+    """Write the vectors of backbones, layers and poolings as files that `score` and any code can read.
+
+    Vectors come from the cache; what is not there goes through the backbone once. One file a layer and
+    pooling: OUTPUT/features/BACKBONE/TASK.DATASET.PROTOCOL/LAYER.POOLING.npz (.npy for cka). The options are
+    those of `run`.
+
+    Example: `python -m benchmark features -b dino-b16 -t knn --images MY_FOLDER --layers 8-12 --poolings cls`
+    """
+    with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
+        from benchmark.vectors import write_vectors
+
+        written = write_vectors(request, report)
+    report.say(
+        f"{written.images or 'no'} {'image' if written.images == 1 else 'images'} went through a backbone"
+    )
+    for line in written.left_out:
+        report.say(f"left out: {line}")
+    for failure in written.failures:
+        report.say(f"failed: {failure}")
+    folders: dict[Path, int] = {}
+    for _, path in written.files:
+        folders[path.parent] = folders.get(path.parent, 0) + 1
+    for folder, count in folders.items():
+        report.say(f"wrote {counted(count, 'file')} in {folder}")
+    for option, path in dict(written.files).items():
+        report.say(f"for example: python -m benchmark {option} {path}")
+    failures = written.failures
+    return (2 if all(failure.bad_input for failure in failures) else 1) if failures else 0
+
+
+@called_with(RunCall, without=WITHOUT)
+def features(call: RunCall) -> Files:
+    """Write the vectors of backbones, layers and poolings as files that ``score`` and any code can read.
+
+    Does what ``python -m benchmark features`` does, with the same options.
+
+    Returns:
+        ``frame`` has one row a file: backbone, task, layer, pooling and path.
+
+    Raises:
+        zoo.errors.InputError: Something that was given is wrong.
+
+    Example:
+        >>> import benchmark
+        >>> import numpy as np
+        >>> written = benchmark.features("mini-dino", "knn", images="photos", layers="11,12", poolings="cls")
+        >>> written.frame[["backbone", "layer", "pooling"]].values.tolist()
+        [['mini-dino', '11', 'cls'], ['mini-dino', '12', 'cls']]
+        >>> np.load(written.paths[0])["train"].shape[1]
+        96
+    """
+    import pandas as pd
+
+    from benchmark.engines.progress import reporter_for
+    from benchmark.vectors import write_vectors
+
+    written = write_vectors(call.request, reporter_for(call.progress))
+    columns = ["backbone", "task", "layer", "pooling", "path"]
+    paths = tuple(path for _, path in written.files)
+    rows = [(*path.parts[-3:-1], *path.stem.rsplit(".", 1), str(path)) for path in paths]
+    failures = tuple(map(str, written.failures))
+    left_out = [f"Left out: {reason}." for reason in written.left_out]
+    return Files(
+        title=f"{counted(len(paths), 'file')} of vectors",
+        frame=pd.DataFrame(rows, columns=columns),
+        notes=(*left_out, *(f"Failed: {failure}" for failure in failures)),
+        paths=paths,
+        failures=failures,
+    )

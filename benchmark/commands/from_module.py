@@ -1,0 +1,117 @@
+"""A network of somebody's own as a backbone: `benchmark.from_module`."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from benchmark import parsers
+from benchmark.option import Option, called_with
+
+if TYPE_CHECKING:
+    from zoo.load.module.network import GivenNetwork
+
+LayoutChoice = Literal["tokens", "tokens-first", "maps", "cells"]
+
+
+@dataclass(frozen=True)
+class ModuleCall:
+    """A network of somebody's own, and what is known of it."""
+
+    net: Option[Any, Any] = Option(
+        ..., "Any torch.nn.Module whose forward takes a batch of images.", parsers.anything
+    )
+    _: KW_ONLY
+    name: Option[str | None, str | None] = Option(
+        None, "Name in tables.", parsers.text, shown="that of its class"
+    )
+    blocks: Option[Any, Any] = Option(
+        None,
+        "Its residual blocks: a ModuleList or Sequential of it, a list of its modules, or a dotted path such "
+        "as 'layers.*.blocks'.",
+        parsers.anything,
+        shown="the longest row of repeated modules, which is printed",
+    )
+    final_norm: Option[Any, Any] = Option(
+        None,
+        "Norm after the last block: a module of it or its dotted path; False for none.",
+        parsers.anything,
+        shown="the norm that is given what the last block gives",
+    )
+    image_size: Option[int | None, int | None] = Option(
+        None,
+        "Side of its square images in pixels.",
+        parsers.whole,
+        least=1,
+        shown="its configuration's, or 224",
+    )
+    family: Option[str, str] = Option("other", "Group in tables, any word.", parsers.text)
+    supervision: Option[str, str] = Option("unknown", "What it learned from, in a few words.", parsers.text)
+    data: Option[str, str] = Option("unknown", "What it was trained on.", parsers.text)
+    licence: Option[str, str] = Option("unknown", "Licence of its weights.", parsers.text)
+    mean: Option[Sequence[float] | None, Any] = Option(
+        None,
+        "Mean of its input, red, green, blue, for pixels from 0 to 1.",
+        parsers.anything,
+        shown="its pretrained_cfg's, or ImageNet's",
+    )
+    std: Option[Sequence[float] | None, Any] = Option(
+        None, "Standard deviation of the same.", parsers.anything, shown="as of mean"
+    )
+    layout: Option[LayoutChoice | None, LayoutChoice | None] = Option(
+        None,
+        "What its blocks pass on: [batch tokens dim], [tokens batch dim], [batch dim height width] or [batch "
+        "height width dim].",
+        parsers.choice,
+        choices=get_args(LayoutChoice),
+        shown="found by experiment",
+    )
+    prefix_tokens: Option[int | None, int | None] = Option(
+        None, "Tokens before the patches.", parsers.whole, least=0, shown="found by experiment"
+    )
+    class_token: Option[bool | None, bool | None] = Option(
+        None,
+        "Whether the first prefix token is a class token.",
+        parsers.switch,
+        shown="whether it has a cls_token, or else yes",
+    )
+    verbose: Option[bool, bool] = Option(True, "Print what was found.", parsers.switch)
+
+
+@called_with(ModuleCall)
+def from_module(call: ModuleCall) -> "GivenNetwork":
+    """Make a backbone of any ``torch.nn.Module``, for ``run(backbones=[...])`` of this process.
+
+    A few forwards of noise tell its blocks, what they pass on, its grids and its prefix tokens; what was
+    found is printed. It is copied: nothing is changed, and what is trained later is another backbone.
+
+    Returns:
+        What runs take among names, as long as it is kept.
+
+    Raises:
+        zoo.errors.InputError: The network cannot be read so, or is not what was said; the sentence tells how.
+
+    Example:
+        >>> import benchmark
+        >>> import torch
+        >>> net = torch.nn.Sequential(
+        ...     torch.nn.Conv2d(3, 16, kernel_size=8, stride=8),
+        ...     *(torch.nn.Sequential(torch.nn.Conv2d(16, 16, 3, padding=1), torch.nn.ReLU()) for _ in "abc"),
+        ... )
+        >>> mine = benchmark.from_module(net, name="mine", blocks=list(net)[1:], image_size=64)
+        mine: 3 blocks of net..., 0 prefix tokens + 8x8 grid of patch 8, 16 channels, no final norm
+          blocks as told; they pass on feature maps [batch dim height width]
+          images of 64 px (as told); mean (0.485, 0.456, 0.406) and std ... (assumed: ImageNet's)
+          no norm was given what the last block gives; final_norm= names one
+        >>> found = benchmark.run([mine, "mini-dino"], "knn", images="photos", floor=False, output="own")
+        >>> sorted(set(found.frame["backbone"]))
+        ['mine', 'mini-dino']
+    """
+    from zoo.load.module.hints import Told
+    from zoo.load.module.network import given_network
+
+    words = {name: getattr(call, name) for name in Told.__dataclass_fields__}
+    network = given_network(call.net, Told(**words))
+    if call.verbose:
+        sys.stdout.write(f"{network}\n")
+    return network

@@ -1,0 +1,126 @@
+"""The pages again, or compared with committed ones or a baseline: the command `leaderboard`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from benchmark import parsers
+from benchmark.commands.command import command
+from benchmark.option import Option
+from zoo.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CURRENT = "The committed pages are current."
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaderboardRequest:
+    """Which pages to write or to check."""
+
+    output: Option[str | Path, Path] = Option(
+        "results", "Folder of records and tables.", parsers.path, short="-o"
+    )
+    tables: Option[str | Path | None, Path | None] = Option(
+        None, "Where the pages go.", parsers.path, shown="OUTPUT/tables"
+    )
+    check: Option[bool, bool] = Option(
+        False, "Compare the records with the committed pages, or with --baseline.", parsers.switch
+    )
+    format: Option[str, str] = Option(
+        "csv,md", "What to write: csv, md, html; several with commas.", parsers.text
+    )
+    published: Option[str | Path | Sequence[str | Path], tuple[Path, ...]] = Option(
+        (),
+        "CSV files of numbers of others, in the columns of leaderboards/published: a section of the page.",
+        parsers.paths,
+        several=True,
+    )
+    baseline: Option[str | Path | None, Path | None] = Option(
+        None,
+        "With --check: an output folder, or a folder of the leaderboard's CSV files, to compare with.",
+        parsers.path,
+    )
+    backbones: Option[str | Sequence[str], tuple[str, ...]] = Option(
+        (),
+        "With --baseline: names or patterns ('dino-*').",
+        parsers.names,
+        short="-b",
+        several=True,
+        shown="all of the baseline",
+    )
+    tolerance: Option[float | None, float | None] = Option(
+        None, "With --baseline: points by which a score may move.", parsers.real, shown="0.5"
+    )
+
+
+@command("leaderboard", LeaderboardRequest)
+def leaderboard_command(request: LeaderboardRequest) -> int:
+    """Write the pages again from the records, or check that the committed ones are current.
+
+    With `--check --baseline DIR`, a guard of your model: exit code 1 and a table of what moved.
+
+    Example: `python -m benchmark leaderboard --check --baseline baseline -b my-net --tolerance 1`
+    """
+    from leaderboards.records.record import read_records
+
+    if request.baseline is None and (request.backbones or request.tolerance is not None):
+        raise InputError("--backbones and --tolerance say what may move; give --check --baseline DIR, too")
+    if request.baseline is not None and not request.check:
+        raise InputError("--baseline is what is compared with; give --check, too")
+    records = read_records([request.output / "records"])
+    if request.baseline is not None:
+        return _compare(records, request.baseline, request)
+    return _check(records, request) if request.check else _write(records, request)
+
+
+def _write(records: "pd.DataFrame", request: LeaderboardRequest) -> int:
+    """Write the pages."""
+    from benchmark.plan.facts import with_seen
+    from leaderboards.literature import read_published
+    from leaderboards.pages.build import write_pages
+
+    others = [number for path in request.published for number in read_published(path, own=True)]
+    endings = [part.strip() for part in request.format.split(",")]
+    output = request.output
+    folder, items, arrays = request.tables or output / "tables", output / "items", output / "arrays"
+    for path in write_pages(with_seen(records), folder, items, endings, arrays, others):
+        typer.echo(path)
+    return 0
+
+
+def _check(records: "pd.DataFrame", request: LeaderboardRequest) -> int:
+    """Compare the records with committed pages."""
+    from leaderboards.check import check_pages
+    from leaderboards.pages.build import tables_folder
+
+    differences = check_pages(records, request.tables or tables_folder())
+    for line in differences or [CURRENT]:
+        typer.echo(line)
+    return 1 if differences else 0
+
+
+def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardRequest) -> int:
+    """Compare the records with a baseline."""
+    from leaderboards.check import TOLERANCE, Tolerance
+    from leaderboards.guard import guard, moved_table, read_baseline, tidy_records
+    from leaderboards.pages.markdown import table
+
+    limit = TOLERANCE.score if request.tolerance is None else request.tolerance
+    if limit < 0:
+        raise InputError(f"--tolerance takes a number of at least 0; found {limit:g}")
+    compared = guard(
+        read_baseline(baseline), tidy_records(records), request.backbones, Tolerance(score=limit)
+    )
+    if not compared.moved:
+        typer.echo(f"None of {compared.count} numbers moved by more than {limit:g} points.")
+        return 0
+    rows = moved_table(compared)
+    typer.echo(table(rows, left=3) + "\n")
+    further = f", of which {len(rows)} are shown" if len(rows) < len(compared.moved) else ""
+    typer.echo(f"{len(compared.moved)} of {compared.count} numbers moved{further}.")
+    return 1

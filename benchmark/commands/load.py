@@ -1,0 +1,165 @@
+"""A backbone that ends after a layer, loaded by name as a run loads it: `benchmark.load`."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from benchmark import parsers
+from benchmark.option import Option, called_with
+from benchmark.request import Dtype, InterpolationChoice
+from zoo.errors import InputError
+from zoo.spec import BackboneSpec, Layer
+
+if TYPE_CHECKING:
+    from tasks.protocols import EvaluationProtocol
+    from tasks.registry import Role
+    from zoo.features.cut import CutBackbone
+    from zoo.view.views import View
+
+Pooling = Literal["auto", "cls", "mean", "grid", "patchwise"]
+
+
+def layer(value: object, option: parsers.AnyOption) -> str:
+    """A number of a block as text, or ``final``."""
+    if value == "final" or (isinstance(value, str) and value.isdecimal()):
+        return str(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise option.takes("the number of a block, or 'final'", value)
+    return str(value)
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """Which backbone to load, where it ends, and what it gives."""
+
+    name: Option[str | Path, str] = Option(
+        ..., "A name, a Hub id, a directory, or a Python object (module:function).", parsers.word
+    )
+    _: KW_ONLY
+    layer: Option[int | str | None, str | None] = Option(
+        None, "Block after which it ends, or 'final'.", layer, shown="the last block"
+    )
+    pooling: Option[Pooling, Pooling] = Option(
+        "auto",
+        "cls: the class token; mean: of the patch tokens; grid: these in their places; patchwise: of a "
+        "ConvNet, their mean after blocks of them were moved into channels; auto: cls if there is one.",
+        parsers.choice,
+        choices=get_args(Pooling),
+    )
+    task: Option[str, str] = Option("knn", "Images are shown as this task shows them.", parsers.text)
+    protocol: Option[str, str] = Option("standard", "By this protocol.", parsers.text)
+    input_size: Option[int | None, int | None] = Option(
+        None, "Side in pixels, rounded to the patch size.", parsers.whole, least=1, shown="its own"
+    )
+    interpolation: Option[InterpolationChoice, InterpolationChoice] = Option(
+        "auto",
+        "Rule by which position embeddings are fitted to the images.",
+        parsers.choice,
+        choices=get_args(InterpolationChoice),
+    )
+    weights: Option[str | Path | None, Path | None] = Option(
+        None, "A file or directory of weights in place of its own.", parsers.path
+    )
+    device: Option[str, str] = Option("auto", "auto, cpu, cuda or cuda:N.", parsers.text)
+    dtype: Option[Dtype, Dtype] = Option(
+        "float32", "Of the forward.", parsers.choice, choices=get_args(Dtype)
+    )
+    cache: Option[str | Path | None, Path] = Option(
+        None,
+        "What can be computed or downloaded again.",
+        parsers.path,
+        instead=parsers.default_cache,
+        shown="~/.cache/layerboard",
+    )
+
+
+_VIEWS: "Mapping[Role, Callable[[EvaluationProtocol], View]]" = {
+    "classification": lambda rules: rules.images,
+    "retrieval": lambda rules: rules.retrieval.view,
+    "videos": lambda rules: rules.propagation.view,
+    "keypoints": lambda rules: rules.keypoints.view,
+    "objects": lambda rules: rules.clusters.view,
+    "parts": lambda rules: rules.clusters.view,
+    "scenes": lambda rules: rules.segmentation.view,
+    "masks": lambda rules: rules.saliency.view,
+}
+"""How the tasks of each role show images."""
+
+
+@called_with(LoadRequest)
+def load(request: LoadRequest) -> "CutBackbone":
+    """Load a backbone that ends after a layer: a function from images to vectors.
+
+    Blocks after the layer are never run and their weights not kept, so that it costs what the table of costs
+    says of that depth. Images are shown as the run shows them.
+
+    Returns:
+        An object that maps one image of Pillow, several, or uint8 pixels [images 3 height width] to vectors
+        [images dim] (grids [images rows columns dim] with ``pooling="grid"``), float32 on its device. It has
+        ``spec``, ``layer``, ``dim`` and ``parameters``.
+
+    Raises:
+        zoo.errors.InputError: There is no such backbone or layer, or its files cannot be had.
+
+    Example:
+        >>> import benchmark
+        >>> from PIL import Image
+        >>> encode = benchmark.load("mini-dino", layer=8, pooling="cls")
+        >>> encode(Image.new("RGB", (80, 60), "green")).shape
+        torch.Size([1, 96])
+    """
+    import torch
+
+    from benchmark.engines.choose import find_device
+    from benchmark.plan.plan import view_for
+    from zoo.features.cut import CutBackbone, Pooled
+    from zoo.load.backbone import load as load_whole
+
+    view, device = _view(request), find_device(request.device)
+    spec = _spec(request)
+    layer = _layer(request.layer, spec)
+    backbone = load_whole(spec, device=device, dtype=getattr(torch, request.dtype), cache_dir=request.cache)
+    pooling: Pooled = "cls" if spec.has_cls else "mean"
+    for each in get_args(Pooled):
+        pooling = each if each == request.pooling else pooling
+    return CutBackbone(backbone, layer, pooling, view_for(spec, view))
+
+
+def _view(request: LoadRequest) -> "View":
+    """How the task shows images by the protocol."""
+    from tasks.protocols import find_protocol
+    from tasks.registry import find_tasks
+
+    rules = find_protocol(request.protocol)
+    (task,) = find_tasks((request.task,))[:1]
+    if not rules.speaks_of(task.name):
+        raise InputError(f"the protocol {rules.name} speaks of {', '.join(rules.tasks or ())} alone")
+    if task.role not in _VIEWS:
+        raise InputError(f"{task.name} shows no images; name a task that does, such as knn")
+    return _VIEWS[task.role](rules)
+
+
+def _spec(request: LoadRequest) -> BackboneSpec:
+    """The one backbone of that name, with the weights and at the size that are asked for."""
+    from benchmark.plan.backbones import with_weights
+    from benchmark.plan.sizes import at_size, split_sizes
+    from zoo.registry import find
+
+    ((name, size),) = split_sizes([request.name])
+    if size is not None and request.input_size not in (None, size):
+        raise InputError(f"{request.name!r} names an input size, and --input-size another; leave one out")
+    specs = find([name], cache_dir=request.cache)
+    if len(specs) > 1:
+        names = ", ".join(spec.name for spec in specs[:3])
+        raise InputError(f"{request.name!r} stands for {len(specs)} backbones ({names}, ...); name one")
+    if request.weights is not None:
+        specs = tuple(with_weights(specs, {specs[0].name: request.weights}))
+    (spec,) = at_size(specs, request.input_size or size, request.interpolation)
+    return spec
+
+
+def _layer(text: str | None, spec: BackboneSpec) -> Layer:
+    if text == "final":
+        return Layer(spec.depth, "final")
+    return Layer(spec.depth if text is None else int(text))

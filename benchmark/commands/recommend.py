@@ -1,0 +1,348 @@
+"""What to use, from the records of an output folder: the command `recommend` and `benchmark.recommend`.
+
+It joins scores, costs and what the registry knows.
+"""
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+import typer
+
+from benchmark import parsers
+from benchmark.commands.command import command, records_of
+from benchmark.commands.export import chosen
+from benchmark.commands.result import Result
+from benchmark.option import Option, called_with
+from zoo.errors import InputError, unknown
+from zoo.registry import all_specs
+from zoo.spec import BackboneSpec, Layer, entry_name, split_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from leaderboards.choices.limits import Limits
+    from leaderboards.choices.picks import Pick
+    from leaderboards.choices.possible import Possible
+    from leaderboards.choices.selection import Column
+    from leaderboards.recommendation import Recommendation
+
+    Candidates = Mapping[Column, pd.DataFrame]
+
+Licences = Literal["any", "commercial"]
+
+
+@dataclass(frozen=True)
+class RecommendRequest:
+    """For which tasks, and within which limits."""
+
+    tasks: Option[str | Sequence[str], tuple[str, ...]] = Option(
+        (),
+        "Tasks that one backbone is wanted for.",
+        parsers.names,
+        short="-t",
+        also=("--task",),
+        several=True,
+        shown="all that were run",
+    )
+    _: KW_ONLY
+    output: Option[str | Path, Path] = Option(
+        "results", "Folder of records and per-item files.", parsers.path, short="-o"
+    )
+    backbones: Option[str | Sequence[str], tuple[str, ...]] = Option(
+        (), "Names or patterns ('dino-*').", parsers.names, short="-b", several=True, shown="all"
+    )
+    max_ms: Option[float | None, float | None] = Option(
+        None, "Most milliseconds of one image, up to the layer.", parsers.positive
+    )
+    max_dim: Option[int | None, int | None] = Option(
+        None, "Most numbers of a vector.", parsers.whole, least=1
+    )
+    max_parameters: Option[int | str | None, int | None] = Option(
+        None, "Most weights up to the layer, such as 100M.", parsers.count
+    )
+    licence: Option[Licences, Licences] = Option(
+        "any",
+        "commercial: licences alone whose names allow it; no legal advice.",
+        parsers.choice,
+        choices=get_args(Licences),
+    )
+    device: Option[str | None, str | None] = Option(
+        None, "Times of this device: cpu, cuda, or a part of its name.", parsers.text, shown="the latest"
+    )
+    json: Option[bool, bool] = Option(False, "For machines.", parsers.switch)
+
+
+@command("recommend", RecommendRequest)
+def recommend_command(request: RecommendRequest) -> None:
+    """Say which backbones and layers the data cannot tell from the best, the cheapest first.
+
+    With several tasks a backbone must do for every one of them. Scores come from a run, times from its task
+    `cost`. Each recommendation has its reason, and lines of Python that load the backbone, cut after the
+    layer.
+
+    Example: `python -m benchmark recommend --task knn spair --max-ms 10 --licence commercial`
+    """
+    from leaderboards.pages.markdown import table
+    from leaderboards.recommendation import pareto_table, pick_table
+
+    advice = recommended(request)
+    if request.json:
+        frames = {"recommended": advice.frame, "pareto": advice.pareto}
+        content: dict[str, object] = {
+            name: json.loads(frame.to_json(orient="records", double_precision=15))
+            for name, frame in frames.items()
+        }
+        content |= {"device": advice.device, "notes": list(advice.notes), "python": list(advice.code)}
+        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        return
+    typer.echo(table(pick_table(advice)) + "\n")
+    for rank, pick in enumerate(advice.picks, start=1):
+        typer.echo(f"{rank}. {pick.backbone}: {advice.reason(pick)}.")
+    for column, front in advice.fronts.items():
+        if len(front):
+            typer.echo(f"\nPareto front, score against time, {column.heading}:\n")
+            typer.echo(table(pareto_table(advice, column)))
+    typer.echo(f"\nThe first of them in Python:\n\n{advice.code[0]}\n")
+    for note in advice.notes:
+        typer.echo(note)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Advice(Result):
+    """What to use: backbones with layers, the cheapest first.
+
+    Attributes:
+        pareto: For each task the layers above which none scores that takes no longer.
+        code: For each recommendation, lines of Python that give its vectors.
+    """
+
+    pareto: "pd.DataFrame"
+    code: tuple[str, ...]
+
+
+@called_with(RecommendRequest, without=("json",))
+def recommend(request: RecommendRequest) -> Advice:
+    """Say which backbones and layers the data cannot tell from the best, the cheapest first.
+
+    Says what ``python -m benchmark recommend`` says, with the same options. With several tasks a backbone
+    must do for every one of them.
+
+    Returns:
+        ``frame`` has one row a recommendation and task, with the columns of
+        ``leaderboards.recommendation.PICK``, its ``reason`` among them; ``pareto`` the layers above which
+        none scores that takes no longer; ``code``, for each recommendation, the lines of Python that load
+        the backbone cut after that layer.
+
+    Raises:
+        zoo.errors.InputError: There are no records, times are limited and none were measured, or nothing is
+            within the limits.
+
+    Example:
+        >>> import benchmark
+        >>> found = benchmark.recommend("knn", output="results", max_dim=768)
+        >>> print(found.code[0].splitlines()[0])
+        import benchmark
+    """
+    from leaderboards.recommendation import pick_table
+
+    advice = recommended(request)
+    names = ", ".join(dict.fromkeys(column.heading for column in advice.possible))
+    return Advice(
+        title=f"recommended for {names}",
+        frame=advice.frame,
+        table=pick_table(advice),
+        notes=(*(f"{pick.backbone}: {advice.reason(pick)}." for pick in advice.picks), *advice.notes),
+        pareto=advice.pareto,
+        code=advice.code,
+    )
+
+
+def recommended(request: RecommendRequest) -> "Recommendation":
+    """The backbones and layers that may be the best in every task within the limits, cheapest first.
+
+    Raises:
+        InputError: There are no records, no such task, backbone or device, no times where they are limited,
+            or nothing within the limits.
+    """
+    from leaderboards.choices.limits import Limits, candidates_of
+    from leaderboards.choices.picks import least_loss, picks_of
+    from leaderboards.choices.possible import may_be_best, pareto_front
+    from leaderboards.recommendation import Recommendation
+    from leaderboards.scores.costs import find_device, layer_costs
+
+    records = chosen(records_of(request.output), request.backbones)
+    columns = _columns(records, request.tasks)
+    device = find_device(records, request.device)
+    costs, facts = layer_costs(records, device), _facts(records)
+    every = {column: candidates_of(records, column, costs, facts) for column in columns}
+    command = _measuring(every, request.output)
+    if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in every.values()):
+        raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
+    limits = Limits(
+        request.max_ms, request.max_dim, request.max_parameters, commercial=request.licence == "commercial"
+    )
+    within = {column: _within(column, rows, limits) for column, rows in every.items()}
+    items = request.output / "items"
+    possible = {column: may_be_best(rows, column, items) for column, rows in within.items()}
+    picks = picks_of(possible) or tuple(filter(None, [least_loss(within)]))
+    if not picks:
+        raise InputError("no backbone within the limits has a score in every task; name fewer with --task")
+    return Recommendation(
+        picks,
+        possible,
+        {column: pareto_front(rows) for column, rows in within.items()},
+        device or "",
+        (
+            *_limited(every, limits),
+            *_grounds(records, possible, device, command),
+            *_warnings(limits, columns),
+        ),
+        tuple(code_of(pick) for pick in picks),
+    )
+
+
+def _columns(records: "pd.DataFrame", tasks: Sequence[str]) -> "tuple[Column, ...]":
+    """The columns of some tasks, or of all; raises InputError for a task that has none."""
+    from leaderboards.choices.selection import columns_of
+
+    columns = columns_of(records)
+    names = list(dict.fromkeys(column.task for column in columns))
+    for task in tasks:
+        if task not in names:
+            raise unknown("task", task, names)
+    chosen = tuple(column for column in columns if not tasks or column.task in tasks)
+    if not chosen:
+        raise InputError("no backbone has a score of a task that ranks; `python -m benchmark run` gives some")
+    return chosen
+
+
+def _facts(records: "pd.DataFrame") -> "pd.DataFrame":
+    """What the registry knows of the backbones of some records, columns `FACTS`."""
+    import pandas as pd
+
+    from leaderboards.choices.limits import FACTS
+
+    known = {str(name): spec for name in set(records["backbone"]) if (spec := _spec(str(name)))}
+    rows = [
+        (name, index, spec.stage_of(Layer(index)).width, spec.parameters, spec.licence)
+        for name, spec in sorted(known.items())
+        for index in range(1, spec.depth + 1)
+    ]
+    return pd.DataFrame(rows, columns=FACTS)
+
+
+def _within(column: "Column", rows: "pd.DataFrame", limits: "Limits") -> "pd.DataFrame":
+    """The candidates within the limits; where there are none, InputError says what each limit leaves out."""
+    from leaderboards.choices.limits import allowed, exclusions
+
+    if rows.empty:
+        raise InputError(f"no backbone has a score in {column.heading}")
+    left = allowed(rows, limits)
+    if left.empty:
+        raise InputError(
+            f"nothing is within the limits for {column.heading}: {'; '.join(exclusions(rows, limits))}"
+        )
+    return left
+
+
+def _measuring(every: "Candidates", output: Path) -> str:
+    """The command that measures what no cost is known of; "" where nothing lacks."""
+    from leaderboards.scores.costs import without_cost
+
+    names = sorted({name for rows in every.values() for name in without_cost(rows)})
+    if not names:
+        return ""
+    words = ["--tasks", "cost", "--backbones", *names, "-o", str(output)]
+    return f"python -m benchmark run {shlex.join(words)}"
+
+
+def _limited(every: "Candidates", limits: "Limits") -> Iterator[str]:
+    """What the limits leave out, column by column."""
+    from leaderboards.choices.limits import exclusions
+
+    for column, rows in every.items():
+        for sentence in exclusions(rows, limits):
+            yield f"{column.heading}: {sentence}." if len(every) > 1 else f"{sentence}."
+
+
+def _grounds(
+    records: "pd.DataFrame", possible: "Mapping[Column, Possible]", device: str | None, command: str
+) -> Iterator[str]:
+    """On what the recommendation rests."""
+    from leaderboards.choices.honest import choices
+    from leaderboards.display import score_text
+
+    if device:
+        yield f"Milliseconds are of one image on {device}, up to the layer."
+    if command:
+        lacking = "Some times are not known" if device else "No times are known: sorted by weights and depth"
+        yield f"{lacking}; `{command}` measures them."
+    for column, rows in possible.items():
+        name = str(rows.best["backbone"])
+        choice = choices(records, column).get(name)
+        if choice is not None:
+            yield (
+                f"{column.heading}: the best layer of {name} was found on what scores it, which is "
+                f"optimistic; chosen on one half and scored on the other it has {score_text(choice.score)}."
+            )
+        if rows.untested:
+            places = ", ".join(f"{backbone} layer {layer}" for backbone, layer in rows.untested)
+            yield f"{column.heading}: not tested against the best, for want of the same items: {places}."
+
+
+def _warnings(limits: "Limits", columns: "Sequence[Column]") -> Iterator[str]:
+    from leaderboards.choices.licences import NOTE
+
+    if len(columns) > 1:
+        yield f"What may be the best is said with 95 % for each of the {len(columns)} columns by itself."
+    if any(column.partial for column in columns):
+        yield "†: on a part of the dataset."
+    if limits.commercial:
+        yield NOTE
+
+
+def code_of(pick: "Pick") -> str:
+    """Lines of Python that load a pick, cut after its layers, and give the vectors of ``images``."""
+    import pandas as pd
+
+    calls: dict[str, list[Column]] = {}
+    for column, row in pick.rows.items():
+        calls.setdefault(_call(pick.backbone, column, row), []).append(column)
+    lines = ["import benchmark", ""]
+    for number, (call, columns) in enumerate(calls.items(), start=1):
+        ending = f"_{number}" if len(calls) > 1 else ""
+        row = pick.rows[columns[0]]
+        what = "images rows columns" if row["pooling"] == "grid" else "images"
+        size = "" if pd.isna(row["dim"]) else f" {row['dim']:.0f}"
+        named = ", ".join(dict.fromkeys(column.task for column in columns))
+        lines += [
+            f"encode{ending} = {call}  # for {named}",
+            f"vectors{ending} = encode{ending}(images)  # images of Pillow to float32 [{what}{size}]",
+        ]
+    return "\n".join(lines)
+
+
+def _call(name: str, column: "Column", row: "pd.Series") -> str:
+    """The call that loads one layer as the task showed images to it."""
+    from tasks.registry import TASKS
+
+    entry, size = split_size(name)
+    words = [repr(entry), f"layer={row['layer']}", f"pooling={str(row['pooling'])!r}"]
+    known = any(task.name == column.task for task in TASKS)  # not those of somebody's own
+    if known and (row["pooling"] == "grid" or column.task == "retrieval"):
+        words.append(f"task={column.task!r}")
+    if column.protocol != "standard":
+        words.append(f"protocol={column.protocol!r}")
+    spec = _spec(name)
+    if size or (spec is not None and spec.input_size != int(row["input_size"])):
+        words.append(f"input_size={row['input_size']}")
+    return f"benchmark.load({', '.join(words)})".replace("'", '"')
+
+
+def _spec(name: str) -> BackboneSpec | None:
+    """The entry of a backbone, whatever the input size in its name; None where the registry has none."""
+    return next((spec for spec in all_specs() if spec.name == entry_name(name)), None)

@@ -1,0 +1,127 @@
+"""What was measured, to look at: the command `report` and `benchmark.report`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, get_args
+
+import typer
+
+from benchmark import parsers
+from benchmark.commands.command import command, records_of
+from benchmark.commands.result import Files, files_of
+from benchmark.option import Option, called_with
+from zoo.errors import InputError, unknown
+
+FigureFormat = Literal["svg", "pdf", "both"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportRequest:
+    """What to look at, and in which form."""
+
+    output: Option[str | Path, Path] = Option(
+        "results", "Folder of records and tables.", parsers.path, short="-o"
+    )
+    suite: Option[str | None, str | None] = Option(
+        None, "A suite of the folder.", parsers.text, shown="all, a page each"
+    )
+    to: Option[str | Path | None, Path | None] = Option(
+        None, "Folder for what is written.", parsers.path, shown="OUTPUT/report"
+    )
+    figures: Option[FigureFormat | None, FigureFormat | None] = Option(
+        None,
+        "Write the charts as files, too, in a style fit for papers.",
+        parsers.choice,
+        choices=get_args(FigureFormat),
+        shown="no files",
+    )
+    site: Option[str | Path | None, Path | None] = Option(
+        None,
+        "Write a folder for any static host, or a Hugging Face Space of sdk static.",
+        parsers.path,
+    )
+    published: Option[str | Path | Sequence[str | Path], tuple[Path, ...]] = Option(
+        (),
+        "CSV files of numbers of others, in the columns of leaderboards/published: marks in the charts.",
+        parsers.paths,
+        several=True,
+    )
+
+
+@command("report", ReportRequest)
+def report_command(request: ReportRequest) -> None:
+    """Write one HTML page for each suite of an output folder: charts, filters, tables, in one offline file.
+
+    It needs no backbone and no data, and no network when it is read. `--figures` writes the charts as files
+    for papers, `--site` a folder for any static host.
+
+    Example: `python -m benchmark report --figures pdf`
+    """
+    for path in _written(request):
+        typer.echo(path)
+
+
+@called_with(ReportRequest)
+def report(request: ReportRequest) -> Files:
+    """Write one HTML page for each suite of an output folder: charts, filters, tables, in one offline file.
+
+    Does what ``python -m benchmark report`` does, with the same options.
+
+    Returns:
+        ``paths`` are the files that were written, pages first, ``frame`` names them.
+
+    Raises:
+        zoo.errors.InputError: There are no records, no such suite, or a file of published numbers cannot be
+            read.
+
+    Example:
+        >>> import benchmark
+        >>> [path.suffix for path in benchmark.report(output="results", to="pages").paths]
+        ['.html']
+    """
+    return files_of(_written(request), "to look at")
+
+
+def _written(request: ReportRequest) -> list[Path]:
+    """Write a page for each suite, then figures and a site where they are named; gives the files."""
+    from benchmark.plan.facts import known_facts, with_seen
+    from leaderboards.display import page_name
+    from leaderboards.literature import all_published, read_published
+    from leaderboards.records.record import of_suite, suites_of
+    from leaderboards.report.content import Sources, content_of
+    from leaderboards.report.examples import example_sections
+    from leaderboards.report.figures import FORMATS, write_figures
+    from leaderboards.report.page import report_page
+    from leaderboards.report.site import write_site
+    from zoo.atomic import whole_file
+
+    own = [one for path in request.published for one in read_published(path, own=True)]
+    records = with_seen(records_of(request.output))
+    suites = suites_of(records)
+    if request.suite is not None and request.suite not in suites:
+        raise unknown("suite", request.suite, suites)
+    if request.site is not None and request.site.is_file():
+        raise InputError(f"--site takes a folder; found the file {request.site}")
+    output = request.output
+    sources = Sources(output / "items", output / "arrays", known_facts(), published=(*all_published(), *own))
+    chosen = suites if request.suite is None else [request.suite]
+    shown = {
+        suite: replace(sources, sections=example_sections(of_suite(records, suite), output))
+        for suite in chosen
+    }
+    contents = [content_of(records, suite, shown[suite]) for suite in chosen]
+    folder = request.to or output / "report"
+    pages = {content.suite: report_page(content, shown[content.suite]) for content in contents}
+    paths = []
+    for suite, page in pages.items():
+        path = folder / f"{page_name(suite)}.html"
+        with whole_file(path) as temporary:
+            temporary.write_text(page, encoding="utf-8", newline="\n")
+        paths.append(path)
+    if request.figures is not None:
+        formats = FORMATS if request.figures == "both" else (request.figures,)
+        paths += [path for content in contents for path in write_figures(content, folder, formats)]
+    if request.site is not None:
+        paths += write_site(pages, contents, request.site)
+    return paths

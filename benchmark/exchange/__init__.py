@@ -1,1 +1,0 @@
-"""What runs have made, compared, joined and handed on to others."""

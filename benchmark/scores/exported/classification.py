@@ -1,0 +1,217 @@
+"""Classification of exported features: by their neighbours, and by linear probes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmark.scores.exported.arrays import Floats, as_features, as_labels, read_archive
+from benchmark.scores.exported.report import Cell, Grid, Json, ScoreReport
+from tasks.fewshot import metric_of, too_few
+from tasks.metrics.arrays import Integers
+from tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
+from tasks.metrics.neighbours import nearest, top_k_correct, vote
+from tasks.metrics.softmax import fit_softmax, held_out, standardised
+from tasks.protocols import STANDARD
+from zoo.errors import InputError
+
+ARRAYS = ("train", "train_labels", "test", "test_labels")
+TOPS = (1, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledFeatures:
+    """What an archive of labelled features holds.
+
+    Attributes:
+        path: The archive.
+        train: [n dim].
+        labels: Classes of the train items, 0 to classes - 1, [n].
+        test: [m dim].
+        truth: The same of the test items, [m]; -1, or a class without train items, is never right.
+        classes: How many classes train and test items have together.
+        notes: A sentence where test items cannot be right.
+    """
+
+    path: Path
+    train: Floats
+    labels: Integers
+    test: Floats
+    truth: Integers
+    classes: int
+    notes: tuple[str, ...]
+
+    def report(
+        self,
+        command: str,
+        parameters: Mapping[str, Json],
+        scores: Mapping[str, Json],
+        rows: Mapping[str, Sequence[Cell]],
+        details: Mapping[str, Json] | None = None,
+    ) -> ScoreReport:
+        """The report of a scorer, whose table has a column for each of ``TOPS`` that rows have a cell of."""
+        counts: dict[str, Json] = {
+            "train_items": len(self.train),
+            "classes": self.classes,
+            "dimensions": self.train.shape[1],
+        }
+        columns = tuple(f"top-{top}" for top in TOPS)[: max(map(len, rows.values()))]
+        return ScoreReport(
+            command=command,
+            protocol="standard",
+            parameters={"features": str(self.path), **parameters},
+            n=len(self.test),
+            unit="test items",
+            scores=scores,
+            grid=Grid("neighbours" if command == "knn" else "probe", columns, rows),
+            details={**counts, **(details or {})},
+            notes=self.notes,
+        )
+
+
+def score_knn(path: Path, ks: Sequence[int] = (), temperature: float | None = None) -> ScoreReport:
+    """Top-1 and top-5 in percent of a vote of neighbours for every k, from one search.
+
+    Args:
+        path: Archive of train [n dim], train_labels [n], test [m dim] and test_labels [m]; labels are any
+            whole numbers.
+        ks: Neighbours that vote, each 1 to n; the protocol's if empty.
+        temperature: Divisor of the cosine in the vote exp(cos / temperature); the protocol's if None.
+
+    Raises:
+        InputError: Something about the file or the numbers is wrong.
+    """
+    given = _read(path)
+    ks, temperature = tuple(ks) or (STANDARD.knn.k,), temperature or STANDARD.knn.temperature
+    _check_counts("--k", ks, len(given.train), "the number of train items")
+    train, test = given.train.astype(np.float32), given.test.astype(np.float32)
+    neighbours = nearest(train, test, max(ks))
+    rows: dict[str, tuple[float, ...]] = {}
+    for k in ks:
+        ranked = vote(neighbours, given.labels, k, given.classes, temperature)
+        rows[f"k={k}"] = tuple(100.0 * float(top_k_correct(ranked, given.truth, top).mean()) for top in TOPS)
+    scores = {f"top-{top} {k}": row[i] for k, row in rows.items() for i, top in enumerate(TOPS)}
+    return given.report("knn", {"k": ks, "temperature": temperature}, scores, rows)
+
+
+def score_few_shot(path: Path, shots: Sequence[int] = (), penalty: float | None = None) -> ScoreReport:
+    """Top-1 in percent of closed-form probes, for every number of shots the mean of the draws.
+
+    Args:
+        path: As for `score_knn`.
+        shots: Items a class; the protocol's if empty. Those beyond the smallest train class have no score.
+        penalty: Of the squared weights; chosen on held-out shots if None.
+
+    Raises:
+        InputError: Something about the file or the numbers is wrong.
+    """
+    given = _of_train_classes(_read(path, constant=False))
+    rule = replace(STANDARD.fewshot, shots=tuple(shots) or STANDARD.fewshot.shots)
+    if penalty is not None:
+        rule = replace(rule, penalties=(), penalty=penalty)
+    counts = np.bincount(given.labels)
+    fewest, test, truth = int(counts.min()), as_tensor(given.test), as_tensor(given.truth)
+    _check_counts("--shots", rule.shots, fewest, "the items of the smallest train class", least_alone=True)
+    scores: dict[str, float | None] = {metric_of(number): None for number in rule.shots}
+    penalties: dict[str, Sequence[float]] = {}
+    beyond = [number for number in rule.shots if number > fewest]
+    for number in (number for number in rule.shots if number <= fewest):
+        drawn = [given.train[draw_shots(given.labels, len(counts), number, seed)] for seed in rule.seeds]
+        probes = [fit_few_shot(as_tensor(items), rule) for items in drawn]
+        right = [probe.correct(test, truth).mean() for probe in probes]
+        scores[metric_of(number)] = 100.0 * float(np.mean(right))
+        penalties[metric_of(number)] = [probe.penalty for probe in probes]
+    how = "chosen on held-out shots" if rule.penalties else rule.penalty
+    parameters: dict[str, Json] = {"shots": rule.shots, "seeds": rule.seeds, "penalty": how}
+    rows = {metric: (score,) for metric, score in scores.items()}
+    report = given.report("fewshot", parameters, scores, rows, {"penalties": penalties})
+    return replace(report, reason=f"{too_few(beyond[0], fewest)}." if beyond else "")
+
+
+def score_linear(path: Path, epochs: int | None = None, seed: int | None = None) -> ScoreReport:
+    """Top-1 in percent of a trained linear layer, of the features as they are and standardised.
+
+    Args:
+        path: As for `score_knn`.
+        epochs: How often each item is seen; the protocol's if None.
+        seed: Of the order and the held-out items; the protocol's if None.
+
+    Raises:
+        InputError: Something about the file or the numbers is wrong.
+    """
+    given = _of_train_classes(_read(path, constant=False))
+    rule = STANDARD.linear
+    rule = replace(
+        rule, epochs=rule.epochs if epochs is None else epochs, seed=rule.seed if seed is None else seed
+    )
+    classes, labels, truth = int(given.labels.max()) + 1, as_tensor(given.labels), as_tensor(given.truth)
+    held = as_tensor(held_out(given.labels, classes, rule))
+    train, test = as_tensor(given.train.astype(np.float32)), as_tensor(given.test.astype(np.float32))
+    scores: dict[str, float] = {}
+    rates: dict[str, float] = {}
+    for metric, (items, asked) in {"top1": (train, test), "top1-bn": standardised(train, test)}.items():
+        probe = fit_softmax(items, labels, held, classes, rule)
+        scores[metric] = 100.0 * float(probe.correct(asked, truth).mean())
+        rates[metric] = probe.rate
+    parameters: dict[str, Json] = {
+        "epochs": rule.epochs,
+        "batch": rule.batch,
+        "momentum": rule.momentum,
+        "rates": rule.rates,
+        "seed": rule.seed,
+    }
+    rows = {metric: (score,) for metric, score in scores.items()}
+    return given.report("linear", parameters, scores, rows, {"rates": rates})
+
+
+def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:
+    """An archive of labelled features, checked.
+
+    Args:
+        path: The archive.
+        constant: Whether train features that are the same for all items are refused.
+
+    Raises:
+        InputError: Something about the file is wrong.
+    """
+    arrays = read_archive(path, ARRAYS)
+    train = as_features(arrays["train"], f"train of {path}", constant=constant)
+    test = as_features(arrays["test"], f"test of {path}", constant=False)
+    if train.shape[1] != test.shape[1]:
+        raise InputError(
+            f"expected train and test of one width in {path}, found {train.shape[1]} and {test.shape[1]}"
+        )
+    known = as_labels(arrays["train_labels"], f"train_labels of {path}", len(train)).astype(np.int64)
+    asked = as_labels(arrays["test_labels"], f"test_labels of {path}", len(test)).astype(np.int64)
+    names = np.union1d(known, asked)
+    labels, truth = (np.searchsorted(names, values).astype(np.int64) for values in (known, asked))
+    strangers = int((~np.isin(truth, labels)).sum())
+    note = f"{strangers:,} of {len(test):,} test items have a class that no train item has"
+    notes = (note,) if strangers else ()
+    return LabelledFeatures(path, train, labels, test, truth, len(names), notes)
+
+
+def _of_train_classes(given: LabelledFeatures) -> LabelledFeatures:
+    """The same with classes numbered as train items have them, without gaps; all others are -1.
+
+    Raises:
+        InputError: Train items are of a single class.
+    """
+    known, labels = np.unique(given.labels, return_inverse=True)
+    if len(known) < 2:
+        raise InputError(f"expected train items of two classes or more in {given.path}, found {len(known)}")
+    places = np.searchsorted(known, given.truth).clip(max=len(known) - 1)
+    truth = np.where(known[places] == given.truth, places, -1).astype(np.int64)
+    return replace(given, labels=labels.astype(np.int64), truth=truth)
+
+
+def _check_counts(
+    flag: str, numbers: Sequence[int], most: int, what: str, *, least_alone: bool = False
+) -> None:
+    """Raise InputError for numbers, or on request a least one, that are not from 1 to the most, or twice."""
+    for number in [min(numbers)] if least_alone else numbers:
+        if not 1 <= number <= most:
+            raise InputError(f"expected {flag} of 1 to {most:,}, {what}, found {number}")
+    if len(set(numbers)) != len(numbers):
+        raise InputError(f"expected every {flag} once, found {', '.join(map(str, numbers))}")

@@ -1,0 +1,179 @@
+"""Commands and options, from the command line as a user types them."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmark.commands.app import spread
+from leaderboards.records.record import read_frame, write_frame
+from tests import fakes
+from tests.benchmark.conftest import Whole
+from tests.benchmark.runs import command, environment
+
+Capture = pytest.CaptureFixture[str]
+
+SCORERS = ("knn", "retrieval", "davis", "spair", "clustering", "cka")
+COMMANDS = (
+    *((), ("run",), ("list",), ("check",), ("leaderboard",), ("score",), ("data",), ("data", "pack")),
+    *(("score", name) for name in SCORERS),
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (["run", "--tasks", "a", "b"], ["run", "--tasks", "a", "--tasks", "b"]),
+        (["run", "-t", "a", "-b", "x", "y"], ["run", "-t", "a", "-b", "x", "-b", "y"]),
+        (["run", "-b", "x", "y", "--limit", "3"], ["run", "-b", "x", "-b", "y", "--limit", "3"]),
+        (["run", "-b", "x", "-b", "y", "z"], ["run", "-b", "x", "-b", "y", "-b", "z"]),
+        (["list", "tasks"], ["list", "tasks"]),
+        (
+            ["list", "backbones", "--family", "a", "b"],
+            ["list", "backbones", "--family", "a", "--family", "b"],
+        ),
+        (
+            ["score", "cka", "--features", "a", "b", "--json"],
+            ["score", "cka", "--features", "a", "--features", "b", "--json"],
+        ),
+        (
+            ["score", "knn", "--features", "a", "--k", "1", "2"],
+            ["score", "knn", "--features", "a", "--k", "1", "--k", "2"],
+        ),
+        (["score", "clustering", "--k", "1", "2"], ["score", "clustering", "--k", "1", "2"]),
+    ],
+)
+def test_an_option_takes_several_values(given: list[str], meant: list[str]) -> None:
+    assert spread(given) == meant
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(capsys: Capture, name: tuple[str, ...]) -> None:
+    for flag in ("--help", "-h"):
+        said = command(capsys, *name, flag)
+        assert said.code == 0
+        assert "Usage" in said.out
+
+
+@pytest.mark.parametrize("name", ["davis", "spair"])
+def test_help_keeps_its_placeholders(capsys: Capture, name: str) -> None:
+    out = command(capsys, "score", name, "--help").out
+    words = {"davis": ["<sequence>/*.png"], "spair": ["[<category>/]<image>.npy", "[x, y]", "[side"]}
+    assert [word for word in words[name] if word not in out] == []
+
+
+def test_lists_are_for_machines_too_and_need_no_torch() -> None:
+    code = (
+        "import sys, benchmark.commands.app as c\n"
+        "for what in ('backbones', 'tasks', 'suites'):\n"
+        "    sys.argv = ['x', 'list', what, '--json']\n"
+        "    try: c.main()\n"
+        "    except SystemExit as stop: assert not stop.code\n"
+        "    print('---')\n"
+        "assert not {'torch', 'transformers', 'pandas', 'sklearn', 'faiss'} & set(sys.modules)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    backbones, tasks, suites, _ = (json.loads(text or "0") for text in found.stdout.split("---\n"))
+    assert {"name", "family", "revision", "licence"} <= set(backbones[0])
+    assert [task["name"] for task in tasks][:2] == ["knn", "fewshot"]
+    assert {suite["name"] for suite in suites} >= {"mini", "standard"}
+
+
+def test_a_table_of_backbones(capsys: Capture) -> None:
+    assert "dino-b16" in command(capsys, "list", "backbones").out
+
+
+def test_without_arguments_there_is_help() -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "benchmark"], capture_output=True, text=True, env=environment(), check=False
+    )
+    assert "Usage" in found.stdout + found.stderr
+    assert "leaderboard" in found.stdout + found.stderr
+
+
+def test_check_says_what_is_there(capsys: Capture, data: Path, tmp_path: Path) -> None:
+    said = command(capsys, "check", "--data", data)
+    assert said.code == 0
+    assert said.out.count("partial") >= 7
+    assert "does not exist" in command(capsys, "check", "--data", tmp_path / "none").error
+    fakes.write_fake_spair(tmp_path)
+    said = command(capsys, "check", "--data", tmp_path)
+    assert said.code == 0
+    assert "missing" in said.out
+    shutil.rmtree(tmp_path / "SPair-71k" / "JPEGImages" / "cat")
+    said = command(capsys, "check", "--data", tmp_path)
+    assert said.code == 2
+    assert "broken" in said.out
+
+
+def test_leaderboard_writes_and_checks(capsys: Capture, again: Path) -> None:
+    out, tables = again / "out", again / "tables"
+    said = command(capsys, "leaderboard", "-o", out, "--tables", tables)
+    assert said.code == 0
+    assert (tables / "standard.md").read_text() == (out / "tables" / "standard.md").read_text()
+    said = command(capsys, "leaderboard", "-o", out, "--tables", tables, "--check")
+    assert (said.code, said.out) == (0, "The committed pages are current.\n")
+    path = out / "records" / "mini-fs" / "knn.imagenet.standard.parquet"
+    frame = read_frame(path)
+    frame["value"] = frame["value"] / 2 - 3
+    write_frame(frame, path)
+    said = command(capsys, "leaderboard", "-o", out, "--tables", tables, "--check")
+    assert said.code == 1
+    assert "mini-fs, knn on imagenet (standard)" in said.out
+    error = command(capsys, "leaderboard", "-o", again / "empty").error
+    assert f"in {again / 'empty' / 'records'} but found none" in error
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_own_images(capsys: Capture, tmp_path: Path, split: bool) -> None:
+    folder = tmp_path / "mine"
+    if split:
+        fakes.write_fake_class_folders(folder / "train", images=3)
+        fakes.write_fake_class_folders(folder / "val", images=1, seed=1)
+    else:
+        fakes.write_fake_class_folders(folder, images=4)
+    folders = ("-o", tmp_path / "out", "--cache", tmp_path / "cache")
+    options = ("-b", "mini-random", "--layers", "1", "--workers", "1", "--limit", "2", "--no-floor")
+    said = command(capsys, "run", "--images", folder, *options, *folders)
+    assert said.code == 0
+    (page,) = (tmp_path / "out" / "tables").glob("images-mine-????????.md")
+    (path,) = (tmp_path / "out" / "records" / "mini-random").glob("knn.mine-????????.standard.parquet")
+    assert page.stem.removeprefix("images-") == path.name.split(".")[1]
+    frame = read_frame(path)
+    assert frame["partial"].all()
+    used = "limited to 2 images a class: 6 train and 3 val images were used"
+    assert frame["coverage"].str.contains(used).all()
+    assert set(frame["n"]) == {3}
+    assert "1 backbone, 9 images, " in said.err
+
+
+def test_own_images_of_one_name_are_told_apart_by_content(capsys: Capture, tmp_path: Path) -> None:
+    names = ("a/im", "b/im", "猫", "犬", "new\nline")
+    for seed, name in enumerate(names):
+        fakes.write_fake_class_folders(tmp_path / name, images=4, seed=seed)
+    shutil.copytree(tmp_path / "a", tmp_path / "copy")
+    folders = ("-o", tmp_path / "out", "--cache", tmp_path / "cache")
+    options = ("-b", "mini-random", "-t", "knn", "--layers", "1", "--workers", "1", "--no-floor")
+    for name in (*names, "copy/im"):
+        assert command(capsys, "run", "--images", tmp_path / name, *options, *folders).code == 0
+    tables = {path.stem[:-9] for path in (tmp_path / "out" / "tables").glob("*.md")}
+    assert tables == {"images-im", "images-猫", "images-犬", "images-new-line"}
+    assert len([*(tmp_path / "out" / "tables").glob("*.md")]) == len(names)
+    assert len([*(tmp_path / "out" / "records").rglob("*.parquet")]) == len(names)
+
+
+@pytest.mark.usefixtures("no_pages")
+def test_the_floor_is_added_unless_it_is_left_out(
+    capsys: Capture, whole: Whole, data: Path, tmp_path: Path
+) -> None:
+    folders = ("-o", tmp_path / "out", "--cache", whole.place / "cache")
+    options = ("-b", "mini-fs", "-t", "knn", "--layers", "1", "--workers", "1", "--data", data)
+    assert command(capsys, "run", *options, *folders, "--no-floor").code == 0
+    assert [path.name for path in (tmp_path / "out" / "records").iterdir()] == ["mini-fs"]
+    shutil.copytree(whole.place / "cache", tmp_path / "cache")
+    assert command(capsys, "run", *options, *folders, "--cache", tmp_path / "cache").code == 0
+    assert {path.name for path in (tmp_path / "out" / "records").iterdir()} == {"mini-fs", "mini-random"}

@@ -1,0 +1,363 @@
+"""The commands that compare, merge and hand on what a run has written, as a user types them."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from click import Context
+from typer.main import get_command
+
+import benchmark
+from benchmark.commands.app import app, spread
+from leaderboards.records.record import read_frame, write_frame
+from leaderboards.records.seal import companions_of
+from tests.benchmark.conftest import Whole
+from tests.benchmark.runs import Said, Tally, command, files
+from zoo.errors import InputError
+
+Capture = pytest.CaptureFixture[str]
+COMMANDS = ("compare", "features", "merge", "export", "leaderboard", "reproduce")
+EXAMPLE = {"export": "benchmark export latex", "merge": "benchmark merge results-a results-b"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_an_example(capsys: Capture, name: str) -> None:
+    said = command(capsys, name, "--help")
+    assert said.code == 0
+    assert EXAMPLE.get(name, f"benchmark {name}") in said.out.split("Example:")[1]
+
+
+def test_commands_of_the_page_on_ci_have_the_options_that_it_names() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "ci.md").read_text()
+    workflow = yaml.safe_load(re.search("```yaml\n(.*?)```", page, re.DOTALL)[1])  # type: ignore[index]
+    lines = [step["run"] for step in workflow["jobs"]["features"]["steps"] if "run" in step]
+    lines += page.replace("\n", "\n\n").splitlines()
+    lines = [line for line in lines if line.startswith("python -m benchmark ")]
+    assert len(lines) >= 9
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    for line in lines:
+        name, *words = spread(shlex.split(line, comments=True)[3:])
+        commands[name].make_parser(Context(commands[name])).parse_args(words)  # raises for what is unknown
+
+
+def test_nothing_heavy_is_imported_for_help() -> None:
+    code = (
+        "import sys, benchmark.commands.app as c\n"
+        "sys.argv = ['x', '--help']\n"
+        "try: c.main()\n"
+        "except SystemExit: pass\n"
+        "assert not {'torch', 'transformers', 'pandas', 'numpy', 'huggingface_hub'} & set(sys.modules)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+
+
+@pytest.fixture
+def write(capsys: Capture, whole: Whole, data: Path, tmp_path: Path):  # type: ignore[no-untyped-def]
+    """`features` with the cache of the whole run."""
+
+    def features(*arguments: object) -> Said:
+        folders = ("-o", tmp_path / "out", "--cache", whole.place / "cache", "--data", data)
+        return command(capsys, "features", *folders, "--workers", "1", *arguments)
+
+    return features
+
+
+def record(whole: Whole, **facts: object) -> float:
+    """The one number of the whole run that has these facts."""
+    rows = whole.records
+    for column, value in facts.items():
+        rows = rows[rows[column] == value]
+    (value,) = rows["value"]
+    return float(value)
+
+
+SCORED = (
+    ("knn", "knn", "knn.imagenet.standard", "1.cls.npz", "top-1", "top-1"),
+    ("retrieval", "retrieval", "retrieval.roxford5k.standard", "final.mean.npz", "mAP medium", "mAP medium"),
+    ("cluster-image", "clustering", "cluster-image.imagenet.standard", "final.cls.npz", "purity", "purity"),
+)
+
+
+@pytest.mark.parametrize(("task", "scorer", "folder", "name", "score", "metric"), SCORED)
+def test_what_features_writes_scores_as_the_run_did(  # type: ignore[no-untyped-def]
+    capsys: Capture,
+    whole: Whole,
+    data: Path,
+    tmp_path: Path,
+    write,
+    task,
+    scorer,
+    folder,
+    name,
+    score,
+    metric,
+) -> None:
+    with Tally().watching() as tally:
+        said = write("-b", "mini-fs", "-t", task, "--layers", "1,final")
+    assert (said.code, tally.rows.total(), len(said.lines("no images went"))) == (0, 0, 1)
+    path = tmp_path / "out" / "features" / "mini-fs" / folder / name
+    layer, pooling, _ = name.split(".")
+    truth = ("--ground-truth", data / "roxford5k" / "gnd_roxford5k.pkl") if task == "retrieval" else ()
+    k: tuple[object, ...] = ()
+    if task == "knn":  # fewer images than the protocol's 20 neighbours: all of them vote
+        with np.load(path) as arrays:
+            k = ("--k", len(arrays["train"]))
+        score = f"{score} k={k[1]}"
+    scored = command(capsys, "score", scorer, "--features", path, *truth, *k, "--json")
+    found = json.loads(scored.out)["scores"][score]
+    dataset = folder.split(".")[1]
+    tap = "final" if layer == "final" else "block"
+    expected = record(
+        whole,
+        backbone="mini-fs",
+        task=task,
+        dataset=dataset,
+        metric=metric,
+        tap=tap,
+        pooling=pooling,
+        head=-1,
+    )
+    assert found == pytest.approx(expected, abs=1e-9)
+    assert len(list(path.parent.iterdir())) == 4
+
+
+def test_cka_of_written_vectors_is_that_of_the_run(  # type: ignore[no-untyped-def]
+    capsys: Capture, whole: Whole, tmp_path: Path, write
+) -> None:
+    assert write("-b", "mini-fs", "-t", "cka", "--layers", "1,final", "--poolings", "cls").code == 0
+    folder = tmp_path / "out" / "features" / "mini-fs" / "cka.imagenet.standard"
+    paths = [folder / "1.cls.npy", folder / "final.cls.npy"]
+    assert sorted(folder.iterdir()) == paths
+    said = command(capsys, "score", "cka", "--features", *paths, "--json")
+    found = json.loads(said.out)["scores"]["1.cls"]["final.cls"]
+    expected = record(
+        whole, task="cka", backbone="mini-fs", other="mini-fs", layer=1, other_tap="final", pooling="cls"
+    )
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_arrays_name_their_images(whole: Whole, tmp_path: Path, write) -> None:  # type: ignore[no-untyped-def]
+    assert write("-b", "mini-resnet", "-t", "knn", "--layers", "1").code == 0
+    folder = tmp_path / "out" / "features" / "mini-resnet" / "knn.imagenet.standard"
+    assert [path.name for path in folder.iterdir()] == ["1.mean.npz"]  # a ResNet has no class token
+    with np.load(folder / "1.mean.npz") as arrays:
+        assert set(arrays) == {
+            f"{part}{what}" for part in ("train", "test") for what in ("", "_labels", "_keys")
+        }
+        assert len(set(arrays["train_keys"])) == len(arrays["train"]) == len(arrays["train_labels"])
+        assert arrays["test"].dtype == np.float32
+
+
+def test_what_is_not_stored_goes_through_the_backbone_once(  # type: ignore[no-untyped-def]
+    capsys: Capture, data: Path, tmp_path: Path
+) -> None:
+    words = ("features", "-b", "mini-fs", "-t", "knn", "--data", data, "--layers", "2", "--workers", "1")
+    folders = ("-o", tmp_path / "out", "--cache", tmp_path / "cache")
+    with Tally().watching() as tally:
+        assert command(capsys, *words, *folders, "--poolings", "mean").code == 0
+        assert command(capsys, *words, *folders, "--layers", "3", "--poolings", "cls").code == 0
+    assert set(tally.opened.values()) == {1}
+    names = {path.name for path in (tmp_path / "out" / "features").rglob("*.npz")}
+    assert names == {"2.mean.npz", "3.cls.npz"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("-b", "mini-fs", "-t", "spair"), "spair takes no stored vectors that a scorer reads"),
+        (("-b", "mini-fs", "-t", "knm"), "there is no task 'knm'; did you mean 'knn'?"),
+        (("-b", "mini-fs", "--layers", "99"), "there is no layer 99"),
+        (("-b", "mini-fss"), "did you mean mini-fs"),
+    ],
+)
+def test_features_refuses_in_a_sentence(write, arguments, words) -> None:  # type: ignore[no-untyped-def]
+    assert words in write(*arguments).error
+
+
+def test_two_backbones_are_compared(capsys: Capture, whole: Whole) -> None:
+    out = whole.place / "out"
+    said = command(capsys, "compare", "mini-fs", "mini-resnet", "-o", out, "--tasks", "knn", "spair")
+    assert said.code == 0
+    head, _, *rows = [line for line in said.out.splitlines() if line.startswith("|")]
+    assert [cell.strip() for cell in head.strip("|").split("|")][:4] == [
+        "task",
+        "mini-fs",
+        "mini-resnet",
+        "difference",
+    ]
+    assert len(rows) == 2
+    assert "Each backbone stands at the layer that scores best" in said.out.splitlines()[-1]
+    said = command(capsys, "compare", "mini-fs", "mini-resnet", "-o", out, "-t", "knn", "--json")
+    found = json.loads(said.out, parse_constant=pytest.fail)
+    (row,) = found["comparisons"]
+    assert row["difference"] == pytest.approx(row["score"] - row["other_score"])
+    compared = benchmark.compare("mini-fs", "mini-resnet", output=out, tasks="knn")
+    assert compared.frame["difference"].tolist() == pytest.approx([row["difference"]])
+    assert compared.conclusion == found["conclusion"]
+    assert compared.conclusion in repr(compared)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("mini-fs", "mini-dino"), "there is no backbone 'mini-dino'; did you mean"),
+        (("mini-fs", "mini-resnet", "--layers", "worst"), "--layers takes best or same; found 'worst'"),
+        (("mini-fs", "mini-resnet", "-t", "knm"), "there is no task 'knm'"),
+        (("mini-fs", ""), "second takes a word; found ''"),
+        (("mini-fs", "mini-resnet", "-o", "nowhere"), "at nowhere, which does not exist"),
+    ],
+)
+def test_compare_refuses_in_a_sentence(capsys: Capture, whole: Whole, arguments, words) -> None:  # type: ignore[no-untyped-def]
+    assert words in command(capsys, "compare", "-o", whole.place / "out", *arguments).error
+
+
+def test_the_python_comparison_refuses_alike(whole: Whole) -> None:
+    with pytest.raises(InputError, match="two different backbones"):
+        benchmark.compare("mini-fs", "mini-fs", output=whole.place / "out")
+    with pytest.raises(TypeError, match="json"):
+        benchmark.compare("mini-fs", "mini-resnet", json=True)
+
+
+def part(whole: Whole, folder: Path, *without: str) -> Path:
+    """The output of a machine that did not run a backbone."""
+    shutil.copytree(whole.place / "out", folder)
+    for path in [path for path in folder.rglob("*") if path.is_dir()]:
+        if any(name in path.name for name in without):
+            shutil.rmtree(path, ignore_errors=True)
+    shutil.rmtree(folder / "tables")
+    return folder
+
+
+def test_outputs_of_two_machines_make_one_page(capsys: Capture, whole: Whole, tmp_path: Path) -> None:
+    first, second = part(whole, tmp_path / "a", "mini-resnet"), part(whole, tmp_path / "b", "--")
+    said = command(capsys, "merge", first, second, "-o", tmp_path / "c")
+    assert said.code == 0
+    assert said.out.splitlines()[-1] == f"wrote {tmp_path / 'c' / 'tables' / 'standard.md'}"
+    names = [{path.relative_to(one) for path in files(one / "records")} for one in (first, second)]
+    assert {path.relative_to(tmp_path / "c") for path in files(tmp_path / "c" / "records")} == set.union(
+        *names
+    )
+    assert names[0] - names[1]
+    assert names[1] - names[0]
+    path = second / "records" / "mini-fs" / "knn.imagenet.standard.parquet"
+    frame, beside = read_frame(path), companions_of(path.read_bytes())
+    write_frame(frame.assign(revision="another"), path, beside)
+    said = command(capsys, "merge", first, second, "-o", tmp_path / "d")
+    assert f"{path} are two different results: the weights is" in said.error
+    assert not (tmp_path / "d").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nowhere", "there", "-o", "x"), "an output folder at nowhere, which does not exist"),
+        (("nowhere", "there"), "give --output DIR"),
+        (("nowhere", "-o", "x"), "two output folders or more; found one"),
+    ],
+)
+def test_merge_refuses_in_a_sentence(capsys: Capture, arguments, words) -> None:  # type: ignore[no-untyped-def]
+    assert words in command(capsys, "merge", *arguments).error
+
+
+def test_export_writes_each_form(capsys: Capture, whole: Whole, tmp_path: Path) -> None:
+    out, to = whole.place / "out", tmp_path / "paper"
+    said = command(capsys, "export", "latex", "-o", out, "--to", to)
+    assert (said.code, said.out) == (0, f"{to / 'standard.tex'}\n")
+    text = (to / "standard.tex").read_text()
+    assert text.count(r"\\") == 3
+    assert r"\textbf{" in text
+    assert command(capsys, "export", "csv", "-o", out, "--to", to).code == 0
+    assert (to / "standard.csv").read_bytes() == (out / "tables" / "standard.csv").read_bytes()
+    benchmarks = ("--benchmarks", "imagenet=owner/images:knn")
+    said = command(capsys, "export", "hub", "-o", out, "--to", to, "-b", "mini-f*", *benchmarks)
+    assert [Path(line).relative_to(to).as_posix() for line in said.out.splitlines()] == [
+        "mini-fs/model-index.yaml",
+        "mini-fs/.eval_results/knn.imagenet.standard.yaml",
+        "mini-fs/.eval_results/cluster-image.imagenet.standard.yaml",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("word",), "form takes latex, csv or hub; found 'word'"),
+        (("csv", "-b", "mini-dnio"), "there is no backbone 'mini-dnio'"),
+        (("hub", "--benchmarks", "imagenet"), "--benchmarks takes NAME=WORD; found 'imagenet'"),
+        (("hub", "--benchmarks", "imagenet=x"), "DATASET=OWNER/NAME:TASK; found 'x'"),
+        (("hub", "--benchmarks", "coco=a/b:c"), "there are no scores on the dataset 'coco'"),
+        (("latex", "--benchmarks", "imagenet=a/b:c"), "--benchmarks is for hub; leave it out of latex"),
+    ],
+)
+def test_export_refuses_in_a_sentence(  # type: ignore[no-untyped-def]
+    capsys: Capture, whole: Whole, tmp_path: Path, arguments, words
+) -> None:
+    said = command(capsys, "export", *arguments, "-o", whole.place / "out", "--to", tmp_path / "to")
+    assert words in said.error
+    assert not (tmp_path / "to").exists()
+
+
+def test_a_baseline_guards_a_model(capsys: Capture, again: Path, tmp_path: Path) -> None:
+    out, base = again / "out", tmp_path / "baseline"
+    assert command(capsys, "export", "csv", "-o", out, "--to", base).code == 0
+    check = ("leaderboard", "--check", "--baseline", base, "-o", out)
+    said = command(capsys, *check)
+    assert (said.code, said.out[:8]) == (0, "None of ")
+    path = out / "records" / "mini-fs" / "knn.imagenet.standard.parquet"
+    frame = read_frame(path)
+    frame["value"] = frame["value"] + 3
+    write_frame(frame, path)
+    said = command(capsys, *check, "-b", "mini-fs", "--tolerance", "2.5")
+    assert said.code == 1
+    assert "| mini-fs    | knn top-1, imagenet (standard) |" in said.out
+    assert "+3" in said.out
+    assert command(capsys, *check, "-b", "mini-fs", "--tolerance", "3.5").code == 0
+    assert command(capsys, *check, "-b", "mini-resnet").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--baseline", "x"), "--baseline is what is compared with; give --check, too"),
+        (("--check", "--tolerance", "1"), "give --check --baseline DIR, too"),
+        (("--check", "--baseline", "nowhere"), "expected a baseline"),
+        (("--check", "--baseline", "{out}", "--tolerance", "-1"), "at least 0; found -1"),
+        (("--check", "--baseline", "{out}", "-b", "mini-dnio"), "there is no backbone 'mini-dnio'"),
+        (("--published", "nowhere.csv"), "cannot read the published numbers in nowhere.csv"),
+    ],
+)
+def test_leaderboard_refuses_in_a_sentence(capsys: Capture, whole: Whole, arguments, words) -> None:  # type: ignore[no-untyped-def]
+    out = whole.place / "out"
+    given = [word.format(out=out) for word in arguments]
+    assert words in command(capsys, "leaderboard", "-o", out, *given).error
+
+
+HEAD = (
+    "source,table,backbone,task,dataset,protocol,metric,pooling,tap,rule,layer,chosen_decimals,value,decimals,"
+    "printed,second_hand,not_comparable,conditions,input_size\n"
+)
+
+
+def test_numbers_of_others_stand_beside_ours(capsys: Capture, whole: Whole, tmp_path: Path) -> None:
+    path, out = tmp_path / "mine.csv", whole.place / "out"
+    row = "mine,Table 1,mini-fs,knn,imagenet,standard,top-1,cls,final,final,,,1.0,1,percent,no,,as ours,64\n"
+    path.write_text(HEAD + row)
+    tables = tmp_path / "tables"
+    assert command(capsys, "leaderboard", "-o", out, "--published", path, "--tables", tables).code == 0
+    page = (tables / "standard.md").read_text()
+    assert "## Numbers of others" in page
+    assert "mine, Table 1" in page
+    assert "## Numbers of others" not in (out / "tables" / "standard.md").read_text()
+    said = command(capsys, "reproduce", "-o", out, "--published", path, "--source", "mine")
+    assert "1 published numbers: 1 partial data" in said.out
+    path.write_text(HEAD + row + row.replace("1.0", "101.0"))
+    for name in ("leaderboard", "reproduce"):
+        error = command(capsys, name, "-o", out, "--published", path).error
+        assert f"{path}, line 3: the value must be a percentage from 0 to 100" in error

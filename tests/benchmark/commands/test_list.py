@@ -1,0 +1,191 @@
+"""The command `list`, and the page of the documentation that says the same."""
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from benchmark.commands.backbones_page import PATH, page
+from benchmark.commands.list import BackboneFilters, details, facts, weights
+from benchmark.plan.facts import teachers
+from leaderboards.choices.licences import commercial_use
+from leaderboards.choices.limits import Limits
+from tests.benchmark.runs import command
+from zoo.errors import InputError
+from zoo.registry import all_specs, find
+from zoo.spec import BackboneSpec
+
+Capture = pytest.CaptureFixture[str]
+
+
+def names(capsys: Capture, *options: str) -> list[str]:
+    """Names that `list backbones --json` gives."""
+    said = command(capsys, "list", "backbones", "--json", *options)
+    assert said.code == 0
+    return [row["name"] for row in json.loads(said.out)]
+
+
+def test_all_backbones_are_listed(capsys: Capture) -> None:
+    assert names(capsys) == [spec.name for spec in all_specs()]
+    table = command(capsys, "list", "backbones").out
+    assert all(f"\n{spec.name} " in table for spec in all_specs())
+    assert f"{len(all_specs())} backbones; 'list backbones NAME'" in table
+
+
+@pytest.mark.parametrize(
+    ("options", "some", "none"),
+    [
+        (("--family", "dino"), "dino-b16", "dinov2-b14"),
+        (("--family", "SWIN", "--family", "convnext"), "swinv2-b", "resnet50"),
+        (("--licence", "cc-by-nc"), "metaclip-b16", "clip-b16"),
+        (("--supervision", "labels"), "convnextv2-t", "dino-b16"),
+        (("--supervision", "texts"), "siglip2-b16", "dino-b16"),
+        (("--supervision", "ImageNet-22k"), "beit-b16", "mae-b16"),
+        (("--max-parameters", "30M"), "dinov2-s14", "dinov2-b14"),
+        (("--gated",), "dinov3-b16", "dinov2-b14"),
+        (("--no-gated",), "dinov2-b14", "dinov3-b16"),
+    ],
+)
+def test_filters(capsys: Capture, options: tuple[str, ...], some: str, none: str) -> None:
+    found = names(capsys, *options)
+    assert some in found
+    assert none not in found
+
+
+@pytest.mark.parametrize("licence", sorted({spec.licence for spec in all_specs()}))
+def test_commercial_means_the_same_to_list_and_recommend(capsys: Capture, licence: str) -> None:
+    """Of every licence of the registry: a word in its name does not decide, what it allows does."""
+    listed = {spec.licence for spec in find(names(capsys, "--licence", "commercial"))}
+    rows = pd.DataFrame({"licence": [licence]})
+    (refused,) = Limits(commercial=True).refused(rows).values()
+    assert (licence in listed) == (commercial_use(licence) == "allowed") == (not refused.any())
+
+
+@pytest.mark.parametrize(("wanted", "count"), [("any", len(all_specs())), ("noncommercial", 5)])
+def test_other_words_are_part_of_the_licence(capsys: Capture, wanted: str, count: int) -> None:
+    assert len(names(capsys, "--licence", wanted)) == count
+
+
+def test_filters_are_joined(capsys: Capture) -> None:
+    assert names(capsys, "--family", "dinov3", "--max-parameters", "29000000") == [
+        "dinov3-s16",
+        "dinov3-s16plus",
+        "dinov3-convnext-t",
+    ]
+
+
+def test_one_backbone(capsys: Capture) -> None:
+    said = " ".join(command(capsys, "list", "backbones", "dinov2-b14-reg").out.split())
+    for text in ("DINOv2", "LVD-142M", "Apache-2.0", "86.6 M", "224 px: 16x16 cells", "0 to 12, final"):
+        assert text in said
+    assert "5: the class token and 4 more" in said
+    assert "not pinned: the newest is taken" in said
+    assert (
+        command(capsys, "list", "backbones", "facebook/dinov2-with-registers-base").out.split()
+        == said.split()
+    )
+
+
+def test_one_backbone_for_machines(capsys: Capture) -> None:
+    (spec,) = find(["swin-t"])
+    found = json.loads(command(capsys, "list", "backbones", "swin-t", "--json").out)
+    assert found == json.loads(json.dumps(facts(spec)))
+    assert found["stages"][1] == {"blocks": 2, "width": 192, "stride": 8}
+    assert found["grids"] == [56, 28, 14, 7]
+    assert found["layers"] == [*map(str, range(13)), "final"]
+    assert (found["revision"], found["parameters"], found["gated"]) == (None, 27_519_354, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        ("moco-s16", ("vit-s-300ep.pth.tar", "--weights moco-s16=FILE", "the digest of the file")),
+        ("dinov3-7b16", ("gated: its terms must be accepted", "'hf auth login'", "6.7 G")),
+        ("clip-b16", ("pinned: 57c216476eefef5ab752ec549e440a49ae4ae5f3",)),
+        ("resnet50", ("none: vectors are averages over the grid", "3 blocks of 256 channels, 4 px a cell")),
+        ("mini-dino", ("comes with the package", "images alone", "rendered images")),
+        ("mini-fs-untrained", ("comes from a seed", "(untrained)")),
+    ],
+)
+def test_how_a_backbone_is_had(name: str, texts: tuple[str, ...]) -> None:
+    said = "\n".join(f"{title}: {value}" for title, value in details(find([name])[0]).items())
+    assert all(text in said for text in texts)
+
+
+@pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: spec.name)
+def test_everything_can_be_shown(spec: BackboneSpec) -> None:
+    assert json.dumps(facts(spec), allow_nan=False)
+    assert all(str(value) not in ("", "None") for value in details(spec).values())
+    assert set(teachers(spec).split(", ")) <= {"images", "texts", "labels", "none"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("backbones", "dino-b61"), "did you mean dino-b16 or"),
+        (("backbones", "zzz"), "No backbone is called 'zzz'; there are fs-s32"),
+        (
+            ("backbones", "some/body"),
+            "some/body is no repository of the registry; 'run --backbones some/body'",
+        ),
+        (("backbones", "--family", "dinov5"), "No backbone is of the family 'dinov5'; did you mean dinov3"),
+        (
+            ("backbones", "--max-parameters", "many"),
+            "takes a number such as 100M or 1.2G; found 'many'",
+        ),
+        (("backbones", "--family", "clip", "--max-parameters", "1K"), "passes all filters; leave one out"),
+        (("tasks", "--gated"), "Filters are for 'list backbones' without a name"),
+        (("backbones", "dino-b16", "--licence", "mit"), "Filters are for 'list backbones' without a name"),
+        (("tasks", "knn"), "Only backbones are shown by name; leave out 'knn'"),
+    ],
+)
+def test_bad_input(capsys: Capture, arguments: tuple[str, ...], message: str) -> None:
+    said = command(capsys, "list", *arguments)
+    assert said.code == 2
+    assert message in said.error
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("86000000", 86_000_000), ("86M", 86_000_000), ("1.2g", 1_200_000_000), ("1B", 10**9)],
+)
+def test_numbers_of_weights(text: str, number: int) -> None:
+    assert BackboneFilters(max_parameters=text).max_parameters == number
+
+
+@pytest.mark.parametrize("text", ["", "-1", "nan", "12T", "M"])
+def test_bad_numbers_of_weights(text: str) -> None:
+    with pytest.raises(InputError, match="--max-parameters takes a number such as 100M"):
+        BackboneFilters(max_parameters=text)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(85_798_656, "85.8 M"), (303_301_632, "303 M"), (1_136_480_768, "1.1 G"), (0, "0"), (None, "unknown")],
+)
+def test_weights_are_rounded(number: int | None, text: str) -> None:
+    assert weights(number) == text
+
+
+def test_an_empty_filter_lets_all_through() -> None:
+    assert BackboneFilters().select == all_specs()
+
+
+def test_listing_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from benchmark.commands.list import BackboneFilters, details;"
+        "[details(spec) for spec in BackboneFilters().select];"
+        "print(sorted({'torch', 'transformers', 'numpy', 'pandas', 'PIL'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_committed_page_is_current() -> None:
+    text = PATH.read_text(encoding="utf-8")
+    assert text == page(), "python -m benchmark.commands.backbones_page writes it again"
+    headings = [line for line in text.splitlines() if line.startswith("## ")]
+    assert len(headings) == len(set(headings))
+    assert all(f"`{spec.name}`" in text for spec in all_specs())

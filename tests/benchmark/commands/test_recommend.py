@@ -1,0 +1,192 @@
+"""The command `recommend` and the lines of Python that it gives, on a whole run with planted costs."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+
+from benchmark.commands.recommend import RecommendRequest, code_of, recommended
+from leaderboards.choices.picks import Pick
+from leaderboards.choices.selection import Column
+from leaderboards.records.record import to_frame, write_frame
+from tasks.protocols import PROTOCOLS
+from tasks.registry import TASKS, find_tasks
+from tests.benchmark.conftest import BACKBONES, Whole
+from tests.benchmark.runs import command
+from tests.leaderboards.choices.test_picks import cost
+from zoo.errors import InputError
+from zoo.registry import find
+
+Capture = pytest.CaptureFixture[str]
+MS = {"mini-fs": 3.0, "mini-resnet": 1.0}
+"""Planted milliseconds a block."""
+
+
+@pytest.fixture(scope="module")
+def out(whole: Whole, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The output of the whole run, and costs; not to be changed."""
+    folder = tmp_path_factory.mktemp("costs") / "out"
+    shutil.copytree(whole.place / "out", folder)
+    for name, each in MS.items():
+        records = [one for layer in range(1, 13) for one in cost(name, layer, each * layer)]
+        write_frame(
+            to_frame(records), folder / "records" / name / "cost.Fast CPU, 2 threads.standard.parquet"
+        )
+    return folder
+
+
+def said(capsys: Capture, folder: Path, *arguments: object) -> dict[str, object]:
+    found = command(capsys, "recommend", "-o", folder, *arguments, "--json")
+    assert found.code == 0, found.err
+    result: dict[str, object] = json.loads(found.out, parse_constant=pytest.fail)
+    return result
+
+
+def scores(whole: Whole, task: str) -> pd.DataFrame:
+    rows = whole.records[(whole.records["task"] == task) & whole.records["primary"]]
+    return rows[(rows["tap"] == "block") & rows["backbone"].isin(BACKBONES)]
+
+
+def test_the_first_is_the_cheapest_that_may_be_the_best(capsys: Capture, out: Path, whole: Whole) -> None:
+    found = command(capsys, "recommend", "-o", out, "--task", "knn")
+    assert found.code == 0
+    lines = found.out.splitlines()
+    assert lines[0].startswith("| backbone")
+    assert any(line.startswith("1. mini-") for line in lines)
+    assert "import benchmark" in lines
+    assert "Milliseconds are of one image on Fast CPU, 2 threads, up to the layer." in lines
+    result = said(capsys, out, "--task", "knn")
+    rows = result["recommended"]
+    assert isinstance(rows, list)
+    times = [row["ms"] for row in rows]
+    assert times == sorted(times)
+    best = scores(whole, "knn")["value"].max()
+    assert result["device"] == "Fast CPU, 2 threads"
+    assert any(row["score"] == pytest.approx(best) or "cannot be told" in row["reason"] for row in rows)
+
+
+def test_tasks_may_be_named_as_elsewhere(capsys: Capture, out: Path) -> None:
+    assert (
+        said(capsys, out, "--tasks", "knn")
+        == said(capsys, out, "-t", "knn")
+        == said(capsys, out, "--task", "knn")
+    )
+
+
+def photos() -> Sequence[Image.Image]:
+    random = np.random.default_rng(0)
+    return [Image.fromarray(random.integers(0, 255, (70, 90, 3), dtype=np.uint8)) for _ in range(3)]
+
+
+def test_the_lines_of_python_run_and_give_the_vectors_of_that_layer(out: Path) -> None:
+    found = recommended(RecommendRequest(["knn", "spair"], output=out))
+    names: dict[str, object] = {"images": photos()}
+    exec(found.code[0], names)
+    pick = found.picks[0]
+    vectors = [value for name, value in names.items() if name.startswith("vectors")]
+    spec = find([pick.backbone])[0]
+    assert len(vectors) == 2  # of a task on vectors and one on grids
+    for one, row in zip(vectors, pick.rows.values(), strict=True):
+        assert isinstance(one, torch.Tensor)
+        assert one.shape[0] == 3
+        assert one.ndim == (4 if row["pooling"] == "grid" else 2)
+        assert one.shape[-1] == next(stage.width for stage in spec.stages if stage.width == one.shape[-1])
+    encode = next(value for name, value in names.items() if name.startswith("encode"))
+    assert str(encode.layer) == str(next(iter(pick.rows.values()))["layer"])  # type: ignore[attr-defined]
+
+
+COLUMNS = [
+    Column(task.name, "images", protocol.name, task.metric, task.name, partial=False)
+    for task in TASKS
+    if not task.analysis
+    for protocol in PROTOCOLS
+    if protocol.speaks_of(task.name)
+]
+DENSE = ("videos", "keypoints", "scenes", "objects", "parts", "masks")
+"""Roles of tasks that are scored on grids."""
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: f"{column.task}-{column.protocol}")
+def test_the_lines_of_python_run_for_every_task_and_protocol(column: Column) -> None:
+    (task,) = find_tasks([column.task])
+    pooling = "grid" if task.role in DENSE else "cls"
+    row = pd.Series({"layer": 2, "pooling": pooling, "input_size": 64, "dim": 96.0})
+    names: dict[str, object] = {"images": photos()[:1]}
+    exec(code_of(Pick("mini-fs", {column: row})), names)
+    vectors = names["vectors"]
+    assert isinstance(vectors, torch.Tensor)
+    assert (vectors.ndim, vectors.shape[0], vectors.shape[-1]) == (4 if pooling == "grid" else 2, 1, 96)
+
+
+def test_the_lines_of_python_run_for_a_task_of_somebodys_own() -> None:
+    column = Column("my-task", "images", "standard", "score", "my-task", partial=False)
+    row = pd.Series({"layer": 2, "pooling": "grid", "input_size": 64, "dim": 96.0})
+    names: dict[str, object] = {"images": photos()[:1]}
+    exec(code_of(Pick("mini-fs", {column: row})), names)
+    assert isinstance(names["vectors"], torch.Tensor)
+
+
+def test_limits_choose_among_what_is_left(capsys: Capture, out: Path) -> None:
+    rows = said(capsys, out, "--task", "knn", "--max-ms", "2", "--max-parameters", "2K", "--max-dim", "96")
+    recommended_rows = rows["recommended"]
+    assert isinstance(recommended_rows, list)
+    assert {row["backbone"] for row in recommended_rows} == {"mini-resnet"}
+    assert all(row["ms"] <= 2 for row in recommended_rows)
+    assert isinstance(rows["notes"], list)
+    assert any(note.startswith("--max-ms 2 leaves out") for note in rows["notes"])
+    pareto = rows["pareto"]
+    assert isinstance(pareto, list)
+    assert all(row["ms"] <= 2 for row in pareto)
+
+
+def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, whole: Whole) -> None:
+    place = whole.place / "out"
+    notes = said(capsys, place, "--task", "knn", "--licence", "commercial")["notes"]
+    assert isinstance(notes, list)
+    told = f"python -m benchmark run --tasks cost --backbones mini-fs mini-resnet -o {place}"
+    assert any(told in note and "sorted by weights and depth" in note for note in notes)
+    assert "What licences allow is read from their names and is no legal advice." in notes
+    error = command(capsys, "recommend", "-o", place, "--max-ms", "5").error
+    assert "--max-ms needs times, and none were measured" in error
+    assert told in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--task", "knm"), "there is no task 'knm'; did you mean 'knn'?"),
+        (("-b", "mini-dino"), "there is no backbone 'mini-dino'"),
+        (("--task", "knn", "--max-ms", "0.1"), "--max-ms 0.1 leaves out all 2 layers"),
+        (("--max-ms", "0"), "--max-ms takes a number above 0; found 0"),
+        (("--max-ms", "nan"), "--max-ms takes a finite number"),
+        (("--max-parameters", "many"), "--max-parameters takes a number such as 100M or 1.2G; found 'many'"),
+        (("--max-dim", "0"), "--max-dim"),
+        (("--licence", "free"), "--licence takes any or commercial; found 'free'"),
+        (("--device", "tpu"), "no cost was measured on 'tpu'; it was on Fast CPU, 2 threads"),
+    ],
+)
+def test_recommend_refuses_in_a_sentence(capsys: Capture, out: Path, arguments, words) -> None:  # type: ignore[no-untyped-def]
+    found = command(capsys, "recommend", "-o", out, *arguments)
+    assert found.code == 2
+    assert words in found.err
+
+
+def test_a_folder_without_scores_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="which does not exist"):
+        recommended(RecommendRequest(output=tmp_path / "nowhere"))
+    write_frame(to_frame(cost("mini-fs", 1, 1.0)), tmp_path / "records" / "mini-fs" / "cost.parquet")
+    with pytest.raises(InputError, match="no backbone has a score of a task that ranks"):
+        recommended(RecommendRequest(output=tmp_path))
+
+
+def test_numbers_may_be_written_short() -> None:
+    found = [
+        RecommendRequest(max_parameters=value).max_parameters for value in (None, 5, "100M", "1.2g", "7K")
+    ]
+    assert found == [None, 5, 100_000_000, 1_200_000_000, 7000]

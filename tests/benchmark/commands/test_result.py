@@ -1,0 +1,139 @@
+"""Results: what they show of themselves, and the numbers behind it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import benchmark
+from benchmark.commands.cka import Similarity
+from benchmark.commands.result import Result
+from tests.benchmark.conftest import Whole
+from zoo.errors import InputError
+
+
+def test_a_table_shows_itself_as_text_and_as_html() -> None:
+    frame = pd.DataFrame({"name": ["<b>", "x"], "value": [0.123456, np.nan]})
+    result = Result(title="a & b", frame=frame, notes=("one < two",))
+    lines = repr(result).splitlines()
+    assert lines[0] == "a & b"
+    assert lines[2].split() == ["name", "value"]
+    assert lines[4].split() == ["<b>", "0.1235"]
+    assert lines[-1] == "one < two"
+    page = result._repr_html_()
+    assert "<b>a &amp; b</b>" in page
+    assert "<td>&lt;b&gt;</td>" in page
+    assert "<p>one &lt; two</p>" in page
+    many = Result(title="many", frame=pd.DataFrame({"n": range(50)}))
+    assert "10 more rows: see frame." in repr(many)
+    assert many._repr_html_().count("<tr>") == 40
+
+
+def test_texts_are_shown_as_they_are() -> None:
+    texts = pd.DataFrame({"score": ["31.0"]})
+    assert "31.0" in repr(Result(title="t", frame=pd.DataFrame(), table=texts))
+
+
+def test_a_run_shows_answers_and_keeps_records(whole: Whole) -> None:
+    found = benchmark.best(output=whole.place / "out", tasks=["knn", "davis"])
+    assert set(found.frame["task"]) == {"knn", "davis"}
+    assert (found.frame["suite"] == "standard").all()
+    assert "best backbone" in repr(found)
+    with pytest.raises(InputError, match="there is no task 'knm'; did you mean 'knn'"):
+        benchmark.best(output=whole.place / "out", tasks="knm")
+
+
+def test_a_run_of_analyses_has_no_answer(data: Path, tmp_path: Path) -> None:
+    options = {
+        "data": data,
+        "floor": False,
+        "workers": 1,
+        "output": tmp_path / "out",
+        "cache": tmp_path / "cache",
+    }
+    found = benchmark.run("mini-fs", "inspect", progress=False, **options)  # type: ignore[arg-type]
+    assert found.failures == ()
+    assert len(found.frame) > 0
+    assert len(found.best) == 0
+    assert repr(found).startswith("no scores")
+    assert "no scores" in found._repr_html_()
+
+
+def test_show_prints_what_best_gives(whole: Whole, capsys: pytest.CaptureFixture[str]) -> None:
+    benchmark.show(output=whole.place / "out", tasks="knn")
+    out = capsys.readouterr().out
+    assert out.startswith("suite standard\n\ntask")
+    assert "knn top-1" in out
+
+
+def test_cka_of_arrays_is_the_scorer_s(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    first, second = draw.standard_normal((40, 6)), draw.standard_normal((40, 9))
+    np.save(tmp_path / "a.npy", first)
+    np.save(tmp_path / "b.npy", second)
+    by_hand = oracle(first, second)
+    assert float(benchmark.cka(first, second)) == pytest.approx(by_hand, abs=1e-9)
+    assert float(benchmark.cka(torch.from_numpy(first), second)) == pytest.approx(by_hand, abs=1e-9)
+    files = benchmark.cka(tmp_path / "a.npy", str(tmp_path / "b.npy"))
+    assert float(files) == pytest.approx(by_hand, abs=1e-9)
+    assert files.frame["samples"].tolist() == [40]
+    biased = benchmark.cka(first, first, estimator="biased", batch_size=10)
+    assert float(biased) == pytest.approx(1)
+
+
+def oracle(first: np.ndarray, second: np.ndarray) -> float:
+    """CKA by the sum over pairs of Song et al., JMLR 2012, equation 4, written out."""
+
+    def hsic(left: np.ndarray, right: np.ndarray) -> float:
+        n = len(left)
+        k, l = (one - np.diag(np.diag(one)) for one in (left, right))  # noqa: E741
+        middle = k.sum() * l.sum() / ((n - 1) * (n - 2))
+        return float((k * l).sum() + middle - 2 / (n - 2) * (k @ l).sum()) / (n * (n - 3))
+
+    k, l = first @ first.T, second @ second.T  # noqa: E741
+    return hsic(k, l) / np.sqrt(hsic(k, k) * hsic(l, l))
+
+
+def test_cka_of_backbones_is_what_a_run_measured(whole: Whole) -> None:
+    out = whole.place / "out"
+    found = benchmark.cka("mini-fs", "mini-resnet", output=out)
+    assert isinstance(found, Similarity)
+    assert list(found.matrix.index) == ["1", "final"]
+    assert list(found.matrix.columns) == ["1"]
+    turned = benchmark.cka("mini-resnet", "mini-fs", output=out)
+    np.testing.assert_array_equal(turned.matrix.to_numpy(), found.matrix.to_numpy().T)
+    records = whole.records.query("task == 'cka' and backbone == 'mini-fs' and other == 'mini-resnet'")
+    records = records[(records["pooling"] == "mean") & (records["tap"] == "final")]
+    assert found.title.endswith(", mean")  # a ResNet has no class token
+    assert found.matrix.loc["final", "1"] == records["value"].item()
+    with pytest.raises(TypeError, match="CKA of 2 pairs of layers, not a number"):
+        float(found)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda out: benchmark.cka("mini-fs", np.eye(4), output=out), "takes two arrays .or .npy files."),
+        (lambda out: benchmark.cka("mini-fs", "mini-dino", output=out), "no compared backbone 'mini-dino'"),
+        (lambda out: benchmark.cka("mini-fs", "mini-fs", output=out, pooling="max"), "pooling 'max'"),
+        (lambda out: benchmark.cka("mini-fs", "mini-fs", output=out, dataset="x"), "none called x"),
+        (lambda out: benchmark.cka(np.ones((5, 2)), np.eye(5)), "all rows are the same"),
+        (lambda out: benchmark.cka(np.eye(5), np.eye(6)), "found 5 rows in the first array"),
+        (lambda out: benchmark.cka([["a"], [{}]], np.eye(2)), "should hold numbers; found Python objects"),
+    ],
+)
+def test_cka_refuses_in_a_sentence(whole: Whole, call: Callable[[Path], object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call(whole.place / "out")
+
+
+def test_backbones_are_filtered() -> None:
+    found = benchmark.list_backbones(family=["dino", "mae"], licence="apache", max_parameters=30_000_000)
+    assert set(found.frame["family"]) <= {"DINO", "MAE"}
+    assert (found.frame["parameters"] <= 30_000_000).all()
+    assert len(found.frame) == len(found.table if found.table is not None else [])
+    with pytest.raises(InputError, match="No backbone is of the family 'dyno'"):
+        benchmark.list_backbones(family="dyno")
