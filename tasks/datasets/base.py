@@ -148,7 +148,11 @@ class Data(ABC):
 
     @abstractmethod
     def limited(self, limit: int | None) -> Self:
-        """A smaller version for trying things out, whose coverage says so; itself where it has no more."""
+        """A smaller version for trying things out, whose coverage says so; itself where it has no more.
+
+        It has the first images of each class, or else the first videos, queries, pairs of each category, or
+        images of each split.
+        """
 
     @property
     def truth(self) -> tuple[object, ...] | None:

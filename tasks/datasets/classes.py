@@ -52,7 +52,6 @@ class Classification(Data):
     split: str = "train, val"
 
     def limited(self, limit: int | None) -> Self:
-        """The first images of each class in each split."""
         if limit is None:
             return self
         train, val = self.train.limited(limit), self.val.limited(limit)
@@ -71,7 +70,6 @@ class Unlabelled(Data):
     coverage: Coverage
 
     def limited(self, limit: int | None) -> Self:
-        """The first images."""
         if limit is None or limit >= len(self.samples):
             return self
         return replace(self, samples=self.samples[:limit], coverage=self.coverage.limited(limit, "image"))

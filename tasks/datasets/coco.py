@@ -84,7 +84,6 @@ class Regions(Data):
     edition: str = ""
 
     def limited(self, limit: int | None) -> Self:
-        """The first images."""
         if limit is None or limit >= len(self.images):
             return self
         return replace(self, images=self.images[:limit], coverage=self.coverage.limited(limit, "image"))
@@ -110,7 +109,6 @@ class CocoEntry(DatasetEntry[Regions]):
 
     @property
     def layout(self) -> str:
-        """The files that are expected below the data folder, in words."""
         return f"{self.folder}/{self.images_folder}/*.jpg and {self.folder}/{self.annotations}"
 
     def read(self, data: Path) -> Regions:
@@ -139,7 +137,6 @@ class CocoEntry(DatasetEntry[Regions]):
         return Regions(self.name, images, categories, Coverage(counts, file.notes))
 
     def contents(self, data: Path) -> Iterable[Part]:
-        """The annotations, and the listed images that are there."""
         root = data / self.folder
         folder = self._images_folder(root)
         images = (folder / image.file_name for image in read_coco_file(root / self.annotations).images)

@@ -41,14 +41,12 @@ class Videos(Data):
     coverage: Coverage
 
     def limited(self, limit: int | None) -> Self:
-        """The first videos."""
         if limit is None or limit >= len(self.videos):
             return self
         return replace(self, videos=self.videos[:limit], coverage=self.coverage.limited(limit, "video"))
 
     @property
     def truth(self) -> tuple[object, ...]:
-        """Names and sizes of the masks."""
         return (names_and_sizes(path for video in self.videos for path in video.masks),)
 
 
@@ -66,7 +64,6 @@ class DavisEntry(DatasetEntry[Videos]):
 
     @property
     def layout(self) -> str:
-        """The files that are expected below the data folder, in words."""
         return (
             f"{self.folder}/{self.subset}, {self.folder}/JPEGImages/{self.resolution}/<sequence>/*.jpg "
             f"and {self.folder}/Annotations/{self.resolution}/<sequence>/*.png"
@@ -93,7 +90,6 @@ class DavisEntry(DatasetEntry[Videos]):
         return Videos(self.name, videos, Coverage(counts))
 
     def contents(self, data: Path) -> Iterable[Part]:
-        """The list, frames and masks of the sequences that are there."""
         paths = [data / self.folder / self.subset]
         for video in self.read(data).videos:
             paths += [Path(frame.path) for frame in video.frames]

@@ -51,7 +51,6 @@ class TableSample:
     box: Box | None = None
 
     def open(self) -> Image.Image:
-        """The decoded RGB image; raises UnreadableImageError."""
         stored = self.table[self.index][self.column] or {}
         source = stored.get("path") if stored.get("bytes") is None else io.BytesIO(stored["bytes"])
         if source is None:

@@ -55,7 +55,6 @@ class ImageNetEntry(DatasetEntry[Classification]):
 
     @property
     def layout(self) -> str:
-        """The files that are expected below the data folder, in words."""
         return f"{self.folder}/train/<wnid>/*.JPEG and {self.folder}/val/<wnid>/*.JPEG"
 
     def read(self, data: Path) -> Classification:
@@ -74,7 +73,6 @@ class ImageNetEntry(DatasetEntry[Classification]):
         return Classification(self.name, bank, queries, Coverage(counts))
 
     def contents(self, data: Path) -> Iterable[Part]:
-        """The images of each split."""
         root = data / self.folder
         train, val = read_class_folders(root / "train"), read_class_folders(root / "val")
         for split, name, folders in (("train", "train", train), ("val", "validation", val)):

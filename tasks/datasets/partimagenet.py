@@ -39,7 +39,6 @@ class PartImageNetEntry(DatasetEntry[Regions]):
 
     @property
     def layout(self) -> str:
-        """The files that are expected below the data folder, in words."""
         splits = "{" + ",".join(self.splits) + "}"
         return f"{self.folder}/{splits}.json and {self.folder}/{splits}/<wnid>/*.JPEG"
 

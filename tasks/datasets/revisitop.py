@@ -63,7 +63,6 @@ class RevisitedEntry(DatasetEntry[Retrieval]):
 
     @property
     def layout(self) -> str:
-        """The files that are expected below the data folder, in words."""
         return f"{self.folder}/gnd_{self.folder}.pkl and {self.folder}/jpg/*.jpg"
 
     def read(self, data: Path) -> Retrieval:
@@ -97,7 +96,6 @@ class RevisitedEntry(DatasetEntry[Retrieval]):
         return Retrieval(self.name, tuple(ranked), tuple(shown), easy, hard, junk, Coverage(counts))
 
     def contents(self, data: Path) -> Iterable[Part]:
-        """The ground truth and the images."""
         root = data / self.folder
         yield Part("files", [root / f"gnd_{self.folder}.pkl", *file_paths(root / "jpg", ".jpg")])
 

@@ -57,7 +57,6 @@ class Scenes(Data):
     most: int | None = None
 
     def limited(self, limit: int | None) -> Self:
-        """The first images of each split."""
         if limit is None or limit >= max(len(self.train), len(self.val)):
             return self
         coverage = self.coverage.limited(limit, "image", rest=" of each split")
@@ -65,7 +64,6 @@ class Scenes(Data):
 
     @property
     def truth(self) -> tuple[object, ...]:
-        """Names and sizes of the masks, and what their values mean."""
         masks = (scene.mask for scene in (*self.train, *self.val))
         return names_and_sizes(masks), self.classes, self.offset, self.memory
 
@@ -150,18 +148,15 @@ class VocEntry(SceneEntry):
 
     @property
     def layout(self) -> str:
-        """The files that are expected below the data folder, in words."""
         return (
             f"{self.folder}/ImageSets/Segmentation/{{{self.train},val}}.txt, {self.folder}/JPEGImages/*.jpg, "
             f"{self.folder}/{self.train_masks}/*.png and {self.folder}/SegmentationClass/*.png"
         )
 
     def lists(self, root: Path) -> list[Path]:
-        """The lists of ids."""
         return [root / "ImageSets" / "Segmentation" / f"{split}.txt" for split in (self.train, "val")]
 
     def splits(self, root: Path) -> dict[str, Files]:
-        """Images and masks of the listed ids, each once in a list."""
         require_directory(root / "ImageSets" / "Segmentation", f"the lists of {self.name}")
         require_directory(root / self.train_masks, f"the masks of {self.name}")
         found: dict[str, Files] = {}
@@ -201,14 +196,12 @@ class AdeEntry(SceneEntry):
 
     @property
     def layout(self) -> str:
-        """The files that are expected below the data folder, in words."""
         return (
             f"{self.folder}/images/{{training,validation}}/*.jpg and "
             f"{self.folder}/annotations/{{training,validation}}/*.png"
         )
 
     def splits(self, root: Path) -> dict[str, Files]:
-        """Images and masks by their names, of which either may be missing."""
         found: dict[str, Files] = {}
         for split in ("training", "validation"):
             images, masks = root / "images" / split, root / "annotations" / split

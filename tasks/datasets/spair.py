@@ -80,7 +80,6 @@ class Keypoints(Data):
     coverage: Coverage
 
     def limited(self, limit: int | None) -> Self:
-        """The first pairs of each category."""
         if limit is None:
             return self
         seen = Counter[str]()
@@ -116,7 +115,6 @@ class SpairEntry(DatasetEntry[Keypoints]):
 
     @property
     def layout(self) -> str:
-        """The files that are expected below the data folder, in words."""
         return (
             f"{self.folder}/PairAnnotation/{self.split}/*:<category>.json "
             f"and {self.folder}/JPEGImages/<category>/*.jpg"

@@ -10,7 +10,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.datasets.packs.manifest import MANIFEST
 from zoo.errors import InputError
@@ -24,7 +23,7 @@ SPLITS = {"train": "train", "validation": "val"}
 FILES = tuple(f"*{split}-*.parquet" for split in SPLITS)
 """Patterns of its files on the Hub."""
 
-_OF = re.compile(r"-of-(\d+)\.parquet$")
+_TOTAL = re.compile(r"-of-(\d+)\.parquet$")
 _NAME = re.compile(r"(.+)_(n\d{8})(\.\w+)$")
 
 
@@ -33,19 +32,20 @@ class TableRows:
 
     def __init__(self, tables: Sequence[Any]) -> None:
         import datasets
+        from pyarrow import compute
 
         self._first = np.cumsum([0, *(table.num_rows for table in tables)])
         self._tables = [table.cast_column("image", datasets.Image(decode=False)) for table in tables]
         # Of the stored content: a cast gives another one.
         self._prints = [str(table._fingerprint) for table in tables]
-        self._sizes = np.concatenate([np.empty(0, np.int64), *(_sizes(table) for table in tables)])
+        lengths = [compute.fill_null(compute.binary_length(_stored(table, "bytes")), 0) for table in tables]
+        self._sizes = np.concatenate([np.empty(0, np.int64), *(each.to_numpy() for each in lengths)])
 
     def _at(self, row: int) -> tuple[int, int]:
         table = int(np.searchsorted(self._first, row, side="right")) - 1
         return table, row - int(self._first[table])
 
     def size(self, row: int) -> int:
-        """Bytes of an image file."""
         return int(self._sizes[row])
 
     def stamp(self, row: int) -> str:
@@ -54,7 +54,6 @@ class TableRows:
         return f"{self._prints[table]}|{index}"
 
     def read(self, row: int) -> bytes:
-        """Bytes of an image file."""
         table, index = self._at(row)
         content: bytes | None = (self._tables[table][index]["image"] or {}).get("bytes")
         return content or b""
@@ -73,8 +72,8 @@ def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], TableRow
         InputError: Files are missing or damaged, or columns or names are not those of imagenet-1k.
     """
     found = {split: _files(folder, split, name) for split in SPLITS}
-    for of_split in found.values():
-        _require_columns(of_split[0], name)
+    for parquet in found.values():
+        _require_columns(parquet[0], name)
     tables = _load(found, name)
     files: dict[str, int] = {}
     for path in _paths(tables, name):
@@ -92,10 +91,10 @@ def _files(folder: Path, split: str, name: str) -> list[str]:
             f"expected {MANIFEST}, as `data pack` writes it, or {split}-*.parquet, as imagenet-1k has them, "
             f"in {name}, found neither; a folder of an official layout is given without hf:"
         )
-    said = {int(number[1]) for path in found if (number := _OF.search(path.name))}
-    if said and said != {len(found)}:
+    totals = {int(total[1]) for path in found if (total := _TOTAL.search(path.name))}
+    if totals and totals != {len(found)}:
         raise InputError(
-            f"expected {max(said):,} files {split}-*.parquet in {name}, as their names say, found "
+            f"expected {max(totals):,} files {split}-*.parquet in {name}, as their names say, found "
             f"{len(found):,}; fetch the others"
         )
     return [str(path) for path in found]
@@ -144,7 +143,7 @@ def _paths(tables: Mapping[str, Any], name: str) -> Iterator[str]:
         table = tables[split]
         where = f"split {split} of {name}"
         labels = table.data.column("label").to_pylist()
-        for file, label in zip(_names(table), labels, strict=True):
+        for file, label in zip(_stored(table, "path").to_pylist(), labels, strict=True):
             found = _NAME.match(PurePosixPath(file or "").name)
             if found is None or wnids.setdefault(label, found[2]) != found[2]:
                 raise InputError(
@@ -154,18 +153,8 @@ def _paths(tables: Mapping[str, Any], name: str) -> Iterator[str]:
             yield f"{FOLDER}/{folder}/{found[2]}/{found[1]}{found[3]}"
 
 
-def _names(table: Any) -> list[str | None]:  # noqa: ANN401  # the library has no types
-    """Name of the file of each row."""
+def _stored(table: Any, field: str) -> Any:  # noqa: ANN401  # the library has no types
+    """Path or bytes of the image of each row."""
     from pyarrow import compute
 
-    names: list[str | None] = compute.struct_field(table.data.column("image"), "path").to_pylist()
-    return names
-
-
-def _sizes(table: Any) -> NDArray[np.int64]:  # noqa: ANN401  # the library has no types
-    """Bytes of the file of each row, int64 [rows]; 0 where there is none."""
-    from pyarrow import compute
-
-    stored = compute.struct_field(table.data.column("image"), "bytes")
-    sizes: NDArray[np.int64] = compute.fill_null(compute.binary_length(stored), 0).to_numpy().astype(np.int64)
-    return sizes
+    return compute.struct_field(table.data.column("image"), field)

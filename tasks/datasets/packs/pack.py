@@ -120,15 +120,12 @@ class ShardRows:
         self._digests = np.concatenate([np.empty(0, "S32"), *(shard.digests for shard in shards)])
 
     def size(self, row: int) -> int:
-        """Bytes of a file."""
         return int(self._sizes[row])
 
     def stamp(self, row: int) -> str:
-        """Digest of its bytes."""
         return bytes(self._digests[row]).decode()
 
     def read(self, row: int) -> bytes:
-        """Bytes of a file; raises InputError where they are not those that were packed."""
         file = self._files[int(np.searchsorted(self._first, row, side="right")) - 1]
         size, start = self.size(row), int(self._starts[row])
         # Opened each time: a hundred shards would be as many open files in every process.

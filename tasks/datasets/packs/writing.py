@@ -1,11 +1,12 @@
 """Official folders written as packs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.datasets.base import Data, DatasetEntry, Part
 from tasks.datasets.files import data_root, require_text
+from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.packs.manifest import (
     CARD,
     MANIFEST,
@@ -72,8 +73,7 @@ def require_room(target: Path, names: Sequence[str]) -> Manifest:
             f"{target} has {', '.join(there)} already, which is not written over; choose another --to"
         )
     known = {MANIFEST, CARD, ".git", ".gitattributes", ".cache", *names, *manifest}
-    found = sorted(path.name for path in target.iterdir()) if target.exists() else []
-    if others := [name for name in found if name not in known and not name.startswith(PARTIAL)]:
+    if others := _others(target, known):
         raise InputError(
             f"expected a new folder, or a pack, at {target}, found {others[0]} in it; choose another --to"
         )
@@ -101,24 +101,22 @@ def _shards(data: Path, name: str, part: Part, largest: int) -> list[ShardPlan]:
     groups: list[list[PackedFile]] = [[]]
     held = 0
     for path in sorted({*part.paths}):
-        file = _sized(data, path.relative_to(data).as_posix(), labels.get(path.parent.name))
-        if groups[-1] and held + file.size > largest:
+        relative = require_text(path.relative_to(data).as_posix(), f"names of files in {data}")
+        try:
+            size = path.stat().st_size
+        except OSError as error:
+            raise InputError(f"cannot find {path}: {error.strerror}") from error
+        if size > LARGEST_FILE:
+            raise InputError(f"expected files of at most {LARGEST_FILE:,} bytes, found {size:,} in {path}")
+        if groups[-1] and held + size > largest:
             groups.append([])
             held = 0
-        groups[-1].append(file)
-        held += file.size
-    named = (f"{name}/{part.name}-{number:05d}-of-{len(groups):05d}.parquet" for number in range(len(groups)))
-    return [ShardPlan(one, tuple(files), part.classes) for one, files in zip(named, groups, strict=True)]
-
-
-def _sized(data: Path, path: str, label: int | None) -> PackedFile:
-    try:
-        size = (data / require_text(path, f"names of files in {data}")).stat().st_size
-    except OSError as error:
-        raise InputError(f"cannot find {data / path}: {error.strerror}") from error
-    if size > LARGEST_FILE:
-        raise InputError(f"expected files of at most {LARGEST_FILE:,} bytes, found {size:,} in {data / path}")
-    return PackedFile(path, size, label)
+        groups[-1].append(PackedFile(relative, size, labels.get(path.parent.name)))
+        held += size
+    return [
+        ShardPlan(f"{name}/{part.name}-{number:05d}-of-{len(groups):05d}.parquet", tuple(files), part.classes)
+        for number, files in enumerate(groups)
+    ]
 
 
 def write_dataset(
@@ -138,45 +136,53 @@ def write_dataset(
     Raises:
         InputError: A file has changed, or other shards are in the dataset's folder.
     """
-    _require_own(target / plan.entry.name, plan)
+    folder = target / plan.entry.name
+    names = {Path(shard.name).name for shard in plan.shards}
+    if others := _others(folder, names):
+        raise InputError(
+            f"expected the {len(names)} shards of {plan.entry.name} in {folder}, found {others[0]}, which an "
+            f"interrupted writing of other files left; remove {folder}"
+        )
     for shard in plan.shards:
         file = target / shard.name
         if not _is_written(file, data, shard):
             write_shard(file, data, shard.files, shard.classes)
         advance(shard.bytes)
-    found = _packed(target, plan)
+    packed = _packed(target, plan)
     before = read_manifest(target)
-    written = {**before, plan.entry.name: found}
+    written = {**before, plan.entry.name: packed}
     write_manifest(target, written)
     try:
-        _require_same(target, plan)
+        coverage = str(plan.entry.read(data_root(Path(f"{PREFIX}{target.absolute()}"))).coverage)
+        if coverage != plan.coverage:
+            raise InputError(
+                f"{plan.entry.name} changed while it was packed, from {plan.coverage} to {coverage}; "
+                "pack again"
+            )
     except InputError:
         write_manifest(target, before)
         raise
-    _write_card(target, before, written)
-    return found
+    card = target / CARD
+    if not card.exists() or card.read_text(encoding="utf-8") == card_of(before):  # nobody wrote another one
+        card.write_text(card_of(written), encoding="utf-8")
+    return packed
 
 
-def _require_own(folder: Path, plan: DatasetPlan) -> None:
-    """Raise InputError for files that are no shards of the plan: of another folder, or another size."""
-    names = {Path(shard.name).name for shard in plan.shards}
-    found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    if others := [name for name in found if name not in names and not name.startswith(PARTIAL)]:
-        raise InputError(
-            f"expected the {len(names)} shards of {plan.entry.name} in {folder}, found {others[0]}, which an "
-            f"interrupted writing of other files left; remove {folder}"
-        )
+def _others(folder: Path, known: Collection[str]) -> list[str]:
+    """Sorted names in a folder, if it is there, but the known ones and those of half written files."""
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return [name for name in names if name not in known and not name.startswith(PARTIAL)]
 
 
 def _is_written(file: Path, data: Path, shard: ShardPlan) -> bool:
     """Whether a shard is there with these files, none of which is newer."""
     try:
         time = file.stat().st_mtime_ns
-        found = read_shard(file)
+        stored = read_shard(file)
         return (
-            found.paths == [one.path for one in shard.files]
-            and found.sizes.tolist() == [one.size for one in shard.files]
-            and all((data / one.path).stat().st_mtime_ns < time for one in shard.files)
+            stored.paths == [planned.path for planned in shard.files]
+            and stored.sizes.tolist() == [planned.size for planned in shard.files]
+            and all((data / planned.path).stat().st_mtime_ns < time for planned in shard.files)
         )
     except (OSError, InputError):
         return False
@@ -184,25 +190,9 @@ def _is_written(file: Path, data: Path, shard: ShardPlan) -> bool:
 
 def _packed(target: Path, plan: DatasetPlan) -> PackedDataset:
     shards = [read_shard(target / shard.name) for shard in plan.shards]
-    said = tuple(
+    packed = tuple(
         PackedShard(planned.name, len(shard.paths), shard.file.stat().st_size, file_sha256(shard.file))
         for planned, shard in zip(plan.shards, shards, strict=True)
     )
     files = sum(len(shard.paths) for shard in shards)
-    return PackedDataset(plan.coverage, files, plan.bytes, rows_digest(shards), said)
-
-
-def _write_card(target: Path, before: Manifest, written: Manifest) -> None:
-    """Write the pack's card for people and for ``datasets``, unless somebody wrote another one."""
-    path = target / CARD
-    if not path.exists() or path.read_text(encoding="utf-8") == card_of(before):
-        path.write_text(card_of(written), encoding="utf-8")
-
-
-def _require_same(target: Path, plan: DatasetPlan) -> None:
-    """Raise InputError unless the pack reads as the folder did."""
-    found = str(plan.entry.read(data_root(Path(f"hf:{target.absolute()}"))).coverage)
-    if found != plan.coverage:
-        raise InputError(
-            f"{plan.entry.name} changed while it was packed, from {plan.coverage} to {found}; pack again"
-        )
+    return PackedDataset(plan.coverage, files, plan.bytes, rows_digest(shards), packed)
