@@ -31,9 +31,7 @@ class LeaderboardRequest:
     check: Option[bool, bool] = Option(
         False, "Compare the records with the committed pages, or with --baseline.", parsers.switch
     )
-    format: Option[str, str] = Option(
-        "csv,md", "What to write: csv, md, html; several with commas.", parsers.text
-    )
+    format: Option[str, str] = Option("csv,md", "What to write: csv, md; several with commas.", parsers.text)
     published: Option[str | Path | Sequence[str | Path], tuple[Path, ...]] = Option(
         (),
         "CSV files of numbers of others, in the columns of leaderboards/published: a section of the page.",

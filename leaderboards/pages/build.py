@@ -11,7 +11,6 @@ from leaderboards.literature import Published
 from leaderboards.pages.beside import write_figures
 from leaderboards.pages.cost import cost_page
 from leaderboards.pages.csv import csv_page
-from leaderboards.pages.html import html_page
 from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.page import leaderboard_page
@@ -24,7 +23,6 @@ from zoo.errors import unknown
 WRITERS: dict[str, Callable[[Page], str]] = {
     "csv": csv_page,
     "md": markdown_page,
-    "html": html_page,
 }
 """For each ending of a file, what writes a page so."""
 

@@ -52,6 +52,6 @@ def test_the_check_names_pictures_that_are_missing_or_on_no_page(written):
     ]
 
 
-def test_pages_that_hold_their_pictures_have_no_files_beside_them(tmp_path):
-    write_pages(localised(), tmp_path, endings=["html"])
+def test_numbers_have_no_files_beside_them(tmp_path):
+    write_pages(localised(), tmp_path, endings=["csv"])
     assert not (tmp_path / "mini.inside").exists()
