@@ -9,7 +9,7 @@ from benchmark import parsers
 from benchmark.option import Option, called_with
 
 if TYPE_CHECKING:
-    from zoo.load.module.network import GivenNetwork
+    from zoo.load.module.network import NetworkCopy
 
 LayoutChoice = Literal["tokens", "tokens-first", "maps", "cells"]
 
@@ -79,7 +79,7 @@ class ModuleCall:
 
 
 @called_with(ModuleCall)
-def from_module(call: ModuleCall) -> "GivenNetwork":
+def from_module(call: ModuleCall) -> "NetworkCopy":
     """Make a backbone of any ``torch.nn.Module``, for ``run(backbones=[...])`` of this process.
 
     A few forwards of noise tell its blocks, what they pass on, its grids and its prefix tokens; what was
@@ -107,11 +107,11 @@ def from_module(call: ModuleCall) -> "GivenNetwork":
         >>> sorted(set(found.frame["backbone"]))
         ['mine', 'mini-dino']
     """
-    from zoo.load.module.hints import Told
+    from zoo.load.module.hints import ModuleHints
     from zoo.load.module.network import given_network
 
-    words = {name: getattr(call, name) for name in Told.__dataclass_fields__}
-    network = given_network(call.net, Told(**words))
+    words = {name: getattr(call, name) for name in ModuleHints.__dataclass_fields__}
+    network = given_network(call.net, ModuleHints(**words))
     if call.verbose:
         sys.stdout.write(f"{network}\n")
     return network

@@ -9,7 +9,7 @@ from benchmark.request import InterpolationChoice
 from tasks.base import Source
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec, sized_name, split_size
-from zoo.view.resize import nearest_multiple
+from zoo.view.geometry import nearest_multiple
 
 
 @dataclass(frozen=True)

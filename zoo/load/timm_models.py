@@ -14,8 +14,8 @@ from torch import nn
 from zoo.errors import InputError, shortened
 from zoo.features import BackboneIdentity
 from zoo.features.hooked import HookedBackbone
-from zoo.load.module.hints import Told
-from zoo.load.module.network import Found, examine
+from zoo.load.module.hints import ModuleHints
+from zoo.load.module.network import Examined, examine
 from zoo.load.network import quiet
 from zoo.spec import BackboneSpec
 
@@ -43,12 +43,12 @@ def timm_spec(text: str) -> BackboneSpec:
     Raises:
         InputError: timm is not installed or has no such network, or it is no backbone.
     """
-    return _found(text).spec
+    return _examined(text).spec
 
 
 def timm_lines(text: str) -> tuple[str, ...]:
     """What was found out about a network of timm, in words."""
-    return _found(text).lines
+    return _examined(text).lines
 
 
 def timm_backbone(
@@ -64,31 +64,26 @@ def timm_backbone(
         InputError: The file cannot be read, or its weights are those of another network.
     """
     net = _built(spec.entry, file=files[0]).requires_grad_(False).train(False)
-    return HookedBackbone(spec, _found(spec.entry).network(net), identity, device, dtype)
+    return HookedBackbone(spec, _examined(spec.entry).network(net), identity, device, dtype)
 
 
 @lru_cache(maxsize=64)
-def _found(text: str) -> Found:
+def _examined(text: str) -> Examined:
     net = _built(text).requires_grad_(False).train(False)
     settings = vars(net).get("pretrained_cfg") or {}
     kind = str(settings.get("architecture") or _name(text)).partition("_")[0]
     licence = str(settings.get("license") or "unknown")
-    told = Told(name=text, family=kind, supervision=_supervision(settings), licence=licence)
-    found = examine(net, told)
-    where = str(settings.get("hf_hub_id") or "") if not settings.get("hf_hub_filename") else ""
+    supervision = f"timm tag {tag}" if (tag := settings.get("tag")) else "unknown"
+    examined = examine(net, ModuleHints(name=text, family=kind, supervision=supervision, licence=licence))
+    repository = str(settings.get("hf_hub_id") or "") if not settings.get("hf_hub_filename") else ""
     spec = replace(
-        found.spec,
+        examined.spec,
         checkpoint="timm",
-        repository=where,
+        repository=repository,
         original=str(settings.get("url") or settings.get("hf_hub_id") or "its authors' page"),
         paper=f"timm {settings.get('tag') or 'without tag'}",
     )
-    return replace(found, spec=spec)
-
-
-def _supervision(settings: dict[str, Any]) -> str:
-    """What a network learned from, as far as its tag says."""
-    return f"timm tag {tag}" if (tag := settings.get("tag")) else "unknown"
+    return replace(examined, spec=spec)
 
 
 def _built(text: str, file: Path | None = None) -> nn.Module:

@@ -36,3 +36,29 @@ class Geometry:
     def to_image(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """View coordinates [..., 2] as image coordinates."""
         return np.asarray((points - np.asarray(self.offset)) / np.asarray(self.scale))
+
+
+def nearest_multiple(length: float, multiple: int) -> int:
+    """The positive multiple nearest to a length; halves go up."""
+    return max(multiple, multiple * int(length / multiple + 0.5))
+
+
+def cropped_size(size: tuple[int, int], box: Box | None) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Size of the cropped image and its upper left corner, by the rule of `zoo.view.views.crop_to_box`."""
+    if box is None:
+        return size, (0, 0)
+    left, top = max(0, round(box[0])), max(0, round(box[1]))
+    right, bottom = min(size[0], round(box[2])), min(size[1], round(box[3]))
+    return (max(right, left + 1) - left, max(bottom, top + 1) - top), (left, top)
+
+
+def resize_geometry(
+    size: tuple[int, int],
+    box: Box | None,
+    resized: tuple[int, int],
+    shift: tuple[int, int] = (0, 0),
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Scale and offset of crop, then resize, then shift by whole pixels."""
+    (width, height), (left, top) = cropped_size(size, box)
+    scale = resized[0] / width, resized[1] / height
+    return scale, (shift[0] - left * scale[0], shift[1] - top * scale[1])

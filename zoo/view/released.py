@@ -12,9 +12,8 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
-from zoo.view.geometry import Box, Geometry
-from zoo.view.resize import crop_to_box, cropped_size, nearest_multiple, resize_geometry, to_tensor
-from zoo.view.views import Letterbox, Stretch
+from zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple, resize_geometry
+from zoo.view.views import Letterbox, Stretch, crop_to_box, to_tensor
 
 IMAGENET_MEAN = (124, 116, 104)
 """Mean colour of ImageNet in whole pixel values: what is 0 after most backbones' normalisation, nearly."""

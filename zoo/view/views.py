@@ -11,15 +11,28 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Protocol, Self
 
+import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
 
-from zoo.view.geometry import Box, Geometry
-from zoo.view.resize import crop_to_box, cropped_size, nearest_multiple, resize_geometry, to_tensor
+from zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple, resize_geometry
 
 REFERENCE_SIZE = 224
 """Input size in pixels for which the sizes of the protocols are stated."""
+
+
+def to_tensor(image: Image.Image) -> Tensor:
+    """uint8 [3 height width] of an RGB image, a copy."""
+    return torch.from_numpy(np.array(image, dtype=np.uint8)).permute(2, 0, 1)
+
+
+def crop_to_box(image: Image.Image, box: Box | None) -> Image.Image:
+    """The part of an image inside a box, whose edges are rounded to pixels and clipped to the image."""
+    if box is None:
+        return image
+    (width, height), (left, top) = cropped_size(image.size, box)
+    return image.crop((left, top, left + width, top + height))
 
 
 class View(Protocol):

@@ -9,9 +9,9 @@ from torch import nn
 
 from zoo.architecture import Layout
 from zoo.errors import InputError
-from zoo.load.module.blocks import GivenBlocks
+from zoo.load.module.blocks import BlocksHint
 from zoo.spec import IMAGENET, Normalisation
-from zoo.view.resize import nearest_multiple
+from zoo.view.geometry import nearest_multiple
 
 USUAL_SIZE = 224
 """Side in pixels of images of a network that says nothing."""
@@ -23,7 +23,7 @@ Three = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ModuleHints:
     """What somebody says of a network; None is read from it or found out by a trial forward.
 
     Attributes:
@@ -47,7 +47,7 @@ class Told:
     supervision: str = "unknown"
     data: str = "unknown"
     licence: str = "unknown"
-    blocks: GivenBlocks | None = None
+    blocks: BlocksHint | None = None
     final_norm: nn.Module | str | bool | None = None
     image_size: int | None = None
     mean: Three | None = None
@@ -58,29 +58,23 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Images:
-    """What a network is shown.
-
-    Attributes:
-        size: Side in pixels.
-        normalisation: Mean and std.
-        source: Where these numbers are from, a phrase for each.
-    """
+class InputImages:
+    """Side in pixels and normalisation of the images that a network takes, and where each is from."""
 
     size: int
     normalisation: Normalisation
-    source: tuple[str, str]
+    size_source: str
+    normalisation_source: str
 
-    def rounded(self) -> "Images":
+    def rounded(self) -> "InputImages":
         """The same at the next size that ConvNets have whole cells for; of such a size, itself."""
         size = nearest_multiple(self.size, USUAL_STRIDE)
         if size == self.size:
             return self
-        said = f"{self.source[0]}, {self.size}, in whole cells"
-        return replace(self, size=size, source=(said, self.source[1]))
+        return replace(self, size=size, size_source=f"{self.size_source}, {self.size}, in whole cells")
 
 
-def images_of(net: nn.Module, told: Told) -> Images:
+def images_of(net: nn.Module, hints: ModuleHints) -> InputImages:
     """What a network is shown, by what somebody says, or by its own configuration, or as is usual.
 
     timm's networks say all of it (``pretrained_cfg``), those of transformers the size (``config``).
@@ -88,12 +82,16 @@ def images_of(net: nn.Module, told: Told) -> Images:
     Raises:
         InputError: The size is no whole number from 1 on, or mean and std are not three numbers each.
     """
-    says = _configured(net)
-    size, from_size = _first(
-        (told.image_size, "as told"), says["size"], (USUAL_SIZE, "assumed, since the network says none")
+    configured, source = _configured(net)
+    size, size_source = _first(
+        (hints.image_size, "as told"),
+        (configured.get("size"), source),
+        (USUAL_SIZE, "assumed, since the network says none"),
     )
-    mean, from_mean = _first((told.mean, "as told"), says["mean"], (IMAGENET.mean, "assumed: ImageNet's"))
-    std, from_std = _first((told.std, "as told"), says["std"], (IMAGENET.std, "assumed: ImageNet's"))
+    (mean, mean_source), (std, std_source) = (
+        _first((hint, "as told"), (configured.get(key), source), (usual, "assumed: ImageNet's"))
+        for key, hint, usual in (("mean", hints.mean, IMAGENET.mean), ("std", hints.std, IMAGENET.std))
+    )
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise InputError(
             f"image_size takes the side of square images in pixels, a whole number; found {size!r}"
@@ -102,42 +100,37 @@ def images_of(net: nn.Module, told: Told) -> Images:
         raise InputError(f"mean and std take three numbers each, red, green, blue; found {mean!r}, {std!r}")
     if not all(map(isfinite, (*mean, *std))) or min(std) <= 0:
         raise InputError(f"mean and std take finite numbers, std above 0; found {mean!r}, {std!r}")
-    together = from_mean if from_mean == from_std else f"{from_mean} and {from_std}"
+    sources = mean_source if mean_source == std_source else f"{mean_source} and {std_source}"
     (red, green, blue), (of_red, of_green, of_blue) = map(float, mean), map(float, std)
     normalisation = Normalisation((red, green, blue), (of_red, of_green, of_blue))
-    return Images(size, normalisation, (from_size, together))
+    return InputImages(size, normalisation, size_source, sources)
 
 
-def has_class_token(net: nn.Module, prefix: int, told: Told) -> tuple[bool, str]:
+def has_class_token(net: nn.Module, prefix: int, hints: ModuleHints) -> tuple[bool, str]:
     """Whether the first prefix token is a class token, and how that is known."""
-    if told.class_token is not None:
-        return told.class_token, "as told"
+    if hints.class_token is not None:
+        return hints.class_token, "as told"
     names = ("cls_token", "class_token", "class_embedding")
-    if prefix and all(getattr(net, name, None) is None for name in names) and hasattr(net, names[0]):
-        return False, "the network has no cls_token"
     known = any(getattr(net, name, None) is not None for name in names)
+    if prefix and not known and hasattr(net, names[0]):
+        return False, "the network has no cls_token"
     return prefix > 0, "the network has one" if known else "taken to be the first token"
 
 
-def _first(*found: tuple[Any, str]) -> tuple[Any, str]:
-    return next(one for one in found if one[0] is not None)
+def _first(*candidates: tuple[Any, str]) -> tuple[Any, str]:
+    return next(candidate for candidate in candidates if candidate[0] is not None)
 
 
-def _configured(net: nn.Module) -> Mapping[str, tuple[Any, str]]:
-    """Size, mean and std that a network brings along, and where it says them."""
+def _configured(net: nn.Module) -> tuple[Mapping[str, Any], str]:
+    """Size, mean and std that a network brings along, None where it does not, and where it says them."""
     timm = getattr(net, "pretrained_cfg", None) or getattr(net, "default_cfg", None)
-    if isinstance(timm, Mapping):
-        sides = tuple(timm.get("input_size") or ())[1:]
-        if len(set(sides)) > 1:
-            raise InputError(
-                f"{type(net).__name__} takes images of {sides[0]} x {sides[1]} px; only square ones are "
-                "shown: give image_size="
-            )
-        said = "from its pretrained_cfg"
-        return {
-            "size": (sides[0] if sides else None, said),
-            "mean": (timm.get("mean"), said),
-            "std": (timm.get("std"), said),
-        }
-    side = getattr(getattr(net, "config", None), "image_size", None)
-    return {"size": (side, "from its config"), "mean": (None, ""), "std": (None, "")}
+    if not isinstance(timm, Mapping):
+        return {"size": getattr(getattr(net, "config", None), "image_size", None)}, "from its config"
+    sides = tuple(timm.get("input_size") or ())[1:]
+    if len(set(sides)) > 1:
+        raise InputError(
+            f"{type(net).__name__} takes images of {sides[0]} x {sides[1]} px; only square ones are "
+            "shown: give image_size="
+        )
+    size = sides[0] if sides else None
+    return {"size": size, "mean": timm.get("mean"), "std": timm.get("std")}, "from its pretrained_cfg"

@@ -1,7 +1,7 @@
-"""A network of somebody's own as a backbone of this process."""
+"""A network of somebody's own as a backbone of this process: what trial forwards tell of it, and its copy."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
@@ -14,10 +14,10 @@ from zoo.features import BackboneIdentity
 from zoo.features.hooked import HookedBackbone, Network
 from zoo.load.module.blocks import Blocks, find_blocks, named_blocks, path_of
 from zoo.load.module.digest import digest_of
-from zoo.load.module.hints import Images, Told, has_class_token, images_of
-from zoo.load.module.layouts import LAYOUT_WORDS
-from zoo.load.module.streams import Subject
-from zoo.load.module.trial import Trial, Wishes, try_out
+from zoo.load.module.forward import Subject
+from zoo.load.module.hints import InputImages, ModuleHints, has_class_token, images_of
+from zoo.load.module.readings import LAYOUT_WORDS
+from zoo.load.module.trial import Trial, try_out
 from zoo.load.own import wrong_with
 from zoo.spec import BackboneSpec
 
@@ -26,7 +26,7 @@ MARK = "given:"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Examined:
     """What a trial told of a network: its spec, and where to look into it.
 
     Attributes:
@@ -53,7 +53,7 @@ class Found:
         )
 
 
-class GivenNetwork:
+class NetworkCopy:
     """A copy of somebody's network, and what was found out about it.
 
     It stands in this process only. What happens to the network that it was made of changes nothing here.
@@ -64,19 +64,19 @@ class GivenNetwork:
         reference: By which `given` finds it, as long as this object lives.
     """
 
-    def __init__(self, net: nn.Module, found: Found) -> None:
-        self._net, self._found = net, found
-        self.revision = digest_of(net, found.blocks, found.final_norm, found.layouts)
-        self.reference = f"{MARK}{found.spec.name}#{self.revision.partition(':')[2]}"
-        self.spec = replace(found.spec, repository=self.reference, checkpoint="module")
-        self.lines = found.lines
-        _GIVEN[self.reference] = self
+    def __init__(self, net: nn.Module, examined: Examined) -> None:
+        self._net, self._examined = net, examined
+        self.revision = digest_of(net, examined.blocks, examined.final_norm, examined.layouts)
+        self.reference = f"{MARK}{examined.spec.name}#{self.revision.partition(':')[2]}"
+        self.spec = replace(examined.spec, repository=self.reference, checkpoint="module")
+        self.lines = examined.lines
+        _COPIES[self.reference] = self
 
     def backbone(
         self, spec: BackboneSpec, identity: BackboneIdentity, device: torch.device, dtype: torch.dtype
     ) -> HookedBackbone:
         """The backbone, of a copy of the copy: a run may need it in another dtype, elsewhere."""
-        network = self._found.network(copy.deepcopy(self._net))
+        network = self._examined.network(copy.deepcopy(self._net))
         return HookedBackbone(spec, network, identity, device, dtype)
 
     @property
@@ -88,31 +88,33 @@ class GivenNetwork:
         return "\n".join(self.lines)
 
 
-_GIVEN: WeakValueDictionary[str, GivenNetwork] = WeakValueDictionary()
+_COPIES: WeakValueDictionary[str, NetworkCopy] = WeakValueDictionary()
 
 
-def given(reference: str) -> GivenNetwork:
+def given(reference: str) -> NetworkCopy:
     """The network of that reference; raises InputError where there is none, or no longer."""
-    found = _GIVEN.get(reference)
-    if found is None:
+    network = _COPIES.get(reference)
+    if network is None:
         name = reference.removeprefix(MARK).partition("#")[0]
         raise InputError(
             f"the network {name} is not in this process; keep what from_module gave as long as it is run, "
             "and run it in the process that made it"
         )
-    return found
+    return network
 
 
-def given_network(net: nn.Module, told: Told) -> GivenNetwork:
+def given_network(net: nn.Module, hints: ModuleHints) -> NetworkCopy:
     """A backbone of a copy of a network, after trial forwards that tell how to look into it.
 
     Raises:
-        InputError: It cannot be copied or run, is not what is told of it, or is no backbone.
+        InputError: It cannot be copied or run, is not what is said of it, or is no backbone.
     """
     if not isinstance(net, nn.Module):
         raise InputError(f"a network should be a torch.nn.Module; found {shortened(net)}")
     net = getattr(net, "_orig_mod", net)  # as it was before torch.compile
-    named = _named(net, told)  # paths: a copy has other modules
+    # paths, since a copy has other modules
+    blocks = None if hints.blocks is None else named_blocks(net, hints.blocks)
+    final_norm = _norm_path(net, hints)
     try:
         copied = copy.deepcopy(net)
     except Exception as error:
@@ -121,88 +123,96 @@ def given_network(net: nn.Module, told: Told) -> GivenNetwork:
             "it keeps"
         ) from error
     copied.requires_grad_(False).train(False)
-    found = examine(copied, told, *named)
-    if wrong := wrong_with(found.spec):
-        raise InputError(f"the network {found.spec.name!r} {wrong}")
-    return GivenNetwork(copied, found)
+    examined = examine(copied, hints, blocks, final_norm)
+    if wrong := wrong_with(examined.spec):
+        raise InputError(f"the network {examined.spec.name!r} {wrong}")
+    return NetworkCopy(copied, examined)
 
 
-def _named(net: nn.Module, told: Told) -> tuple[Blocks | None, str | None]:
-    """Blocks and path of the final norm as far as they are told; "" for no norm."""
-    blocks = None if told.blocks is None else named_blocks(net, told.blocks)
-    norm = told.final_norm
+def _norm_path(net: nn.Module, hints: ModuleHints) -> str | None:
+    """Path of the final norm as far as it is told; "" for no norm, None to look for it."""
+    norm = hints.final_norm
     if norm is None or norm is True:
-        return blocks, None
+        return None
     if norm is False:
-        return blocks, ""
-    if isinstance(norm, str):
-        path = norm.removeprefix("net.")
-        if path not in dict(net.named_modules()):
-            raise InputError(f"final_norm={norm!r} names no module of {type(net).__name__}")
-        return blocks, path
-    return blocks, path_of(net, norm, "final_norm")
+        return ""
+    if not isinstance(norm, str):
+        return path_of(net, norm, "final_norm")
+    path = norm.removeprefix("net.")
+    if path not in dict(net.named_modules()):
+        raise InputError(f"final_norm={norm!r} names no module of {type(net).__name__}")
+    return path
 
 
-def examine(net: nn.Module, told: Told, blocks: Blocks | None = None, final_norm: str | None = None) -> Found:
+def examine(
+    net: nn.Module, hints: ModuleHints, blocks: Blocks | None = None, final_norm: str | None = None
+) -> Examined:
     """What a network is, by trial forwards; it is in evaluation mode.
 
     Args:
         net: The network.
-        told: What is said of it.
+        hints: What is said of it.
         blocks: Its blocks; None to look for them.
         final_norm: Path of its final norm, "" for none; None to look for it.
 
     Raises:
-        InputError: It is not what is told of it, or is no backbone.
+        InputError: It is not what is said of it, or is no backbone.
     """
-    images = images_of(net, told)
+    images = images_of(net, hints)
     try:
-        found, trial = _tried(net, told, images, blocks, final_norm)
+        found, trial = _try(net, hints, images, blocks, final_norm)
     except InputError as error:
-        images = images.rounded() if told.image_size is None else images
-        found, trial = _tried_again(net, told, images, (blocks, final_norm), error)
-    has_cls, reason = has_class_token(net, trial.prefix, told)
-    spec = _spec(net, told, images, trial, has_cls=has_cls and trial.of_tokens)
-    told_what = {"blocks": blocks is not None, "norm": final_norm is not None}
-    lines = (
-        f"{spec.name}: {headline(spec, trial, found)}",
-        *(f"  {line}" for line in details(spec, trial, images, reason, told_what)),
+        rounded = images.rounded()
+        if hints.image_size is not None or rounded == images:
+            raise
+        images = rounded
+        try:
+            found, trial = _try(net, hints, images, blocks, final_norm)
+        except InputError:
+            raise error from None  # of the size that the network says
+    has_cls, reason = has_class_token(net, trial.prefix, hints)
+    spec = _spec(net, hints, images, trial, has_cls=has_cls and trial.of_tokens)
+    lines = [
+        f"blocks {'found' if blocks is None else 'as told'}; they pass on "
+        + " then ".join(dict.fromkeys(LAYOUT_WORDS[reading.layout] for reading in trial.readings)),
+        *_input_lines(spec, images),
+    ]
+    if trial.of_tokens and spec.prefix_tokens:
+        what = "a class token" if spec.has_cls else "no class token"
+        lines.append(f"the first prefix token is {what} ({reason})")
+    if final_norm is None and not trial.final_norm:
+        lines.append("no norm was given what the last block gives; final_norm= names one")
+    if trial.other_sizes:
+        lines.append(f"images of other sizes: none, {shortened(trial.other_sizes)}")
+    return Examined(
+        spec,
+        found.paths,
+        trial.final_norm,
+        tuple(reading.layout for reading in trial.readings),
+        (f"{spec.name}: {_headline(spec, trial, found)}", *(f"  {line}" for line in lines)),
     )
-    layouts = tuple(one.layout for one in trial.readings)
-    return Found(spec, found.paths, trial.final_norm, layouts, lines)
 
 
-def _tried(
-    net: nn.Module, told: Told, images: Images, blocks: Blocks | None, final_norm: str | None
+def _try(
+    net: nn.Module, hints: ModuleHints, images: InputImages, blocks: Blocks | None, final_norm: str | None
 ) -> tuple[Blocks, Trial]:
     """Blocks and what was found, with images of that size; raises InputError where they are no backbone's."""
     probe = Subject(net, (), images.size, images.normalisation)
     found = blocks or find_blocks(net, probe.images(probe.draw()[None]))
-    subject = replace(probe, blocks=found.paths)
-    return found, try_out(subject, final_norm, Wishes(told.layout, told.prefix_tokens))
+    return found, try_out(replace(probe, blocks=found.paths), final_norm, hints)
 
 
-def _tried_again(
-    net: nn.Module, told: Told, images: Images, named: tuple[Blocks | None, str | None], error: InputError
-) -> tuple[Blocks, Trial]:
-    """The same at a size that was rounded; raises the first error where that does not help either."""
-    if images == images_of(net, told):
-        raise error
-    try:
-        return _tried(net, told, images, *named)
-    except InputError:
-        raise error from None
-
-
-def _spec(net: nn.Module, told: Told, images: Images, trial: Trial, *, has_cls: bool) -> BackboneSpec:
+def _spec(
+    net: nn.Module, hints: ModuleHints, images: InputImages, trial: Trial, *, has_cls: bool
+) -> BackboneSpec:
     stages, stem = trial.stages, trial.readings[0]
     stride = trial.size // stem.side
     return BackboneSpec(
-        name=told.name or type(net).__name__,
-        family=told.family,
-        supervision=told.supervision,
-        data=told.data,
-        licence=told.licence,
+        name=hints.name or type(net).__name__,
+        family=hints.family,
+        supervision=hints.supervision,
+        data=hints.data,
+        licence=hints.licence,
         repository="",
         stages=stages,
         heads=None,
@@ -215,41 +225,28 @@ def _spec(net: nn.Module, told: Told, images: Images, trial: Trial, *, has_cls: 
         fixed_size=bool(trial.other_sizes),
         mean=images.normalisation.mean,
         std=images.normalisation.std,
-        parameters=sum(one.numel() for one in net.parameters()),
+        parameters=sum(weight.numel() for weight in net.parameters()),
     )
 
 
-def headline(spec: BackboneSpec, trial: Trial, blocks: Blocks) -> str:
-    """The line that says what was found: blocks, tokens, grid, channels, norm."""
-
-    def joined(word: Callable[[int], str], numbers: list[int]) -> str:
-        return "/".join(word(number) for number in dict.fromkeys(numbers))
-
-    grids = joined(lambda side: f"{side}x{side}", [one.side for one in trial.readings[1:]])
-    strides = joined(str, [stage.stride for stage in spec.stages])
-    widths = joined(str, [stage.width for stage in spec.stages])
+def _headline(spec: BackboneSpec, trial: Trial, blocks: Blocks) -> str:
+    """What was found: blocks, tokens, grid, channels, norm."""
+    grids = _joined(f"{reading.side}x{reading.side}" for reading in trial.readings[1:])
+    strides = _joined(str(stage.stride) for stage in spec.stages)
+    widths = _joined(str(stage.width) for stage in spec.stages)
     tokens = f"{spec.prefix_tokens} prefix {'token' if spec.prefix_tokens == 1 else 'tokens'}"
     norm = f"final norm net.{trial.final_norm}" if trial.final_norm else "no final norm"
     count = f"{spec.depth} {'block' if spec.depth == 1 else 'blocks'}"
     return f"{count} of {blocks.words}, {tokens} + {grids} grid of patch {strides}, {widths} channels, {norm}"
 
 
-def details(
-    spec: BackboneSpec, trial: Trial, images: Images, class_token: str, told: dict[str, bool]
-) -> list[str]:
-    """Where each fact is from, and what it means."""
-    layouts = " then ".join(dict.fromkeys(LAYOUT_WORDS[one.layout] for one in trial.readings))
-    mean, std = (", ".join(f"{value:.4g}" for value in one) for one in (spec.mean, spec.std))
-    size, normalisation = images.source
-    lines = [
-        f"blocks {'as told' if told['blocks'] else 'found'}; they pass on {layouts}",
-        f"images of {spec.input_size} px ({size}); mean ({mean}) and std ({std}) ({normalisation})",
-    ]
-    if trial.of_tokens and spec.prefix_tokens:
-        what = "a class token" if spec.has_cls else "no class token"
-        lines.append(f"the first prefix token is {what} ({class_token})")
-    if not told["norm"] and not trial.final_norm:
-        lines.append("no norm was given what the last block gives; final_norm= names one")
-    if trial.other_sizes:
-        lines.append(f"images of other sizes: none, {shortened(trial.other_sizes)}")
-    return lines
+def _joined(words: Iterable[str]) -> str:
+    return "/".join(dict.fromkeys(words))
+
+
+def _input_lines(spec: BackboneSpec, images: InputImages) -> Iterator[str]:
+    mean, std = (", ".join(f"{value:.4g}" for value in values) for values in (spec.mean, spec.std))
+    yield (
+        f"images of {spec.input_size} px ({images.size_source}); mean ({mean}) and std ({std}) "
+        f"({images.normalisation_source})"
+    )

@@ -7,37 +7,11 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from zoo.architecture import Layout
 from zoo.errors import InputError
-from zoo.load.module.layouts import (
-    NEAR,
-    Reading,
-    agrees_with_equal_images,
-    change_cells,
-    constant_tokens,
-    distance,
-    no_reading,
-    readings,
-)
-from zoo.load.module.streams import Subject, streams_of
+from zoo.load.module.forward import Subject, streams_of
+from zoo.load.module.hints import ModuleHints
+from zoo.load.module.readings import NEAR, Reading, change_cells, no_reading, readings
 from zoo.spec import Stage
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What somebody says of a network's tokens; None is found out.
-
-    Attributes:
-        layout: How its blocks pass on their features.
-        prefix_tokens: Tokens before the patches.
-    """
-
-    layout: Layout | None = None
-    prefix_tokens: int | None = None
-
-    def admits(self, reading: Reading) -> bool:
-        """Whether a reading is what was said."""
-        return self.layout in (None, reading.layout) and self.prefix_tokens in (None, reading.prefix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +33,7 @@ class Trial:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Blocks of equal width and stride in a row."""
-        blocks = groupby((one.width, self.size // one.side) for one in self.readings[1:])
+        blocks = groupby((reading.width, self.size // reading.side) for reading in self.readings[1:])
         return tuple(Stage(len(list(row)), width, stride) for (width, stride), row in blocks)
 
     @property
@@ -70,16 +44,16 @@ class Trial:
     @property
     def of_tokens(self) -> bool:
         """Whether all blocks pass on tokens."""
-        return not any(one.is_map for one in self.readings)
+        return not any(reading.is_map for reading in self.readings)
 
 
-def try_out(subject: Subject, final_norm: str | None, wishes: Wishes) -> Trial:
+def try_out(subject: Subject, final_norm: str | None, hints: ModuleHints) -> Trial:
     """Run forwards of noise and tell what the activations are.
 
     Args:
         subject: The network.
         final_norm: Path of its final norm, "" for none; None to look for it.
-        wishes: What is known of its tokens.
+        hints: What is said of its tokens.
 
     Raises:
         InputError: Blocks do not run once each, in order; or what they pass on is no square grid of cells,
@@ -87,43 +61,46 @@ def try_out(subject: Subject, final_norm: str | None, wishes: Wishes) -> Trial:
     """
     base, other = subject.draw(), subject.draw().flip(-1, -2)
     streams, norms = streams_of(subject, torch.stack([base, base, other]))
-    first = _first_reading(subject, streams[0], base, wishes)
-    found = [first]
+    first = _first_reading(subject, streams[0], base, hints)
+    every = [first]
     for number, stream in enumerate(streams[1:], start=1):
-        found.append(_reading(f"what block {number} of {subject.name} gives", stream, first, subject.size))
-    stride = max(subject.size // one.side for one in found)
-    if any(stride % (subject.size // one.side) for one in found):
+        every.append(_reading(f"what block {number} of {subject.name} gives", stream, first, subject.size))
+    stride = max(subject.size // reading.side for reading in every)
+    if any(stride % (subject.size // reading.side) for reading in every):
         raise InputError(f"{subject.name} has grids that do not divide each other, which no view can show")
     norm = (norms[0] if norms else "") if final_norm is None else final_norm
     if norm:
         _require_norm(subject, norm, streams[-1])
-    return Trial(tuple(found), subject.size, norm, _other_sizes(subject, found, stride))
+    return Trial(tuple(every), subject.size, norm, _other_sizes(subject, every, stride))
 
 
-def _first_reading(subject: Subject, stream: Tensor, base: Tensor, wishes: Wishes) -> Reading:
+def _first_reading(subject: Subject, stream: Tensor, base: Tensor, hints: ModuleHints) -> Reading:
     """How to read what enters the first block, where a change of the image is still in its place."""
     where = f"what enters the first block of {subject.name}"
-    every = readings(stream.shape, 3, subject.size)
-    if not every:
+    possible = readings(stream.shape, 3, subject.size)
+    if not possible:
         raise no_reading(where, stream.shape, subject.size)
-    fitting = [one for one in every if agrees_with_equal_images(stream, one)]
-    if not fitting:
-        raise _drawn(where)
-    fitting = _with_prefix(where, stream, fitting, subject.size)
-    admitted = [one for one in fitting if wishes.admits(one)]
+    possible = [reading for reading in possible if reading.agrees_with_equal_images(stream)]
+    if not possible:
+        raise _draws_or_mixes(where)
+    if not possible[0].is_map:
+        possible = _with_prefix(where, stream, possible, subject.size)
+    admitted = [
+        reading
+        for reading in possible
+        if hints.layout in (None, reading.layout) and hints.prefix_tokens in (None, reading.prefix)
+    ]
     if not admitted:
-        raise InputError(f"{where} is {fitting[0]}, which is not what was said of layout and prefix_tokens")
+        raise InputError(f"{where} is {possible[0]}, which is not what was said of layout and prefix_tokens")
     return _in_place(where, subject, base, admitted)
 
 
-def _with_prefix(where: str, stream: Tensor, fitting: Sequence[Reading], size: int) -> list[Reading]:
+def _with_prefix(where: str, stream: Tensor, possible: Sequence[Reading], size: int) -> list[Reading]:
     """Readings whose prefix tokens are those that no image changes, where there are such tokens."""
-    if fitting[0].is_map:
-        return list(fitting)
-    constant = constant_tokens(stream, fitting[0])
-    kept = [one for one in fitting if not constant or constant == list(range(one.prefix))]
-    if kept:
-        return kept
+    constant = possible[0].constant_tokens(stream)
+    fitting = [reading for reading in possible if not constant or constant == list(range(reading.prefix))]
+    if fitting:
+        return fitting
     if constant == list(range(len(constant))):
         raise no_reading(where, stream.shape, size)
     tokens = ", ".join(map(str, constant[:5])) + (", ..." if len(constant) > 5 else "")
@@ -135,34 +112,40 @@ def _with_prefix(where: str, stream: Tensor, fitting: Sequence[Reading], size: i
 
 def _in_place(where: str, subject: Subject, base: Tensor, admitted: Sequence[Reading]) -> Reading:
     """The one reading by which a changed cell of the image is a changed cell of the features."""
-    streams: dict[int, Tensor] = {}
-    for side in {one.side for one in admitted}:
-        streams[side] = streams_of(subject, change_cells(base, side))[0][0]
-    near = [one for one in admitted if distance(streams[one.side], one) <= (NEAR if one.side > 3 else 0)]
-    found = [one for one in near if one.side == max(every.side for every in near)]
-    if not found:
+    streams = {
+        side: streams_of(subject, change_cells(base, side))[0][0]
+        for side in {reading.side for reading in admitted}
+    }
+    near = [
+        reading
+        for reading in admitted
+        if reading.distance(streams[reading.side]) <= (NEAR if reading.side > 3 else 0)
+    ]
+    if not near:
         raise InputError(
             f"{where} could be {admitted[0]}, but where a cell of the image changes, another one of the "
             "features does: patches should follow the prefix tokens row by row"
         )
-    if len(found) > 1:
-        ways = " or ".join(str(one) for one in found)
-        raise InputError(f"{where} may be {ways}; say which by layout= or prefix_tokens=")
-    return found[0]
+    finest = [reading for reading in near if reading.side == max(other.side for other in near)]
+    if len(finest) > 1:
+        raise InputError(
+            f"{where} may be {' or '.join(map(str, finest))}; say which by layout= or prefix_tokens="
+        )
+    return finest[0]
 
 
 def _reading(where: str, stream: Tensor, first: Reading, size: int) -> Reading:
     """How to read what leaves a block: in the layout of what enters the first, or in the only other one."""
-    every = [one for one in readings(stream.shape, 3, size) if one.prefix == first.prefix or one.is_map]
-    found = [one for one in every if one.layout == first.layout] or every
-    if len(found) != 1:
+    possible = [r for r in readings(stream.shape, 3, size) if r.prefix == first.prefix or r.is_map]
+    same = [reading for reading in possible if reading.layout == first.layout] or possible
+    if len(same) != 1:
         raise no_reading(where, stream.shape, size)
-    if not agrees_with_equal_images(stream, found[0]):
-        raise _drawn(where)
-    return found[0]
+    if not same[0].agrees_with_equal_images(stream):
+        raise _draws_or_mixes(where)
+    return same[0]
 
 
-def _drawn(where: str) -> InputError:
+def _draws_or_mixes(where: str) -> InputError:
     return InputError(
         f"{where} is not the same for two equal images of a batch: it draws something, mixes the images of a "
         "batch, or has the batch neither as first nor as second axis"
@@ -184,21 +167,15 @@ def _require_norm(subject: Subject, path: str, stream: Tensor) -> None:
         )
 
 
-def _other_sizes(subject: Subject, found: Sequence[Reading], stride: int) -> str:
+def _other_sizes(subject: Subject, every: Sequence[Reading], stride: int) -> str:
     """Why the network takes images of one size only; "" where a larger oblong one gives the larger grid."""
     sides = (subject.size + stride, subject.size + 2 * stride)
     try:
         streams, _ = streams_of(subject, subject.draw(*sides)[None])
     except InputError as error:
         return str(error.__cause__ or error).strip().partition("\n")[0] or type(error.__cause__).__name__
-    for stream, reading in zip(streams, found, strict=True):
+    for stream, reading in zip(streams, every, strict=True):
         rows, columns = (length * reading.side // subject.size for length in sides)
-        shapes = {
-            "tokens": (1, reading.prefix + rows * columns, reading.width),
-            "tokens-first": (reading.prefix + rows * columns, 1, reading.width),
-            "maps": (1, reading.width, rows, columns),
-            "cells": (1, rows, columns, reading.width),
-        }
-        if tuple(stream.shape) != shapes[reading.layout]:
+        if tuple(stream.shape) != reading.shape(rows, columns):
             return "the grid does not follow the image"
     return ""

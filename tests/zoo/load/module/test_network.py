@@ -25,8 +25,8 @@ from tests.zoo.load.module.networks import (
 from zoo.errors import InputError
 from zoo.features import LayerFeatures, Shown
 from zoo.load.backbone import identify, load
-from zoo.load.module.hints import Told
-from zoo.load.module.network import GivenNetwork, given_network
+from zoo.load.module.hints import ModuleHints
+from zoo.load.module.network import NetworkCopy, given_network
 from zoo.registry import find
 from zoo.spec import BackboneSpec, Layer, Stage
 
@@ -34,11 +34,11 @@ GRID = SIZE // PATCH
 CPU = torch.device("cpu")
 
 
-def given(net: nn.Module, **told: object) -> GivenNetwork:
-    return given_network(net, Told(**{"name": "own", "image_size": SIZE, **told}))  # type: ignore[arg-type]
+def given(net: nn.Module, **told: object) -> NetworkCopy:
+    return given_network(net, ModuleHints(**{"name": "own", "image_size": SIZE, **told}))  # type: ignore[arg-type]
 
 
-def shown(network: GivenNetwork, side: int = SIZE) -> dict[str, LayerFeatures]:
+def shown(network: NetworkCopy, side: int = SIZE) -> dict[str, LayerFeatures]:
     """Features of every layer of a batch of two, by layer."""
     backbone = load(network.spec, device=CPU, dtype=torch.float32, cache_dir=Path("nowhere"))
     seen: list[Shown] = []
@@ -239,7 +239,7 @@ def test_the_fingerprint_is_of_weights_settings_code_and_places() -> None:
         def forward(self, images: Tensor) -> Tensor:
             return super().forward(images) * 2
 
-    def print_of(network: GivenNetwork, dtype: torch.dtype = torch.float32) -> str:
+    def print_of(network: NetworkCopy, dtype: torch.dtype = torch.float32) -> str:
         return identify(network.spec, dtype=dtype, cache_dir=Path("nowhere")).fingerprint
 
     same = [given(Vit()), given(Vit().train()), given(Vit(), name="another", family="any word")]

@@ -33,8 +33,6 @@ ALIKE = 0.02
 NEAR = 1
 """Cells by which the strongest change may be off: stems of overlapping convolutions reach beyond a cell."""
 
-Cell = tuple[int, int]
-
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -63,6 +61,49 @@ class Reading:
             f"{before}{self.side} x {self.side} cells of {self.width} channels in {LAYOUT_WORDS[self.layout]}"
         )
 
+    def shape(self, rows: int, columns: int) -> tuple[int, ...]:
+        """Shape of what one image of so many rows and columns would give."""
+        match self.layout:
+            case "maps":
+                return 1, self.width, rows, columns
+            case "cells":
+                return 1, rows, columns, self.width
+            case "tokens":
+                return 1, self.prefix + rows * columns, self.width
+            case "tokens-first":
+                return self.prefix + rows * columns, 1, self.width
+
+    def agrees_with_equal_images(self, stream: Tensor) -> bool:
+        """Whether the first two images of a batch, which are equal, have equal features, the third others."""
+        images = with_batch_first(stream, self.layout).float()
+        largest = images.abs().max()
+        same, other = ((images[0] - images[index]).abs().max() for index in (1, 2))
+        return bool(same <= ALIKE * largest) and bool(other > same)
+
+    def constant_tokens(self, stream: Tensor) -> list[int]:
+        """Tokens that are the same for two different images, the first and the third of a batch."""
+        tokens = with_batch_first(stream, self.layout).float()
+        moved = (tokens[0] - tokens[2]).abs().amax(-1)
+        return torch.nonzero(moved <= 1e-6 * tokens[0].abs().max()).flatten().tolist()
+
+    def distance(self, stream: Tensor) -> int:
+        """Cells between a change of the image and the strongest change of the features, the larger of two.
+
+        Args:
+            stream: Features of what `change_cells` gives.
+        """
+        maps = with_batch_first(stream, self.layout).float()
+        if self.is_map:
+            grid = maps.permute(0, 2, 3, 1)
+        else:
+            grid = maps[:, self.prefix :].reshape(len(maps), self.side, self.side, -1)
+        worst = 0
+        for index, (row, column) in enumerate(_cells_to_change(self.side), start=1):
+            moved = (grid[index] - grid[0]).abs().sum(-1).flatten()
+            moved_row, moved_column = divmod(int(moved.argmax()), self.side)
+            worst = max(worst, abs(moved_row - row), abs(moved_column - column))
+        return worst
+
 
 def readings(shape: Sequence[int], batch: int, size: int) -> list[Reading]:
     """All ways to read an activation of square images, the fewest prefix tokens first.
@@ -72,7 +113,7 @@ def readings(shape: Sequence[int], batch: int, size: int) -> list[Reading]:
         batch: Images of the batch.
         size: Side of the images in pixels.
     """
-    return [one for one in _readings(tuple(shape), batch) if size % one.side == 0]
+    return [reading for reading in _readings(tuple(shape), batch) if size % reading.side == 0]
 
 
 def _readings(shape: tuple[int, ...], batch: int) -> Iterator[Reading]:
@@ -83,73 +124,35 @@ def _readings(shape: tuple[int, ...], batch: int) -> Iterator[Reading]:
         if first == second:
             yield Reading("cells", 0, first, third)
     if len(shape) == 3:
-        for layout, one, tokens in (("tokens", shape[0], shape[1]), ("tokens-first", shape[1], shape[0])):
-            if one == batch:
-                yield from _token_readings(layout, tokens, shape[2])
+        first, second, width = shape
+        if first == batch:
+            yield from _token_readings("tokens", second, width)
+        if second == batch:
+            yield from _token_readings("tokens-first", first, width)
 
 
-def _token_readings(layout: str, tokens: int, width: int) -> Iterator[Reading]:
-    known: Layout = "tokens" if layout == "tokens" else "tokens-first"
+def _token_readings(layout: Layout, tokens: int, width: int) -> Iterator[Reading]:
     for side in range(isqrt(tokens), 0, -1):
         if tokens - side**2 > MOST_PREFIX:
             return
-        yield Reading(known, tokens - side**2, side, width)
+        yield Reading(layout, tokens - side**2, side, width)
 
 
-def grid_of(stream: Tensor, reading: Reading) -> Tensor:
-    """Cells of an activation, [batch rows columns dim], float32."""
-    found = with_batch_first(stream, reading.layout).float()
-    if reading.is_map:
-        return found.permute(0, 2, 3, 1)
-    return found[:, reading.prefix :].reshape(len(found), reading.side, reading.side, -1)
-
-
-def agrees_with_equal_images(stream: Tensor, reading: Reading) -> bool:
-    """Whether the first two images of a batch, which are equal, have equal features, and the third others."""
-    images = with_batch_first(stream, reading.layout).float()
-    largest = images.abs().max()
-    same, other = ((images[0] - images[place]).abs().max() for place in (1, 2))
-    return bool(same <= ALIKE * largest) and bool(other > same)
-
-
-def constant_tokens(stream: Tensor, reading: Reading) -> list[int]:
-    """Tokens that are the same for two different images, the first and the third of a batch."""
-    tokens = with_batch_first(stream, reading.layout).float()
-    moved = (tokens[0] - tokens[2]).abs().amax(-1)
-    return torch.nonzero(moved <= 1e-6 * tokens[0].abs().max()).flatten().tolist()
-
-
-def cells_to_change(side: int) -> tuple[Cell, Cell]:
+def _cells_to_change(side: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """Two cells of a grid that no confusion of rows and columns brings to the same place."""
     return (side // 8, side - 1 - side // 8), (side - 1 - side // 3, side // 3)
 
 
 def change_cells(image: Tensor, side: int) -> Tensor:
-    """The image, and for each of `cells_to_change` the image with that cell inverted: [3 3 height width]."""
+    """The image, and for each of two cells the image with that cell inverted: [3 3 height width]."""
     changed = [image]
     length = image.shape[-1] // side
-    for row, column in cells_to_change(side):
+    for row, column in _cells_to_change(side):
         other = image.clone()
-        rows, columns = (slice(place * length, (place + 1) * length) for place in (row, column))
+        rows, columns = (slice(index * length, (index + 1) * length) for index in (row, column))
         other[:, rows, columns] = 1 - other[:, rows, columns]
         changed.append(other)
     return torch.stack(changed)
-
-
-def distance(stream: Tensor, reading: Reading) -> int:
-    """Cells between a change of the image and the strongest change of the features, the larger of two.
-
-    Args:
-        stream: Features of what `change_cells` gives.
-        reading: How to read them.
-    """
-    grid = grid_of(stream, reading)
-    worst = 0
-    for place, (row, column) in enumerate(cells_to_change(reading.side), start=1):
-        moved = (grid[place] - grid[0]).abs().sum(-1).flatten()
-        found_row, found_column = divmod(int(moved.argmax()), reading.side)
-        worst = max(worst, abs(found_row - row), abs(found_column - column))
-    return worst
 
 
 def no_reading(where: str, shape: Sequence[int], size: int) -> InputError:

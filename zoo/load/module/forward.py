@@ -1,0 +1,138 @@
+"""Trial forwards of somebody's network, with an eye on some of its modules."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from zoo.errors import InputError, shortened
+from zoo.features.hooked import exact_float32
+from zoo.features.layers import first_tensor
+from zoo.spec import Normalisation
+
+See = Callable[[str, Tensor | None, Tensor | None], None]
+"""Is given the path of a module that has run, and the first tensors that it was given and gave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A network in evaluation mode, the paths of its blocks, and the images that it is tried with."""
+
+    net: nn.Module
+    blocks: tuple[str, ...]
+    size: int
+    normalisation: Normalisation
+
+    @property
+    def name(self) -> str:
+        """The network in sentences."""
+        return type(self.net).__name__
+
+    def images(self, pixels: Tensor) -> Tensor:
+        """The network's input of pixels in [0, 1], [batch 3 height width], where and as its weights are."""
+        first = next(iter(self.net.parameters()), None)
+        mean, std = (
+            torch.tensor(v)[:, None, None] for v in (self.normalisation.mean, self.normalisation.std)
+        )
+        images = (pixels - mean) / std
+        return images if first is None else images.to(first)
+
+    def draw(self, height: int = 0, width: int = 0) -> Tensor:
+        """Noise in [0, 1], [3 height width], always the same; of the network's own size by default."""
+        draw = torch.Generator().manual_seed(height)
+        return torch.rand(3, height or self.size, width or self.size, generator=draw)
+
+
+def run_watched(net: nn.Module, images: Tensor, modules: Mapping[str, nn.Module], see: See) -> None:
+    """Run a forward and tell what passes through some modules, as they end.
+
+    Args:
+        net: The network, in evaluation mode.
+        images: Its input, [batch 3 height width], normalised.
+        modules: Modules by path.
+        see: Is called with live activations.
+
+    Raises:
+        InputError: The network does not take the images, or the modules cannot be watched.
+    """
+
+    def hook_of(path: str) -> Callable[..., None]:
+        def hook(_: nn.Module, inputs: object, options: object, output: object) -> None:
+            see(path, first_tensor((inputs, options)), first_tensor(output))
+
+        return hook
+
+    with ExitStack() as hooks, torch.no_grad(), exact_float32():
+        for path, module in modules.items():
+            try:
+                hook = module.register_forward_hook(hook_of(path), with_kwargs=True)
+            except RuntimeError as error:
+                raise InputError(
+                    f"{type(net).__name__}.{path} is a {type(module).__name__}, which cannot be watched; "
+                    "give the network as it was before it was compiled"
+                ) from error
+            hooks.callback(hook.remove)
+        try:
+            net(images)
+        except Exception as error:
+            sides = " ".join(str(length) for length in images.shape)
+            raise InputError(
+                f"{type(net).__name__} does not take images [{sides}]: {type(error).__name__}: "
+                f"{shortened(str(error).strip().partition(chr(10))[0])}; give image_size=, or a module whose "
+                "forward takes a batch of images alone"
+            ) from error
+
+
+def streams_of(subject: Subject, pixels: Tensor) -> tuple[list[Tensor], list[str]]:
+    """What enters the first block and what leaves each; and paths of norms that were given the last."""
+    net, order = subject.net, list(subject.blocks)
+    entered: list[Tensor] = []
+    left: list[tuple[str, Tensor]] = []
+    last: list[Tensor] = []
+    normed: list[tuple[str, Tensor]] = []
+
+    def keep(_: nn.Module, inputs: object, options: object) -> None:
+        entering = first_tensor((inputs, options))
+        entered.extend([] if entering is None else [entering.clone()])
+
+    def see(path: str, before: Tensor | None, after: Tensor | None) -> None:
+        if path not in order:
+            if before is not None and after is not None and before.shape == after.shape:
+                normed.append((path, before))
+        elif after is None:
+            raise InputError(f"block {path} gives no tensor")
+        else:
+            left.append((path, after.clone()))
+            last.append(after)
+
+    norms = {
+        path: module
+        for path, module in net.named_modules()
+        if "norm" in type(module).__name__.lower()
+        and not any(f"{path}.".startswith(f"{block}.") for block in order)
+    }
+    watched = {path: net.get_submodule(path) for path in order} | norms
+    handle = watched[order[0]].register_forward_pre_hook(keep, with_kwargs=True)
+    try:
+        run_watched(net, subject.images(pixels), watched, see)
+    finally:
+        handle.remove()
+    _require_order(subject, [path for path, _ in left])
+    if not entered:
+        raise InputError(f"block {order[0]} of {subject.name} is given no tensor")
+    streams = [entered[0], *(stream for _, stream in left)]
+    for number, stream in enumerate(streams):
+        if not torch.isfinite(stream).all():
+            raise InputError(f"{subject.name} gives numbers that are not finite at layer {number}")
+    return streams, sorted((path for path, before in normed if before is last[-1]), key=len)
+
+
+def _require_order(subject: Subject, ran: Sequence[str]) -> None:
+    if list(ran) == list(subject.blocks):
+        return
+    times = {path: ran.count(path) for path in subject.blocks}
+    wrong = next((path for path, count in times.items() if count != 1), "")
+    how = f"block {wrong} runs {times[wrong]} times" if wrong else f"blocks run in the order {', '.join(ran)}"
+    raise InputError(f"{subject.name}: {how} in one forward; each should run once, in the order of blocks=")
