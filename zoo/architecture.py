@@ -162,7 +162,7 @@ def affine(names: Mapping[str, str]) -> dict[str, str]:
 
 
 def split_affine(names: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The same of modules whose rows are split among several."""
+    """Names of weight and bias of modules whose rows are split among several."""
     return {
         f"{old}.{kind}": tuple(f"{part}.{kind}" for part in new)
         for old, new in names.items()

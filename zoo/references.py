@@ -30,7 +30,7 @@ def find_object(reference: str) -> object:
     module, _, name = reference.partition(":")
     with current_directory():
         try:
-            found: object = getattr(importlib.import_module(module), name, None)
+            value: object = getattr(importlib.import_module(module), name, None)
         except ModuleNotFoundError as error:
             if error.name is None or not module.startswith(error.name):
                 raise InputError(f"{reference}: {module} cannot be imported: {error}.") from error
@@ -41,7 +41,7 @@ def find_object(reference: str) -> object:
             raise InputError(
                 f"{reference}: {module} cannot be imported: {type(error).__name__}: {error}."
             ) from error
-    return found
+    return value
 
 
 @contextmanager

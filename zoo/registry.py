@@ -24,7 +24,7 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
 
     A pattern is a name, a name with ``*`` or ``?``, a Hub id (``facebook/dinov2-base``), a local directory in
     Hugging Face format, one of the first and third followed by ``@REVISION``, ``module:function`` for a
-    Python object, or ``timm:NAME``. Facts about a backbone that is not in the registry are read from its
+    Python object, or ``timm:NAME``. NetworkFacts about a backbone that is not in the registry are read from its
     configuration or its object, for which alone heavy libraries are imported and the Hub is asked.
 
     Args:

@@ -54,15 +54,15 @@ class Training:
         """What it has seen of a dataset in a few words; "" where the dataset is none of `DATASETS`."""
         if dataset not in DATASETS:
             return ""
-        found = next((", ".join(one.kinds) for one in self.seen if one.dataset == dataset), "")
-        mark = found or (NO if self.listed else UNKNOWN)
+        kinds = next((", ".join(seen.kinds) for seen in self.seen if seen.dataset == dataset), "")
+        mark = kinds or (NO if self.listed else UNKNOWN)
         return f"{mark}, {TEXTS}" if self.texts and mark != NO else mark
 
     def summary(self) -> str:
         """All that it has seen of the official datasets, in a sentence's part."""
         by_kind: dict[str, list[str]] = {}
-        for one in self.seen:
-            by_kind.setdefault(", ".join(one.kinds), []).append(one.dataset)
+        for seen in self.seen:
+            by_kind.setdefault(", ".join(seen.kinds), []).append(seen.dataset)
         parts = [f"{', '.join(names)} ({kind})" for kind, names in by_kind.items()]
         rest = "no other dataset of the tasks" if parts else "no dataset of the tasks"
         if not self.listed:
@@ -72,7 +72,7 @@ class Training:
     @property
     def sources(self) -> tuple[str, ...]:
         """Who says what it has seen, none twice."""
-        return tuple(dict.fromkeys(one.source for one in self.seen))
+        return tuple(dict.fromkeys(seen.source for seen in self.seen))
 
 
 DATASETS = (
@@ -149,5 +149,5 @@ WEB_TEXTS = Training(listed=False, texts=True)
 
 
 def taught_by_dino(source: str) -> Training:
-    """Of a network distilled on images that are not named; its teachers have seen ImageNet and texts."""
+    """What a network has seen that was distilled on unnamed images by teachers that saw ImageNet and texts."""
     return Training(_imagenet("by a teacher", source=source), listed=False, texts=True)

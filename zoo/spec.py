@@ -127,7 +127,7 @@ class Layer:
         if stands_for_set(tap):
             *others, deepest = map(int, tap.split("+"))
             return cls(deepest, fused=tuple(others))
-        (known,) = (one for one in _ORDER if one == tap)
+        (known,) = (name for name in _ORDER if name == tap)
         return cls(index, known)
 
     @property
@@ -160,8 +160,8 @@ def sized_name(name: str, side: int) -> str:
 
 def split_size(name: str) -> tuple[str, int | None]:
     """A backbone's name and the input size in pixels that it tells; None where it tells none."""
-    found = _SIZED.fullmatch(name)
-    return (found[1], int(found[2])) if found else (name, None)
+    match = _SIZED.fullmatch(name)
+    return (match[1], int(match[2])) if match else (name, None)
 
 
 def entry_name(name: str) -> str:

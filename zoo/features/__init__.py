@@ -49,7 +49,7 @@ class LayerFeatures:
         return torch.cat(parts, dim=1)
 
     def of(self, rows: slice) -> "LayerFeatures":
-        """The same of some images of the batch; a view."""
+        """The features of some images of the batch; a view."""
         return LayerFeatures(self.layer, None if self.cls is None else self.cls[rows], self.grid[rows])
 
 
@@ -82,7 +82,7 @@ class AttentionMaps:
         return inside / torch.where(total > 0, total, 1)  # float32, without a copy of the maps
 
     def of(self, rows: slice) -> "AttentionMaps":
-        """The same of some images of the batch, a view; of all of them, itself."""
+        """The maps of some images of the batch, a view; of all of them, itself."""
         if rows.indices(len(self.probabilities)) == (0, len(self.probabilities), 1):
             return self
         return AttentionMaps(self.layer, self.probabilities[rows], self.prefix_tokens, self.cells)
@@ -149,15 +149,7 @@ Visitor = Callable[[Shown], None]
 
 
 class Visitable(Protocol):
-    """A frozen network that shows every layer of one forward pass to a visitor: what own objects must offer.
-
-    Attributes:
-        spec: Its entry.
-        revision: Resolved commit of the repository, or the digest of local weights.
-        fingerprint: Identity of the features: weights, dtype and format version.
-        device: Where the forward runs.
-        dtype: Dtype of the forward.
-    """
+    """A frozen network that shows each layer of a forward to a visitor: what own objects must offer."""
 
     @property
     def spec(self) -> BackboneSpec:
@@ -166,12 +158,12 @@ class Visitable(Protocol):
 
     @property
     def revision(self) -> str:
-        """Resolved commit, or digest of local weights."""
+        """Resolved commit of the repository, or digest of local weights."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """What tells its features from those of every other backbone."""
+        """What tells its features from those of every other backbone: weights, dtype and format version."""
         ...
 
     @property
@@ -217,7 +209,7 @@ class Backbone(Visitable, Protocol):
     def receptive_fields(
         self, pixels: Tensor, layers: Collection[Layer], channels: Channels
     ) -> tuple[ReceptiveField, ...]:
-        """Which pixels move the centre cell of each of these layers, in the order of a forward.
+        """How strongly each pixel moves the centre cell of each of these layers, in the order of a forward.
 
         Args:
             pixels: As in `visit`.

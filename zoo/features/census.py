@@ -4,7 +4,6 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -15,12 +14,11 @@ from zoo.features import Backbone, Shown
 from zoo.spec import Layer
 
 
-class WeightsRead(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says no types
-    """Inside, remembers every parameter that an operation was given."""
+class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says no types
+    """Inside, sees what every operation is given and gives."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.found: dict[int, nn.Parameter] = {}
 
     def __torch_dispatch__(
         self,
@@ -29,49 +27,61 @@ class WeightsRead(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch 
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401  # whatever an operation gives
-        given = kwargs or {}
-        self.found |= {id(one): one for one in tree_iter((args, given)) if isinstance(one, nn.Parameter)}
-        return func(*args, **given)
+        options = kwargs or {}
+        for value in tree_iter((args, options)):
+            if isinstance(value, nn.Parameter):
+                self.see_weight(value)
+        result = func(*args, **options)
+        for value in tree_iter(result):
+            if isinstance(value, Tensor):
+                self.see_result(value)
+        return result
+
+    def see_weight(self, weight: nn.Parameter) -> None:
+        """Called with every parameter that an operation is given."""
+
+    def see_result(self, result: Tensor) -> None:
+        """Called with every tensor that an operation gives."""
+
+
+class WeightsRead(_Operations):  # type: ignore[no-untyped-call]
+    """Inside, remembers every parameter that an operation was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weights: dict[int, nn.Parameter] = {}
+
+    def see_weight(self, weight: nn.Parameter) -> None:
+        """Remember it."""
+        self.weights[id(weight)] = weight
 
     @property
     def count(self) -> int:
         """Numbers in those parameters; what is read twice counts once."""
-        return sum(weight.numel() for weight in self.found.values())
+        return sum(weight.numel() for weight in self.weights.values())
 
 
-class BytesHeld(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch says no types
+class BytesHeld(_Operations):  # type: ignore[no-untyped-call]
     """Inside, adds up the memory of the tensors that are alive at once, the weights among them.
 
     What a library allocates inside an operation and gives back at its end is not seen.
     """
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._weights: dict[int, int] = {}
         self._alive: dict[int, int] = {}
         self._now = 0
         self._most = 0
 
-    def __torch_dispatch__(
-        self,
-        func: Callable[..., Any],
-        types: tuple[type, ...],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:  # noqa: ANN401  # whatever an operation gives
-        given = kwargs or {}
-        for one in tree_iter((args, given)):
-            if isinstance(one, nn.Parameter):
-                storage = one.untyped_storage()
-                self._weights[storage._cdata] = storage.nbytes()
-        result = func(*args, **given)
-        for one in tree_iter(result):
-            if isinstance(one, Tensor):
-                self._take(one.untyped_storage())
-        return result
+    def see_weight(self, weight: nn.Parameter) -> None:
+        """Count its memory once."""
+        storage = weight.untyped_storage()
+        self._weights[storage._cdata] = storage.nbytes()
 
-    def _take(self, storage: torch.UntypedStorage) -> None:
-        """Count memory that an operation gave, until nobody holds it any more."""
+    def see_result(self, result: Tensor) -> None:
+        """Count its memory, until nobody holds it any more."""
+        storage = result.untyped_storage()
         key = storage._cdata
         if key in self._weights or key in self._alive:
             return
@@ -102,12 +112,12 @@ def count_up_to(
         pixels: uint8 RGB [batch 3 height width].
         layers: Layers with features.
     """
-    found: dict[Layer, tuple[int, int]] = {}
+    counts: dict[Layer, tuple[int, int]] = {}
     read, made = WeightsRead(), FlopCounterMode(display=False)
 
     def note(shown: Shown) -> None:
-        found[shown.layer] = read.count, made.get_total_flops()
+        counts[shown.layer] = read.count, made.get_total_flops()
 
     with sdpa_kernel(SDPBackend.MATH), made, read:
         backbone.visit(pixels, note, layers)
-    return found
+    return counts

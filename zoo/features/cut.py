@@ -59,10 +59,10 @@ class CutBackbone:
         self._backbone = backbone
         side = self.spec.input_size
         with WeightsRead() as read:
-            shown = self._show(torch.zeros(1, 3, side, side, dtype=torch.uint8))
-        self.dim, self.parameters = int(self._pooled(shown).shape[-1]), read.count
+            features = self._show(torch.zeros(1, 3, side, side, dtype=torch.uint8))
+        self.dim, self.parameters = int(self._pooled(features).shape[-1]), read.count
         if isinstance(backbone, HookedBackbone):
-            backbone.release(read.found.values())
+            backbone.release(read.weights.values())
 
     def __call__(self, images: Images) -> Tensor:
         """Vectors of images, [images dim], or grids, [images rows columns dim]; float32 on its device.
@@ -76,20 +76,21 @@ class CutBackbone:
         """
         if isinstance(images, Tensor):
             return self._pooled(self._show(images))
-        found = [*self._of_images([images] if isinstance(images, Image.Image) else images)]
-        if not found:
+        vectors = [*self._of_images([images] if isinstance(images, Image.Image) else images)]
+        if not vectors:
             return torch.empty(0, self.dim, device=self._backbone.device)
-        if len({one.shape[1:] for one in found}) > 1:
+        if len({part.shape[1:] for part in vectors}) > 1:
             raise InputError(
                 f"{self.spec.name}: the grids of these images are of different sizes; give one at a time"
             )
-        return torch.cat(found)
+        return torch.cat(vectors)
 
     def _of_images(self, images: Sequence[Image.Image]) -> Iterator[Tensor]:
         """What is given of images, in order; those that are shown at one size go through together."""
         for start in range(0, len(images), BATCH):
             rendered = (
-                (self.view.render(one.convert("RGB")), one.size) for one in images[start : start + BATCH]
+                (self.view.render(image.convert("RGB")), image.size)
+                for image in images[start : start + BATCH]
             )
             for _, group in groupby(rendered, key=lambda pair: pair[0].shape):
                 pixels, sizes = zip(*group, strict=True)
@@ -111,19 +112,19 @@ class CutBackbone:
             return features.mean
         if self.pooling == "patchwise":
             return features.patchwise(self.spec.width)
-        found = features.cls if self.pooling == "cls" else features.grid
-        assert found is not None
-        return found.to(torch.float32, copy=True)  # a view would keep the whole activation
+        tokens = features.cls if self.pooling == "cls" else features.grid
+        assert tokens is not None
+        return tokens.to(torch.float32, copy=True)  # a view would keep the whole activation
 
     def _show(self, pixels: Tensor) -> LayerFeatures:
         """The layer's features of a batch; the forward ends there."""
-        found: list[LayerFeatures] = []
+        reached: list[LayerFeatures] = []
 
         def keep(shown: Shown) -> None:
             assert isinstance(shown, LayerFeatures)
-            found.append(shown)
+            reached.append(shown)
             raise _Reached
 
         with suppress(_Reached):
             self._backbone.visit(pixels, keep, (self.layer,))
-        return found[0]
+        return reached[0]

@@ -154,7 +154,7 @@ class HookedBackbone:
     def receptive_fields(
         self, pixels: Tensor, layers: Collection[Layer], channels: Channels
     ) -> tuple[ReceptiveField, ...]:
-        """Which pixels move the centre cell of each of these layers; see `zoo.features.Backbone`.
+        """How strongly each pixel moves the centre cell of a layer; see `zoo.features.Backbone`.
 
         Raises:
             InputError: As `visit`; or it runs in less than float32.
@@ -172,11 +172,11 @@ class HookedBackbone:
 
     def release(self, used: Collection[nn.Parameter]) -> None:
         """Give the memory of all weights back but of these; no forward may reach what reads the others."""
-        kept = {id(weight) for weight in used}
+        needed = {id(weight) for weight in used}
         parts = (self._network.body, self._network.final_norm)
         for module in (module for part in parts if part is not None for module in part.modules()):
             for name, weight in module.named_parameters(recurse=False):
-                if id(weight) not in kept:
+                if id(weight) not in needed:
                     setattr(module, name, nn.Parameter(weight.to("meta"), requires_grad=False))
 
     def _normalised(self, pixels: Tensor) -> Tensor:

@@ -21,6 +21,9 @@ from zoo.spec import BackboneSpec, Layer, Tap
 
 Show = Callable[[Tensor], None]
 
+Rotary = tuple[Tensor, Tensor]
+"""Cosines and sines of a rotary position embedding, [tokens dim] each, for all channels of one head."""
+
 
 def watch_inside(parts: Parts, tap: Tap, block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
     """Hooks that show a tap of a block when a forward reaches it.
@@ -109,28 +112,30 @@ def _watch_residual(parts: Residual, tap: Tap, block: nn.Module, show: Show) -> 
 
 def _watch_rotated(attends: nn.Module, projection: nn.Module, show: Show) -> Iterator[RemovableHandle]:
     """Hooks that show queries or keys as they attend: rotated inside ``attends``, where no module does it."""
-    rotary: list[tuple[Tensor, Tensor]] = []
+    rotary: list[Rotary] = []
 
     def see(_: nn.Module, __: tuple[Any, ...], options: dict[str, Any]) -> None:
         rotary[:] = [options["position_embeddings"]]
 
+    def show_rotated(projected: Tensor) -> None:
+        cosine, sine = rotary.pop()
+        heads = projected.reshape(*projected.shape[:2], -1, cosine.shape[-1]).transpose(1, 2)
+        first = heads.shape[2] - len(cosine)  # tokens before the patches have no position
+        turned = [heads[:, :, :first], rotated(heads[:, :, first:], cosine, sine)]
+        show(torch.cat(turned, dim=2).transpose(1, 2).flatten(2))
+
     yield attends.register_forward_pre_hook(see, with_kwargs=True)
-    yield after(projection, lambda projected: show(_rotated(projected, *rotary.pop())))
+    yield after(projection, show_rotated)
 
 
-def _rotated(projected: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """Queries or keys [batch tokens heads*dim], the last tokens rotated; those before have no position.
+def rotated(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """Queries or keys [batch heads tokens dim], rotated with the halves of a head as pairs.
 
-    Su et al., RoFormer, arXiv:2104.09864, section 3.4.2, with the halves of a head as pairs. Cosines and
-    sines are those of one head, [tokens dim].
+    Su et al., RoFormer, arXiv:2104.09864, section 3.4.2. Cosines and sines are of one head, [tokens dim].
     """
-    heads = projected.reshape(*projected.shape[:2], -1, cosine.shape[-1]).float()
-    first = heads.shape[1] - len(cosine)
-    patches = heads[:, first:]
-    left, right = patches.chunk(2, dim=-1)
+    left, right = heads.float().chunk(2, dim=-1)
     turned = torch.cat([-right, left], dim=-1)
-    rotated = patches * cosine.float()[:, None] + turned * sine.float()[:, None]
-    return torch.cat([heads[:, :first], rotated], dim=1).flatten(2).to(projected.dtype)
+    return (heads.float() * cosine.float() + turned * sine.float()).to(heads.dtype)
 
 
 def gives_probabilities(body: nn.Module, parts: Parts) -> bool:

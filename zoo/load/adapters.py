@@ -1,9 +1,19 @@
-"""Small changes to networks of transformers whose forward would not do for images of every size."""
+"""Changes to networks of transformers: images of every size, rules of position embeddings, missing skips.
+
+Rules for absolute position embeddings resize the training grid bicubically, and leave a grid of the
+training's size alone. ``huggingface`` is what the network's class in transformers does: it tells the resizing
+the size of the new grid, so that the edges of both grids line up (for DINOv2 with registers, antialiased as
+well). ``dino`` tells it a scale, (cells + 0.1) / training cells, as the authors of DINO do so that rounding
+never loses a cell; the source points shift a little. ``timm`` tells it the size and has it antialiased, as
+timm does: where the new grid is coarser, the kernel widens with it, and everywhere it is the kernel of image
+libraries (a = -0.5 instead of -0.75). Relative and rotary positions have rules of their own, which none of
+these changes.
+"""
 
 from collections.abc import Sequence
 from functools import partial
 from math import isqrt
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +21,12 @@ from transformers import PreTrainedModel
 
 from zoo.features.weights import position_table
 from zoo.spec import Interpolation
+
+OFFSET = 0.1
+"""What DINO adds to the number of cells before it divides; ``vision_transformer.py`` of its repository."""
+
+WITHOUT_SKIP = "blocks_without_skip"
+"""Entry of a ``config.json`` that lists blocks that were trained without skip connections, from 1."""
 
 
 def adapt(model: PreTrainedModel, blocks: Sequence[Any]) -> None:
@@ -23,27 +39,37 @@ def adapt(model: PreTrainedModel, blocks: Sequence[Any]) -> None:
         remove_skips(blocks[number - 1])
     if config.model_type == "swin":
         for block in blocks:
-            fix_windows(block, int(config.window_size), int(block.shift_size))
+            _fix_windows(block, int(config.window_size), int(block.shift_size))
     elif config.model_type == "aimv2_vision_model" and not config.is_native:
-        fit_table(model.get_submodule("embeddings"), int(config.patch_size))
+        _fit_table(model.get_submodule("embeddings"), int(config.patch_size))
     elif config.model_type == "sam_vision_model":
-        fit_cells(model.get_submodule("vision_encoder"), int(config.patch_size))
+        _fit_cells(model.get_submodule("vision_encoder"), int(config.patch_size))
     elif config.model_type == "vjepa2":
-        fit_clip(model.get_submodule("encoder"), int(config.patch_size))
+        _fit_clip(model.get_submodule("encoder"), int(config.patch_size))
 
 
-def fix_windows(block: nn.Module, window: int, shift: int) -> None:
-    """Make a block of Swin treat every image in the same way, whatever it saw before.
+def remove_skips(block: Any) -> None:  # noqa: ANN401  # gets another method
+    """Make a ``ViTLayer`` hand on what its attention and then its MLP give, adding nothing to them.
+
+    For interventional studies: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?,
+    arXiv:2108.08810.
+    """
+
+    def forward(hidden_states: Tensor, attention_mask: Tensor | None = None, **options: object) -> Tensor:
+        attended, _ = block.attention(block.layernorm_before(hidden_states), attention_mask, **options)
+        output: Tensor = block.mlp(block.layernorm_after(attended))
+        return output
+
+    block.forward = forward
+
+
+def _fix_windows(block: nn.Module, window: int, shift: int) -> None:
+    """Make a block of Swin with windows of so many cells treat every image alike, whatever it saw before.
 
     The block of transformers remembers the smallest grid that it was ever given: it shrinks its window to
     that grid, for good, and then fails, since its table of relative positions has one size. Here a smaller
     grid is padded to one window, as grids that are no multiple of the window are anyway. As in Swin, windows
     are shifted only where the grid is larger than one of them.
-
-    Args:
-        block: One ``SwinLayer``.
-        window: Cells a side of its windows.
-        shift: Cells by which its windows are shifted.
     """
 
     def before(
@@ -56,15 +82,10 @@ def fix_windows(block: nn.Module, window: int, shift: int) -> None:
     block.register_forward_pre_hook(before, with_kwargs=True)
 
 
-def fit_table(embeddings: Any, patch: int) -> None:  # noqa: ANN401  # gets a method
-    """Make embeddings with a table of positions for one image size take every size.
+def _fit_table(embeddings: Any, patch: int) -> None:  # noqa: ANN401  # gets a method
+    """Make embeddings whose ``position_embedding`` is always asked for its whole table take every size.
 
-    The table is resized bicubically to the image's grid, as transformers does it for other networks; the
-    method has the name that it has there, so that `zoo.load.adapters` can put another rule in its place.
-
-    Args:
-        embeddings: Embeddings whose ``position_embedding`` is always asked for the whole table.
-        patch: Their patch size in pixels.
+    The method has the name that it has in other networks, so that `use_rule` can put another in its place.
     """
     sides = [0, 0]
 
@@ -76,22 +97,18 @@ def fit_table(embeddings: Any, patch: int) -> None:  # noqa: ANN401  # gets a me
         return fitted
 
     def interpolate(table: Tensor, height: int, width: int) -> Tensor:
-        return resized_table(table, (height // patch, width // patch))
+        return fitted_positions(table, (height // patch, width // patch), "huggingface")
 
     embeddings.interpolate_pos_encoding = interpolate
     embeddings.register_forward_pre_hook(see)
     embeddings.get_submodule("position_embedding").register_forward_hook(fit)
 
 
-def fit_cells(encoder: Any, patch: int) -> None:  # noqa: ANN401  # gets and loses attributes
-    """Make SAM's encoder take images of every size, and keep its table of positions where others have it.
+def _fit_cells(encoder: Any, patch: int) -> None:  # noqa: ANN401  # gets and loses attributes
+    """Make a ``SamVisionEncoder`` take images of every size, its table of positions where others have it.
 
     Its class refuses images of another size and adds the table as it is. Here the patch embedding adds it,
-    resized where need be, with the names that `fit_table` gives.
-
-    Args:
-        encoder: A ``SamVisionEncoder``.
-        patch: Its patch size in pixels.
+    resized where need be, with the names that `_fit_table` gives.
     """
     patches, table = encoder.patch_embed, encoder.pos_embed
     encoder.pos_embed = None
@@ -106,21 +123,17 @@ def fit_cells(encoder: Any, patch: int) -> None:  # noqa: ANN401  # gets and los
         return cells + rows.view(1, *cells.shape[1:])
 
     def interpolate(_: Tensor, height: int, width: int) -> Tensor:
-        return resized_table(patches.position_embeddings, (height // patch, width // patch))
+        return fitted_positions(patches.position_embeddings, (height // patch, width // patch), "huggingface")
 
     patches.interpolate_pos_encoding = interpolate
     patches.register_forward_pre_hook(admit)
     patches.register_forward_hook(add)
 
 
-def fit_clip(encoder: Any, patch: int) -> None:  # noqa: ANN401  # its blocks get a method
-    """Make V-JEPA's encoder take images of every size, each as a clip of one frame, which its class doubles.
+def _fit_clip(encoder: Any, patch: int) -> None:  # noqa: ANN401  # its blocks get a method
+    """Make a ``VJEPA2Encoder`` take images of every size, each as a clip of one frame, which it doubles.
 
-    Its attentions take the grid for that of the training. Here they are told the image's.
-
-    Args:
-        encoder: A ``VJEPA2Encoder``.
-        patch: Its patch size in pixels.
+    Its attentions take the grid for that of the training. Here they are given the image's.
     """
     columns = [0]
 
@@ -128,24 +141,14 @@ def fit_clip(encoder: Any, patch: int) -> None:  # noqa: ANN401  # its blocks ge
         columns[0] = inputs[0].shape[-1] // patch
         return (inputs[0][:, None],)
 
-    def places(tokens: Tensor, masks: object = None) -> tuple[Tensor, Tensor, Tensor]:
+    def positions(tokens: Tensor, masks: object = None) -> tuple[Tensor, Tensor, Tensor]:
         del masks
         ids = torch.arange(tokens.shape[1], device=tokens.device)
         return torch.zeros_like(ids), ids // columns[0], ids % columns[0]
 
     encoder.embeddings.register_forward_pre_hook(see)
     for block in encoder.layer:
-        block.attention.get_position_ids = places
-
-
-def resized_table(table: Tensor, cells: tuple[int, int]) -> Tensor:
-    """Positions of a square grid, [1 tokens dim], bicubically resized to rows and columns."""
-    side = isqrt(table.shape[1])
-    if cells == (side, side):
-        return table
-    grid = table.view(1, side, side, -1).permute(0, 3, 1, 2)
-    fitted = nn.functional.interpolate(grid.float(), size=cells, mode="bicubic")
-    return fitted.to(table.dtype).flatten(2).transpose(1, 2)
+        block.attention.get_position_ids = positions
 
 
 class MapNorm(nn.Module):
@@ -161,26 +164,9 @@ class MapNorm(nn.Module):
         return normalised.permute(0, 3, 1, 2)
 
 
-WITHOUT_SKIP = "blocks_without_skip"
-"""Entry of a ``config.json`` that lists such blocks, from 1."""
-
-
-def remove_skips(block: Any) -> None:  # noqa: ANN401  # gets another method
-    """Make a ``ViTLayer`` hand on what its attention and then its MLP give, adding nothing to them."""
-
-    def forward(hidden_states: Tensor, attention_mask: Tensor | None = None, **options: object) -> Tensor:
-        attended, _ = block.attention(block.layernorm_before(hidden_states), attention_mask, **options)
-        output: Tensor = block.mlp(block.layernorm_after(attended))
-        return output
-
-    block.forward = forward
-
-
-OFFSET = 0.1
-"""What DINO adds to the number of cells before it divides; ``vision_transformer.py`` of its repository."""
-
-
-def fitted_positions(table: Tensor, cells: tuple[int, int], rule: Interpolation) -> Tensor:
+def fitted_positions(
+    table: Tensor, cells: tuple[int, int], rule: Interpolation | Literal["bilinear"]
+) -> Tensor:
     """Position embeddings of a grid by a rule.
 
     Args:
@@ -200,7 +186,8 @@ def fitted_positions(table: Tensor, cells: tuple[int, int], rule: Interpolation)
         scale = [(count + OFFSET) / side for count in cells]
         fitted = nn.functional.interpolate(grid, scale_factor=scale, mode="bicubic")
     else:
-        fitted = nn.functional.interpolate(grid, size=cells, mode="bicubic", antialias=rule == "timm")
+        mode = "bilinear" if rule == "bilinear" else "bicubic"
+        fitted = nn.functional.interpolate(grid, size=cells, mode=mode, antialias=rule == "timm")
     rows = fitted.to(table.dtype).flatten(2).transpose(1, 2)
     return torch.cat([table[:, :prefix], rows], dim=1)
 
@@ -219,7 +206,7 @@ def use_rule(body: nn.Module, stride: int, rule: Interpolation) -> None:
 
 
 def _fitted(embeddings: nn.Module, stride: int, rule: Interpolation, *given: Any) -> Tensor:  # noqa: ANN401
-    """Stands in for the method of transformers, which is told the image's sides in pixels last.
+    """Stands in for the method of transformers, which is given the image's sides in pixels last.
 
     First come the tokens, and the table in some networks; neither is needed.
     """

@@ -64,8 +64,8 @@ def identify(spec: BackboneSpec, *, dtype: torch.dtype, cache_dir: Path) -> Back
     if spec.is_floor:
         return identity_of(spec, f"seed-{SEED}", dtype)
     if spec.checkpoint == "object":
-        found = make_own(spec.repository)
-        return BackboneIdentity(found.revision, found.fingerprint)
+        backbone = make_own(spec.repository)
+        return BackboneIdentity(backbone.revision, backbone.fingerprint)
     if spec.checkpoint == "module":
         return identity_of(spec, given(spec.repository).revision, dtype)
     return identity_of(spec, locate(spec, cache_dir).revision, dtype)

@@ -56,12 +56,12 @@ def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
     """
     weights = _weights_in(directory)
     config, preprocessor = directory / "config.json", directory / "preprocessor_config.json"
-    found = config if config.is_file() else None
+    has_config = config.is_file()
     return Checkpoint(
         weights,
-        found,
+        config if has_config else None,
         preprocessor if preprocessor.is_file() else None,
-        revision or digest((*weights, found) if found else weights),
+        revision or digest((*weights, config) if has_config else weights),
     )
 
 
@@ -84,8 +84,8 @@ def shards(index: Path) -> tuple[Path, ...]:
     Raises:
         InputError: The index is damaged, or names a file of another directory.
     """
-    places = read_json(index).get("weight_map")
-    names = sorted({str(name) for name in places.values()}) if isinstance(places, dict) else []
+    files = read_json(index).get("weight_map")
+    names = sorted({str(name) for name in files.values()}) if isinstance(files, dict) else []
     if not names or any(Path(name).name != name or name == ".." or "\0" in name for name in names):
         raise InputError(f"{index} does not list the files of a checkpoint under 'weight_map'.")
     return tuple(index.parent / name for name in names)

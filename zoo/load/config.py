@@ -44,8 +44,8 @@ def supported_types() -> tuple[str, ...]:
 def model_class(architecture: Architecture) -> type[PreTrainedModel]:
     """The class of an architecture's network."""
     holder = rotary_vit if hasattr(rotary_vit, architecture.model) else transformers
-    found: type[PreTrainedModel] = getattr(holder, architecture.model)
-    return found
+    model: type[PreTrainedModel] = getattr(holder, architecture.model)
+    return model
 
 
 def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig]:

@@ -16,7 +16,7 @@ from zoo.spec import BackboneSpec, Stage
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class NetworkFacts:
     """What a configuration says about a backbone: fields of `BackboneSpec` of the same names.
 
     Attributes:
@@ -34,7 +34,7 @@ class Facts:
     mlp_width: int | None = None
 
 
-def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig, Facts]:
+def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig, NetworkFacts]:
     """Architecture, configuration and facts of a ``config.json`` that makes sense.
 
     Args:
@@ -70,7 +70,7 @@ def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreT
     return architecture, config, facts
 
 
-def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
+def read_facts(architecture: Architecture, config: PreTrainedConfig) -> NetworkFacts:
     """What the configuration says about the backbone."""
     if architecture.layout == "maps":
         return _convolutional_facts(architecture, config)
@@ -83,7 +83,7 @@ def read_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
         has_cls = architecture.has_cls
         has_final = has_final and not (architecture.mean_pooled and bool(config.use_mean_pooling))
     mlp_width = getattr(config, "intermediate_size", getattr(config, "mlp_dim", None))
-    return Facts(
+    return NetworkFacts(
         stages=(Stage(int(config.num_hidden_layers), int(config.hidden_size), _side(config.patch_size)),),
         heads=int(config.num_attention_heads),
         prefix_tokens=_prefix_tokens(architecture, config),
@@ -104,11 +104,11 @@ def _prefix_tokens(architecture: Architecture, config: PreTrainedConfig) -> int:
     return int(first) + int(getattr(config, "num_register_tokens", 0))
 
 
-def _convolutional_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
+def _convolutional_facts(architecture: Architecture, config: PreTrainedConfig) -> NetworkFacts:
     widths = [int(width) * int(getattr(config, "width_factor", 1)) for width in config.hidden_sizes]
     doubled = 2 if getattr(config, "downsample_in_first_stage", False) else 1
     is_normed = getattr(config, "layer_type", "preactivation") == "preactivation"
-    return Facts(
+    return NetworkFacts(
         stages=_stages(config.depths, widths, int(getattr(config, "patch_size", 4)) * doubled),
         heads=None,
         prefix_tokens=0,
@@ -119,14 +119,14 @@ def _convolutional_facts(architecture: Architecture, config: PreTrainedConfig) -
     )
 
 
-def _hierarchical_facts(architecture: Architecture, config: PreTrainedConfig) -> Facts:
+def _hierarchical_facts(architecture: Architecture, config: PreTrainedConfig) -> NetworkFacts:
     heads = getattr(config, "num_heads", None)
     if isinstance(config, HieraConfig):
         stages = _hiera_stages(config)
     else:
         widths = [int(config.embed_dim) * 2**index for index in range(len(config.depths))]
         stages = _stages(config.depths, widths, _side(config.patch_size))
-    return Facts(
+    return NetworkFacts(
         stages=stages,
         heads=int(heads[-1]) if heads else None,
         prefix_tokens=0,
@@ -187,7 +187,7 @@ def _side(size: int | Sequence[int]) -> int:
     return int(first)
 
 
-def check_facts(spec: BackboneSpec, facts: Facts) -> None:
+def check_facts(spec: BackboneSpec, facts: NetworkFacts) -> None:
     """Raise InputError where an entry and what its checkpoint says differ, with all that does."""
     pairs: dict[str, tuple[object, object]] = {}
     if len(spec.stages) == len(facts.stages) == 1:

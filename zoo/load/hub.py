@@ -50,7 +50,10 @@ def fetch(repository: str, revision: str | None, cache_dir: Path | None) -> Chec
         else:
             folder = _folder(repository, revision, cache_dir / "hub", offline=True)
     if folder is None:
-        raise InputError(_unreachable(repository))
+        raise InputError(
+            f"{repository} is neither a directory nor in the cache of the Hugging Face Hub, and the Hub "
+            "cannot be reached; connect once, or give a directory in Hugging Face format."
+        )
     return in_directory(folder, folder.name)
 
 
@@ -122,13 +125,6 @@ def _weights(get: Callable[[str, str | None], Path], revision: str | None, *, of
                 get(shard.name, path.parent.name)
             return path.parent
     raise (LocalEntryNotFoundError if offline else EntryNotFoundError)("no weights")
-
-
-def _unreachable(repository: str) -> str:
-    return (
-        f"{repository} is neither a directory nor in the cache of the Hugging Face Hub, and the Hub cannot "
-        "be reached; connect once, or give a directory in Hugging Face format."
-    )
 
 
 @contextmanager

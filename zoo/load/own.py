@@ -197,7 +197,7 @@ class OwnBackbone:
     def receptive_fields(
         self, pixels: Tensor, layers: Collection[Layer], channels: Channels
     ) -> tuple[ReceptiveField, ...]:
-        """Which pixels move the centre cell of each of these layers; see `zoo.features.Backbone`.
+        """How strongly each pixel moves the centre cell of a layer; see `zoo.features.Backbone`.
 
         Raises:
             InputError: The backbone has no such method, or gives something else.

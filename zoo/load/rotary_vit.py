@@ -1,7 +1,9 @@
-"""Rotary positions in two dimensions: where tokens are, and how queries and keys turn with it."""
+"""A Vision Transformer with rotary positions in two dimensions, for families that transformers has not.
 
-from dataclasses import dataclass
-from math import isqrt
+CAPI and the Perception Encoder are networks of this one class. It has the shape of a class of transformers,
+so that loading, checks, taps and attention are those of all others; `zoo.load.convert` fills it.
+"""
+
 from typing import Any, Literal
 
 import torch
@@ -9,102 +11,20 @@ from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
-Rotary = tuple[Tensor, Tensor]
-"""Cosines and sines of the angles, [tokens channels] each, for all channels of one head."""
-
-
-@dataclass(frozen=True, slots=True)
-class Coordinates:
-    """Where tokens are.
-
-    Attributes:
-        kind: As ``coordinates`` of the configuration.
-        class_token: Whether there is one.
-        registers: Registers after it.
-    """
-
-    kind: Literal["unit", "cells"]
-    class_token: bool
-    registers: int
-
-    def __call__(self, rows: int, columns: int, device: torch.device) -> Tensor:
-        """Row and column of every token of a grid of patches, float32 [tokens 2]."""
-        if self.kind == "unit":
-            sides = [torch.linspace(0, 1, count, device=device) for count in (rows, columns)]
-        else:
-            first = int(self.class_token)
-            sides = [torch.arange(first, first + count, device=device).float() for count in (rows, columns)]
-        patches = torch.cartesian_prod(*sides)
-        prefix = [torch.zeros(int(self.class_token), 2, device=device)]
-        if self.registers:
-            # A grid of one row or column has its edge where that is, at 0.
-            extent = torch.tensor([float(rows > 1), float(columns > 1)], device=device)
-            prefix.append(edge(self.registers, device) * extent)
-        return torch.cat([*prefix, patches])
-
-
-def edge(count: int, device: torch.device) -> Tensor:
-    """Points at equal distances along the edge of the unit square, float32 [count 2]; ``count`` is 4 x n.
-
-    They begin at (0, 0) and go round by (1, 0), (1, 1) and (0, 1): ``get_edge_coordinates`` in CAPI's
-    ``model.py``.
-    """
-    way = torch.arange(count // 4, device=device) / (count // 4)
-    zero, one = torch.zeros_like(way), torch.ones_like(way)
-    sides = [(way, zero), (one, way), (1 - way, one), (zero, 1 - way)]
-    return torch.cat([torch.stack(side, dim=1) for side in sides])
-
-
-class RotaryEmbedding(nn.Module):
-    """Angles of tokens from their coordinates; frequencies stay float32 in networks of any type."""
-
-    frequencies: Tensor
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.register_buffer("frequencies", torch.zeros(2, channels))
-
-    def _apply(self, fn: Any, recurse: bool = True) -> "RotaryEmbedding":  # noqa: ANN401  # torch's
-        exact = self.frequencies
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        self.frequencies = exact.to(self.frequencies.device)
-        return self
-
-    def forward(self, coordinates: Tensor) -> Rotary:
-        """Cosines and sines [tokens channels] for coordinates [tokens 2]."""
-        angles = coordinates @ self.frequencies
-        return angles.cos(), angles.sin()
-
-
-def rotated(heads: Tensor, rotary: Rotary) -> Tensor:
-    """Queries or keys [batch heads tokens channels], rotated with the halves of a head as pairs.
-
-    Su et al., RoFormer, arXiv:2104.09864, section 3.4.2.
-    """
-    cosine, sine = rotary
-    left, right = heads.float().chunk(2, dim=-1)
-    turned = torch.cat([-right, left], dim=-1)
-    return (heads.float() * cosine + turned * sine).to(heads.dtype)
+from zoo.features.taps import Rotary, rotated
+from zoo.load.adapters import fitted_positions
 
 
 @strict
 class RotaryViTConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
-    """What a rotary Vision Transformer is like.
+    """What a rotary Vision Transformer is like; sizes have the names of transformers.
 
     Attributes:
-        hidden_size: Channels.
-        num_hidden_layers: Blocks.
-        num_attention_heads: Attention heads.
-        intermediate_size: Channels inside the MLP.
-        patch_size: Pixels a side of a patch.
         image_size: Pixels a side of the images that the table of positions is for.
-        num_channels: Of an image.
         norm: LayerNorm, or RMSNorm without biases.
         layer_norm_eps: Epsilon of every norm.
         bias: Whether linear maps and norms have biases.
         patch_bias: Whether the patch embedding has one.
-        class_token: Whether there is a class token.
-        num_register_tokens: Registers after it.
         positions: Whether embeddings of absolute positions are added to class and patch tokens.
         norm_before: Whether a norm comes before the first block.
         norm_after: Whether a norm comes after the last block, and whether it has weights.
@@ -155,7 +75,7 @@ def _norm(config: RotaryViTConfig, *, affine: bool = True) -> nn.Module:
     return nn.LayerNorm(config.hidden_size, config.layer_norm_eps, elementwise_affine=affine)
 
 
-class Embeddings(nn.Module):
+class RotaryEmbeddings(nn.Module):
     """Class token, registers and patch tokens, in this order."""
 
     def __init__(self, config: RotaryViTConfig) -> None:
@@ -177,16 +97,9 @@ class Embeddings(nn.Module):
         Perception Encoder's ``pe.py``.
         """
         del tokens
-        table, cells = self.position_embeddings, (height // self.patch_size, width // self.patch_size)
-        assert table is not None
-        side = isqrt(table.shape[1])
-        if cells == (side, side):
-            return table
-        prefix = table.shape[1] - side**2
-        grid = table[:, prefix:].view(1, side, side, -1).permute(0, 3, 1, 2).float()
-        fitted = nn.functional.interpolate(grid, size=cells, mode="bilinear", align_corners=False)
-        rows = fitted.to(table.dtype).flatten(2).transpose(1, 2)
-        return torch.cat([table[:, :prefix], rows], dim=1)
+        assert self.position_embeddings is not None
+        cells = (height // self.patch_size, width // self.patch_size)
+        return fitted_positions(self.position_embeddings, cells, "bilinear")
 
     def forward(self, pixels: Tensor) -> Tensor:
         """Tokens [batch tokens dim] of normalised images [batch channels height width]."""
@@ -204,7 +117,55 @@ class Embeddings(nn.Module):
         return normed
 
 
-class Attention(nn.Module):
+def coordinates_of(config: RotaryViTConfig, rows: int, columns: int, device: torch.device) -> Tensor:
+    """Row and column of every token of a grid of patches, float32 [tokens 2]."""
+    first = int(config.class_token)
+    if config.coordinates == "unit":
+        sides = [torch.linspace(0, 1, count, device=device) for count in (rows, columns)]
+    else:
+        sides = [torch.arange(first, first + count, device=device).float() for count in (rows, columns)]
+    prefix = [torch.zeros(first, 2, device=device)]
+    if config.num_register_tokens:
+        # A grid of one row or column has its edge where that is, at 0.
+        extent = torch.tensor([float(rows > 1), float(columns > 1)], device=device)
+        prefix.append(edge(config.num_register_tokens, device) * extent)
+    return torch.cat([*prefix, torch.cartesian_prod(*sides)])
+
+
+def edge(count: int, device: torch.device) -> Tensor:
+    """Points at equal distances along the edge of the unit square, float32 [count 2]; ``count`` is 4 x n.
+
+    They begin at (0, 0) and go round by (1, 0), (1, 1) and (0, 1): ``get_edge_coordinates`` in CAPI's
+    ``model.py``.
+    """
+    way = torch.arange(count // 4, device=device) / (count // 4)
+    start, end = torch.zeros_like(way), torch.ones_like(way)
+    sides = [(way, start), (end, way), (1 - way, end), (start, 1 - way)]
+    return torch.cat([torch.stack(side, dim=1) for side in sides])
+
+
+class RotaryEmbedding(nn.Module):
+    """Angles of tokens from their coordinates; frequencies stay float32 in networks of any type."""
+
+    frequencies: Tensor
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.register_buffer("frequencies", torch.zeros(2, channels))
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "RotaryEmbedding":  # noqa: ANN401  # torch's
+        exact = self.frequencies
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self.frequencies = exact.to(self.frequencies.device)
+        return self
+
+    def forward(self, coordinates: Tensor) -> Rotary:
+        """Cosines and sines [tokens channels] for coordinates [tokens 2]."""
+        angles = coordinates @ self.frequencies
+        return angles.cos(), angles.sin()
+
+
+class RotaryAttention(nn.Module):
     """Multi-head attention whose queries and keys are rotated."""
 
     def __init__(self, config: RotaryViTConfig) -> None:
@@ -222,7 +183,7 @@ class Attention(nn.Module):
             project(tokens).unflatten(-1, (self.config.num_attention_heads, -1)).transpose(1, 2)
             for project in (self.q_proj, self.k_proj, self.v_proj)
         )
-        query, key = rotated(query, position_embeddings), rotated(key, position_embeddings)
+        query, key = rotated(query, *position_embeddings), rotated(key, *position_embeddings)
         probabilities: Tensor | None = None
         if self.config._attn_implementation == "eager":
             probabilities = (query @ key.mT * query.shape[-1] ** -0.5).softmax(-1)
@@ -258,7 +219,7 @@ class LayerScale(nn.Module):
         return tokens * self.lambda1
 
 
-class Block(nn.Module):
+class RotaryBlock(nn.Module):
     """A pre-norm block."""
 
     def __init__(self, config: RotaryViTConfig) -> None:
@@ -266,7 +227,7 @@ class Block(nn.Module):
         width = config.hidden_size
         self.norm1 = _norm(config)
         self.rotary = RotaryEmbedding(width // config.num_attention_heads)
-        self.attention = Attention(config)
+        self.attention = RotaryAttention(config)
         self.layer_scale1 = LayerScale(width) if config.layer_scale else nn.Identity()
         self.norm2 = _norm(config)
         self.mlp = MLP(config)
@@ -290,9 +251,8 @@ class RotaryViTModel(PreTrainedModel):  # type: ignore[no-untyped-call]
 
     def __init__(self, config: RotaryViTConfig) -> None:
         super().__init__(config)
-        self.embeddings = Embeddings(config)
-        self.coordinates = Coordinates(config.coordinates, config.class_token, config.num_register_tokens)
-        self.layers = nn.ModuleList(Block(config) for _ in range(config.num_hidden_layers))
+        self.embeddings = RotaryEmbeddings(config)
+        self.layers = nn.ModuleList(RotaryBlock(config) for _ in range(config.num_hidden_layers))
         after = config.norm_after
         self.norm = nn.Identity() if after == "none" else _norm(config, affine=after == "weights")
         self.post_init()  # type: ignore[no-untyped-call]
@@ -301,7 +261,7 @@ class RotaryViTModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         """The stream of normalised images [batch channels height width], whole patches a side."""
         tokens: Tensor = self.embeddings(pixel_values)
         rows, columns = (side // self.config.patch_size for side in pixel_values.shape[-2:])
-        coordinates = self.coordinates(rows, columns, tokens.device)
+        coordinates = coordinates_of(self.config, rows, columns, tokens.device)
         for block in self.layers:
             tokens = block(tokens, coordinates)
         return tokens

@@ -99,8 +99,8 @@ def _built(text: str, file: Path | None = None) -> nn.Module:
         try:
             return _created(timm, name, pretrained=file is not None, **options)
         except Exception as error:
-            of = "" if file is None else f" with the weights {file}"
-            raise InputError(f"{text} cannot be built{of}: {_reason(error)}") from error
+            weights = "" if file is None else f" with the weights {file}"
+            raise InputError(f"{text} cannot be built{weights}: {_reason(error)}") from error
 
 
 def _created(timm: ModuleType, name: str, **options: Any) -> nn.Module:  # noqa: ANN401  # timm's options
@@ -135,5 +135,5 @@ def _timm() -> ModuleType:
         ) from error
     except Exception as error:
         raise InputError(f"timm is installed and does not start: {type(error).__name__}: {error}") from error
-    found: ModuleType = timm
-    return found
+    library: ModuleType = timm
+    return library

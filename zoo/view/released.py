@@ -12,8 +12,8 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
-from zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple, resize_geometry
-from zoo.view.views import Letterbox, Stretch, crop_to_box, to_tensor
+from zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple
+from zoo.view.views import Letterbox, Resized, Stretch, crop_to_box, to_tensor
 
 IMAGENET_MEAN = (124, 116, 104)
 """Mean colour of ImageNet in whole pixel values: what is 0 after most backbones' normalisation, nearly."""
@@ -22,21 +22,10 @@ WHITE = (255, 255, 255)
 
 
 @dataclass(frozen=True, slots=True)
-class OfTokens:
-    """A square view of so many patch tokens a side, whatever their size and the backbone's input size.
-
-    Attributes:
-        view: The square, in the size of the paper's own patches.
-        tokens: Patch tokens a side.
-    """
+class _Square:
+    """A square view whose side does not follow the backbone's input size."""
 
     view: Letterbox | Stretch
-    tokens: int
-
-    def scaled(self, input_size: int, multiple: int) -> "OfTokens":
-        """As many pixels as those tokens have."""
-        del input_size
-        return replace(self, view=replace(self.view, side=self.tokens * multiple))
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
         """Coordinate map of the square."""
@@ -48,27 +37,25 @@ class OfTokens:
 
 
 @dataclass(frozen=True, slots=True)
-class OfPixels:
-    """A square view of so many pixels a side, rounded to whole tokens, whatever the backbone's input size.
+class OfTokens(_Square):
+    """A square view of so many patch tokens a side, whatever their size; ``view`` is of the paper's own."""
 
-    Attributes:
-        view: The square.
-    """
+    tokens: int
 
-    view: Letterbox | Stretch
+    def scaled(self, input_size: int, multiple: int) -> "OfTokens":
+        """The view with as many pixels as those tokens have."""
+        del input_size
+        return replace(self, view=replace(self.view, side=self.tokens * multiple))
+
+
+@dataclass(frozen=True, slots=True)
+class OfPixels(_Square):
+    """A square view of so many pixels a side, rounded to whole tokens."""
 
     def scaled(self, input_size: int, multiple: int) -> "OfPixels":
-        """The side as it is, rounded to the multiple."""
+        """The view with its side rounded to the multiple."""
         del input_size
         return OfPixels(replace(self.view, side=nearest_multiple(self.view.side, multiple)))
-
-    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map of the square."""
-        return self.view.geometry(size, box)
-
-    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        """Pixels, uint8 [1 3 side side]."""
-        return self.view.render(image, box)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +70,7 @@ class CornerSquare:
     multiple: int = 1
 
     def scaled(self, input_size: int, multiple: int) -> "CornerSquare":
-        """The same side, padded to a multiple."""
+        """The view with the same side, padded to a multiple."""
         del input_size
         return replace(self, multiple=multiple)
 
@@ -123,7 +110,7 @@ class CornerSquare:
 
 
 @dataclass(frozen=True, slots=True)
-class ScriptFrame:
+class ScriptFrame(Resized):
     """Shorter side to ``short``, the longer one in proportion, down to a multiple of ``step``.
 
     Resizing is bilinear without anti-aliasing, on pixel values, as OpenCV's default. Where the multiple that
@@ -136,7 +123,7 @@ class ScriptFrame:
     multiple: int = 1
 
     def scaled(self, input_size: int, multiple: int) -> "ScriptFrame":
-        """The same sizes, in multiples."""
+        """The view with the same sizes, in multiples."""
         del input_size
         return replace(self, multiple=multiple)
 
@@ -146,16 +133,10 @@ class ScriptFrame:
         long = max(step, step * int(short * max(size) / min(size) / step))
         return (long, short) if size[0] >= size[1] else (short, long)
 
-    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map of crop and resize; the two scales may differ."""
-        resized = self._resized(cropped_size(size, box)[0])
-        scale, offset = resize_geometry(size, box, resized)
-        return Geometry(scale, offset, resized, (0, 0, *resized))
-
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
         """Pixels, uint8 [1 3 height width]."""
         image = crop_to_box(image, box)
         width, height = self._resized(image.size)
         pixels = to_tensor(image)[None].float()
-        shown = functional.interpolate(pixels, size=(height, width), mode="bilinear", align_corners=False)
-        return shown.round().clamp(0, 255).to(torch.uint8)
+        resized = functional.interpolate(pixels, size=(height, width), mode="bilinear", align_corners=False)
+        return resized.round().clamp(0, 255).to(torch.uint8)

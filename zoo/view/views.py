@@ -39,7 +39,7 @@ class View(Protocol):
     """A way to show an image; a frozen dataclass, so that its repr identifies it."""
 
     def scaled(self, input_size: int, multiple: int) -> Self:
-        """The same view for a backbone of that input size whose sides must be multiples of ``multiple``."""
+        """The view for a backbone of that input size whose sides must be multiples of ``multiple``."""
         ...
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
@@ -154,7 +154,7 @@ class ThumbnailCrop:
         return self._enlarged.render(small)
 
 
-class _Resized(ABC):
+class Resized(ABC):
     """All of the image at another size; nothing is cut off or padded."""
 
     __slots__ = ()
@@ -181,7 +181,7 @@ class _Resized(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class FitLongSide(_Resized):
+class FitLongSide(Resized):
     """Longer side to ``long``, the other to the nearest multiple; nothing is cut off or padded."""
 
     long: int
@@ -199,7 +199,7 @@ class FitLongSide(_Resized):
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch(_Resized):
+class Stretch(Resized):
     """All of the image as a square, whatever its proportions.
 
     Attributes:
@@ -280,7 +280,7 @@ class Letterbox:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeFrame(_Resized):
+class WholeFrame(Resized):
     """Shorter side near ``short``, both sides rounded to the nearest multiple; nothing is cut off."""
 
     short: int
@@ -299,7 +299,7 @@ class WholeFrame(_Resized):
 
 
 @dataclass(frozen=True, slots=True)
-class RaisedFrame(_Resized):
+class RaisedFrame(Resized):
     """Shorter side to ``short``, both sides raised to the next multiple, the longer one in proportion.
 
     Source: the tracking notebook of DINOv3 (facebookresearch/dinov3, commit 6876159).
@@ -309,23 +309,19 @@ class RaisedFrame(_Resized):
     multiple: int = 1
 
     def scaled(self, input_size: int, multiple: int) -> "RaisedFrame":
-        """The same shorter side, whatever the input size, raised to the multiple."""
+        """The view with that shorter side, whatever the input size, raised to the multiple."""
         del input_size
         return RaisedFrame(self.short, multiple)
 
     def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
-        short = _raised(self.short, self.multiple)
-        long = _raised(max(size) * short / min(size), self.multiple)
+        short = self.multiple * ceil(self.short / self.multiple)
+        # a product of whole numbers may be off by rounding
+        long = self.multiple * ceil(round(max(size) * short / min(size) / self.multiple, 9))
         return (long, short) if size[0] >= size[1] else (short, long)
 
 
-def _raised(length: float, multiple: int) -> int:
-    """The next multiple that is not below a length, which may be off by rounding."""
-    return multiple * ceil(round(length / multiple, 9))
-
-
 @dataclass(frozen=True, slots=True)
-class Tiles:
+class Tiles(Resized):
     """Shorter side to ``short``, the other floored to the multiple, cut into ``tile`` x ``tile`` squares.
 
     The last tile of a row or column starts earlier instead of being padded; where tiles overlap, the first
@@ -360,19 +356,12 @@ class Tiles:
             for column in columns
         )
 
-    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map into the resized image, of which the tiles are parts."""
-        resized = self._resized(cropped_size(size, box)[0])
-        scale, offset = resize_geometry(size, box, resized)
-        return Geometry(scale, offset, resized, (0, 0, *resized))
-
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
         """Pixels, uint8 [tiles 3 tile tile]."""
-        image = crop_to_box(image, box)
-        resized = self._resized(image.size)
-        pixels = to_tensor(image.resize(resized, Image.Resampling.BICUBIC))
+        (pixels,) = Resized.render(self, image, box)
+        corners = self.corners((pixels.shape[2], pixels.shape[1]))
         return torch.stack(
-            [pixels[:, top : top + self.tile, left : left + self.tile] for left, top in self.corners(resized)]
+            [pixels[:, top : top + self.tile, left : left + self.tile] for left, top in corners]
         )
 
     def assemble(self, grids: Tensor, resized: tuple[int, int]) -> Tensor:

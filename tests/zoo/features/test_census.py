@@ -19,7 +19,7 @@ def test_weights_are_counted_once_and_only_if_they_are_read() -> None:
     with torch.no_grad(), WeightsRead() as read:
         first(first(torch.ones(5, 4)) @ first.weight)
     assert read.count == 4 * 3 + 3
-    assert id(unused.weight) not in read.found
+    assert id(unused.weight) not in read.weights
 
 
 def test_bytes_are_those_of_tensors_that_are_alive_at_once() -> None:

@@ -40,7 +40,7 @@ def _described(net: nn.Module) -> Iterator[object]:
         kinds |= {_name(kind): kind for kind in type(module).__mro__}
     for name, kind in sorted(kinds.items()):
         if not name.startswith(("torch.", "builtins.")):
-            yield name, [list(_code(one.__code__)) for one in _functions(kind)]
+            yield name, [list(_code(function.__code__)) for function in _functions(kind)]
 
 
 def _is_setting(name: str, value: object) -> bool:
@@ -50,7 +50,7 @@ def _is_setting(name: str, value: object) -> bool:
 
 
 def _functions(kind: type) -> list[FunctionType]:
-    return [one for _, one in sorted(vars(kind).items()) if isinstance(one, FunctionType)]
+    return [value for _, value in sorted(vars(kind).items()) if isinstance(value, FunctionType)]
 
 
 def _code(code: CodeType) -> Iterator[object]:

@@ -17,7 +17,7 @@ See = Callable[[str, Tensor | None, Tensor | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class TrialNetwork:
     """A network in evaluation mode, the paths of its blocks, and the images that it is tried with."""
 
     net: nn.Module
@@ -85,7 +85,7 @@ def run_watched(net: nn.Module, images: Tensor, modules: Mapping[str, nn.Module]
             ) from error
 
 
-def streams_of(subject: Subject, pixels: Tensor) -> tuple[list[Tensor], list[str]]:
+def streams_of(subject: TrialNetwork, pixels: Tensor) -> tuple[list[Tensor], list[str]]:
     """What enters the first block and what leaves each; and paths of norms that were given the last."""
     net, order = subject.net, list(subject.blocks)
     entered: list[Tensor] = []
@@ -129,7 +129,7 @@ def streams_of(subject: Subject, pixels: Tensor) -> tuple[list[Tensor], list[str
     return streams, sorted((path for path, before in normed if before is last[-1]), key=len)
 
 
-def _require_order(subject: Subject, ran: Sequence[str]) -> None:
+def _require_order(subject: TrialNetwork, ran: Sequence[str]) -> None:
     if list(ran) == list(subject.blocks):
         return
     times = {path: ran.count(path) for path in subject.blocks}

@@ -67,7 +67,7 @@ class InputImages:
     normalisation_source: str
 
     def rounded(self) -> "InputImages":
-        """The same at the next size that ConvNets have whole cells for; of such a size, itself."""
+        """The images at the next size that ConvNets have whole cells for; of such a size, itself."""
         size = nearest_multiple(self.size, USUAL_STRIDE)
         if size == self.size:
             return self

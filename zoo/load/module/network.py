@@ -14,7 +14,7 @@ from zoo.features import BackboneIdentity
 from zoo.features.hooked import HookedBackbone, Network
 from zoo.load.module.blocks import Blocks, find_blocks, named_blocks, path_of
 from zoo.load.module.digest import digest_of
-from zoo.load.module.forward import Subject
+from zoo.load.module.forward import TrialNetwork
 from zoo.load.module.hints import InputImages, ModuleHints, has_class_token, images_of
 from zoo.load.module.readings import LAYOUT_WORDS
 from zoo.load.module.trial import Trial, try_out
@@ -160,14 +160,14 @@ def examine(
     """
     images = images_of(net, hints)
     try:
-        found, trial = _try(net, hints, images, blocks, final_norm)
+        blocks_tried, trial = _try(net, hints, images, blocks, final_norm)
     except InputError as error:
         rounded = images.rounded()
         if hints.image_size is not None or rounded == images:
             raise
         images = rounded
         try:
-            found, trial = _try(net, hints, images, blocks, final_norm)
+            blocks_tried, trial = _try(net, hints, images, blocks, final_norm)
         except InputError:
             raise error from None  # of the size that the network says
     has_cls, reason = has_class_token(net, trial.prefix, hints)
@@ -186,10 +186,10 @@ def examine(
         lines.append(f"images of other sizes: none, {shortened(trial.other_sizes)}")
     return Examined(
         spec,
-        found.paths,
+        blocks_tried.paths,
         trial.final_norm,
         tuple(reading.layout for reading in trial.readings),
-        (f"{spec.name}: {_headline(spec, trial, found)}", *(f"  {line}" for line in lines)),
+        (f"{spec.name}: {_headline(spec, trial, blocks_tried)}", *(f"  {line}" for line in lines)),
     )
 
 
@@ -197,7 +197,7 @@ def _try(
     net: nn.Module, hints: ModuleHints, images: InputImages, blocks: Blocks | None, final_norm: str | None
 ) -> tuple[Blocks, Trial]:
     """Blocks and what was found, with images of that size; raises InputError where they are no backbone's."""
-    probe = Subject(net, (), images.size, images.normalisation)
+    probe = TrialNetwork(net, (), images.size, images.normalisation)
     found = blocks or find_blocks(net, probe.images(probe.draw()[None]))
     return found, try_out(replace(probe, blocks=found.paths), final_norm, hints)
 

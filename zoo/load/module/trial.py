@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from zoo.errors import InputError
-from zoo.load.module.forward import Subject, streams_of
+from zoo.load.module.forward import TrialNetwork, streams_of
 from zoo.load.module.hints import ModuleHints
 from zoo.load.module.readings import NEAR, Reading, change_cells, no_reading, readings
 from zoo.spec import Stage
@@ -47,7 +47,7 @@ class Trial:
         return not any(reading.is_map for reading in self.readings)
 
 
-def try_out(subject: Subject, final_norm: str | None, hints: ModuleHints) -> Trial:
+def try_out(subject: TrialNetwork, final_norm: str | None, hints: ModuleHints) -> Trial:
     """Run forwards of noise and tell what the activations are.
 
     Args:
@@ -74,7 +74,7 @@ def try_out(subject: Subject, final_norm: str | None, hints: ModuleHints) -> Tri
     return Trial(tuple(every), subject.size, norm, _other_sizes(subject, every, stride))
 
 
-def _first_reading(subject: Subject, stream: Tensor, base: Tensor, hints: ModuleHints) -> Reading:
+def _first_reading(subject: TrialNetwork, stream: Tensor, base: Tensor, hints: ModuleHints) -> Reading:
     """How to read what enters the first block, where a change of the image is still in its place."""
     where = f"what enters the first block of {subject.name}"
     possible = readings(stream.shape, 3, subject.size)
@@ -110,7 +110,7 @@ def _with_prefix(where: str, stream: Tensor, possible: Sequence[Reading], size: 
     )
 
 
-def _in_place(where: str, subject: Subject, base: Tensor, admitted: Sequence[Reading]) -> Reading:
+def _in_place(where: str, subject: TrialNetwork, base: Tensor, admitted: Sequence[Reading]) -> Reading:
     """The one reading by which a changed cell of the image is a changed cell of the features."""
     streams = {
         side: streams_of(subject, change_cells(base, side))[0][0]
@@ -152,7 +152,7 @@ def _draws_or_mixes(where: str) -> InputError:
     )
 
 
-def _require_norm(subject: Subject, path: str, stream: Tensor) -> None:
+def _require_norm(subject: TrialNetwork, path: str, stream: Tensor) -> None:
     """Raise InputError unless a module takes what leaves the last block and keeps its shape."""
     try:
         with torch.no_grad():
@@ -167,7 +167,7 @@ def _require_norm(subject: Subject, path: str, stream: Tensor) -> None:
         )
 
 
-def _other_sizes(subject: Subject, every: Sequence[Reading], stride: int) -> str:
+def _other_sizes(subject: TrialNetwork, every: Sequence[Reading], stride: int) -> str:
     """Why the network takes images of one size only; "" where a larger oblong one gives the larger grid."""
     sides = (subject.size + stride, subject.size + 2 * stride)
     try:
