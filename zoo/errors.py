@@ -25,6 +25,11 @@ def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
     return InputError(f"there is no {what} {shortened(name)}; {hint}")
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what a library says, or the kind of the error where it says nothing."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
 def shortened(value: object) -> str:
     """What was found, as code, short enough for a sentence: the middle of a long one is left out."""
     return _SHORT.repr(value)

@@ -24,7 +24,7 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
 
     A pattern is a name, a name with ``*`` or ``?``, a Hub id (``facebook/dinov2-base``), a local directory in
     Hugging Face format, one of the first and third followed by ``@REVISION``, ``module:function`` for a
-    Python object, or ``timm:NAME``. NetworkFacts about a backbone that is not in the registry are read from its
+    Python object, or ``timm:NAME``. Facts about a backbone that is not in the registry are read from its
     configuration or its object, for which alone heavy libraries are imported and the Hub is asked.
 
     Args:
@@ -40,7 +40,7 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
     wanted: set[str] = set()
     others: dict[str, BackboneSpec] = {}
     for pattern in patterns:
-        names = _matches(pattern)
+        names = [name for name in _BY_NAME if fnmatchcase(name, pattern)]
         if names:
             wanted.update(names)
             continue
@@ -52,11 +52,6 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
     return (*(spec for spec in SPECS if spec.name in wanted), *others.values())
 
 
-def _matches(pattern: str) -> tuple[str, ...]:
-    """Names of the registry that a name or pattern stands for."""
-    return tuple(name for name in _BY_NAME if fnmatchcase(name, pattern))
-
-
 def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
     """A backbone named by a Hub id, a directory or a revision.
 
@@ -64,43 +59,41 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
         InputError: The text is none of these.
     """
     is_directory = Path(text).is_dir()
-    if text.startswith(("given:", "timm:")):
+    if text.startswith(("given:", "timm:")) or (not is_directory and is_reference(text)):
         return _not_by_file(text)
-    if not is_directory and is_reference(text):
-        return _own(text)
     repository, _, revision = (text, "", "") if is_directory else text.partition("@")
     known = _BY_NAME.get(repository) or next((s for s in SPECS if s.repository == repository), None)
     if known is not None and known.checkpoint not in ("packaged", "generated"):
         return replace(known, name=f"{known.name}@{revision}", revision=revision) if revision else known
     if not is_directory and "/" not in repository:
-        raise InputError(_unknown(repository))
+        close = get_close_matches(repository, _BY_NAME, n=3, cutoff=0.5)
+        guess = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(_BY_NAME)}."
+        raise InputError(
+            f"No backbone is called '{repository}'; {guess} A Hub id reads owner/name, and a directory must "
+            "exist."
+        )
     from zoo.load.infer import infer  # Brings torch and transformers along.
 
     return infer(repository, revision or None, cache_dir)
 
 
 def _not_by_file(text: str) -> BackboneSpec:
-    """A network of this process, or one that timm builds; raises InputError also where its name is taken."""
-    from zoo.load.module.network import given  # Brings torch along.
-    from zoo.load.timm_models import is_timm, timm_spec
+    """A network of this process, of timm or of a Python function; InputError where its name is taken, too."""
+    # Each brings torch along.
+    if text.startswith("timm:"):
+        from zoo.load.timm_models import timm_spec
 
-    spec = timm_spec(text) if is_timm(text) else given(text).spec
+        spec = timm_spec(text)
+    elif text.startswith("given:"):
+        from zoo.load.module.network import given
+
+        spec = given(text).spec
+    else:
+        from zoo.load.own import own_spec
+
+        spec = own_spec(text)
+        if spec.name in _BY_NAME:
+            raise InputError(f"{text} gives a backbone of the name {spec.name!r}, which the registry has.")
     if spec.name in _BY_NAME:
         raise InputError(f"The registry has a backbone of the name {spec.name!r}; give yours another name.")
     return spec
-
-
-def _own(reference: str) -> BackboneSpec:
-    """A backbone that a Python function gives; raises InputError also where its name is taken."""
-    from zoo.load.own import own_spec  # Brings torch along.
-
-    spec = own_spec(reference)
-    if spec.name in _BY_NAME:
-        raise InputError(f"{reference} gives a backbone of the name {spec.name!r}, which the registry has.")
-    return spec
-
-
-def _unknown(name: str) -> str:
-    close = get_close_matches(name, _BY_NAME, n=3, cutoff=0.5)
-    guess = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(_BY_NAME)}."
-    return f"No backbone is called '{name}'; {guess} A Hub id reads owner/name, and a directory must exist."

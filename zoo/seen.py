@@ -149,5 +149,5 @@ WEB_TEXTS = Training(listed=False, texts=True)
 
 
 def taught_by_dino(source: str) -> Training:
-    """What a network has seen that was distilled on unnamed images by teachers that saw ImageNet and texts."""
+    """What a network has seen whose teachers saw ImageNet and texts; its own images are not named."""
     return Training(_imagenet("by a teacher", source=source), listed=False, texts=True)

@@ -5,16 +5,16 @@ from dataclasses import replace
 from zoo.architecture import Architecture, affine, split_affine
 from zoo.entries.family import (
     BASE,
-    BASE_WIDTHS,
     GIANT,
     LARGE,
-    LARGE_WIDTHS,
     SMALL,
-    TINY_WIDTHS,
+    WIDTHS_B,
+    WIDTHS_L,
+    WIDTHS_T,
     Family,
     ViTSize,
 )
-from zoo.entries.supervised import CONVNEXT, QKV, RESNET, RESNET_50, RESNET_WIDTHS, VIT, VIT_NAMES, VIT_PARTS
+from zoo.entries.supervised import CONVNEXT, QKV, RESNET, RESNET_50, VIT, VIT_NAMES, VIT_PARTS, WIDTHS_RESNET
 from zoo.seen import IMAGENET_1K, IMAGENET_21K, LVD_142M, LVD_1689M, WEB
 from zoo.spec import IMAGENET, BackboneSpec
 
@@ -162,7 +162,7 @@ _DINOV3 = Family(
     gated=True,
     prefix_tokens=5,
 )
-_DINOV3_CONVNEXT = replace(_DINOV3, model_types=("dinov3_convnext",))
+_DINOV3_CONV = replace(_DINOV3, model_types=("dinov3_convnext",))
 _HUGE_PLUS = ViTSize(32, 1280, 20)
 _7B = ViTSize(40, 4096, 32, mlp=8192)
 
@@ -185,8 +185,8 @@ _FRANCA = replace(
     files="https://github.com/valeoai/Franca/releases/download/{0}",
     interpolation="dino",  # interpolate_offset 0.1, no antialiasing: FrancaConfig in franca/hub/backbones.py
 )
-_FRANCA_LAION = replace(_FRANCA, data="LAION-600M", seen=WEB)
-_FRANCA_DINOV2 = replace(
+_LAION = replace(_FRANCA, data="LAION-600M", seen=WEB)
+_BASELINE = replace(
     _FRANCA,
     paper="Oquab et al., DINOv2, TMLR 2024, arXiv:2304.07193, as trained by Venkataramanan et al., Franca, "
     "2025, arXiv:2507.14137",
@@ -219,10 +219,10 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     _DINO_FILES.vit("dino-s8-300ep", "dino_deitsmall8_300ep_pretrain", SMALL, 8, 21_670_272),
     _DINO.vit("dino-b16", "facebook/dino-vitb16", BASE, 16, 85_798_656),
     _DINO.vit("dino-b8", "facebook/dino-vitb8", BASE, 8, 85_807_872),
-    _DINO_RESNET.pyramid("dino-resnet50", "dino_resnet50_pretrain", RESNET_50, RESNET_WIDTHS, 23_508_032),
+    _DINO_RESNET.pyramid("dino-resnet50", "dino_resnet50_pretrain", RESNET_50, WIDTHS_RESNET, 23_508_032),
     _MOCO_FILES.vit("moco-s16", "vit-s-300ep", replace(SMALL, heads=12), 16, 21_665_664),
     _MOCO.vit("moco-b16", "nyu-visionx/moco-v3-vit-b", BASE, 16, 85_798_656),
-    _MOCO_RESNET.pyramid("moco-resnet50", "r-50-1000ep", RESNET_50, RESNET_WIDTHS, 23_508_032),
+    _MOCO_RESNET.pyramid("moco-resnet50", "r-50-1000ep", RESNET_50, WIDTHS_RESNET, 23_508_032),
     _DINOV2.vit("dinov2-s14", "facebook/dinov2-small", SMALL, 14, 22_056_576),
     _DINOV2.vit("dinov2-b14", "facebook/dinov2-base", BASE, 14, 86_580_480),
     _DINOV2.vit("dinov2-l14", "facebook/dinov2-large", LARGE, 14, 304_368_640),
@@ -237,18 +237,10 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     _DINOV3.vit("dinov3-l16", _V3("vitl16"), LARGE, 16, 303_129_600),
     _DINOV3.vit("dinov3-h16plus", _V3("vith16plus"), _HUGE_PLUS, 16, 840_592_640),
     _DINOV3.vit("dinov3-7b16", _V3("vit7b16"), _7B, 16, 6_716_035_072),
-    _DINOV3_CONVNEXT.pyramid(
-        "dinov3-convnext-t", _V3("convnext-tiny"), (3, 3, 9, 3), TINY_WIDTHS, 27_820_128
-    ),
-    _DINOV3_CONVNEXT.pyramid(
-        "dinov3-convnext-s", _V3("convnext-small"), (3, 3, 27, 3), TINY_WIDTHS, 49_454_688
-    ),
-    _DINOV3_CONVNEXT.pyramid(
-        "dinov3-convnext-b", _V3("convnext-base"), (3, 3, 27, 3), BASE_WIDTHS, 87_566_464
-    ),
-    _DINOV3_CONVNEXT.pyramid(
-        "dinov3-convnext-l", _V3("convnext-large"), (3, 3, 27, 3), LARGE_WIDTHS, 196_230_336
-    ),
+    _DINOV3_CONV.pyramid("dinov3-convnext-t", _V3("convnext-tiny"), (3, 3, 9, 3), WIDTHS_T, 27_820_128),
+    _DINOV3_CONV.pyramid("dinov3-convnext-s", _V3("convnext-small"), (3, 3, 27, 3), WIDTHS_T, 49_454_688),
+    _DINOV3_CONV.pyramid("dinov3-convnext-b", _V3("convnext-base"), (3, 3, 27, 3), WIDTHS_B, 87_566_464),
+    _DINOV3_CONV.pyramid("dinov3-convnext-l", _V3("convnext-large"), (3, 3, 27, 3), WIDTHS_L, 196_230_336),
     _IBOT.vit("ibot-s16", "vits_16", SMALL, 16, 21_665_664),
     _IBOT.vit("ibot-b16", "vitb_16", BASE, 16, 85_798_656),
     _MSN.vit("msn-s16", "facebook/vit-msn-small", SMALL, 16, 21_665_664),
@@ -256,21 +248,19 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     _MSN.vit("msn-l16", "facebook/vit-msn-large", LARGE, 16, 303_301_632),
     _FRANCA.vit("franca-b14-in21k", "v1.0.0/franca_vitb14_In21K.pth", BASE, 14, 86_592_768),
     _FRANCA.vit("franca-b14-in21k-224", "v1.1.0/franca_vitb14_In21K_224.pth", BASE, 14, 85_737_984),
-    _FRANCA_LAION.vit("franca-l14-laion600m", "v1.1.0/franca_vitl14_Laion_518.pth", LARGE, 14, 304_794_880),
-    _FRANCA_LAION.vit(
-        "franca-l14-laion600m-224", "v1.1.0/franca_vitl14_Laion600M_224.pth", LARGE, 14, 303_655_168
-    ),
-    _FRANCA_LAION.vit(
+    _LAION.vit("franca-l14-laion600m", "v1.1.0/franca_vitl14_Laion_518.pth", LARGE, 14, 304_794_880),
+    _LAION.vit("franca-l14-laion600m-224", "v1.1.0/franca_vitl14_Laion600M_224.pth", LARGE, 14, 303_655_168),
+    _LAION.vit(
         "franca-g14-laion600m",
         "v1.0.0/franca_vitg14_Laion600M_chunked.tar.gz.part_aa",
         GIANT,
         14,
         1_134_771_200,
     ),
-    _FRANCA_DINOV2.vit(
+    _BASELINE.vit(
         "franca-dinov2-b14-in21k", "v1.1.0/franca_vitb14_Dinov2_In21K_518.pth", BASE, 14, 86_592_768
     ),
-    _FRANCA_DINOV2.vit(
+    _BASELINE.vit(
         "franca-dinov2-l14-in21k", "v1.1.0/franca_vitl14_Dinov2_In21K_518.pth", LARGE, 14, 304_794_880
     ),
 )

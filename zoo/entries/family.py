@@ -29,9 +29,9 @@ GIANT = ViTSize(40, 1536, 24)
 
 SO400M = ViTSize(27, 1152, 16, mlp=4304)
 
-TINY_WIDTHS = (96, 192, 384, 768)
-BASE_WIDTHS = (128, 256, 512, 1024)
-LARGE_WIDTHS = (192, 384, 768, 1536)
+WIDTHS_T = (96, 192, 384, 768)
+WIDTHS_B = (128, 256, 512, 1024)
+WIDTHS_L = (192, 384, 768, 1536)
 """Channels of the stages of ConvNeXt and Swin."""
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from zoo.architecture import Architecture, AuthorsNames, affine
 from zoo.entries.distilled import DINOV2_PARTS
-from zoo.entries.family import BASE, HUGE, LARGE, TINY_WIDTHS, Family, ViTSize
+from zoo.entries.family import BASE, HUGE, LARGE, WIDTHS_T, Family, ViTSize
 from zoo.entries.supervised import HIERARCHY, VIT, VIT_NAMES, VIT_PARTS
 from zoo.seen import (
     IMAGENET_1K,
@@ -176,11 +176,11 @@ _HIERA = replace(
     model_types=("hiera",),
     sized=False,
 )
-_HIERA_TUNED = replace(_HIERA, supervision="images, then labels of ImageNet-1k", seen=IMAGENET_1K_LABELS)
+_HIERA_FT = replace(_HIERA, supervision="images, then labels of ImageNet-1k", seen=IMAGENET_1K_LABELS)
 _TINY, _SMALL, _BASE, _LARGE = (1, 2, 7, 2), (1, 2, 11, 2), (2, 3, 16, 3), (2, 6, 36, 4)
-_PLUS_WIDTHS = (112, 224, 448, 896)
-_LARGE_WIDTHS = (144, 288, 576, 1152)
-_HUGE_WIDTHS = (256, 512, 1024, 2048)
+_WIDTHS_PLUS = (112, 224, 448, 896)
+_WIDTHS_LARGE = (144, 288, 576, 1152)
+_WIDTHS_HUGE = (256, 512, 1024, 2048)
 
 # Pixio: masked autoencoders with a deeper decoder and larger masks, on images of the web. Eight class tokens
 # precede the patches: the first is read, where the authors take the mean of all. B, L, H and 1B are distilled
@@ -303,20 +303,18 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     _CAPI_22K.vit("capi-l14-in22k", "capi_vitl14_i22k.pth", LARGE, 14, 302_658_560),
     _CAPI_LVD.vit("capi-l14-lvd142m", "capi_vitl14_lvd.pth", LARGE, 14, 302_658_560),
     _CAPI_PLACES.vit("capi-l14-places205", "capi_vitl14_p205.pth", LARGE, 14, 302_658_560),
-    _HIERA.pyramid("hiera-t", _HIERA_HUB("tiny-224"), _TINY, TINY_WIDTHS, 27_139_680, 8),
-    _HIERA.pyramid("hiera-s", _HIERA_HUB("small-224"), _SMALL, TINY_WIDTHS, 34_237_536, 8),
-    _HIERA.pyramid("hiera-b", _HIERA_HUB("base-224"), _BASE, TINY_WIDTHS, 50_754_432, 8),
-    _HIERA.pyramid("hiera-bplus", _HIERA_HUB("base-plus-224"), _BASE, _PLUS_WIDTHS, 68_997_824, 16),
-    _HIERA.pyramid("hiera-l", _HIERA_HUB("large-224"), _LARGE, _LARGE_WIDTHS, 212_584_608, 16),
-    _HIERA.pyramid("hiera-h", _HIERA_HUB("huge-224"), _LARGE, _HUGE_WIDTHS, 670_726_656, 32),
-    _HIERA_TUNED.pyramid("hiera-t-ft1k", _HIERA_HUB("tiny-224-in1k"), _TINY, TINY_WIDTHS, 27_139_680, 8),
-    _HIERA_TUNED.pyramid("hiera-b-ft1k", _HIERA_HUB("base-224-in1k"), _BASE, TINY_WIDTHS, 50_754_432, 8),
-    _HIERA_TUNED.pyramid(
-        "hiera-bplus-ft1k", _HIERA_HUB("base-plus-224-in1k"), _BASE, _PLUS_WIDTHS, 68_997_824, 16
+    _HIERA.pyramid("hiera-t", _HIERA_HUB("tiny-224"), _TINY, WIDTHS_T, 27_139_680, 8),
+    _HIERA.pyramid("hiera-s", _HIERA_HUB("small-224"), _SMALL, WIDTHS_T, 34_237_536, 8),
+    _HIERA.pyramid("hiera-b", _HIERA_HUB("base-224"), _BASE, WIDTHS_T, 50_754_432, 8),
+    _HIERA.pyramid("hiera-bplus", _HIERA_HUB("base-plus-224"), _BASE, _WIDTHS_PLUS, 68_997_824, 16),
+    _HIERA.pyramid("hiera-l", _HIERA_HUB("large-224"), _LARGE, _WIDTHS_LARGE, 212_584_608, 16),
+    _HIERA.pyramid("hiera-h", _HIERA_HUB("huge-224"), _LARGE, _WIDTHS_HUGE, 670_726_656, 32),
+    _HIERA_FT.pyramid("hiera-t-ft1k", _HIERA_HUB("tiny-224-in1k"), _TINY, WIDTHS_T, 27_139_680, 8),
+    _HIERA_FT.pyramid("hiera-b-ft1k", _HIERA_HUB("base-224-in1k"), _BASE, WIDTHS_T, 50_754_432, 8),
+    _HIERA_FT.pyramid(
+        "hiera-bplus-ft1k", _HIERA_HUB("base-plus-224-in1k"), _BASE, _WIDTHS_PLUS, 68_997_824, 16
     ),
-    _HIERA_TUNED.pyramid(
-        "hiera-l-ft1k", _HIERA_HUB("large-224-in1k"), _LARGE, _LARGE_WIDTHS, 212_584_608, 16
-    ),
+    _HIERA_FT.pyramid("hiera-l-ft1k", _HIERA_HUB("large-224-in1k"), _LARGE, _WIDTHS_LARGE, 212_584_608, 16),
     _PIXIO.vit("pixio-b16", "facebook/pixio-vitb16", BASE, 16, 85_855_488),
     _PIXIO.vit("pixio-l16", "facebook/pixio-vitl16", LARGE, 16, 303_377_408),
     _PIXIO.vit("pixio-h16", "facebook/pixio-vith16", HUGE, 16, 631_013_120),

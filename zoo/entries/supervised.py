@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from zoo.architecture import Architecture, AuthorsNames, Residual, Sublayers, affine, split_affine
-from zoo.entries.family import BASE, BASE_WIDTHS, LARGE, LARGE_WIDTHS, SMALL, TINY_WIDTHS, Family
+from zoo.entries.family import BASE, LARGE, SMALL, WIDTHS_B, WIDTHS_L, WIDTHS_T, Family
 from zoo.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
 from zoo.spec import HALF, IMAGENET, BackboneSpec
 
@@ -101,7 +101,7 @@ RESNET = Family(
     stem_width=64,
 )
 RESNET_50 = (3, 4, 6, 3)
-RESNET_WIDTHS = (256, 512, 1024, 2048)
+WIDTHS_RESNET = (256, 512, 1024, 2048)
 _BIT = replace(
     RESNET,
     supervision="labels of ImageNet-21k, then ImageNet-1k",
@@ -134,7 +134,7 @@ _CONVNEXT = replace(
     model_types=("convnext",),
     stem_width=None,
 )
-_CONVNEXT_V2 = replace(
+_CONVNEXT2 = replace(
     _CONVNEXT,
     supervision="images, then labels of ImageNet-1k",
     model_types=("convnextv2",),
@@ -165,7 +165,7 @@ _SWIN = Family(
     "arXiv:2103.14030",
     model_types=("swin",),
 )
-_SWIN_V2 = replace(
+_SWIN2 = replace(
     _SWIN,
     paper="Liu et al., Swin Transformer V2: Scaling Up Capacity and Resolution, CVPR 2022, arXiv:2111.09883",
     model_types=("swinv2",),
@@ -208,6 +208,8 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     replace(CONVNEXT, model_type="convnextv2", model="ConvNextV2Model"),
 )
 _AUGREG = "augreg_in21k_ft_in1k"
+_NEXT_T, _NEXT_B = (3, 3, 9, 3), (3, 3, 27, 3)
+_SWIN_T, _SWIN_B = (2, 2, 6, 2), (2, 2, 18, 2)
 ENTRIES: tuple[BackboneSpec, ...] = (
     _FS.vit("fs-s32", f"timm/vit_small_patch32_224.{_AUGREG}", SMALL, 32, 22_493_952),
     _FS.vit("fs-s16", f"timm/vit_small_patch16_224.{_AUGREG}", SMALL, 16, 21_665_664),
@@ -218,39 +220,23 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     _DEIT.vit("deit-s16", "facebook/deit-small-patch16-224", SMALL, 16, 21_665_664),
     _DEIT.vit("deit-b16", "facebook/deit-base-patch16-224", BASE, 16, 85_798_656),
     _DISTILLED.vit("deit-b16-distilled", "facebook/deit-base-distilled-patch16-224", BASE, 16, 85_800_192),
-    RESNET.pyramid("resnet50", "microsoft/resnet-50", RESNET_50, RESNET_WIDTHS, 23_508_032),
-    RESNET.pyramid("resnet101", "microsoft/resnet-101", (3, 4, 23, 3), RESNET_WIDTHS, 42_500_160),
-    RESNET.pyramid("resnet152", "microsoft/resnet-152", (3, 8, 36, 3), RESNET_WIDTHS, 58_143_808),
-    _BIT.pyramid("bit-50", "google/bit-50", RESNET_50, RESNET_WIDTHS, 23_500_352),
-    _CONVNEXT.pyramid("convnext-t", "facebook/convnext-tiny-224", (3, 3, 9, 3), TINY_WIDTHS, 27_820_128),
-    _CONVNEXT.pyramid("convnext-s", "facebook/convnext-small-224", (3, 3, 27, 3), TINY_WIDTHS, 49_454_688),
-    _CONVNEXT.pyramid("convnext-b", "facebook/convnext-base-224", (3, 3, 27, 3), BASE_WIDTHS, 87_566_464),
-    _CONVNEXT.pyramid("convnext-l", "facebook/convnext-large-224", (3, 3, 27, 3), LARGE_WIDTHS, 196_230_336),
-    _CONVNEXT_V2.pyramid(
-        "convnextv2-t", "facebook/convnextv2-tiny-1k-224", (3, 3, 9, 3), TINY_WIDTHS, 27_866_496
+    RESNET.pyramid("resnet50", "microsoft/resnet-50", RESNET_50, WIDTHS_RESNET, 23_508_032),
+    RESNET.pyramid("resnet101", "microsoft/resnet-101", (3, 4, 23, 3), WIDTHS_RESNET, 42_500_160),
+    RESNET.pyramid("resnet152", "microsoft/resnet-152", (3, 8, 36, 3), WIDTHS_RESNET, 58_143_808),
+    _BIT.pyramid("bit-50", "google/bit-50", RESNET_50, WIDTHS_RESNET, 23_500_352),
+    _CONVNEXT.pyramid("convnext-t", "facebook/convnext-tiny-224", _NEXT_T, WIDTHS_T, 27_820_128),
+    _CONVNEXT.pyramid("convnext-s", "facebook/convnext-small-224", _NEXT_B, WIDTHS_T, 49_454_688),
+    _CONVNEXT.pyramid("convnext-b", "facebook/convnext-base-224", _NEXT_B, WIDTHS_B, 87_566_464),
+    _CONVNEXT.pyramid("convnext-l", "facebook/convnext-large-224", _NEXT_B, WIDTHS_L, 196_230_336),
+    _CONVNEXT2.pyramid("convnextv2-t", "facebook/convnextv2-tiny-1k-224", _NEXT_T, WIDTHS_T, 27_866_496),
+    _CONVNEXT2.pyramid("convnextv2-b", "facebook/convnextv2-base-1k-224", _NEXT_B, WIDTHS_B, 87_692_800),
+    _CONVNEXT2.pyramid("convnextv2-l", "facebook/convnextv2-large-1k-224", _NEXT_B, WIDTHS_L, 196_419_840),
+    _SWIN.pyramid("swin-t", "microsoft/swin-tiny-patch4-window7-224", _SWIN_T, WIDTHS_T, 27_519_354, 24),
+    _SWIN.pyramid("swin-s", "microsoft/swin-small-patch4-window7-224", _SWIN_B, WIDTHS_T, 48_837_258, 24),
+    _SWIN.pyramid("swin-b", "microsoft/swin-base-patch4-window7-224", _SWIN_B, WIDTHS_B, 86_743_224, 32),
+    _SWIN2.pyramid("swinv2-t", "microsoft/swinv2-tiny-patch4-window8-256", _SWIN_T, WIDTHS_T, 27_578_154, 24),
+    _SWIN2.pyramid(
+        "swinv2-s", "microsoft/swinv2-small-patch4-window8-256", _SWIN_B, WIDTHS_T, 48_959_418, 24
     ),
-    _CONVNEXT_V2.pyramid(
-        "convnextv2-b", "facebook/convnextv2-base-1k-224", (3, 3, 27, 3), BASE_WIDTHS, 87_692_800
-    ),
-    _CONVNEXT_V2.pyramid(
-        "convnextv2-l", "facebook/convnextv2-large-1k-224", (3, 3, 27, 3), LARGE_WIDTHS, 196_419_840
-    ),
-    _SWIN.pyramid(
-        "swin-t", "microsoft/swin-tiny-patch4-window7-224", (2, 2, 6, 2), TINY_WIDTHS, 27_519_354, 24
-    ),
-    _SWIN.pyramid(
-        "swin-s", "microsoft/swin-small-patch4-window7-224", (2, 2, 18, 2), TINY_WIDTHS, 48_837_258, 24
-    ),
-    _SWIN.pyramid(
-        "swin-b", "microsoft/swin-base-patch4-window7-224", (2, 2, 18, 2), BASE_WIDTHS, 86_743_224, 32
-    ),
-    _SWIN_V2.pyramid(
-        "swinv2-t", "microsoft/swinv2-tiny-patch4-window8-256", (2, 2, 6, 2), TINY_WIDTHS, 27_578_154, 24
-    ),
-    _SWIN_V2.pyramid(
-        "swinv2-s", "microsoft/swinv2-small-patch4-window8-256", (2, 2, 18, 2), TINY_WIDTHS, 48_959_418, 24
-    ),
-    _SWIN_V2.pyramid(
-        "swinv2-b", "microsoft/swinv2-base-patch4-window8-256", (2, 2, 18, 2), BASE_WIDTHS, 86_893_816, 32
-    ),
+    _SWIN2.pyramid("swinv2-b", "microsoft/swinv2-base-patch4-window8-256", _SWIN_B, WIDTHS_B, 86_893_816, 32),
 )

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from zoo.errors import InputError
+from zoo.errors import InputError, first_line
 
 WEIGHT_FILES = (
     "model.safetensors",
@@ -29,13 +29,9 @@ WEIGHT_FILES = (
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Files of one version of a backbone.
+    """Files of one version of a backbone: a commit of its repository, or the digest of the files.
 
-    Attributes:
-        weights: Files with tensors.
-        config: ``config.json``; None where there is none.
-        preprocessor: ``preprocessor_config.json``; None where there is none.
-        revision: Commit of the repository, or digest of the files.
+    ``config.json`` and ``preprocessor_config.json`` are None where there are none.
     """
 
     weights: tuple[Path, ...]
@@ -54,7 +50,10 @@ def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
     Raises:
         InputError: There are no weights.
     """
-    weights = _weights_in(directory)
+    path = next((directory / name for name in WEIGHT_FILES if (directory / name).is_file()), None)
+    if path is None:
+        raise InputError(f"{directory} has no weights; expected {WEIGHT_FILES[0]} or {WEIGHT_FILES[2]}.")
+    weights = shards(path) if path.name.endswith(".index.json") else (path,)
     config, preprocessor = directory / "config.json", directory / "preprocessor_config.json"
     has_config = config.is_file()
     return Checkpoint(
@@ -68,14 +67,6 @@ def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
 def single_file(path: Path) -> Checkpoint:
     """A checkpoint that is one file of weights, as the authors of MoCo-v3 and MAE publish it."""
     return Checkpoint((path,), None, None, digest((path,)))
-
-
-def _weights_in(directory: Path) -> tuple[Path, ...]:
-    for name in WEIGHT_FILES:
-        path = directory / name
-        if path.is_file():
-            return shards(path) if name.endswith(".index.json") else (path,)
-    raise InputError(f"{directory} has no weights; expected {WEIGHT_FILES[0]} or {WEIGHT_FILES[2]}.")
 
 
 def shards(index: Path) -> tuple[Path, ...]:
@@ -114,17 +105,16 @@ def read_weights(paths: Iterable[Path]) -> dict[str, Tensor]:
     """
     tensors: dict[str, Tensor] = {}
     for path in paths:
-        tensors.update(_read_safetensors(path) if path.suffix == ".safetensors" else _read_pickle(path))
+        if path.suffix != ".safetensors":
+            tensors |= _read_pickle(path)
+            continue
+        try:
+            tensors |= load_file(path)
+        except Exception as error:
+            raise InputError(
+                f"{path} is not a readable safetensors file ({first_line(error)}); fetch it again."
+            ) from error
     return tensors
-
-
-def _read_safetensors(path: Path) -> dict[str, Tensor]:
-    try:
-        return dict(load_file(path))
-    except Exception as error:
-        raise InputError(
-            f"{path} is not a readable safetensors file ({_reason(error)}); fetch it again."
-        ) from error
 
 
 def _read_pickle(path: Path) -> dict[str, Tensor]:
@@ -147,16 +137,11 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
         ) from error
     except Exception as error:  # Of any kind: what a damaged pickle runs into is up to its bytes.
         raise InputError(
-            f"{path} is not a readable file of weights ({_reason(error)}); fetch it again."
+            f"{path} is not a readable file of weights ({first_line(error)}); fetch it again."
         ) from error
     if not isinstance(content, dict):
         raise InputError(f"{path} should hold a dictionary of tensors, not a {type(content).__name__}.")
     return content
-
-
-def _reason(error: Exception) -> str:
-    """The first line of what a library says, or the kind of the error where it says nothing."""
-    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def _is_program(path: Path) -> bool:

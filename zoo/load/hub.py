@@ -22,7 +22,7 @@ from huggingface_hub.utils.tqdm import (
     enable_progress_bars,
 )
 
-from zoo.errors import InputError
+from zoo.errors import InputError, first_line
 from zoo.load.checkpoint import WEIGHT_FILES, Checkpoint, in_directory, shards
 from zoo.online import hub_answers
 
@@ -78,8 +78,7 @@ def _download(repository: str, revision: str | None, cache: Path) -> Path | None
     except EntryNotFoundError as error:
         raise InputError(f"{at} has no weights called {' or '.join(WEIGHT_FILES)}.") from error
     except (OSError, HTTPError, RuntimeError) as error:
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise InputError(f"{at} could not be downloaded: {reason}") from error
+        raise InputError(f"{at} could not be downloaded: {first_line(error)}") from error
 
 
 def _folder(repository: str, revision: str | None, cache: Path | None, *, offline: bool) -> Path | None:

@@ -44,6 +44,7 @@ def infer(repository: str, revision: str | None, cache_dir: Path | None) -> Back
     architecture, _, facts = read_network(values, checkpoint.config)
     normalisation, side = _preprocessing(repository, checkpoint, architecture)
     patch = max(stage.stride for stage in facts.stages)
+    evaluated = min(facts.input_size or side or REFERENCE_SIZE, REFERENCE_SIZE)
     return BackboneSpec(
         name=f"{repository}@{revision}" if revision else repository,
         family=architecture.family,
@@ -57,17 +58,11 @@ def infer(repository: str, revision: str | None, cache_dir: Path | None) -> Back
         has_cls=facts.has_cls,
         has_final=facts.has_final,
         stem_width=None if facts.stem_width == facts.stages[0].width else facts.stem_width,
-        input_size=_evaluated_side(facts.input_size or side, patch),
+        input_size=max(patch, patch * round(evaluated / patch)),
         mean=normalisation.mean,
         std=normalisation.std,
         paper=f"model type {values.get('model_type')}",
     )
-
-
-def _evaluated_side(native: int | None, patch: int) -> int:
-    """Training side, but at most the reference size, as a multiple of the patch; in pixels."""
-    side = min(native or REFERENCE_SIZE, REFERENCE_SIZE)
-    return max(patch, patch * round(side / patch))
 
 
 def _preprocessing(

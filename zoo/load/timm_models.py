@@ -26,11 +26,6 @@ _MISFIT = re.compile(r"size mismatch for (\S+): .*?Size\((\[.*?\])\).*?Size\((\[
 """What torch says of a tensor of another shape."""
 
 
-def is_timm(text: str) -> bool:
-    """Whether a name is one of timm's."""
-    return text.startswith(MARK)
-
-
 def timm_spec(text: str) -> BackboneSpec:
     """What a network of timm is: it is built without its weights, and tried.
 

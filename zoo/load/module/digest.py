@@ -4,10 +4,8 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 """Attributes of a module that are settings; others are weights, modules, or nothing that can be compared."""
@@ -27,7 +25,8 @@ def digest_of(net: nn.Module, *facts: object) -> str:
         combined.update(repr(fact).encode())
     for name, tensor in (*net.named_parameters(), *net.named_buffers()):
         combined.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        combined.update(_bytes(tensor).data)
+        flat = tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
+        combined.update(flat.numpy().data)
     return f"sha256:{combined.hexdigest()[:16]}"
 
 
@@ -35,22 +34,20 @@ def _described(net: nn.Module) -> Iterator[object]:
     """Name, class and settings of each module, and the code of each class that is not torch's."""
     kinds: dict[str, type] = {}
     for path, module in net.named_modules():
-        settings = {name: value for name, value in vars(module).items() if _is_setting(name, value)}
+        settings = {
+            name: value for name, value in vars(module).items() if name != "training" and _is_plain(value)
+        }
         yield path, _name(type(module)), sorted(settings.items(), key=str)
         kinds |= {_name(kind): kind for kind in type(module).__mro__}
     for name, kind in sorted(kinds.items()):
         if not name.startswith(("torch.", "builtins.")):
-            yield name, [list(_code(function.__code__)) for function in _functions(kind)]
+            functions = (value for _, value in sorted(vars(kind).items()) if isinstance(value, FunctionType))
+            yield name, [list(_code(function.__code__)) for function in functions]
 
 
-def _is_setting(name: str, value: object) -> bool:
-    """Whether an attribute is a setting, other than whether the module is being trained."""
+def _is_plain(value: object) -> bool:
     parts: Iterable[object] = value if isinstance(value, tuple | list) else (value,)
-    return name != "training" and all(isinstance(part, PLAIN) for part in parts)
-
-
-def _functions(kind: type) -> list[FunctionType]:
-    return [value for _, value in sorted(vars(kind).items()) if isinstance(value, FunctionType)]
+    return all(isinstance(part, PLAIN) for part in parts)
 
 
 def _code(code: CodeType) -> Iterator[object]:
@@ -68,9 +65,3 @@ def _code(code: CodeType) -> Iterator[object]:
 
 def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _bytes(tensor: Tensor) -> NDArray[np.uint8]:
-    """The bytes of a tensor, in order."""
-    flat: NDArray[np.uint8] = tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
-    return flat

@@ -7,7 +7,7 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from zoo.errors import InputError
+from zoo.errors import InputError, first_line
 from zoo.load.module.forward import TrialNetwork, streams_of
 from zoo.load.module.hints import ModuleHints
 from zoo.load.module.readings import NEAR, Reading, change_cells, no_reading, readings
@@ -173,7 +173,7 @@ def _other_sizes(subject: TrialNetwork, every: Sequence[Reading], stride: int) -
     try:
         streams, _ = streams_of(subject, subject.draw(*sides)[None])
     except InputError as error:
-        return str(error.__cause__ or error).strip().partition("\n")[0] or type(error.__cause__).__name__
+        return first_line(error.__cause__ or error)
     for stream, reading in zip(streams, every, strict=True):
         rows, columns = (length * reading.side // subject.size for length in sides)
         if tuple(stream.shape) != reading.shape(rows, columns):
