@@ -33,7 +33,7 @@ KINDS = (
     "depth.davis",
     "cost-ms.knn",
     "cost-dim.davis",
-    "mini.render-dino",
+    "tasks.mini-dino",
     "cka.",
 )
 
@@ -88,5 +88,5 @@ def test_files_have_the_names_of_their_figures(tmp_path):
     written = write_figures(found, tmp_path, ("svg", "pdf"))
     assert {path.parent for path in written} == {tmp_path / "mini"}
     names = {path.name for path in written}
-    assert {"best.knn-top-1.svg", "best.knn-top-1.pdf", "mini.render-fs.pdf"} <= names
+    assert {"best.knn-top-1.svg", "best.knn-top-1.pdf", "tasks.mini-fs.pdf"} <= names
     assert (tmp_path / "mini" / "layers.knn-top-1.pdf").read_bytes().startswith(b"%PDF")
