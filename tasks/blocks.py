@@ -253,11 +253,13 @@ class Page:
         name: Name of its files, without an ending.
         title: Its heading.
         blocks: What stands on it, from top to bottom.
+        backbones: Labels of all backbones of its suite; their order gives each the same colour everywhere.
     """
 
     name: str
     title: str
     blocks: tuple[Block, ...]
+    backbones: tuple[str, ...] = ()
 
     @property
     def numbers(self) -> Numbers | None:

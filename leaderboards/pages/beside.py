@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from leaderboards.pages.svg.draw import svg_file
+from leaderboards.charts.svg import svg_file
 from tasks.blocks import Page, Picture
 from zoo.atomic import whole_file
 
@@ -24,7 +24,7 @@ def write_figures(page: Page, folder: Path) -> None:
     pictures = [block for block in page.blocks if isinstance(block, Picture) and block.name]
     for picture in pictures:
         with whole_file(folder / figure_path(page.name, picture.name)) as temporary:
-            temporary.write_text(svg_file(picture), encoding="utf-8", newline="\n")
+            temporary.write_text(svg_file(picture, page.backbones), encoding="utf-8", newline="\n")
     former = folder / f"{page.name}.md"
     shown = _shown(former.read_text(encoding="utf-8"), page.name) if former.is_file() else set()
     for path in shown - {figure_path(page.name, picture.name) for picture in pictures}:

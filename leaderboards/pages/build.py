@@ -1,11 +1,12 @@
 """Records to files: every page of every suite, in every format that is asked for."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.choices.selection import is_analysis
+from leaderboards.choices.selection import backbones_of, is_analysis
 from leaderboards.choices.ties import Compared
 from leaderboards.literature import Published
 from leaderboards.pages.beside import write_figures
@@ -101,7 +102,9 @@ def pages_of(
     inside = is_analysis(own)
     pages = [] if inside.all() else [leaderboard_page(own, suite, compared, published)]
     pages += [inside_page(own, suite, arrays)] if inside.any() else []
-    return [*pages, cost_page(costs, suite)] if len(costs) else pages
+    pages += [cost_page(costs, suite)] if len(costs) else []
+    labels = tuple(backbone.label for backbone in backbones_of(every) if not backbone.floor)
+    return [replace(page, backbones=labels) for page in pages]
 
 
 def _write_text(text: str, path: Path) -> None:

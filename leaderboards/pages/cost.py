@@ -13,8 +13,8 @@ from leaderboards.pages.notation import said
 from leaderboards.pages.page import gap_blocks
 from leaderboards.pages.provenance import provenance_blocks
 from leaderboards.pages.wording import COSTS_NOTE, COSTS_UP_TO
-from tasks.analyses.drawings.evidence import by_layer, depth_axis
-from tasks.blocks import Block, Heading, Numbers, Page, Plot, Table
+from tasks.analyses.drawings.evidence import by_layer
+from tasks.blocks import Block, Heading, Numbers, Page, Table
 
 MEGABYTE = 1e6
 
@@ -52,7 +52,6 @@ def _device_blocks(rows: pd.DataFrame, one: Analysis) -> list[Block]:
         own = rows[rows["metric"] == metric]
         caption = f"{title}, up to each layer, on {device}"
         blocks += [
-            *([_lines(own, caption)] if metric == "ms" else []),
             said(COSTS_UP_TO, title=title),
             Table(up_to_table(own), caption=caption),
         ]
@@ -103,19 +102,6 @@ def up_to_table(rows: pd.DataFrame) -> pd.DataFrame:
         cells = {str(layer): ms_text(times.get(layer, math.nan)) for layer in layers}
         body.append({"backbone": one.label} | cells)
     return pd.DataFrame(body)
-
-
-def _lines(rows: pd.DataFrame, title: str) -> Plot:
-    """Times up to each block, a line a backbone."""
-    rows = rows[rows["tap"] == "block"]
-    backbones = backbones_of(rows)
-    axis, scale = depth_axis(backbones)
-    points = [
-        (one.label, layer / scale[one.name], value)
-        for one in backbones
-        for layer, value in by_layer(rows[rows["backbone"] == one.name])
-    ]
-    return Plot(pd.DataFrame(points, columns=["series", "x", "y"]), "lines", title, axis, "ms")
 
 
 def _three(value: float) -> str:

@@ -4,8 +4,6 @@ import pandas as pd
 
 from leaderboards.choices.selection import (
     Column,
-    backbones_of,
-    candidates,
     is_floor,
     pooled,
     score_rows,
@@ -18,17 +16,15 @@ from leaderboards.pages.notation import said
 from leaderboards.pages.provenance import partial_line, units_text
 from leaderboards.pages.scores import floor_sentence, has_intervals, layer_table, metrics_table
 from leaderboards.pages.wording import CHOICES, layers_note
-from tasks.analyses.drawings.evidence import depth_axis
-from tasks.blocks import Block, Heading, Plot, Table
+from tasks.blocks import Block, Heading, Table
 
 
-def layer_blocks(records: pd.DataFrame, columns: tuple[Column, ...], *, pictures: bool = True) -> list[Block]:
+def layer_blocks(records: pd.DataFrame, columns: tuple[Column, ...]) -> list[Block]:
     """For each column its scores of every layer, in each pooling, and its task's other metrics.
 
     Args:
         records: Scores of one suite.
         columns: Its columns.
-        pictures: Whether the scores are drawn, too.
     """
     tables = [choice_table(column.rows(records), column) for column in columns]
     least = "" if all(chosen.empty for chosen in tables) else f"{fixed(100 * SHOWN_SHARE, 0)} %"
@@ -37,18 +33,15 @@ def layer_blocks(records: pd.DataFrame, columns: tuple[Column, ...], *, pictures
         layers_note(intervals=has_intervals(records), least=least),
     ]
     for column, chosen in zip(columns, tables, strict=True):
-        rows = column.rows(records)
-        blocks += _column_blocks(rows, column, chosen, _figures(rows, column) if pictures else [])
+        blocks += _column_blocks(column.rows(records), column, chosen)
     return blocks
 
 
-def _column_blocks(
-    rows: pd.DataFrame, column: Column, chosen: pd.DataFrame, figures: list[Block]
-) -> list[Block]:
+def _column_blocks(rows: pd.DataFrame, column: Column, chosen: pd.DataFrame) -> list[Block]:
     """The part of one column."""
     mark = " †" if column.partial else ""
     title = f"{column.task} on {column.place} ({column.protocol}): {column.metric}, %{mark}"
-    blocks: list[Block] = [Heading(3, title), *figures]
+    blocks: list[Block] = [Heading(3, title)]
     blocks += _pooling_blocks(rows, column, None, title)
     if not chosen.empty:
         blocks += [said(CHOICES), Table(chosen, caption=f"{title}: blocks chosen on random halves")]
@@ -61,25 +54,6 @@ def _column_blocks(
             Table(metrics, caption=f"{title}: all metrics"),
         ]
     return [*blocks, *kind_blocks(rows, column)]
-
-
-def _figures(records: pd.DataFrame, column: Column) -> list[Block]:
-    """The scores of every block in the primary pooling, a line a backbone; nothing without any score."""
-    rows = pooled(score_rows(records), column)
-    rows = candidates(rows[(rows["metric"] == column.metric) & ~is_floor(rows)])
-    backbones = tuple(one for one in backbones_of(rows) if one.name in set(rows["backbone"]))
-    if rows.empty:
-        return []
-    axis, scale = depth_axis(backbones)
-    points = []
-    for backbone in backbones:
-        own = rows[rows["backbone"] == backbone.name].set_index("layer")["value"]
-        for block in range(1, backbone.depth + 1):
-            value = own.get(block, float("nan"))
-            points.append((backbone.label, block / scale[backbone.name], value))
-    frame = pd.DataFrame(points, columns=["series", "x", "y"])
-    title = f"{column.task} on {column.place} ({column.protocol}): the score of every block"
-    return [Plot(frame, "lines", title, axis, f"{column.metric}, %")]
 
 
 def _pooling_blocks(records: pd.DataFrame, column: Column, pooling: str | None, title: str) -> list[Block]:

@@ -4,11 +4,10 @@ The page fills them in the reader's browser, `leaderboards.report.figures` for f
 same. Open places are those of `leaderboards.report.parts`.
 """
 
+from leaderboards.charts.style import Spec
 from leaderboards.report.parts import (
     ACCENT,
     INK,
-    RAMP,
-    Spec,
     chart,
     diamond,
     fixed,
@@ -81,7 +80,7 @@ def curves() -> Spec:
 
     Rows: `leaderboards.report.board.LAYERS` with ``x``, the layer or its share of the depth; rows whose
     ``place`` is ``published`` are numbers of others. Open: metric, backbones (labels in the order of their
-    colours), colours, shapes, floor, axis, depth (name of the axis of layers).
+    colours), colours, shapes, dashes, floor, axis, depth (name of the axis of layers).
     """
     place = {"field": "x", "type": "quantitative", "title": "{depth}", "axis": {"tickMinStep": "{step}"}}
     place |= {"scale": {"zero": False, "nice": False, "padding": 12}}
@@ -96,6 +95,7 @@ def curves() -> Spec:
         "labelLimit": 220,
     }
     colour, shape = colour | {"legend": legend}, shape | {"legend": legend}
+    dash = colour | {"scale": fixed("{dashes}")}
     own, others = {"filter": "datum.place != 'published'"}, {"filter": "datum.place == 'published'"}
     tips = [*_SCORE_TIPS, {"field": "chosen", "title": "chosen on random halves", "format": ".0%"}]
     low = value | {"field": "ci_low"}
@@ -104,7 +104,7 @@ def curves() -> Spec:
         {"transform": [own], "mark": {"type": "area", "opacity": 0.14, "aria": False},
          "encoding": {"x": place, "y": low, "y2": {"field": "ci_high"}, "color": colour}},
         {"transform": [own], "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
-         "encoding": {"x": place, "y": value, "color": colour}},
+         "encoding": {"x": place, "y": value, "color": colour, "strokeDash": dash}},
         {"transform": [own], "mark": {"type": "point", "filled": True, "opacity": 1},
          "encoding": {"x": place, "y": value, "color": colour, "shape": shape,
                       "size": {"condition": {"test": "datum.place == 'best'", "value": 130}, "value": 28},
@@ -231,7 +231,7 @@ def alike() -> Spec:
     }
     tips = [{"field": "row", "title": "layer of {first}"}, {"field": "column", "title": "layer of {second}"},
             {"field": "value", "title": "CKA", "format": ".3f"}]  # fmt: skip
-    colour = ramp("value", "CKA") | {"scale": {"scheme": RAMP, "domain": [0, 1], "clamp": True}}
+    colour = ramp("value", "CKA") | {"scale": {"domain": [0, 1], "clamp": True}}
     cells = {"mark": {"type": "rect", "aria": False}, "encoding": places | {"color": colour, "tooltip": tips}}
     sides = {"width": {"step": 24}, "height": {"step": 24}, "autosize": {"type": "pad"}}
     return chart([cells], height=None) | sides

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from leaderboards.charts import engine
+from leaderboards.charts.style import SCHEMA, Spec, looks
 from leaderboards.choices.possible import pareto_front
 from leaderboards.display import page_name, score_text
-from leaderboards.report import charts, engine, parts
+from leaderboards.report import charts, parts
 from leaderboards.report.alike import Alike
 from leaderboards.report.board import Board
 from leaderboards.report.content import Content
-from leaderboards.report.cost import Costs
-from leaderboards.report.parts import Spec
 from tasks.blocks import slug
 from zoo.atomic import whole_file
 
@@ -65,7 +65,7 @@ def figures_of(content: Content) -> Iterator[tuple[str, Spec]]:
         yield f"layers.{name}", _curves(board, layers, best, words)
         yield f"depth.{name}", _map("depth_map", layers, words)
         for axis, title in costs.axes:
-            yield f"cost-{axis}.{name}", _tradeoff(layers, best, costs, (axis, title), words)
+            yield f"cost-{axis}.{name}", _tradeoff(content, (axis, title), layers, best, words)
     for backbone, layers in board.layers.groupby("backbone", sort=False):
         yield f"tasks.{backbone}", _tasks(board, layers)
     for table, matrices in _own(content.likeness.matrices).items():
@@ -122,12 +122,14 @@ def _ranking(board: Board, best: pd.DataFrame, words: dict[str, Any]) -> Spec:
     return _drawn("ranking", rows, words | {"groups": groups, "tones": [parts.GROUPS[one] for one in groups]})
 
 
-def _series(names: Sequence[str]) -> dict[str, Any]:
-    """Colours and shapes of backbones."""
+def _series(names: Sequence[str], board: Board) -> dict[str, Any]:
+    """Colours, shapes and dashes of backbones."""
+    series = looks(names, [*board.backbones["backbone"]]).values()
     return {
         "backbones": [*names],
-        "colours": parts.colours(len(names)),
-        "shapes": parts.shapes(len(names)),
+        "colours": [one.color for one in series],
+        "shapes": [one.shape for one in series],
+        "dashes": [one.strokeDash for one in series],
         "columns": max(1, WIDTH // (46 + 7 * max(map(len, names), default=0))),
     }
 
@@ -145,7 +147,7 @@ def _curves(board: Board, layers: pd.DataFrame, best: pd.DataFrame, words: dict[
     ]
     rows = [row for part in both for row in rows_of(part)]
     depth = {"depth": "layer (block)" if alike else "share of the depth", "step": 1 if alike else 0.1}
-    return _drawn("curves", rows, words | _series(names) | depth) | {"height": 260}
+    return _drawn("curves", rows, words | _series(names, board) | depth) | {"height": 260}
 
 
 def _map(view: str, layers: pd.DataFrame, words: dict[str, Any]) -> Spec:
@@ -154,14 +156,13 @@ def _map(view: str, layers: pd.DataFrame, words: dict[str, Any]) -> Spec:
 
 
 def _tradeoff(
-    layers: pd.DataFrame, best: pd.DataFrame, costs: Costs, axis: tuple[str, str], words: dict[str, Any]
+    content: Content, axis: tuple[str, str], layers: pd.DataFrame, best: pd.DataFrame, words: dict[str, Any]
 ) -> Spec:
     """Quality and one cost; the best backbones have colours."""
     names = [str(name) for name in best["backbone"]][:SERIES]
     name, title = axis
-    rows = layers.merge(costs.layers[["backbone", "layer", name]], on=["backbone", "layer"]).dropna(
-        subset=[name]
-    )
+    costs = content.costs.layers[["backbone", "layer", name]]
+    rows = layers.merge(costs, on=["backbone", "layer"]).dropna(subset=[name])
     rows = rows.assign(cost=rows[name] / (1e6 if name == "parameters" else 1))
     ahead = pareto_front(rows, "cost")
     places = set(ahead.index)
@@ -173,7 +174,7 @@ def _tradeoff(
         label=[labels.get(place, "") for place in rows.index],
     )
     scale = {"nice": False, "padding": 14} | ({"type": "log"} if wide else {"zero": False})
-    said = words | _series(names) | {"cost": title, "scale": scale}
+    said = words | _series(names, content.board) | {"cost": title, "scale": scale}
     return _drawn("tradeoff", rows_of(rows), said) | {"height": 260}
 
 
@@ -234,4 +235,4 @@ def _alike(matrices: Sequence[Alike]) -> Spec:
     few = style | {
         "axis": style["axis"] | {"labelFontSize": 8, "labelOverlap": "greedy", "labelSeparation": 4}
     }
-    return {"$schema": parts.SCHEMA, "concat": panels, "columns": 4, "config": few}
+    return {"$schema": SCHEMA, "concat": panels, "columns": 4, "config": few}

@@ -1,11 +1,14 @@
 """The report of one suite as one HTML page that needs nothing else: no network, no other file."""
 
+from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from leaderboards.charts.engine import library
+from leaderboards.charts.style import looks
 from leaderboards.choices.gaps import empty_cells
 from leaderboards.choices.selection import columns_of, score_rows
 from leaderboards.display import page_name
@@ -22,16 +25,14 @@ from leaderboards.pages.seen import seen_blocks
 from leaderboards.pages.sets import set_blocks
 from leaderboards.pages.similarity import similarity_blocks
 from leaderboards.pages.sizes import size_blocks
-from leaderboards.pages.svg.colours import SERIES
 from leaderboards.pages.transforms import transform_blocks
 from leaderboards.pages.twins import twin_blocks
 from leaderboards.report import charts
 from leaderboards.report import parts as chart_parts
 from leaderboards.report.answer import answer_html
+from leaderboards.report.collapsible import CollapsibleWriter, collapsibles
 from leaderboards.report.content import Content, Sources
-from leaderboards.report.engine import library
 from leaderboards.report.examples import example_style
-from leaderboards.report.folds import Folder, folds
 from leaderboards.report.packing import json_script, packed, packed_file, packed_matrix, script_digest
 from leaderboards.report.table import best_table
 from leaderboards.report.views import (
@@ -139,21 +140,21 @@ def _scored_parts(content: Content) -> list[Part]:
 
 def _further_parts(content: Content, sources: Sources) -> list[Part]:
     """The sections on likeness, on what others wrote and on what stands behind the numbers."""
-    folder = Folder()
+    writer = CollapsibleWriter([*content.board.backbones["backbone"]])
     parts = [likeness_part(content.likeness)] if content.likeness.matrices else []
-    parts += _beyond_parts(content, sources, folder)
+    parts += _beyond_parts(content, sources, writer)
     parts += [Part(one.anchor, one.title.lower(), one.title, one.html) for one in sources.sections]
     if len(content.inside):
         inside = inside_page(content.inside, content.suite, sources.arrays)
-        said = folder.html(folds(inside.blocks, "How to read this"))
+        said = writer.html(collapsibles(inside.blocks, "How to read this"))
         parts.append(Part("inside", "inside", "Inside the networks", said))
-    tables = folder.html(
-        folds(_table_blocks(content, sources), "How to read the tables", level=3), pictures=False
+    tables = writer.html(
+        collapsibles(_table_blocks(content, sources), "How to read the tables", level=3), pictures=False
     )
     return [*parts, Part("tables", "all tables", "Every table, and where the numbers come from", tables)]
 
 
-def _beyond_parts(content: Content, sources: Sources, folder: Folder) -> list[Part]:
+def _beyond_parts(content: Content, sources: Sources, writer: CollapsibleWriter) -> list[Part]:
     """The section on what single layers at the usual size do not show; none where nothing of it was run."""
     blocks = [
         *size_blocks(score_rows(content.scores), sources.items),
@@ -162,7 +163,7 @@ def _beyond_parts(content: Content, sources: Sources, folder: Folder) -> list[Pa
     ]
     if not blocks:
         return []
-    said = folder.html(folds(blocks, ""))
+    said = writer.html(collapsibles(blocks, ""))
     return [Part("beyond", "beyond one layer", "Beyond one layer: sizes, sets, transforms", said)]
 
 
@@ -176,7 +177,7 @@ def _table_blocks(content: Content, sources: Sources) -> list[Block]:
             *best_blocks(scores, columns, content.ties),
             *seen_blocks(own),
             *allowed_blocks(scores, columns),
-            *layer_blocks(scores, columns, pictures=False),
+            *layer_blocks(scores, columns),
         ]
     if len(content.board.published):
         blocks += published_blocks(own, sources.published)
@@ -193,6 +194,7 @@ def _table_blocks(content: Content, sources: Sources) -> list[Block]:
 def _data(content: Content) -> dict[str, Any]:
     """What the page's script draws."""
     board, costs = content.board, content.costs
+    labels = [*board.backbones["backbone"]]
     return {
         "suite": page_name(content.suite),
         "frames": {
@@ -210,5 +212,6 @@ def _data(content: Content) -> dict[str, Any]:
         "steps": {name: list(steps) for name, steps in chart_parts.STEPS.items()},
         "few": chart_parts.FEW,
         "apart": chart_parts.APART,
-        "series": {"colours": list(SERIES), "shapes": list(chart_parts.SHAPES), "groups": chart_parts.GROUPS},
+        "looks": {name: asdict(one) for name, one in looks(labels, labels).items()},
+        "groups": chart_parts.GROUPS,
     }

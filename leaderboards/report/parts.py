@@ -7,18 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from leaderboards.pages.svg.colours import SERIES
+from leaderboards.charts.style import SCHEMA, Spec, config
 from leaderboards.report.board import FIRST, MAYBE, UNTESTED, WORSE
-
-Spec = dict[str, Any]
-
-SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-"""The grammar's name; nothing is read from there."""
 
 ROWS = "rows"
 """Name of the data that a chart draws."""
 
-SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#e69f00"}
 """Colour of each group of backbones in a column."""
 
@@ -32,9 +26,6 @@ FEW = 40
 
 APART = 0.1
 """Share of the axis of costs by which names at a front are apart at least."""
-
-RAMP = "viridis"
-"""Colours of heat maps: of growing lightness, so that any colour vision can read them, and grey print."""
 
 INK = "{ink}"
 """Colour of text and axes, that of the paper or of the reader's theme."""
@@ -60,31 +51,6 @@ def height(view: str, rows: int) -> int:
     return max(2, rows) * (few if rows <= FEW else many)
 
 
-def colours(count: int) -> list[str]:
-    """So many colours of series, which start again after the last."""
-    return [SERIES[place % len(SERIES)] for place in range(count)]
-
-
-def shapes(count: int) -> list[str]:
-    """So many shapes of points; none stands twice with one colour before the 49th."""
-    return [SHAPES[(place + place // len(SERIES)) % len(SHAPES)] for place in range(count)]
-
-
-def config() -> Spec:
-    """The style of all charts: quiet axes, the reader's text colour, no frame."""
-    text = {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12}
-    axis = {"domain": False, "ticks": False, "gridColor": INK, "gridOpacity": 0.13, "labelPadding": 6}
-    return {
-        "background": None,
-        "font": "{font}",
-        "view": {"stroke": None},
-        "axis": text | axis | {"titleFontWeight": "normal", "labelLimit": 230, "titlePadding": 8},
-        "legend": text | {"titleFontWeight": "normal", "labelLimit": 230},
-        "header": text,
-        "title": {"color": INK, "anchor": "start", "fontSize": 13, "fontWeight": 600},
-    }
-
-
 def chart(layers: list[Spec], height: object, transform: list[Spec] | None = None) -> Spec:
     """A chart of layers over the open rows, as wide as its place."""
     return {
@@ -95,7 +61,7 @@ def chart(layers: list[Spec], height: object, transform: list[Spec] | None = Non
         "autosize": {"type": "fit-x", "contains": "padding"},
         "transform": transform or [],
         "layer": layers,
-        "config": config(),
+        "config": config(INK, "{font}"),
     }
 
 
@@ -111,7 +77,6 @@ def ramp(field: str, title: str) -> Spec:
         "field": field,
         "type": "quantitative",
         "title": title,
-        "scale": {"scheme": RAMP},
         "legend": legend,
     }
 

@@ -36,21 +36,11 @@
     cost: data.axes.length ? data.axes[0][0] : "",
     backbone: labels.length ? labels[0] : "",
     shown: new Set(labels),
-    slots: new Map(), // picked backbones and the places of their colours
+    picked: new Set(),
     cka: { table: "", first: "", second: "" },
   };
   const rank = (task) => (by.best.get(task) || []).map((row) => row.backbone);
-  const pick = (names) => {
-    for (const name of [...state.slots.keys()]) if (!names.includes(name)) state.slots.delete(name);
-    for (const name of names) {
-      if (state.slots.has(name)) continue;
-      const taken = new Set(state.slots.values());
-      let slot = 0;
-      while (taken.has(slot)) slot += 1;
-      state.slots.set(name, slot);
-    }
-  };
-  const picked = () => labels.filter((name) => state.slots.has(name) && state.shown.has(name));
+  const picked = () => labels.filter((name) => state.picked.has(name) && state.shown.has(name));
   const top = () => rank(state.task).filter((name) => state.shown.has(name)).slice(0, TOP);
   const families = () => {
     const seen = new Set();
@@ -72,12 +62,9 @@
   const room = () => one("main").clientWidth - 110;
   const series = (names) => ({
     backbones: names,
-    colours: names.map((name) => data.series.colours[state.slots.get(name) % data.series.colours.length]),
-    shapes: names.map((name) => {
-      const slot = state.slots.get(name);
-      const turn = Math.floor(slot / data.series.colours.length);
-      return data.series.shapes[(slot + turn) % data.series.shapes.length];
-    }),
+    colours: names.map((name) => data.looks[name].color),
+    shapes: names.map((name) => data.looks[name].shape),
+    dashes: names.map((name) => data.looks[name].strokeDash),
     columns: Math.max(1, Math.floor(room() / (46 + 7 * Math.max(0, ...names.map((name) => name.length))))),
   });
   const aside = (task) => {
@@ -109,8 +96,8 @@
         const own = (by.best.get(state.task) || []).filter((row) => state.shown.has(row.backbone));
         const rows = own.map((row) => ({ ...row, label: room() > 380 ? `${spread(row)}, layer ${row.layer}/${row.depth}` : "" }));
         const others = published(state.task, state.shown).map((row) => ({ ...row, group: "published" }));
-        const groups = Object.keys(data.series.groups).filter((name) => rows.some((row) => row.group === name));
-        const words = { ...aside(state.task), groups, tones: groups.map((name) => data.series.groups[name]) };
+        const groups = Object.keys(data.groups).filter((name) => rows.some((row) => row.group === name));
+        const words = { ...aside(state.task), groups, tones: groups.map((name) => data.groups[name]) };
         return { what: state.task, rows, drawn: [...rows, ...others], words };
       },
     },
@@ -419,7 +406,7 @@
   const menu = one("#pick");
   const repick = () => {
     if (!menu) return;
-    for (const box of all("input", menu)) box.checked = state.slots.has(box.value);
+    for (const box of all("input", menu)) box.checked = state.picked.has(box.value);
     one("summary", menu).textContent = `backbones: ${picked().length} of ${state.shown.size}`;
   };
   if (menu) {
@@ -431,13 +418,13 @@
     }
     menu.addEventListener("change", (event) => {
       const { value, checked } = event.target;
-      pick(checked ? [...state.slots.keys(), value] : [...state.slots.keys()].filter((name) => name !== value));
+      state.picked[checked ? "add" : "delete"](value);
       repick();
       redraw("curves", "tradeoff");
     });
     for (const button of all("[data-pick]", menu))
       button.addEventListener("click", () => {
-        pick({ top, family: families, none: () => [] }[button.dataset.pick]());
+        state.picked = new Set({ top, family: families, none: () => [] }[button.dataset.pick]());
         repick();
         redraw("curves", "tradeoff");
       });
@@ -512,7 +499,7 @@
   });
   named();
 
-  pick(top());
+  state.picked = new Set(top());
   if (form) {
     form.addEventListener("input", filter);
     form.addEventListener("submit", (event) => event.preventDefault());

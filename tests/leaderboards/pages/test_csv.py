@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 
 from leaderboards.pages.csv import csv_page, read_numbers
-from leaderboards.pages.html import html_page
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.page import leaderboard_page
 from leaderboards.pages.tidy import TIDY, tidy_frame
 from tasks.blocks import Numbers, Page
 from tests.leaderboards.builder import frame, layers, pair
+from tests.leaderboards.reader import page_html
 
 HOSTILE = '<script>"a",|*`b`\n,=1+1'
 
@@ -35,7 +35,7 @@ def test_no_cell_is_a_formula_and_all_come_back(tmp_path, name):
     assert set(read_numbers(tmp_path / "mini.csv", TIDY)["backbone"]) == {name}
 
 
-@pytest.mark.parametrize("write", [markdown_page, html_page])
+@pytest.mark.parametrize("write", [markdown_page, page_html])
 def test_no_tag_of_a_backbone_reaches_a_page(write):
     name = "./<script>alert(1)</script>/<img src=x onerror=alert(1)>"
     records = frame(

@@ -12,7 +12,6 @@ from leaderboards.choices.selection import columns_of, is_analysis, score_rows
 from leaderboards.choices.ties import column_ties
 from leaderboards.display import number_text
 from leaderboards.pages.build import write_pages
-from leaderboards.pages.html import html_page
 from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.inside.tables import INSIDE, inside_frame, layers_table, ranges_table
 from leaderboards.pages.markdown import markdown_page
@@ -20,6 +19,7 @@ from leaderboards.pages.tidy import tidy_frame
 from tasks.blocks import Plot
 from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
+from tests.leaderboards.reader import page_html
 from tests.leaderboards.shown import render_page
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
@@ -146,7 +146,7 @@ def test_an_analysis_that_nothing_draws_has_lines_and_points():
         *(["one head", 1, 0.1], ["one head", 1, 0.3], ["one head", 2, 0.5], ["one head", 2, 0.5]),
         *(["mean over heads", 1, 0.2], ["mean over heads", 2, 0.5]),
     ]
-    assert html_page(page).count("<svg") == 2
+    assert page_html(page).count("<svg") == 2
 
 
 def test_an_analysis_of_nothing_says_so():
@@ -200,7 +200,7 @@ def test_the_page_does_not_depend_on_the_order_of_the_records():
     records = both()
     shuffled = records.sample(frac=1, random_state=5)
     assert inside_page(shuffled, "mini").name == "mini.inside"
-    assert html_page(inside_page(shuffled, "mini")) == html_page(inside_page(records, "mini"))
+    assert page_html(inside_page(shuffled, "mini")) == page_html(inside_page(records, "mini"))
 
 
 def test_pages_are_written_where_there_are_records_for_them(tmp_path):
@@ -230,7 +230,7 @@ def test_analyses_that_are_not_committed_are_named(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("writer", [markdown_page, html_page])
+@pytest.mark.parametrize("writer", [markdown_page, page_html])
 def test_hostile_names_are_escaped(writer):
     name = "<script>|*`"
     text = writer(inside_page(frame(distances(DINO_HEADS, backbone=name, dataset=name, unit=name)), "mini"))

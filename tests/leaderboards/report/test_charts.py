@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from leaderboards.pages.svg.colours import SERIES
+from leaderboards.charts.style import COLOURS, look, looks
 from leaderboards.report import charts, parts
 
 # Machado, Oliveira and Fernandes, A Physiologically-based Model for Simulation of Color Vision Deficiency,
@@ -35,7 +35,7 @@ def lab(colour, vision):
 
 
 @pytest.mark.parametrize("vision", VISIONS)
-@pytest.mark.parametrize("colours", [SERIES, tuple(parts.GROUPS.values())], ids=["series", "groups"])
+@pytest.mark.parametrize("colours", [COLOURS, tuple(parts.GROUPS.values())], ids=["series", "groups"])
 def test_colours_can_be_told_apart_by_all_readers(colours, vision):
     # 2.3 is what is just noticed side by side; shapes tell series apart, too
     apart = [np.linalg.norm(lab(one, vision) - lab(other, vision)) for one, other in combinations(colours, 2)]
@@ -43,9 +43,16 @@ def test_colours_can_be_told_apart_by_all_readers(colours, vision):
 
 
 def test_no_two_series_have_one_colour_and_one_shape():
-    looks = [*zip(parts.colours(49), parts.shapes(49), strict=True)]
-    assert len(set(looks)) == 49
-    assert len(set(parts.colours(7))) == len(set(parts.shapes(7))) == 7
+    series = [look(place) for place in range(49)]
+    assert len({(one.color, one.shape) for one in series}) == 49
+    assert len({(one.color, str(one.strokeDash)) for one in series}) == 49
+    assert len({one.color for one in series[:7]}) == len({one.shape for one in series[:7]}) == 7
+
+
+def test_a_backbone_looks_as_its_place_in_the_suite_says():
+    suite = ["a", "b", "c"]
+    assert looks(["c", "a"], suite) == {"c": look(2), "a": look(0)}
+    assert looks(["one", "two", "two"], suite) == {"one": look(0), "two": look(1)}
 
 
 def test_open_places_are_filled_once():

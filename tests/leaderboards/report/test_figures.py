@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from leaderboards.report import engine
+from leaderboards.charts import engine
 from leaderboards.report.figures import figures_of, write_figures
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.report.boards import SCORES, content

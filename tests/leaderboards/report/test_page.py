@@ -2,21 +2,12 @@ import re
 
 import pytest
 
-from leaderboards.report.engine import library
+from leaderboards.charts.engine import library
 from leaderboards.report.page import ASSETS, report_page
 from leaderboards.report.section import Section
 from tests.leaderboards.builder import floor, frame, layers, record
-from tests.leaderboards.pages.test_html import Reader
+from tests.leaderboards.reader import Reader
 from tests.leaderboards.report.boards import HOSTILE, content, cost, small
-
-
-class PageReader(Reader):
-    """Reads a page with fields of forms."""
-
-    def handle_starttag(self, tag, attrs):
-        super().handle_starttag(tag, attrs)
-        if tag == "input":
-            self.open.pop()
 
 
 def page(records=None, **sources):
@@ -38,7 +29,7 @@ SECTION = Section("gallery", "Failures <b>", "<p>one</p>")
 
 
 def test_it_needs_nothing_outside_of_itself(text):
-    found = PageReader(own(text))
+    found = Reader(own(text))
     assert [link for link in found.named("a") if not link["href"].startswith("#")] == []
     assert found.named("link") + found.named("img") + found.named("iframe") == []
     assert all("src" not in script for script in found.named("script"))
@@ -49,7 +40,7 @@ def test_it_needs_nothing_outside_of_itself(text):
 
 
 def test_names_from_data_are_shown_as_they_are_and_do_nothing(text):
-    found = PageReader(own(text))
+    found = Reader(own(text))
     assert "<script>alert" not in text
     assert len(found.named("script")) == 3
     assert found.text.count(HOSTILE) > 5
@@ -57,7 +48,7 @@ def test_names_from_data_are_shown_as_they_are_and_do_nothing(text):
 
 
 def test_every_section_has_its_heading_and_is_in_the_list(text):
-    found = PageReader(own(text))
+    found = Reader(own(text))
     anchors = [one["id"] for one in found.named("section")]
     assert anchors == [
         "answer", "best", "task-section", "cost-section", "backbone-section", "alike-section", "gallery",
@@ -82,7 +73,7 @@ def test_the_answer_comes_first_and_is_honest(text):
 
 
 def test_every_score_is_in_a_table_that_needs_no_script(text):
-    words = PageReader(own(text)).text
+    words = Reader(own(text)).text
     for score in ("30.0 ± 1.0", "61.5 ± 1.0", "62.2 ± 1.0", "31.1 ± 1.0", "10.0 ± 1.0"):
         assert score in words
 
@@ -103,7 +94,7 @@ def test_a_lone_score_is_said_to_be_alone():
     ids=["floor", "analysis", "reasons"],
 )
 def test_a_suite_without_scores_still_has_a_page(records):
-    found = PageReader(own(page(records)))
+    found = Reader(own(page(records)))
     assert "This suite has no scores" in found.text
     assert found.named("section")[-1] == {"id": "tables", "aria-labelledby": "tables-title"}
 

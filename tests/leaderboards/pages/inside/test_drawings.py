@@ -5,16 +5,16 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from leaderboards.pages.html import html_page
+from leaderboards.charts.svg import svg_file
 from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.markdown import markdown_page
-from leaderboards.pages.svg.draw import svg_file
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.files import scored_path
 from tasks.blocks import Gallery, HeatMap, Maps, Picture, Plot, Text
 from tasks.registry import TASKS
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.planted import DATASET, arrays, compared, metrics, plant, records
+from tests.leaderboards.reader import page_html
 
 TWO = {"mini-dino": "DINO", "mini-mae": "MAE"}
 SIZES = {"depth": 5, "heads": 3, "grid": 4}
@@ -130,7 +130,7 @@ def test_arrays_of_holes_and_of_other_shapes_break_nothing(task, tmp_path):
         write_arrays(holes, key("mini-dino"))
         write_arrays({name: one.flatten()[:1] for name, one in holes.items()}, key("mini-mae"))
     drawn = page(task, tmp_path)
-    text = html_page(drawn)
+    text = page_html(drawn)
     assert "nan" not in re.sub(r'href="[^"]*"', "", text).lower()
 
 

@@ -5,8 +5,15 @@ import re
 from functools import cache
 from typing import Any
 
+from leaderboards.charts.style import Spec
+
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 """What of the library the page uses; the other parts come out of the bundler without names."""
+
+_UNWRITTEN = dict.fromkeys(
+    [*range(9), 11, 12, *range(14, 32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF], "\ufffd"
+)
+"""Characters that no XML may hold, and what stands for them."""
 
 
 @cache
@@ -18,27 +25,36 @@ def library() -> str:
     return re.sub(r"</(?=script)", r"<\\/", text, flags=re.IGNORECASE).replace("<!--", r"<\!--")
 
 
-def svg(spec: dict[str, Any]) -> str:
+def svg(spec: Spec) -> str:
     """A chart as SVG text."""
     import vl_convert
 
     return str(vl_convert.vegalite_to_svg(_text(spec)))
 
 
-def pdf(spec: dict[str, Any]) -> bytes:
+def pdf(spec: Spec) -> bytes:
     """A chart as PDF."""
     import vl_convert
 
     return bytes(vl_convert.vegalite_to_pdf(_text(spec)))
 
 
-def png(spec: dict[str, Any], scale: float = 1.0) -> bytes:
+def png(spec: Spec, scale: float = 1.0) -> bytes:
     """A chart as PNG."""
     import vl_convert
 
     return bytes(vl_convert.vegalite_to_png(_text(spec), scale=scale))
 
 
-def _text(spec: dict[str, Any]) -> str:
+def _text(spec: Spec) -> str:
     """A chart as JSON, which has no word for what is no number."""
-    return json.dumps(spec, allow_nan=False)
+    return json.dumps(written(spec), allow_nan=False)
+
+
+def written(part: Any) -> Any:  # noqa: ANN401
+    """Text, or JSON of any depth, without characters that no XML may hold."""
+    if isinstance(part, dict):
+        return {key: written(value) for key, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [written(value) for value in part]
+    return part.translate(_UNWRITTEN) if isinstance(part, str) else part

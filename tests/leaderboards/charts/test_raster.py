@@ -5,23 +5,43 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from leaderboards.pages.svg.colours import LEVELS, steps, to_lab
-from leaderboards.pages.svg.raster import (
+from leaderboards.charts.raster import (
     GAP,
-    MOST_PIXELS,
+    LEVELS,
     Sheet,
-    colours_png,
-    image_png,
     levels,
     map_png,
-    own_span,
-    sheet_png,
     smaller,
+    steps,
 )
+from tasks.blocks import own_span
 
 NAN = float("nan")
 DEUTERANOPIA = np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]])
 """What is seen of linear red, green and blue without cones for green (Machado et al., 2009)."""
+
+
+TO_CONES = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+TO_LAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
+
+
+def to_lab(rgb):
+    """Colours [n 3] from 0 to 255 in Oklab (Ottosson, 2020): lightness, green to red, blue to yellow."""
+    share = rgb / 255
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    return np.cbrt(linear @ TO_CONES.T) @ TO_LAB.T
 
 
 def opened(address):
@@ -60,7 +80,7 @@ def test_the_span_of_several_maps():
 
 
 def test_a_map_has_a_pixel_a_cell_in_its_colour():
-    pixels = opened(map_png(np.array([[0.0, 1.0], [NAN, 0.5]])))
+    pixels = opened(map_png(np.array([[0.0, 1.0], [NAN, 0.5]]), None, 32))
     assert pixels.shape == (2, 2, 4)
     assert pixels[0, 0, :3].tolist() == steps()[0].tolist()
     assert pixels[0, 1, :3].tolist() == steps()[-1].tolist()
@@ -73,12 +93,12 @@ def test_large_maps_are_averaged_without_their_holes():
     assert smaller(values, 4) is values
     assert smaller(values, 2).tolist() == [[pytest.approx(10 / 3), 4.5], [8.5, 10.5]]
     assert smaller(np.full((4, 4), NAN), 2).tolist() == [[pytest.approx(NAN, nan_ok=True)] * 2] * 2
-    assert opened(map_png(np.zeros((100, 3)))).shape[:2] == (25, 3)
+    assert opened(map_png(np.zeros((100, 3)), None, 32)).shape[:2] == (25, 3)
 
 
 def test_a_sheet_stretches_maps_into_their_cells():
     sheet = Sheet(1, 2, (4, 4))
-    pixels = opened(sheet_png({(0, 0): np.eye(2), (0, 1): np.array([[NAN]])}, sheet, None))
+    pixels = opened(sheet.maps({(0, 0): np.eye(2), (0, 1): np.array([[NAN]])}, None))
     assert pixels.shape[:2] == sheet.shape == (4, 8 + GAP)
     low, high = steps()[0].tolist(), steps()[-1].tolist()
     assert pixels[:2, :2, :3].tolist() == [[high] * 2] * 2
@@ -87,22 +107,25 @@ def test_a_sheet_stretches_maps_into_their_cells():
 
 
 def test_a_veil_is_thick_where_a_map_is_low():
-    pixels = opened(sheet_png({(0, 0): np.array([[0.0, 1.0]])}, Sheet(1, 1, (1, 2)), None, veil=True))
+    pixels = opened(Sheet(1, 1, (1, 2)).veils({(0, 0): np.array([[0.0, 1.0]])}))
     assert not pixels[..., :3].any()
     assert pixels[0, 0, 3] > 200
     assert pixels[0, 1, 3] == 0
-    middle = opened(sheet_png({(0, 0): np.array([[0.0, 0.25, 1.0]])}, Sheet(1, 1, (1, 3)), None, veil=True))
+    middle = opened(Sheet(1, 1, (1, 3)).veils({(0, 0): np.array([[0.0, 0.25, 1.0]])}))
     assert middle[0, 1, 3] == pytest.approx(middle[0, 0, 3] / 2, abs=4)  # the root of a quarter
 
 
 def test_colours_stay_what_they_are():
     image = np.zeros((2, 2, 3), np.uint8)
     image[0] = (255, 0, 0)
-    pixels = opened(colours_png({(0, 0): image}, Sheet(1, 2, (2, 2))))
+    pixels = opened(Sheet(1, 2, (2, 2)).images({(0, 0): image}))
     assert pixels[:2, :2, :3].tolist() == image.tolist()
     assert not pixels[:, 2:, 3].any()
 
 
-def test_images_are_made_small_and_keep_their_shape():
-    pixels = opened(image_png(np.zeros((4 * MOST_PIXELS, 2 * MOST_PIXELS, 3), np.uint8)))
-    assert pixels.shape[:2] == (MOST_PIXELS, MOST_PIXELS // 2)
+def test_images_are_stretched_to_their_cells_and_shrink_by_means():
+    image = np.zeros((4, 8, 3), np.uint8)
+    image[::2] = 200
+    pixels = opened(Sheet(1, 1, (2, 4)).images({(0, 0): image}))
+    assert pixels.shape[:2] == (2, 4)
+    assert (pixels[..., :3] == 100).all()

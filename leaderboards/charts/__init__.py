@@ -1,0 +1,1 @@
+"""Charts as Vega-Lite specifications, of the report and of pages, with one palette."""

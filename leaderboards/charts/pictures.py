@@ -1,0 +1,349 @@
+"""The pictures of pages as Vega-Lite specifications."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from leaderboards.charts.raster import GAP, Sheet, Spot, map_png, merged
+from leaderboards.charts.style import SCHEMA, Spec, config, looks
+from tasks.blocks import Gallery, HeatMap, Maps, Matrix, Picture, Plot, SmallMap, Span, own_span
+
+WIDTH = 720
+"""Width of a picture about, in pixels at full size."""
+
+LETTER = 6.6
+"""Width of a letter about."""
+
+PLOT_HEIGHT, PANEL_HEIGHT, MOST_PLOTS = 250, 120, 3
+"""Heights of a plot alone and of one of several, and how many of these stand in a line at most."""
+
+MOST_BLOCKS = 26
+"""Whole numbers, such as blocks, up to which an axis ends half a step beside its ends."""
+
+SHORTEST, TALLEST, MOST_HEATS = 110.0, 200.0, 4
+"""Heights of a matrix, and how many stand in a line at most."""
+
+MOST_CELLS = 256
+"""Rows and columns of a matrix that are drawn one by one."""
+
+SMALLEST, LARGEST, MOST_GROUPS = 30.0, 60.0, 4
+"""Sides of a small map, and how many groups of maps stand in a line at most."""
+
+CELL, IMAGE = 32, 96
+"""Pixels of a small map's width on its sheet at least, and of an image's at most."""
+
+LABELS = 170.0
+"""Width of the names of rows at most."""
+
+
+def picture_spec(picture: Picture, backbones: Sequence[str], ink: str, font: str) -> Spec:
+    """A picture as a whole specification.
+
+    Args:
+        picture: What is shown.
+        backbones: Labels of all backbones of the suite, by whose order they have their colours.
+        ink: Colour of words and lines.
+        font: Family of the letters.
+    """
+    if isinstance(picture, Plot):
+        spec = _plot(picture, backbones)
+    elif isinstance(picture, HeatMap):
+        spec = _heat_map(picture)
+    elif isinstance(picture, Maps):
+        spec = _maps(picture)
+    else:
+        spec = _gallery(picture)
+    style = config(ink, font)
+    style["axis"] |= {"labelFontSize": 11, "titleFontSize": 11, "labelPadding": 4, "titlePadding": 9}
+    style["legend"] |= {"orient": "bottom", "symbolOpacity": 1, "symbolSize": 45, "columnPadding": 16}
+    style["title"] |= {"fontSize": 12, "offset": 6}
+    return {
+        "$schema": SCHEMA,
+        "padding": {"left": 10, "right": 16, "top": 4, "bottom": 4},
+        "config": style,
+    } | spec
+
+
+def _beside(panels: Sequence[Spec], columns: int) -> Spec:
+    """Panels in lines, with one legend below all."""
+    shared = {"scale": dict.fromkeys(("color", "shape", "strokeDash"), "shared")}
+    nothing = {"data": {"values": []}, "mark": "point", "width": WIDTH, "height": 1}
+    return {"concat": [*panels] or [nothing], "columns": columns, "spacing": 12, "resolve": shared}
+
+
+def _panel(name: str, width: float, height: float, layers: Sequence[Spec]) -> Spec:
+    """Layers in a frame of their own below their name."""
+    title = {"title": {"text": name, "limit": width}} if name else {}
+    return title | {"width": round(width, 1), "height": round(height, 1), "layer": [*layers]}
+
+
+# ---- lines and points ---------------------------------------------------------------------------
+
+
+def _plot(plot: Plot, backbones: Sequence[str]) -> Spec:
+    """One panel, or small ones in lines of three."""
+    frame, there = plot.frame, plot.frame.dropna(subset=["x", "y"])
+    series = _series(plot, [str(name) for name in dict.fromkeys(there["series"])], backbones)
+    if "panel" not in frame:
+        places = {"x": _across(there["x"], plot.x, MOST_BLOCKS), "y": _up(there["y"], plot.y, 6)}
+        return _panel("", WIDTH - 80, PLOT_HEIGHT, _lines(frame, plot.kind, places, series))
+    names = [str(name) for name in dict.fromkeys(frame["panel"])]
+    columns = min(MOST_PLOTS, max(1, len(names)))
+    panels = []
+    for place, name in enumerate(names):
+        rows = frame[frame["panel"].astype(str) == name]
+        values = there["y"] if plot.shared else rows.dropna(subset=["x", "y"])["y"]
+        places = {"x": _across(there["x"], plot.x, 8)}
+        places["y"] = _up(values, plot.y if place % columns == 0 else "", 4)
+        width = (WIDTH - 30) / columns - 44
+        panels.append(_panel(name, width, PANEL_HEIGHT, _lines(rows, plot.kind, places, series)))
+    return _beside(panels, columns)
+
+
+def _lines(frame: pd.DataFrame, kind: str, places: Spec, series: Spec) -> list[Spec]:
+    """Every series of a panel: a line, broken where a number is missing, and a marker for each number."""
+    rows = [
+        {"series": str(name), "x": float(x), "y": float(y) if math.isfinite(y) else None}
+        for name, x, y in frame[["series", "x", "y"]].itertuples(index=False, name=None)
+        if math.isfinite(x)
+    ]
+    colour = places | {"color": series["color"]}
+    line = {
+        "mark": {"type": "line", "strokeWidth": 1.8},
+        "encoding": colour | {"strokeDash": series["strokeDash"]},
+    }
+    points = {
+        "mark": {"type": "point", "filled": True, "opacity": 1, "size": 28},
+        "encoding": colour | {"shape": series["shape"]},
+    }
+    return [{"data": {"values": rows}, "layer": [line, points] if kind == "lines" else [points]}]
+
+
+def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
+    """Colour, shape and dash of the series that are drawn, with one legend."""
+    every = looks([*plot.order, *plot.frame["series"].astype(str)], backbones)
+    names = [name for name in every if name in drawn]
+    columns = max(1, int(WIDTH // (30 + LETTER * max(map(len, names), default=1))))
+    shared = {"field": "series", "type": "nominal", "title": None, "legend": {"columns": columns}}
+    return {
+        name: shared | {"scale": {"domain": names, "range": [getattr(every[one], name) for one in names]}}
+        for name in ("color", "shape", "strokeDash")
+    }
+
+
+def _across(values: "pd.Series[float]", title: str, most: int) -> Spec:
+    """The horizontal axis: whole numbers where there are few, as of blocks, else round ones."""
+    low, high = (values.min(), values.max()) if len(values) else (0, 1)
+    more = {"grid": False, "ticks": True, "domain": True}
+    if (values == values.round()).all() and high - low <= MOST_BLOCKS:
+        scale = {"domain": [float(low) - 0.5, float(high) + 0.5]}
+        return _axis("x", title, scale, more | {"values": whole_ticks(int(low), int(high), most)})
+    ticks = min(most, 6)
+    return _axis("x", title, {"domain": [*_ends(values)], "nice": ticks}, more | {"tickCount": ticks})
+
+
+def _up(values: "pd.Series[float]", title: str, ticks: int) -> Spec:
+    """The vertical axis, whose ends are round numbers around all values."""
+    return _axis("y", title, {"domain": [*_ends(values)], "nice": ticks}, {"tickCount": ticks})
+
+
+def _axis(field: str, title: str, scale: Spec, axis: Spec) -> Spec:
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": title or None,
+        "scale": scale | {"zero": False},
+        "axis": axis,
+    }
+
+
+def whole_ticks(low: int, high: int, most: int) -> list[int]:
+    """At most so many whole numbers between two, evenly: each, or multiples of a round step."""
+    step = next(
+        factor * 10**power
+        for power in range(10)
+        for factor in (1, 2, 5)
+        if high // (factor * 10**power) - (low - 1) // (factor * 10**power) <= most
+    )
+    return list(range(-(-low // step) * step, high + 1, step))
+
+
+def _ends(values: "pd.Series[float]") -> Span:
+    """The lowest and the highest number; 0 and 1 where there are none, or only zeros."""
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    if low < high:
+        return low, high
+    return (low - abs(low) / 2, high + abs(high) / 2) if low else (0.0, 1.0)
+
+
+# ---- matrices and maps --------------------------------------------------------------------------
+
+
+def _image(address: str, width: float, height: float) -> Spec:
+    """An embedded picture that fills its panel, whose pixels stay squares."""
+    mark = {"type": "image", "width": width, "height": height, "aspect": False, "smooth": False}
+    middle = {"x": {"value": width / 2}, "y": {"value": height / 2}}
+    return {
+        "data": {"values": [{"address": address}]},
+        "mark": mark,
+        "encoding": middle | {"url": {"field": "address", "type": "nominal"}},
+    }
+
+
+def _frame(encoding: Spec) -> Spec:
+    """Axes and a bar of colours without a mark."""
+    return {"data": {"values": []}, "mark": "point", "encoding": encoding}
+
+
+def _bar(ends: tuple[str, str], unit: str) -> Spec:
+    """What colours say: the lowest, the highest, and of what."""
+    low, high = map(json.dumps, ends)
+    legend = {
+        "direction": "horizontal",
+        "gradientLength": 150,
+        "gradientThickness": 10,
+        "gradientOpacity": 1,
+        "values": [0, 1],
+        "labelExpr": f"datum.value < 0.5 ? {low} : {high}",
+        "labelOverlap": False,
+        "titleLimit": WIDTH,
+    }
+    field = {"field": "colour", "type": "quantitative", "title": unit or None}
+    return field | {"scale": {"domain": [0, 1]}, "legend": legend}
+
+
+def _heat_map(heat: HeatMap) -> Spec:
+    """Matrices in lines of up to four, each with its axes, and one bar of colours."""
+    span = heat.span or own_span([one.values for one in heat.panels])
+    columns = min(MOST_HEATS, max(1, len(heat.panels)))
+    width = min(WIDTH / columns - 60, 2 * TALLEST)
+    shapes = [one.values.shape for one in heat.panels if one.values.size]
+    ratio = max((rows / columns for rows, columns in shapes), default=1.0)
+    height = min(max(ratio * width, SHORTEST), TALLEST)
+    bar = _bar(_beyond(heat, span) if span else ("", ""), heat.unit)
+    panels = []
+    for place, one in enumerate(heat.panels):
+        axes = {"x": _numbered("x", heat.x, one, 1), "color": bar}
+        axes["y"] = _numbered("y", heat.y if place % columns == 0 else "", one, 0)
+        drawn = _image(map_png(one.values, span, MOST_CELLS), width, height)
+        panels.append(_panel(one.title, width, height, [drawn, _frame(axes)]))
+    return _beside(panels, columns)
+
+
+def _numbered(field: str, title: str, one: Matrix, side: int) -> Spec:
+    """The axis of a matrix's columns (side 1) or rows, the first of which is at the top."""
+    first, count = one.first[side], one.values.shape[side]
+    scale = {"domain": [first - 0.5, first + count - 0.5], "nice": False, "reverse": side == 0}
+    return _axis(field, title, scale, {"values": whole_ticks(first, first + count - 1, 7), "grid": False})
+
+
+def _beyond(heat: HeatMap, span: Span) -> tuple[str, str]:
+    """The numbers at both ends of the bar, and whether cells lie beyond them."""
+    low, high = own_span([one.values for one in heat.panels]) or span
+    return f"{'≤ ' if low < span[0] else ''}{span[0]:.3g}", f"{'≥ ' if high > span[1] else ''}{span[1]:.3g}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where small maps stand; ``side`` is a map's width in pixels, ``sheet`` holds the maps of a group."""
+
+    groups: tuple[str, ...]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    sheet: Sheet
+    side: float
+    in_line: int
+
+    def spot(self, one: SmallMap) -> Spot:
+        """Row and column of a map."""
+        return self.rows.index(one.row), self.columns.index(one.column)
+
+    def panel(self, group: str, addresses: Sequence[str], more: Spec) -> Spec:
+        """Sheets over each other with the names of their rows and columns, and a bar of colours."""
+        scale = self.side / self.sheet.cell[1]
+        height, width = (side * scale for side in self.sheet.shape)
+        label = {"labelFontSize": 10, "labelAngle": 0, "labelLimit": 1.2 * (self.side + GAP)}
+        axes = {
+            "x": _names("column", self.columns, GAP / (GAP + self.sheet.cell[1]), label | {"orient": "top"}),
+            "y": _names("row", self.rows, GAP / (GAP + self.sheet.cell[0]), {"labelLimit": LABELS}),
+        }
+        drawn = [_image(address, width, height) for address in addresses]
+        return _panel(group, width, height, [*drawn, _frame(axes | more)])
+
+
+def _names(field: str, names: Sequence[str], gap: float, axis: Spec) -> Spec:
+    """An axis of names at the middles of maps."""
+    scale = {"domain": [*names], "paddingInner": round(gap, 4), "paddingOuter": 0}
+    return {"field": field, "type": "nominal", "title": None, "scale": scale, "axis": axis | {"grid": False}}
+
+
+def _layout(maps: Sequence[SmallMap], least: int = CELL) -> _Layout:
+    """Names in their order, and the largest maps that let several groups stand in a line.
+
+    Args:
+        maps: The maps.
+        least: Pixels of a map's width on its sheet at least; it is a multiple of its cells, which so are
+            equally wide.
+    """
+    groups, rows, columns = (
+        _distinct(getattr(one, name) for one in maps) for name in ("panel", "row", "column")
+    )
+    shapes = [one.values.shape for one in maps]
+    tall = max((shape[0] / max(shape[1], 1) for shape in shapes), default=1.0)
+    cells = max((-(-shape[1] // merged(max(shape[:2]))) for shape in shapes), default=1)
+    width = cells * -(-least // cells)
+    sheet = Sheet(len(rows), len(columns), (max(1, round(width * tall)), width))
+    label = min(max((LETTER * len(row) for row in rows), default=0.0) + 8, LABELS)
+    for in_line in range(min(MOST_GROUPS, max(1, len(groups))), 0, -1):
+        room = (WIDTH - in_line * 18) / in_line - label
+        side = min(room / max(1, len(columns)) / (1 + GAP / width), LARGEST)
+        if side >= SMALLEST:
+            break
+    return _Layout(groups, rows, columns, sheet, side, in_line)
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _maps(maps: Maps) -> Spec:
+    """Maps with the names of their rows, columns and groups, and what their colours say."""
+    layout = _layout(maps.maps)
+    ends = ("lowest", "highest") if maps.span is None else (f"{maps.span[0]:.3g}", f"{maps.span[1]:.3g}")
+    unit = f"{maps.unit}, each map by itself" if maps.span is None else maps.unit
+    bar = {"color": _bar(ends, unit)} if any(one.values.ndim == 2 for one in maps.maps) else {}
+    panels = []
+    for group in layout.groups:
+        own = {layout.spot(one): one.values for one in maps.maps if one.panel == group}
+        numbers = {spot: values for spot, values in own.items() if values.ndim == 2}
+        colours = {spot: values for spot, values in own.items() if values.ndim == 3}
+        addresses = [layout.sheet.maps(numbers, maps.span)] if numbers else []
+        panels.append(
+            layout.panel(group, addresses + ([layout.sheet.images(colours)] if colours else []), bar)
+        )
+    return _beside(panels, layout.in_line)
+
+
+def _gallery(gallery: Gallery) -> Spec:
+    """Images under veils, each image also bare."""
+    firsts = {one.panel: one for one in reversed(gallery.maps)}
+    bare = [
+        SmallMap(group, firsts[group].row, "image", np.zeros(pixels.shape[:2]))
+        for group, pixels in gallery.images.items()
+        if group in firsts
+    ]
+    widest = max((pixels.shape[1] for pixels in gallery.images.values()), default=CELL)
+    layout = _layout([*bare, *gallery.maps], min(max(widest, CELL), IMAGE))
+    panels = []
+    for group in layout.groups:
+        own = {layout.spot(one): one.values for one in gallery.maps if one.panel == group}
+        spots = [*(layout.spot(one) for one in bare if one.panel == group), *own]
+        under = layout.sheet.images(dict.fromkeys(spots, gallery.images[group]))
+        panels.append(layout.panel(group, [under, layout.sheet.veils(own)], {}))
+    said = f"Bright: high; dark: low; each map by itself. {gallery.unit}"
+    below = {"text": said, "orient": "bottom", "fontWeight": "normal", "fontSize": 11, "limit": WIDTH}
+    return _beside(panels, layout.in_line) | {"title": below}

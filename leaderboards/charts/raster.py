@@ -1,0 +1,150 @@
+"""Maps and images as embedded PNG data, small and the same for the same numbers."""
+
+import base64
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from leaderboards.charts.style import RAMP
+from tasks.blocks import Numbers2D, Rgb, Span, own_span
+
+LEVELS = 64
+"""Steps of a map; more cannot be told apart."""
+
+MOST_CELLS = 32
+"""Cells along a side of a map that is drawn; larger ones are averaged."""
+
+GAP = 4
+"""Pixels between the cells of a sheet."""
+
+_DARKEST = 205
+"""How much of an image the lowest number of a map hides, of 255."""
+
+Spot = tuple[int, int]
+"""Row and column of a cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Cells in rows and columns that one picture holds, with holes between them; all stretched to one size.
+
+    Attributes:
+        rows: How many rows of cells.
+        columns: How many columns.
+        cell: Height and width of a cell in pixels of the picture.
+    """
+
+    rows: int
+    columns: int
+    cell: tuple[int, int]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the picture."""
+        height, width = self.cell
+        return self.rows * (height + GAP) - GAP, self.columns * (width + GAP) - GAP
+
+    def maps(self, maps: Mapping[Spot, Numbers2D], span: Span | None) -> str:
+        """Maps [height width] in colours as a data address; a span of None is each map's own."""
+        return _indexed(self._levels(maps, span), steps(), [255] * LEVELS)
+
+    def veils(self, maps: Mapping[Spot, Numbers2D]) -> str:
+        """Maps as black veils: thick where a map is low, by the root of its numbers; none over its holes."""
+        opacity = np.rint(_DARKEST * (1 - np.sqrt(np.linspace(0, 1, LEVELS)))).astype(int).tolist()
+        return _indexed(self._levels(maps, None), np.zeros((LEVELS, 3), np.uint8), opacity)
+
+    def images(self, images: Mapping[Spot, Rgb]) -> str:
+        """Images [height width 3] from 0 to 255 in few colours."""
+        pixels, seen = np.zeros((*self.shape, 3), np.uint8), np.zeros(self.shape, bool)
+        for spot, values in images.items():
+            pixels[self._cell(spot)], seen[self._cell(spot)] = _stretched(values, self.cell), True
+        few = Image.fromarray(pixels).quantize(LEVELS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        colours = np.array(few.getpalette(), np.uint8).reshape(-1, 3)
+        return _indexed(np.where(seen, np.asarray(few) + 1, 0), colours, [255] * len(colours))
+
+    def _levels(self, maps: Mapping[Spot, Numbers2D], span: Span | None) -> NDArray[np.uint8]:
+        indexes = np.zeros(self.shape, np.uint8)
+        for spot, values in maps.items():
+            indexes[self._cell(spot)] = _stretched(levels(smaller(values), span), self.cell)
+        return indexes
+
+    def _cell(self, spot: Spot) -> tuple[slice, slice]:
+        (height, width), (row, column) = self.cell, spot
+        top, left = row * (height + GAP), column * (width + GAP)
+        return slice(top, top + height), slice(left, left + width)
+
+
+def map_png(values: Numbers2D, span: Span | None, most: int) -> str:
+    """One map [height width] in colours as a data address, a pixel a cell; holes where it is not finite.
+
+    Args:
+        values: Numbers.
+        span: Numbers of the first and the last colour; None for the map's own. Equal ones give the middle.
+        most: Cells along a side; a larger map is averaged.
+    """
+    return _indexed(levels(smaller(values, most), span), steps(), [255] * LEVELS)
+
+
+@cache
+def steps() -> NDArray[np.uint8]:
+    """The colours of a map, [LEVELS 3], from low to high."""
+    stops = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in RAMP])
+    places = np.linspace(0, len(RAMP) - 1, LEVELS)
+    sides = [np.interp(places, np.arange(len(RAMP)), stops[:, side]) for side in range(3)]
+    colours: NDArray[np.uint8] = np.rint(np.stack(sides, axis=1)).astype(np.uint8)
+    return colours
+
+
+def levels(values: Numbers2D, span: Span | None) -> NDArray[np.uint8]:
+    """Numbers as steps from 1 to `LEVELS`; 0 is a hole."""
+    there = np.isfinite(values)
+    low, high = span or own_span([values]) or (0.0, 0.0)
+    share = np.full(values.shape, 0.5)
+    if high > low:
+        share[there] = np.clip((values[there] - low) / (high - low), 0, 1)
+    return np.where(there, np.minimum(share * LEVELS, LEVELS - 1).astype(np.uint8) + 1, 0).astype(np.uint8)
+
+
+def merged(side: int, most: int = MOST_CELLS) -> int:
+    """How many cells along a side become one where at most so many are drawn."""
+    return max(1, -(-side // most))
+
+
+def smaller(values: Numbers2D, most: int = MOST_CELLS) -> Numbers2D:
+    """A map of at most so many cells a side, each the mean of whole ones; the last may be of fewer."""
+    factors = [merged(side, most) for side in values.shape]
+    if max(factors) == 1:
+        return values
+    height, width = (-(-side // factor) * factor for side, factor in zip(values.shape, factors, strict=True))
+    padded = np.full((height, width), np.nan)
+    padded[: values.shape[0], : values.shape[1]] = values
+    blocks = padded.reshape(height // factors[0], factors[0], width // factors[1], factors[1])
+    count = np.isfinite(blocks).sum(axis=(1, 3))
+    total = np.where(np.isfinite(blocks), blocks, 0.0).sum(axis=(1, 3))
+    return np.where(count, total / np.maximum(count, 1), np.nan)
+
+
+def _stretched(values: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+    """A map of steps or an image at another size: its nearest pixels, or means where an image shrinks."""
+    if values.ndim == 3 and values.shape[0] > size[0]:
+        image = Image.fromarray(np.ascontiguousarray(values))
+        return np.asarray(image.resize((size[1], size[0]), Image.Resampling.BOX))
+    rows, columns = (np.arange(new) * old // new for new, old in zip(size, values.shape, strict=False))
+    stretched: NDArray[np.uint8] = values[rows[:, None], columns]
+    return stretched
+
+
+def _indexed(indexes: NDArray[Any], colours: NDArray[np.uint8], opacity: list[int]) -> str:
+    """A picture of steps as a data address; step 0 cannot be seen."""
+    image = Image.fromarray(indexes.astype(np.uint8))
+    image.putpalette([0, 0, 0, *colours.flatten().tolist()])
+    file = io.BytesIO()
+    clear: bytes | int = bytes([0, *opacity]) if min(opacity) < 255 else 0
+    image.save(file, "PNG", optimize=True, transparency=clear)
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"

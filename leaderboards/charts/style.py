@@ -1,0 +1,73 @@
+"""What all charts share: how series look, colours of numbers, and the style of axes and words.
+
+Numbers go from dark blue over green to light yellow in equal steps of lightness, so that they can be read
+with any colour vision, and in grey. The steps are equal in Oklab (Ottosson, 2020, "A perceptual color space
+for image processing").
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Spec = dict[str, Any]
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+"""The grammar's name; nothing is read from there."""
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#888888")
+"""Colours that people with any colour vision can tell apart (Okabe and Ito), the last one grey."""
+
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
+"""Shapes of the markers of series."""
+
+DASHES = ([1, 0], [5, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2], [1, 3])
+"""Dashes of lines, one for each time that the colours start again."""
+
+RAMP = ("#2a0d54", "#2f1f61", "#332e6d", "#383d7a", "#3a4c86", "#395f8c", "#34728d", "#2b848d",
+        "#28958a", "#3da580", "#51b574", "#64c564", "#83d256", "#aeda50", "#d5e147", "#fae83c")  # fmt: skip
+"""Colours of numbers from low to high."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a series is drawn, by the channels of a chart."""
+
+    color: str
+    shape: str
+    strokeDash: list[int]  # noqa: N815 - as the grammar calls it
+
+
+def look(place: int) -> Look:
+    """How the series at a place is drawn; none of the first 49 looks like another."""
+    turn, count = place // len(COLOURS), len(COLOURS)
+    return Look(COLOURS[place % count], SHAPES[(place + turn) % count], DASHES[turn % count])
+
+
+def looks(names: Iterable[str], backbones: Sequence[str] = ()) -> dict[str, Look]:
+    """How series are drawn, by their names.
+
+    Args:
+        names: Their names.
+        backbones: All backbones of the suite: one of them looks as its place there says, whatever else is
+            drawn; other series look as their places among the names say.
+    """
+    every = dict.fromkeys(names)
+    return {
+        name: look(backbones.index(name) if name in backbones else place) for place, name in enumerate(every)
+    }
+
+
+def config(ink: str, font: str) -> Spec:
+    """The style of all charts: quiet axes, no frame, words and lines in one colour."""
+    text = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "titleFontSize": 12}
+    axis = {"domain": False, "ticks": False, "gridColor": ink, "gridOpacity": 0.13, "labelPadding": 6}
+    return {
+        "background": None,
+        "font": font,
+        "range": {"ramp": [*RAMP], "heatmap": [*RAMP]},
+        "view": {"stroke": None},
+        "axis": text | axis | {"titleFontWeight": "normal", "labelLimit": 230, "titlePadding": 8},
+        "legend": text | {"titleFontWeight": "normal", "labelLimit": 230},
+        "header": text,
+        "title": {"color": ink, "anchor": "start", "fontSize": 13, "fontWeight": 600},
+    }

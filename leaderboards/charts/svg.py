@@ -1,0 +1,142 @@
+"""A picture as SVG: on a page, where it takes the page's colours, or as a file of its own."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from xml.etree import ElementTree as ET
+
+from leaderboards.charts import engine
+from leaderboards.charts.pictures import picture_spec
+from tasks.blocks import Picture, Plot, alternative
+
+SVG, LINK = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}href"
+
+FONT = "Helvetica, Arial, sans-serif"
+
+_STYLE = (
+    "svg{color:#1b1f24;background:#fff}"
+    "@media(prefers-color-scheme:dark){svg{color:#e6edf3;background:#0d1117}}"
+)
+"""How a file looks by itself, light or dark as the reader's system is."""
+
+_IDLE = ("class", "role", "pointer-events", "font-family", "stroke-miterlimit", "version")
+"""Attributes that say nothing here."""
+
+_USUAL = {"opacity": "1", "stroke-width": "1", "font-weight": "normal", "stroke-dasharray": "1,0"}
+"""Values that are those without the attribute."""
+
+_INHERITED = ("fill", "stroke", "stroke-width", "stroke-opacity", "font-size", "font-weight", "text-anchor")
+"""Attributes that a group may say for all that it holds."""
+
+_PLACES = ("d", "transform", "x", "y", "x2", "y2", "width", "height")
+"""Attributes whose numbers are pixels."""
+
+_NUMBER = re.compile(r"-?\d+\.\d+(e-?\d+)?")
+
+
+def svg_file(picture: Picture, backbones: Sequence[str] = ()) -> str:
+    """The picture as the text of a file: the same for the same numbers, and small.
+
+    Args:
+        picture: What is shown; its text is escaped, and its title names it for screen readers.
+        backbones: Labels of all backbones of the suite, by whose order they have their colours.
+    """
+    root = _drawn(picture, backbones, "p")
+    style = ET.Element("style")
+    style.text = _STYLE
+    root.insert(1, style)
+    return ET.tostring(root, encoding="unicode") + "\n"
+
+
+def svg_element(picture: Picture, backbones: Sequence[str], prefix: str) -> str:
+    """The same as an element of a page.
+
+    Args:
+        picture: What is shown.
+        backbones: Labels of all backbones of the suite.
+        prefix: With which its anchors begin, so that no two pictures of the page share one.
+    """
+    root = _drawn(picture, backbones, prefix)
+    for name in ("width", "height"):
+        del root.attrib[name]
+    return ET.tostring(root, encoding="unicode")
+
+
+def _drawn(picture: Picture, backbones: Sequence[str], prefix: str) -> ET.Element:
+    """The picture without what the library writes for scripts, with numbers of one decimal."""
+    text = engine.svg(picture_spec(picture, backbones, "currentColor", FONT))
+    root = ET.fromstring(text.replace(f'xmlns="{SVG}"', "", 1))  # noqa: S314 - written by ourselves
+    _slim(root)
+    _share(root)
+    _rename(root, prefix)
+    alone = isinstance(picture, Plot) and "panel" not in picture.frame
+    box = {"xmlns": SVG, "width": root.get("width", ""), "height": root.get("height", "")}
+    said = {"role": "img", "aria-label": engine.written(picture.title if alone else alternative(picture))}
+    drawn = ET.Element("svg", box | {"viewBox": root.get("viewBox", ""), "font-family": FONT} | said)
+    title = ET.SubElement(drawn, "title")
+    title.text = engine.written(picture.title)
+    drawn.extend(root)
+    ET.indent(drawn, "")
+    return drawn
+
+
+def _slim(element: ET.Element) -> None:
+    """Leave out what shows nothing, and groups that only hold others."""
+    for name, value in [*element.attrib.items()]:
+        if name in _IDLE or name.startswith("aria-") or _USUAL.get(name) == value:
+            del element.attrib[name]
+        elif name in _PLACES:
+            element.set(name, _NUMBER.sub(lambda found: f"{round(float(found[0]), 1):g}", value))
+    if LINK in element.attrib:
+        element.set("href", element.attrib.pop(LINK))
+    if element.get("transform") in ("translate(0,0)", "translate(0.5,0.5)"):
+        del element.attrib["transform"]
+    children = []
+    for child in element:
+        _slim(child)
+        inner = [*child] if child.tag == "g" and not child.attrib else [child]
+        children += [one for one in inner if not _blank(one)]
+    element[:] = children
+    for name in _INHERITED if element.tag == "g" and len(children) > 2 else ():
+        values = {child.get(name) for child in children}
+        if len(values) == 1 and None not in values:
+            element.set(name, children[0].attrib[name])
+            for child in children:
+                del child.attrib[name]
+
+
+def _blank(element: ET.Element) -> bool:
+    """Whether nothing is seen of an element."""
+    if element.tag == "path":
+        painted = {element.get("fill", "none"), element.get("stroke", "none")} != {"none"}
+        return not element.get("d") or not painted or element.get("display") == "none"
+    return element.tag == "g" and not len(element)
+
+
+def _share(root: ET.Element) -> None:
+    """Let marks that are drawn often stand in the picture once."""
+    marks = [mark for mark in root.iter("path") if mark.get("transform", "").startswith("translate(")]
+    kinds = [tuple((name, value) for name, value in mark.items() if name != "transform") for mark in marks]
+    often = {kind: f"mark{place}" for place, (kind, count) in enumerate(Counter(kinds).items()) if count > 2}
+    for mark, kind in zip(marks, kinds, strict=True):
+        if kind in often:
+            x, y = mark.attrib["transform"].removeprefix("translate(").removesuffix(")").split(",")
+            mark.tag = "use"
+            mark.attrib = {"href": f"#{often[kind]}", "x": x, "y": y}
+    defined = ET.Element("defs")
+    defined.extend(ET.Element("path", {"id": name} | dict(kind)) for kind, name in often.items())
+    root[:0] = [defined] if often else []
+
+
+def _rename(root: ET.Element, prefix: str) -> None:
+    """Number the anchors after a prefix: the library counts those of all pictures of a process."""
+    anchors = [name for element in root.iter() if (name := element.get("id"))]
+    names = {anchor: f"{prefix}{number}" for number, anchor in enumerate(anchors)}
+    for element in root.iter():
+        for name, value in element.attrib.items():
+            if name == "id":
+                element.set(name, names[value])
+            elif name == "href" and value.startswith("#"):
+                element.set(name, f"#{names[value[1:]]}")
+            elif value.startswith("url(#"):
+                element.set(name, f"url(#{names[value[5:-1]]})")

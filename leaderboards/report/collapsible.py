@@ -1,0 +1,81 @@
+"""Blocks of pages as parts of the report that open and close, with nothing that leads out of the file."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from markupsafe import Markup
+
+from leaderboards.charts.svg import svg_element
+from leaderboards.report.html import filled
+from tasks.blocks import Block, Heading, Numbers, Picture, Text
+
+ROOM = 1_500_000
+"""Characters that all pictures of a page have together at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collapsible:
+    """Blocks under one heading."""
+
+    title: str
+    blocks: "tuple[Block | EmbeddedPicture | NoRoom, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedPicture:
+    """A picture as it stands in the page."""
+
+    title: str
+    svg: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class NoRoom:
+    """In place of a picture for which the page has no room."""
+
+
+def collapsibles(blocks: Iterable[Block], first: str, level: int = 2) -> list[Collapsible]:
+    """Blocks by their headings down to a level; what stands before any is under the first title."""
+    parts: list[tuple[str, list[Block]]] = [(first, [])]
+    for block in blocks:
+        if isinstance(block, Heading) and block.level <= level:
+            parts.append((block.text, []))
+        elif not isinstance(block, Numbers) and not (isinstance(block, Text) and not any(block.pieces)):
+            parts[-1][1].append(block)
+    return [Collapsible(title, tuple(inner)) for title, inner in parts if inner]
+
+
+class CollapsibleWriter:
+    """Writes collapsible parts as HTML and keeps count of what their pictures take.
+
+    Args:
+        backbones: Labels of all backbones of the suite, by whose order they have their colours.
+        room: Characters for pictures; those for which there is none are named, not drawn.
+    """
+
+    def __init__(self, backbones: Sequence[str], room: int = ROOM) -> None:
+        self._backbones, self._room = backbones, room
+        self._numbers: Iterator[int] = count()
+
+    def html(self, parts: Sequence[Collapsible], *, pictures: bool = True) -> Markup:
+        """Parts, all closed; with their pictures or without."""
+        drawn = [
+            Collapsible(
+                part.title,
+                tuple(
+                    self._embedded(block) if isinstance(block, Picture) else block
+                    for block in part.blocks
+                    if pictures or not isinstance(block, Picture)
+                ),
+            )
+            for part in parts
+        ]
+        return filled("collapsibles", parts=drawn)
+
+    def _embedded(self, picture: Picture) -> EmbeddedPicture | NoRoom:
+        text = svg_element(picture, self._backbones, f"p{next(self._numbers)}-")
+        if len(text) > self._room:
+            return NoRoom()
+        self._room -= len(text)
+        return EmbeddedPicture(picture.title, Markup(text))  # noqa: S704 - escaped where it is written

@@ -1,0 +1,34 @@
+"""The one writer of HTML: templates in which all that comes from data is escaped."""
+
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from tasks.blocks import TIED
+
+
+@cache
+def _templates() -> Environment:
+    """The templates of this folder."""
+    found = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.globals["TIED"] = TIED
+    found.tests["kind"] = lambda value, name: type(value).__name__ == name
+    return found
+
+
+def filled(template: str, **values: object) -> Markup:
+    """A template with its values; text in them is escaped, `Markup` stays as it is.
+
+    Args:
+        template: Its file's name, without ``.html``.
+        values: By the names that stand in it.
+    """
+    return Markup(_templates().get_template(f"{template}.html").render(**values))  # noqa: S704 - escaped there
