@@ -19,6 +19,8 @@ from tasks.analyses.saliency import SaliencyTask
 from tasks.datasets.base import Coverage
 from tasks.datasets.coco import RegionImage, Regions
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
+from tasks.sources import IMAGES
 from tasks.task import Measured
 from zoo.features import Backbone
 from zoo.features.census import BytesHeld
@@ -91,14 +93,14 @@ def problems(batch: int) -> dict[str, Measured]:
     where, samples = one_batch(batch), nothings(batch)
     masks = tuple(RegionImage(sample, (SIDE, SIDE), (sample,)) for sample in samples)
     return {
-        "attention-maps": AttentionMapsTask(where, STANDARD.maps),
+        "attention-maps": AttentionMapsTask(where, config_of(STANDARD, "attention-maps")),
         "attention-distance": AttentionDistance(where),
         "attention-shares": AttentionShares(where),
-        "saliency": SaliencyTask(Regions("masks", masks, {}, Coverage(())), STANDARD.saliency),
+        "saliency": SaliencyTask(Regions("masks", masks, {}, Coverage(())), config_of(STANDARD, "saliency")),
     }
 
 
 def _collector(problem: Measured, backbone: Backbone) -> Collector:
     blocks = [Layer(index) for index in range(1, backbone.spec.depth + 1)]
-    view = STANDARD.images.scaled(SIDE, backbone.spec.patch_size)
+    view = STANDARD.choice(IMAGES).view.scaled(SIDE, backbone.spec.patch_size)
     return MeasuredCollector(problem, view, problem.feed.layers(blocks, backbone.spec))

@@ -13,6 +13,7 @@ from tasks.datasets.base import Coverage
 from tasks.datasets.spair import KeypointPair, Keypoints
 from tasks.keypoints.problem import KeypointTask
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from zoo.spec import Layer
 
 POINTS = 12
@@ -21,9 +22,9 @@ POINTS = 12
 def keypoint_rows(setting: Setting) -> Iterator[Row]:
     """Pairs of 12 points on grids of 14 x 14 x 384, 12 layers; a target serves seven pairs."""
     images, layers, dim = (3, 2, 16) if setting.quick else (8, 12, 384)
-    problem = KeypointTask(drawn_pairs(images), STANDARD.keypoints)
+    problem = KeypointTask(drawn_pairs(images), config_of(STANDARD, "spair"))
     (group,) = problem.source.groups
-    view = STANDARD.keypoints.view.scaled(SIDE, 16)
+    view = config_of(STANDARD, "spair").view.scaled(SIDE, 16)
     seeded = torch.Generator().manual_seed(0)
     grids = torch.randn(layers, images, 14, 14, dim, generator=seeded).to(setting.device)
     places = [Layer(index + 1) for index in range(layers)]

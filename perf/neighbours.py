@@ -10,6 +10,7 @@ from perf.rounds import Setting, take_turns
 from perf.rows import Row
 from tasks.metrics.neighbours import nearest
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 
 CHUNK = 500
 """Queries that torch takes at once."""
@@ -18,7 +19,7 @@ CHUNK = 500
 def neighbour_rows(setting: Setting) -> Iterator[Row]:
     """100,000 vectors of 384 channels, 2,000 queries, as many neighbours as the most that k-NN votes with."""
     bank, queries = (2000, 100) if setting.quick else (100_000, 2000)
-    k = max(STANDARD.knn.k, *STANDARD.knn.others)
+    k = max(config_of(STANDARD, "knn").k, *config_of(STANDARD, "knn").others)
     random = np.random.default_rng(0)
     vectors, asked = (random.standard_normal((n, 384), np.float32) for n in (bank, queries))
     for values in (vectors, asked):

@@ -19,7 +19,7 @@ from benchmark.extraction.loading import Batch, Member
 from perf.rounds import Setting
 from tasks.base import Group, Source
 from tasks.protocols import STANDARD
-from tasks.sources import Batches, ClassificationSources
+from tasks.sources import IMAGES, Batches, ClassificationSources
 from zoo.features import Backbone, Shown
 from zoo.load.backbone import load
 from zoo.registry import find
@@ -123,7 +123,7 @@ def nothings(count: int) -> tuple[Nothing, ...]:
 
 def one_batch(count: int) -> ClassificationSources:
     """A classification dataset whose images are one batch of CKA's."""
-    source = Source("images", (Group("batch", nothings(count)),), STANDARD.images)
+    source = Source("images", (Group("batch", nothings(count)),), STANDARD.choice(IMAGES).view)
     none = np.zeros(0, np.int64)
     return ClassificationSources(source, None, source, none, none, Batches(count, None))
 

@@ -10,6 +10,8 @@ from perf.rounds import Setting, take_turns
 from perf.rows import Budget, Row
 from tasks.cka import CkaTask
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
+from tasks.sources import IMAGES
 from zoo.features import Backbone, Shown
 from zoo.spec import Layer
 
@@ -62,8 +64,8 @@ def vectors(backbone: Backbone, count: int) -> Collector:
 
 def grams(backbone: Backbone, count: int) -> Collector:
     """What keeps the Gram matrices of all blocks' patch tokens."""
-    problem = CkaTask(one_batch(count), STANDARD.cka)
-    view = STANDARD.images.scaled(SIDE, backbone.spec.patch_size)
+    problem = CkaTask(one_batch(count), config_of(STANDARD, "cka"))
+    view = STANDARD.choice(IMAGES).view.scaled(SIDE, backbone.spec.patch_size)
     layers = [layer for layer in backbone.spec.layers if layer.index]
     return MeasuredCollector(problem, view, problem.feed.layers(layers, backbone.spec))
 

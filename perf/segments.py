@@ -21,7 +21,8 @@ from tasks.base import Measurements
 from tasks.datasets.base import FileSample
 from tasks.datasets.scenes import Scene
 from tasks.metrics.label_vote import ROWS_CPU, SIMILARITIES_CPU
-from tasks.protocols import SEGMENTATION
+from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from tasks.segmentation.in_context import Memories, QueryMeasurer
 from zoo.spec import Layer
 
@@ -118,7 +119,7 @@ def labelled(memories: Memories, grid: Tensor) -> object:
     random = np.random.default_rng(0)
     truth: NDArray[np.uint8] = random.integers(0, CLASSES, PHOTO[::-1]).astype(np.uint8)
     scenes = [Scene(FileSample("", ""), PHOTO, Path())] * len(grid)
-    measurer = QueryMeasurer(lambda _: truth, CLASSES, scenes, SEGMENTATION.vote, memories)
+    measurer = QueryMeasurer(lambda _: truth, CLASSES, scenes, config_of(STANDARD, "segment").vote, memories)
     for layer in LAYERS:
         measurer.update(layer, range(len(grid)), grid)
     finished = {layer: measurer.finish(layer) for layer in LAYERS}

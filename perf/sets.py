@@ -21,7 +21,8 @@ from tasks.datasets.scenes import Scene
 from tasks.metrics.fused import nearest_of_sets
 from tasks.metrics.neighbours import nearest
 from tasks.metrics.propagation import PropagationOfSets, Propagator
-from tasks.protocols import SEGMENTATION, STANDARD
+from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from tasks.segmentation.in_context import Memories, QueryMeasurer
 from tasks.segmentation.sets_in_context import SetsQueryMeasurer
 from tasks.sets import sets_of
@@ -54,7 +55,7 @@ def set_memory_rows(setting: Setting) -> Iterator[Row]:
 
 def _neighbour_rows(setting: Setting) -> Iterator[Row]:
     bank, queries = (500, 50) if setting.quick else (20_000, 500)
-    k = max(STANDARD.knn.k, *STANDARD.knn.others)
+    k = max(config_of(STANDARD, "knn").k, *config_of(STANDARD, "knn").others)
     random = np.random.default_rng(0)
     banks, asked = (
         {layer: random.standard_normal((count, WIDTH), np.float32) for layer in BLOCKS}
@@ -81,7 +82,7 @@ def _neighbour_rows(setting: Setting) -> Iterator[Row]:
 
 
 def _video_rows(setting: Setting) -> Iterator[Row]:
-    rule = STANDARD.propagation
+    rule = config_of(STANDARD, "davis")
     height, width = (8, 10) if setting.quick else (28, 49)
     seeded = torch.Generator().manual_seed(0)
     frames = {
@@ -138,7 +139,7 @@ def labelled_by_sets(memories: Memories, grid: Tensor, sets: Sequence[Layer]) ->
     random = np.random.default_rng(0)
     truth = random.integers(0, CLASSES, PHOTO[::-1]).astype(np.uint8)
     scenes = [Scene(FileSample("", ""), PHOTO, Path())] * len(grid)
-    labels = QueryMeasurer(lambda _: truth, CLASSES, scenes, SEGMENTATION.vote, memories)
+    labels = QueryMeasurer(lambda _: truth, CLASSES, scenes, config_of(STANDARD, "segment").vote, memories)
     measurer = SetsQueryMeasurer(labels, memories, sets)
     for layer in BLOCKS:
         measurer.update(layer, range(len(grid)), grid)

@@ -12,6 +12,7 @@ from perf.rows import Budget, Row
 from tasks.cka import Grams
 from tasks.metrics.similarity import CkaAccumulator
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 
 PATCHES = 196 * 768
 """Channels of all patch tokens of an image of a ViT-B/16."""
@@ -26,7 +27,7 @@ OF_FEW = (
 def gram_matrix_rows(setting: Setting) -> Iterator[Row]:
     """The Gram matrix of a batch's patch tokens, as CKA's measurer takes it, over the product alone."""
     for images in (4,) if setting.quick else (FEW, 256):
-        gram = partial(Grams(one_batch(images), STANDARD.cka).gram, checked=False)
+        gram = partial(Grams(one_batch(images), config_of(STANDARD, "cka")).gram, checked=False)
         features = _noise(setting, images, PATCHES)
         candidates = {"product": partial(_product, features), "gram": partial(gram, features)}
         rounds = take_turns(candidates, 4 * setting.rounds, setting.device)
@@ -80,7 +81,7 @@ def loop_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
 
 def our_cka(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
     """The same by the package, which takes all pairs of all layers by one product."""
-    problem = Grams(one_batch(len(first[0])), STANDARD.cka)
+    problem = Grams(one_batch(len(first[0])), config_of(STANDARD, "cka"))
     accumulator = CkaAccumulator()
     grams = [problem.gram(x, checked=False) for x in (*first, *second)]
     accumulator.add(problem.centred(torch.stack(grams)))

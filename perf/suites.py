@@ -13,6 +13,7 @@ from benchmark.plan.plan import view_for
 from benchmark.plan.suites import PAPER_SUITE, REAL, STANDARD_SUITE
 from perf.videos import covered
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from zoo.registry import all_specs, find
 from zoo.spec import BackboneSpec
 from zoo.view.views import View
@@ -117,9 +118,9 @@ def shown(spec: BackboneSpec) -> Iterator[tuple[int, float]]:
     images += sum(one.database + one.queries for one in REAL.retrieval) + SPAIR_IMAGES
     side = spec.input_size
     yield images, operations(spec, (side, side))
-    yield REAL.videos.frames, operations(spec, _size(spec, STANDARD.propagation.view, FRAME))
+    yield REAL.videos.frames, operations(spec, _size(spec, config_of(STANDARD, "davis").view, FRAME))
     regions = REAL.objects.first + REAL.parts.supercategories * REAL.parts.per_supercategory
-    wide, high = _size(spec, STANDARD.clusters.view, PHOTO)
+    wide, high = _size(spec, config_of(STANDARD, "cluster-image").view, PHOTO)
     yield regions, operations(spec, (side, side)) * -(-wide // side) * -(-high // side)
 
 
@@ -144,16 +145,16 @@ def _of_one(spec: BackboneSpec, assumed: Assumed) -> Need:
     train, val = REAL.classification.train, REAL.classification.val
     vectors = train + val + sum(one.database + one.queries for one in REAL.retrieval)
     neighbours = 2.0 * train * val * widths
-    probe = 6.0 * STANDARD.linear.epochs * train * REAL.classification.classes * widths
+    probe = 6.0 * config_of(STANDARD, "linear").epochs * train * REAL.classification.classes * widths
     layers = len(spec.layers)
-    frame = [length // spec.patch_size for length in _size(spec, STANDARD.propagation.view, FRAME)]
-    radius, kept = STANDARD.propagation.radius, STANDARD.propagation.n_last_frames + 1
+    frame = [length // spec.patch_size for length in _size(spec, config_of(STANDARD, "davis").view, FRAME)]
+    radius, kept = config_of(STANDARD, "davis").radius, config_of(STANDARD, "davis").n_last_frames + 1
     windows = kept * covered(frame[0], radius) * covered(frame[1], radius)
     propagation = 2.0 * REAL.videos.frames * windows * spec.width * layers
     cards = forwards / (assumed.peak * assumed.used)
     cards += (neighbours + probe + propagation) / assumed.products
     masks = REAL.videos.frames * REAL.videos.objects / REAL.videos.sequences * layers * assumed.masks
-    starts = STANDARD.clusters.n_init * assumed.iterations
+    starts = config_of(STANDARD, "cluster-image").n_init * assumed.iterations
     grouped = 5000 * 50 + 7300 * REAL.object_clusters + 4000 * REAL.part_clusters
     cores = images * assumed.decoding + masks + 2.0 * starts * grouped * widths / assumed.clustering
     disk = 4.0 * vectors * widths

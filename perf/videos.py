@@ -10,6 +10,7 @@ from perf.rounds import Setting, take_turns
 from perf.rows import Budget, Row
 from tasks.metrics.propagation import Propagator
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 
 OBJECTS = 3
 
@@ -21,7 +22,7 @@ BOUND = (
 
 def video_rows(setting: Setting) -> Iterator[Row]:
     """A frame and layer of DAVIS at 480 pixels, patch 16, when all frames that count are there."""
-    rule = STANDARD.propagation
+    rule = config_of(STANDARD, "davis")
     height, width, dim = (8, 10, 16) if setting.quick else (28, 49, 384)
     seeded = torch.Generator().manual_seed(0)
     every = torch.randn(3 * (rule.n_last_frames + 1), height, width, dim, generator=seeded).to(setting.device)

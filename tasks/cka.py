@@ -104,13 +104,20 @@ class Grams:
         return rounded_centred(gram, min_max=self.config.min_max)
 
 
+CONFIGS = {
+    "standard": CkaConfig(poolings=("cls", "mean", "patch"), min_max=False),
+    "paper": CkaConfig(poolings=("cls", "patch", "all"), min_max=True),
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class CkaTask(ComparisonTask):
     """Gram matrices of the probe subset, batch by batch; pooled forms come from its stored vectors."""
 
     data: ProbeSources
     config: CkaConfig
-    numbers = "cka"
+    configs = CONFIGS
 
     @property
     def source(self) -> Source:

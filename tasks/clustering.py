@@ -33,7 +33,7 @@ from tasks.metrics.region_classes import shown_purity
 from tasks.region_means import RegionMeasurer
 from tasks.sources import ClusteredRegions, ProbedClasses
 from tasks.task import SINGLE_LAYERS, MeasuredTask, VectorTask
-from zoo.view.views import View
+from zoo.view.views import Tiles, View
 
 IMAGES_PER_SHARD = 32
 
@@ -51,6 +51,31 @@ class ClusterConfig:
     n_init: int
     seed: int
     view: View
+
+
+CONFIGS = {"standard": ClusterConfig(n_init=10, seed=0, view=Tiles(short=448, tile=224))}
+
+
+@dataclass(frozen=True, slots=True)
+class RegionsConfig:
+    """Which annotated regions are clustered, and into how many clusters.
+
+    Attributes:
+        left_out: How many of the first images of the object dataset are left out at their end.
+        parts_as_objects: Whether parts fall into as many clusters as there are object categories.
+        parts_by_partition: Whether classes of the part dataset are taken partition by partition and stay
+            together (`PartImageNetEntry`), instead of in sorted order and in turns.
+    """
+
+    left_out: int
+    parts_as_objects: bool
+    parts_by_partition: bool
+
+
+REGIONS = {
+    "standard": RegionsConfig(left_out=0, parts_as_objects=False, parts_by_partition=False),
+    "paper": RegionsConfig(left_out=1, parts_as_objects=True, parts_by_partition=True),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +128,7 @@ class ImageClusterTask(VectorTask):
 
     data: ProbedClasses
     config: ClusterConfig
-    numbers = "clusters"
+    configs = CONFIGS
     sets_refusal = SINGLE_LAYERS
 
     @property
@@ -146,7 +171,7 @@ class RegionClusterTask(MeasuredTask):
 
     data: ClusteredRegions
     config: ClusterConfig
-    numbers = "clusters"
+    configs = CONFIGS
     unit: ClassVar[str]
     """What a region is: objects or parts."""
 

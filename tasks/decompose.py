@@ -35,9 +35,7 @@ from tasks.datasets.davis import Videos
 from tasks.datasets.spair import Keypoints
 from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
 from tasks.keypoints.problem import PULL, KeypointTask
-from tasks.keypoints.rule import KeypointConfig
 from tasks.propagation.problem import PropagationTask
-from tasks.propagation.rule import PropagationConfig
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry
 from tasks.task import AnalysisTask, MeasuredTask, Task
@@ -56,8 +54,8 @@ def step_metric(number: int) -> str:
     return f"step {number}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepsProtocol(EvaluationProtocol):
+@dataclass(frozen=True, slots=True)
+class StepsConfig:
     """Some rules between two protocols, all of one view and of features that are transformed alike.
 
     Attributes:
@@ -71,21 +69,18 @@ class StepsProtocol(EvaluationProtocol):
 
 @dataclass(frozen=True, eq=False)
 class StepsTask(AnalysisTask):
-    """A task by several rules that show images alike; an analysis with one metric a rule.
+    """A task by several rules that show images alike; an analysis with one metric a rule."""
 
-    Attributes:
-        config: The rules and their numbers.
-    """
-
-    config: tuple[tuple[int, Any], ...]
+    config: StepsConfig
     pooling = "grid"
 
     @classmethod
-    def by(cls, protocol: Any, data: Any, row: TaskEntry) -> Task:  # noqa: ANN401
-        """The task on data by the rules of a `StepsProtocol`."""
-        if not isinstance(protocol, StepsProtocol):
+    def by(cls, protocol: EvaluationProtocol, data: Any, row: TaskEntry) -> Task:  # noqa: ANN401
+        """The task on data by the rules of a protocol that was made for them."""
+        config = dict(protocol.own).get(row.name)
+        if config is None:
             raise InputError(f"{row.name} is run by `decompose` alone")
-        return cls(data, protocol.rules, row=row, protocol=protocol.name, transform=protocol.transform)
+        return cls(data, config, row=row, protocol=protocol.name, transform=config.transform)
 
     @property
     @abstractmethod
@@ -164,18 +159,17 @@ class KeypointSteps(StepsTask):
     """Keypoint correspondence by several rules of one view."""
 
     data: Keypoints
-    config: tuple[tuple[int, KeypointConfig], ...]
     split = "test"
 
     @cached_property
     def tasks(self) -> Mapping[int, KeypointTask]:
         """The task by each rule."""
-        return {number: KeypointTask(self.data, rule) for number, rule in self.config}
+        return {number: KeypointTask(self.data, rule) for number, rule in self.config.rules}
 
     @property
     def primary(self) -> Mapping[int, str]:
         """Primary metric of each rule."""
-        return {number: rule.primary for number, rule in self.config}
+        return {number: rule.primary for number, rule in self.config.rules}
 
     @cached_property
     def source(self) -> Source:
@@ -184,7 +178,7 @@ class KeypointSteps(StepsTask):
 
     def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
         """What matches the pairs of one category by each rule, on the same grids."""
-        kept, images = KeptGrids(users=len(self.config)), self._widest.images[group.key]
+        kept, images = KeptGrids(users=len(self.config.rules)), self._widest.images[group.key]
         return [
             CategoryMeasurer(Matcher(one.pairs[group.key], images, view, one.config), (), kept)
             for one in self.tasks.values()
@@ -193,7 +187,7 @@ class KeypointSteps(StepsTask):
     @cached_property
     def _widest(self) -> KeypointTask:
         """The task on all pairs."""
-        return KeypointTask(self.data, replace(self.config[0][1], draw=None))
+        return KeypointTask(self.data, replace(self.config.rules[0][1], draw=None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +195,6 @@ class PropagationSteps(StepsTask):
     """Mask propagation by several rules of one view."""
 
     data: Videos
-    config: tuple[tuple[int, PropagationConfig], ...]
     split = "val"
 
     @property
@@ -212,17 +205,17 @@ class PropagationSteps(StepsTask):
     @cached_property
     def tasks(self) -> Mapping[int, PropagationTask]:
         """The task by each rule."""
-        return {number: PropagationTask(self.data, rule) for number, rule in self.config}
+        return {number: PropagationTask(self.data, rule) for number, rule in self.config.rules}
 
     @property
     def primary(self) -> Mapping[int, str]:
         """Primary metric of each rule."""
-        return {number: "J&F" for number, _ in self.config}
+        return {number: "J&F" for number, _ in self.config.rules}
 
     @cached_property
     def source(self) -> Source:
         """The frames of all videos."""
-        return self.tasks[self.config[0][0]].source
+        return self.tasks[self.config.rules[0][0]].source
 
     def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
         """What carries the first mask through one video by each rule."""

@@ -4,7 +4,7 @@ Sources: Dosovitskiy et al., ICLR 2021, section 4.1; Raghu et al., NeurIPS 2021,
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,13 +15,28 @@ from tasks.checks import unlearnable
 from tasks.labelled import Labelled, LabelledTask
 from tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
 
+STANDARD = FewShotRule(
+    shots=(10, 1, 5, 25),
+    seeds=(0, 1, 2),
+    penalties=tuple(2.0**power for power in range(-6, 21, 2)),
+    held_out=5,
+    penalty=2.0**10,
+)
+
+
+CONFIGS = {
+    "standard": STANDARD,
+    "paper": replace(STANDARD, penalties=()),
+}
+"""By name of the protocol."""
+
 
 @dataclass(frozen=True, eq=False)
 class FewShotTask(LabelledTask):
     """Validation images classified by closed-form probes of a few training images a class."""
 
     config: FewShotRule
-    numbers = "fewshot"
+    configs = CONFIGS
     all_tokens = True
 
     @cached_property

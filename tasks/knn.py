@@ -37,12 +37,18 @@ class KnnConfig:
     temperature: float
 
 
+CONFIGS = {
+    "standard": KnnConfig(k=20, others=(10, 100, 200), temperature=0.07),
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class KnnTask(LabelledTask):
     """k-NN classification of validation images by a bank of training images."""
 
     config: KnnConfig
-    numbers = "knn"
+    configs = CONFIGS
 
     @cached_property
     def fingerprint(self) -> str:

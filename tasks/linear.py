@@ -17,13 +17,26 @@ from tasks.labelled import LabelledTask
 from tasks.metrics.few_shot import as_tensor
 from tasks.metrics.softmax import SoftmaxRule, fit_softmax, held_out, standardised
 
+CONFIGS = {
+    "standard": SoftmaxRule(
+        epochs=20,
+        batch=1024,
+        momentum=0.9,
+        rates=(0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
+        held_out=100,
+        least=4,
+        seed=0,
+    ),
+}
+"""By name of the protocol."""
+
 
 @dataclass(frozen=True, eq=False)
 class LinearTask(LabelledTask):
     """Validation images classified by soft-max regressions that saw all training images."""
 
     config: SoftmaxRule
-    numbers = "linear"
+    configs = CONFIGS
     all_tokens = True
 
     @cached_property

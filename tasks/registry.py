@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
+from tasks.protocols import EvaluationProtocol
 from zoo.errors import InputError, unknown
 from zoo.references import find_object, is_reference
 
@@ -35,6 +36,7 @@ class TaskEntry:
         drawing: What is drawn of an analysis, ``module:name`` of a function to blocks from its evidence
             (`tasks.analyses.drawings.evidence`); "" for a line a backbone and a point a head.
         code: The class of the task (`tasks.task.Task`), or where it is found: it is imported when it runs.
+        by_protocol: Names of protocols that run another class, and where it is found.
     """
 
     name: str
@@ -50,6 +52,7 @@ class TaskEntry:
     unlabelled: bool = False
     drawing: str = ""
     code: str | type[Any] = ""
+    by_protocol: tuple[tuple[str, str], ...] = ()
 
     @property
     def metric(self) -> str:
@@ -139,6 +142,10 @@ TASKS: tuple[TaskEntry, ...] = (
     TaskEntry(
         name="segment",
         code="tasks.segmentation.problem:SegmentationTask",
+        by_protocol=(
+            ("hummingbird", "tasks.segmentation.hummingbird:HummingbirdTask"),
+            ("capi", "tasks.segmentation.capi:CapiTask"),
+        ),
         role="scenes",
         title="segmentation in context",
         data="PASCAL VOC 2012, ADE20k",
@@ -466,11 +473,12 @@ def _own(reference: str) -> TaskEntry:
     return found
 
 
-def load_code(task: TaskEntry) -> type[Any]:
-    """The class of a task, which is imported now."""
-    if isinstance(task.code, type):
-        return task.code
-    module, _, name = task.code.partition(":")
+def load_code(task: TaskEntry, protocol: str = "") -> type[Any]:
+    """The class of a task by a protocol, which is imported now."""
+    code = dict(task.by_protocol).get(protocol) or task.code
+    if isinstance(code, type):
+        return code
+    module, _, name = code.partition(":")
     return getattr(import_module(module), name)  # type: ignore[no-any-return]
 
 
@@ -480,4 +488,12 @@ def entry_of(code: type[Any]) -> TaskEntry:
     unnamed = TaskEntry(
         name="", code=code, role="weights", title="", data="", metrics=("",), asks="", measures=""
     )
-    return next((task for task in TASKS if task.code == reference), unnamed)
+    return next(
+        (task for task in TASKS if reference in (task.code, *dict(task.by_protocol).values())), unnamed
+    )
+
+
+def config_of(protocol: EvaluationProtocol, name: str) -> Any:  # noqa: ANN401 - of the task's own class
+    """The numbers of a task of the registry by a protocol."""
+    (task,) = (task for task in TASKS if task.name == name)
+    return load_code(task, protocol.name).config_by(protocol)

@@ -20,7 +20,7 @@ from tasks.sources import chunks
 from tasks.task import VectorTask
 from tasks.transformed import Vectors
 from zoo.spec import Layer
-from zoo.view.views import View
+from zoo.view.views import FitLongSide, ThumbnailCrop, View
 
 CHUNK_OF_PHOTOS = 256
 """Images whose vectors are stored together."""
@@ -41,13 +41,20 @@ class RetrievalConfig:
     crop_queries: bool
 
 
+CONFIGS = {
+    "standard": RetrievalConfig(view=FitLongSide(long=224), crop_queries=True),
+    "paper": RetrievalConfig(view=ThumbnailCrop(long=224, crop=224), crop_queries=False),
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class RetrievalTask(VectorTask):
     """Retrieval of the database images that show what a query shows."""
 
     data: Retrieval
     config: RetrievalConfig
-    numbers = "retrieval"
+    configs = CONFIGS
     split = "database, queries"
 
     @cached_property

@@ -17,7 +17,7 @@ from tasks.base import Group, Source
 from tasks.datasets.base import Coverage, Sample
 from tasks.datasets.classes import Classification, Unlabelled
 from tasks.datasets.coco import Regions
-from zoo.view.views import Mirrored, View
+from zoo.view.views import Mirrored, ResizeCrop, View
 
 ANY_SIZE = (256, 256)
 """Stands for the size of any image: views of a classification dataset show all at one size."""
@@ -47,6 +47,40 @@ class Batches:
         if self.seed is None:
             return np.arange(count, dtype=np.int64)
         return np.random.Generator(np.random.PCG64(self.seed)).permutation(count)
+
+
+@dataclass(frozen=True, slots=True)
+class ImagesConfig:
+    """How the images of a classification dataset are looked at (k-NN, image clustering, CKA, analyses).
+
+    Attributes:
+        view: How they are shown.
+        batches: Batches of the probe subset.
+        own_probe: Images that each class gives the probe subset where the dataset has no list of its own.
+        own_unlabelled: Images at most that are looked at where the images have no classes.
+    """
+
+    view: View
+    batches: Batches
+    own_probe: int
+    own_unlabelled: int
+
+
+IMAGES = {
+    "standard": ImagesConfig(
+        view=ResizeCrop(short=256, crop=224),
+        batches=Batches(size=256, seed=0),
+        own_probe=100,
+        own_unlabelled=5000,
+    ),
+    "paper": ImagesConfig(
+        view=ResizeCrop(short=224, crop=224),
+        batches=Batches(size=8, seed=None),
+        own_probe=100,
+        own_unlabelled=5000,
+    ),
+}
+"""By name of the protocol."""
 
 
 def batch_slices(positions: Sequence[int], size: int, least: int) -> list[slice]:

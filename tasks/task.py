@@ -33,6 +33,7 @@ from tasks.datasets.base import Coverage
 from tasks.examples.draw import Examples
 from tasks.feeds import GridFeed
 from tasks.identity import identity, short_digest
+from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry, entry_of, load_code
 from tasks.sets import members_of, sets_of
 from tasks.transformed import Vectors, VectorTransform, together
@@ -238,17 +239,22 @@ class Task(ABC):
     transform: str = ""
     sets: tuple[str, ...] = ()
 
-    numbers: ClassVar[str] = ""
-    """Name of its numbers among those of a protocol; "" where it has none."""
+    configs: ClassVar[Mapping[str, Any]] = {}
+    """Its numbers by name of a protocol; none where it has no numbers."""
 
     needs: ClassVar[Needs] = "passes"
     sets_refusal: ClassVar[str] = SINGLE_LAYERS
     """Why it takes no sets of layers, as a phrase; "" if it does."""
 
     @classmethod
-    def by(cls, protocol: Any, data: Any, row: TaskEntry) -> "Task":  # noqa: ANN401
+    def config_by(cls, protocol: EvaluationProtocol) -> Any:  # noqa: ANN401 - of the class's own kind
+        """Its numbers by a protocol; None where it has none."""
+        return protocol.choice(cls.configs) if cls.configs else None
+
+    @classmethod
+    def by(cls, protocol: EvaluationProtocol, data: Any, row: TaskEntry) -> "Task":  # noqa: ANN401
         """The task on data by a protocol's numbers."""
-        config = getattr(protocol, cls.numbers) if cls.numbers else None
+        config = dict(protocol.own).get(row.name) or cls.config_by(protocol)
         return cls(data, config, row=row, protocol=protocol.name)
 
     @cached_property
@@ -672,9 +678,9 @@ class WeightsTask(Task):
         return self.findings(backbone.weights(), backbone.spec.std)
 
 
-def bind(row: TaskEntry, data: Any, protocol: Any) -> Task:  # noqa: ANN401
+def bind(row: TaskEntry, data: Any, protocol: EvaluationProtocol) -> Task:  # noqa: ANN401
     """The task of a row on data, by a protocol's numbers."""
-    return load_code(row).by(protocol, data, row)  # type: ignore[no-any-return]
+    return load_code(row, protocol.name).by(protocol, data, row)  # type: ignore[no-any-return]
 
 
 def side_by_side(

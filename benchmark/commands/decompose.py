@@ -143,7 +143,7 @@ def decompose(request: Request, task: str, ends: "tuple[Given, Given]", report: 
         fuse=(),
         layers=f"{request.layers},final" if final else request.layers,
     )
-    protocols = steps_protocols(steps, first, second)
+    protocols = steps_protocols(task, steps, first, second)
     summary = carry_out(stepwise, report, protocols)
     records = summary.records
     records = records[records["protocol"].isin([protocol.name for protocol in protocols])]

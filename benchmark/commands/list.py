@@ -179,7 +179,7 @@ def _suites() -> list[Row]:
 
 
 def _protocols() -> list[Row]:
-    from tasks.protocols import PROTOCOLS  # Its rules bring torch along.
+    from tasks.protocols import PROTOCOLS
 
     return [
         {

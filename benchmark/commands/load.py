@@ -1,6 +1,5 @@
 """A backbone that ends after a layer, loaded by name as a run loads it: `benchmark.load`."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -12,8 +11,6 @@ from zoo.errors import InputError
 from zoo.spec import BackboneSpec, Layer
 
 if TYPE_CHECKING:
-    from tasks.protocols import EvaluationProtocol
-    from tasks.registry import Role
     from zoo.features.cut import CutBackbone
     from zoo.view.views import View
 
@@ -74,19 +71,6 @@ class LoadRequest:
     )
 
 
-_VIEWS: "Mapping[Role, Callable[[EvaluationProtocol], View]]" = {
-    "classification": lambda rules: rules.images,
-    "retrieval": lambda rules: rules.retrieval.view,
-    "videos": lambda rules: rules.propagation.view,
-    "keypoints": lambda rules: rules.keypoints.view,
-    "objects": lambda rules: rules.clusters.view,
-    "parts": lambda rules: rules.clusters.view,
-    "scenes": lambda rules: rules.segmentation.view,
-    "masks": lambda rules: rules.saliency.view,
-}
-"""How the tasks of each role show images."""
-
-
 @called_with(LoadRequest)
 def load(request: LoadRequest) -> "CutBackbone":
     """Load a backbone that ends after a layer: a function from images to vectors.
@@ -129,15 +113,18 @@ def load(request: LoadRequest) -> "CutBackbone":
 def _view(request: LoadRequest) -> "View":
     """How the task shows images by the protocol."""
     from tasks.protocols import find_protocol
-    from tasks.registry import find_tasks
+    from tasks.registry import config_of, find_tasks
+    from tasks.sources import IMAGES
 
     rules = find_protocol(request.protocol)
     (task,) = find_tasks((request.task,))[:1]
     if not rules.speaks_of(task.name):
         raise InputError(f"the protocol {rules.name} speaks of {', '.join(rules.tasks or ())} alone")
-    if task.role not in _VIEWS:
+    if task.role == "weights":
         raise InputError(f"{task.name} shows no images; name a task that does, such as knn")
-    return _VIEWS[task.role](rules)
+    images = task.role == "classification"
+    view: View = rules.choice(IMAGES).view if images else config_of(rules, task.name).view
+    return view
 
 
 def _spec(request: LoadRequest) -> BackboneSpec:

@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmark.plan.location import DataLocation
 from benchmark.plan.tasks import PlannedTasks, Unbound
+from tasks.clustering import REGIONS
 from tasks.datasets.base import Count, Coverage, DatasetEntry
 from tasks.datasets.catalogue import read_own
 from tasks.datasets.classes import Classification, Unlabelled
@@ -20,8 +21,9 @@ from tasks.datasets.revisitop import Retrieval
 from tasks.datasets.scenes import VOC_2012, VOC_2012_AUG, Scenes
 from tasks.datasets.spair import Keypoints
 from tasks.identity import own_name
-from tasks.registry import INSIDE, Role, TaskEntry
+from tasks.registry import INSIDE, Role, TaskEntry, config_of
 from tasks.sources import (
+    IMAGES,
     ClusteredRegions,
     ProbedClasses,
     ProbedImages,
@@ -46,7 +48,7 @@ def own_images(at: DataLocation, data: OwnImages, name: str) -> ProbedImages:
     """Choose the probe subset of the user's own images, which records call by that name."""
     if isinstance(data, Unlabelled):
         return _unlabelled(at, data, name)
-    return _probed(at, data, name, (None, at.protocol.own_probe))
+    return _probed(at, data, name, (None, at.protocol.choice(IMAGES).own_probe))
 
 
 def _probed(
@@ -59,7 +61,8 @@ def _probed(
     """
     data = data.limited(at.limit)
     probe = probe_subset(data, *probed)
-    where = classification_sources(data, probe.indices, at.protocol.images, at.protocol.batches)
+    images = at.protocol.choice(IMAGES)
+    where = classification_sources(data, probe.indices, images.view, images.batches)
     labels = data.train.labels[where.probe_order]
     return ProbedClasses(replace(data, name=name), where, _of_both(data.coverage, probe.coverage), labels)
 
@@ -67,7 +70,8 @@ def _probed(
 def _unlabelled(at: DataLocation, data: Unlabelled, name: str) -> ProbedImages:
     """Images without classes, of which as many are looked at as the protocol says."""
     data = data.limited(at.limit)
-    where = unlabelled_sources(data, at.protocol.own_unlabelled, at.protocol.images, at.protocol.batches)
+    images = at.protocol.choice(IMAGES)
+    where = unlabelled_sources(data, images.own_unlabelled, images.view, images.batches)
     probed = Coverage((Count("images", len(where.probe_order)),))
     return ProbedImages(replace(data, name=name), where, _of_both(data.coverage, probed))
 
@@ -116,13 +120,14 @@ def keypoints(at: DataLocation, folder: Path) -> Keypoints:
 
 def scenes(at: DataLocation, folder: Path, entry: DatasetEntry[Scenes]) -> Scenes:
     """Read one of the datasets with the class of every pixel; of VOC with the masks of the protocol."""
-    entry = VOC_2012_AUG if entry == VOC_2012 and at.protocol.further_masks else entry
+    further = entry == VOC_2012 and config_of(at.protocol, "segment").further_masks
+    entry = VOC_2012_AUG if further else entry
     return entry.read(folder).limited(at.limit)
 
 
 def objects(at: DataLocation, folder: Path) -> ClusteredRegions:
     """Read COCO: images with annotated objects, without those that the protocol leaves out."""
-    entry, left_out = at.catalogue.objects, at.protocol.objects_left_out
+    entry, left_out = at.catalogue.objects, at.protocol.choice(REGIONS).left_out
     data = replace(entry, first=entry.first - left_out).read(folder)
     data = replace(data, edition=f"-but-{left_out}" if left_out else "")
     return ClusteredRegions(data.limited(at.limit), at.catalogue.object_clusters)
@@ -130,9 +135,9 @@ def objects(at: DataLocation, folder: Path) -> ClusteredRegions:
 
 def parts(at: DataLocation, folder: Path) -> ClusteredRegions:
     """Read PartImageNet: images with annotated parts, in the order of the protocol."""
-    catalogue = at.catalogue
-    k = catalogue.object_clusters if at.protocol.parts_as_objects else catalogue.part_clusters
-    by_partition = at.protocol.parts_by_partition
+    catalogue, config = at.catalogue, at.protocol.choice(REGIONS)
+    k = catalogue.object_clusters if config.parts_as_objects else catalogue.part_clusters
+    by_partition = config.parts_by_partition
     data = replace(catalogue.parts, by_partition=by_partition).read(folder)
     data = replace(data, edition="-by-partition" if by_partition else "")
     return ClusteredRegions(data.limited(at.limit), k)
@@ -148,8 +153,8 @@ def masked_parts(at: DataLocation, folder: Path) -> Regions:
     """Read PartImageNet: images with masks of parts, more of them than are clustered."""
     entry = replace(
         at.catalogue.parts,
-        by_partition=at.protocol.parts_by_partition,
-        per_supercategory=at.protocol.saliency.images_per_supercategory,
+        by_partition=at.protocol.choice(REGIONS).parts_by_partition,
+        per_supercategory=config_of(at.protocol, "saliency").images_per_supercategory,
     )
     return entry.read(folder).limited(at.limit)
 

@@ -1,16 +1,19 @@
 """The steps between two protocols as tasks of a plan: one for each view, all rules of it on the same pass."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from tasks.decompose import KeypointSteps, PropagationSteps, StepsProtocol, StepsTask
+from tasks.decompose import KeypointSteps, PropagationSteps, StepsConfig, StepsTask
+from tasks.keypoints.rule import KeypointConfig
 from tasks.paths import End, Read, Steps, steps_between
+from tasks.propagation.rule import PropagationConfig
 from tasks.protocols import EvaluationProtocol
-from tasks.registry import Role, TaskEntry
+from tasks.registry import Role, TaskEntry, config_of
 from tasks.transforms import parse_transform
 from zoo.errors import InputError
+from zoo.view.views import View
 
-RULES = {"spair": "keypoints", "davis": "propagation"}
-"""Tasks whose protocols can be decomposed, and the field of a protocol that holds their rule."""
+RULES = ("spair", "davis")
+"""Tasks whose protocols can be decomposed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class Given:
         """Its rule of a task with those features; raises InputError where grids do not take the transform."""
         if self.transform and not parse_transform(self.transform).of_tokens:
             raise InputError(f"{task} is scored on tokens, and {self.transform} acts on vectors of images")
-        return End(getattr(self.protocol, RULES[task]), self.tap, self.transform)
+        return End(config_of(self.protocol, task), self.tap, self.transform)
 
 
 def task_steps(task: str, first: Given, second: Given) -> Steps:
@@ -60,27 +63,22 @@ def task_steps(task: str, first: Given, second: Given) -> Steps:
     return found
 
 
-def steps_protocols(steps: Steps, first: Given, second: Given) -> tuple[StepsProtocol, ...]:
+def steps_protocols(task: str, steps: Steps, first: Given, second: Given) -> tuple[EvaluationProtocol, ...]:
     """One protocol for each view, and for each transform of its features, among the stops of the steps."""
     scored = [(number, steps.stops[number]) for number in sorted({*steps.scored})]
-    kinds = list(dict.fromkeys((stop.rule.view, stop.transform) for _, stop in scored))
-    shared = {one.name: getattr(first.protocol, one.name) for one in fields(EvaluationProtocol)}
+    groups: dict[tuple[View, str], list[tuple[int, KeypointConfig | PropagationConfig]]] = {}
+    for number, stop in scored:
+        groups.setdefault((stop.rule.view, stop.transform), []).append((number, stop.rule))
     name = f"{first.name}-to-{second.name}".replace(":", "-")  # which names files, too
     return tuple(
-        StepsProtocol(
-            **shared
-            | {
-                "name": f"{name}-{place}",
-                "tasks": None,
-                "rules": tuple(
-                    (number, stop.rule)
-                    for number, stop in scored
-                    if (stop.rule.view, stop.transform) == (view, transform)
-                ),
-                "transform": transform,
-            }
+        EvaluationProtocol(
+            name=f"{name}-{place}",
+            title=first.protocol.title,
+            tasks=None,
+            unlike=first.protocol.unlike,
+            own=((f"{task}-steps", StepsConfig(tuple(rules), transform)),),
         )
-        for place, (view, transform) in enumerate(kinds)
+        for place, ((_, transform), rules) in enumerate(groups.items())
     )
 
 

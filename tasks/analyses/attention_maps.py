@@ -58,6 +58,13 @@ class MapRule:
     samples: int
 
 
+CONFIGS = {
+    "standard": MapRule(normalised=False, samples=6),
+    "paper": MapRule(normalised=True, samples=6),
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class AttentionMapsTask(ProbeAnalysis[Pictured]):
     """Where the class token and the patches of the probe images look on average, and to which side.
@@ -71,7 +78,7 @@ class AttentionMapsTask(ProbeAnalysis[Pictured]):
     """
 
     config: MapRule
-    numbers = "maps"
+    configs = CONFIGS
 
     @property
     def feed(self) -> PicturedFeed:

@@ -95,6 +95,14 @@ class Costs:
         return max(self.timed, key=lambda one: (one.rate, -one.batch))
 
 
+CONFIGS = {
+    "standard": CostRule(
+        warm_up=2, rounds=5, single_seconds=0.2, most_rounds=50, gain=1.03, images=250, seconds=20.0
+    ),
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class CostTask(Task):
     """What a backbone costs.
@@ -107,7 +115,7 @@ class CostTask(Task):
 
     data: None
     config: CostRule
-    numbers = "cost"
+    configs = CONFIGS
     needs = "device"
     device: str = field(default="device", kw_only=True)
     split = ""

@@ -39,6 +39,12 @@ class InspectRule:
     components: int
 
 
+CONFIGS = {
+    "standard": InspectRule(components=28),
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class InspectTask(WeightsTask):
     """What the first weights of a network look like.
@@ -51,7 +57,7 @@ class InspectTask(WeightsTask):
 
     data: None
     config: InspectRule
-    numbers = "inspect"
+    configs = CONFIGS
 
     @cached_property
     def fingerprint(self) -> str:

@@ -38,6 +38,12 @@ class LabelFreeRule:
     neighbours: int
 
 
+CONFIGS = {
+    "standard": LabelFreeRule(neighbours=10),
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class LabelFree(DescribingTask):
     """Effective rank, likeness to the last block and agreement of two views, from stored vectors.
@@ -48,7 +54,7 @@ class LabelFree(DescribingTask):
 
     data: ProbeSources
     config: LabelFreeRule
-    numbers = "label_free"
+    configs = CONFIGS
 
     @cached_property
     def vector_sources(self) -> tuple[Source, ...]:

@@ -64,6 +64,12 @@ class LocalisationRule:
     cells: int
 
 
+CONFIGS = {
+    "standard": LocalisationRule(batch=256, cells=256),
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class LocalisationTask(ProbeAnalysis[GridsOfPixels]):
     """Unbiased minibatch CKA of every token with every image patch, over the probe images.
@@ -76,7 +82,7 @@ class LocalisationTask(ProbeAnalysis[GridsOfPixels]):
     """
 
     config: LocalisationRule
-    numbers = "localisation"
+    configs = CONFIGS
 
     index = "images"
 

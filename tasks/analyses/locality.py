@@ -47,6 +47,12 @@ class LocalityRule:
     blocks: int
 
 
+CONFIGS = {
+    "standard": LocalityRule(block=1, blocks=5),
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class Locality(ComparisonTask):
     """Rank correlation, over windows of heads, of how far they look and how like a ConvNet they are.
@@ -57,7 +63,7 @@ class Locality(ComparisonTask):
 
     data: ProbeSources
     config: LocalityRule
-    numbers = "locality"
+    configs = CONFIGS
 
     @property
     def source(self) -> Source:

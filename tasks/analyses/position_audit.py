@@ -34,6 +34,12 @@ class PositionRule:
     penalties: tuple[float, ...]
 
 
+CONFIGS = {
+    "standard": PositionRule(images=64, penalties=tuple(10.0**power for power in range(-3, 4))),
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class PositionAudit(ProbeAnalysis[Tensor]):
     """Position in the patch tokens of the probe images.
@@ -47,7 +53,7 @@ class PositionAudit(ProbeAnalysis[Tensor]):
     """
 
     config: PositionRule
-    numbers = "position"
+    configs = CONFIGS
     transforms = True
 
     index = "seen"

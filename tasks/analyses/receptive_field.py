@@ -38,6 +38,12 @@ class ReceptiveFieldRule:
     seed: int
 
 
+CONFIGS = {
+    "standard": ReceptiveFieldRule(images=32, channels=32, seed=0),
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class ReceptiveFieldTask(GradientTask):
     """How far the pixels lie that move the centre cell of each layer.
@@ -49,7 +55,7 @@ class ReceptiveFieldTask(GradientTask):
 
     data: ProbeSources
     config: ReceptiveFieldRule
-    numbers = "fields"
+    configs = CONFIGS
 
     @cached_property
     def source(self) -> Source:

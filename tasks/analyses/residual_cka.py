@@ -34,6 +34,13 @@ PAIRS = {"skip-branch": (0, 1), "skip-output": (0, 2), "branch-output": (1, 2)}
 """Which two of a sum's skip, branch and output are compared, by name."""
 
 
+CONFIGS = {
+    "standard": CkaConfig(poolings=("cls", "patch", "all"), min_max=False),
+    "paper": CkaConfig(poolings=("cls", "patch", "all"), min_max=True),
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class ResidualCka(ProbeAnalysis[Taps]):
     """Unbiased minibatch CKA of all skips with all branches, and of each with the outputs, in every block.
@@ -43,7 +50,7 @@ class ResidualCka(ProbeAnalysis[Taps]):
     """
 
     config: CkaConfig
-    numbers = "residual_cka"
+    configs = CONFIGS
 
     index = "gap"
 

@@ -41,7 +41,7 @@ from tasks.metrics.saliency import (
     saliency_iou,
     touched,
 )
-from tasks.sources import chunks
+from tasks.sources import IMAGES, chunks
 from zoo.features import AttentionMaps
 from zoo.spec import WHOLE_BACKBONE, Layer
 from zoo.view.views import View
@@ -91,6 +91,29 @@ class SaliencyRule:
         }
 
 
+CONFIGS = {
+    "standard": SaliencyRule(
+        view=IMAGES["standard"].view,
+        threshold=Threshold(mass=0.6, margin=1e-6, ties=True),
+        separate_masks=False,
+        splits=100,
+        seed=0,
+        discard=0.9,
+        images_per_supercategory=500,
+    ),
+    "paper": SaliencyRule(
+        view=IMAGES["paper"].view,
+        threshold=Threshold(mass=0.6, margin=0.0, ties=False),
+        separate_masks=True,
+        splits=100,
+        seed=0,
+        discard=0.9,
+        images_per_supercategory=500,
+    ),
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class SaliencyTask(ImageAnalysis[AttentionMaps]):
     """Overlap of attention maps with annotated objects or parts, over the images that show an object.
@@ -107,7 +130,7 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
 
     data: Regions
     config: SaliencyRule
-    numbers = "saliency"
+    configs = CONFIGS
     split = "masks"
 
     @cached_property

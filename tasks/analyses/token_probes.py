@@ -17,7 +17,7 @@ from tasks.analyses.base import Array, Join, KeptImages, LayerSummary, ProbeAnal
 from tasks.base import LayerOutcome, Outcome, digest
 from tasks.checks import unlearnable
 from tasks.feeds import GRIDS, GridFeed
-from tasks.fewshot import too_few
+from tasks.fewshot import FewShotTask, too_few
 from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
 from tasks.sources import ProbedClasses
@@ -49,7 +49,7 @@ class TokenProbes(ProbeAnalysis[Tensor]):
 
     data: ProbedClasses
     config: FewShotRule
-    numbers = "fewshot"
+    configs = FewShotTask.configs
     pooling = "token"
 
     joins: ClassVar[Mapping[str, Join]] = {"grid": first}

@@ -31,7 +31,7 @@ from tasks.examples.keypoints import KeypointExamples
 from tasks.keypoints.kinds import pair_kinds
 from tasks.keypoints.matched_sets import SetsMeasurer
 from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
-from tasks.keypoints.rule import KeypointConfig
+from tasks.keypoints.rule import CONFIGS, KeypointConfig
 from tasks.metrics.pck_averages import pck_averages
 from tasks.registry import TaskEntry
 from tasks.task import MeasuredTask
@@ -51,7 +51,7 @@ class KeypointTask(MeasuredTask):
 
     data: Keypoints
     config: KeypointConfig
-    numbers = "keypoints"
+    configs = CONFIGS
     split = "test"
     sets_refusal = ""
 

@@ -2,14 +2,15 @@
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
 
 from tasks.datasets.spair import KeypointPair
 from tasks.metrics.soft_argmax import SoftArgmax
-from zoo.view.views import View
+from zoo.view.released import CornerSquare, OfTokens
+from zoo.view.views import Letterbox, Stretch, View
 
 Pairs = Mapping[str, tuple[KeypointPair, ...]]
 """Pairs of each category."""
@@ -113,3 +114,89 @@ class KeypointConfig:
     def upsampled(self) -> bool:
         """Whether pixels are searched."""
         return self.soft is None and self.search != "tokens"
+
+
+_GEOAWARE = KeypointConfig(
+    view=OfTokens(Letterbox(side=840, lanczos=True), tokens=60),
+    points="exact",
+    source="token below",
+    unit="tokens",
+    search="tokens",
+    soft=SoftArgmax(beta=0.02, window=5),
+    said="centre",
+    alphas=(0.1, 0.05, 0.01),
+    inclusive=False,
+    draw=None,
+    average="image",
+)
+
+CONFIGS = {
+    "standard": KeypointConfig(
+        view=Letterbox(side=224),
+        points="exact",
+        source="bilinear",
+        unit="both",
+        search="pixels",
+        soft=None,
+        said="centre",
+        alphas=(0.1, 0.05, 0.01),
+        inclusive=False,
+        draw=None,
+        average="category",
+    ),
+    "paper": KeypointConfig(
+        view=Letterbox(side=224, lanczos=True),
+        points="view pixel",
+        source="bilinear",
+        unit="tokens",
+        search="all pixels",
+        soft=None,
+        said="corner",
+        alphas=(0.1, 0.05, 0.01),
+        inclusive=False,
+        draw=PairDraw(per_category=20, seed=42),
+        average="category",
+    ),
+    "probe3d": KeypointConfig(
+        view=CornerSquare(side=800),
+        points="truncated",
+        source="corners",
+        unit="tokens",
+        search="tokens",
+        soft=None,
+        said="corner",
+        alphas=(0.1,),
+        inclusive=False,
+        draw=PairSample(most=200, seed=20),
+        average="category",
+    ),
+    "geoaware": _GEOAWARE,
+    "sd-dino": replace(_GEOAWARE, soft=None, said="middle pixel", average="category"),
+    "insid3": KeypointConfig(
+        view=OfTokens(Stretch(side=768, bilinear=True), tokens=48),
+        points="exact",
+        source="nearest token",
+        unit="tokens",
+        search="tokens",
+        soft=SoftArgmax(beta=0.04, sigma=7.0),
+        said="corner",
+        alphas=(0.1, 0.05, 0.15, 0.2),
+        inclusive=True,
+        draw=None,
+        average="image",
+    ),
+    "dift": KeypointConfig(
+        view=OfTokens(Stretch(side=768), tokens=48),
+        points="image pixel",
+        source="bilinear",
+        unit="samples",
+        search="image pixels",
+        soft=None,
+        said="corner",
+        alphas=(0.1,),
+        inclusive=True,
+        draw=None,
+        average="image",
+    ),
+}
+"""By name of the protocol."""

@@ -27,7 +27,7 @@ from tasks.datasets.davis import Videos
 from tasks.datasets.files import stamp
 from tasks.examples.propagation import PropagationExamples
 from tasks.propagation.measurers import SetsMeasurer, VideoMeasurer
-from tasks.propagation.rule import PropagationConfig
+from tasks.propagation.rule import CONFIGS, PropagationConfig
 from tasks.propagation.scoring import CEILINGS, VideoScores
 from tasks.task import MeasuredTask
 from zoo.spec import Layer
@@ -40,7 +40,7 @@ class PropagationTask(MeasuredTask):
 
     data: Videos
     config: PropagationConfig
-    numbers = "propagation"
+    configs = CONFIGS
     split = "val"
     sets_refusal = ""
 

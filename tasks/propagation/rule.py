@@ -1,9 +1,10 @@
 """The numbers of mask propagation."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from tasks.metrics.carrying import Neighbourhood
-from zoo.view.views import View
+from zoo.view.released import ScriptFrame
+from zoo.view.views import RaisedFrame, Tiles, View, WholeFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +41,47 @@ class PropagationConfig:
         """What a token listens to."""
         names = (field.name for field in fields(Neighbourhood))
         return Neighbourhood(**{name: getattr(self, name) for name in names})
+
+
+_STANDARD = PropagationConfig(
+    n_last_frames=7,
+    topk=5,
+    radius=12,
+    circle=False,
+    temperature=0.1,
+    keep_vanished=True,
+    every_channel=False,
+    nearest=False,
+    view=WholeFrame(short=480),
+    decimals=None,
+)
+
+CONFIGS = {
+    "standard": _STANDARD,
+    "paper": PropagationConfig(
+        n_last_frames=7,
+        topk=5,
+        radius=12,
+        circle=False,
+        temperature=0.1,
+        keep_vanished=False,
+        every_channel=False,
+        nearest=False,
+        view=Tiles(short=448, tile=224),
+        decimals=3,
+    ),
+    "dino": replace(_STANDARD, keep_vanished=False, view=ScriptFrame(short=480, step=64)),
+    "dinov3": PropagationConfig(
+        n_last_frames=7,
+        topk=5,
+        radius=12,
+        circle=True,
+        temperature=0.2,
+        keep_vanished=False,
+        every_channel=True,
+        nearest=True,
+        view=RaisedFrame(short=960),
+        decimals=None,
+    ),
+}
+"""By name of the protocol."""

@@ -7,6 +7,7 @@ many cells as there are it is that evaluation but for which images are held out;
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import ClassVar
 
 import numpy as np
 from torch import Tensor
@@ -21,9 +22,8 @@ from tasks.segmentation.pixel_measurers import PixelMemoryMeasurer, PixelQueryMe
 from tasks.segmentation.pixel_memory import Electorate, PixelMemories, Pixels
 from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures
 from tasks.sources import ANY_SIZE
-from tasks.task import Task
 from zoo.spec import Layer
-from zoo.view.views import View
+from zoo.view.views import Stretch, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,7 @@ class CapiConfig:
     electorate: Electorate
     held_out: int
     seed: int
-
-    @property
-    def task(self) -> type[Task]:
-        """The task that is run by such numbers."""
-        return CapiTask
+    further_masks: ClassVar[bool] = False
 
 
 def read_shown(data: Scenes, view: View, scene: Scene) -> Labels:
@@ -100,6 +96,17 @@ class CapiMemory(LearntImages):
         return PixelMemoryMeasurer(read, self.scenes_of(group), self.pixels)
 
 
+CONFIGS = {
+    "capi": CapiConfig(
+        view=Stretch(side=224),
+        electorate=Electorate(ks=(1, 3, 10, 30), distances=("cosine", "L2")),
+        held_out=10,
+        seed=0,
+    )
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class CapiTask(LabelledImages):
     """Labels of the pixels of validation images as they are shown, by a memory of training images.
@@ -112,6 +119,7 @@ class CapiTask(LabelledImages):
 
     config: CapiConfig
     memories: PixelMemories | None = None
+    configs = CONFIGS
 
     @cached_property
     def memory(self) -> CapiMemory:

@@ -5,7 +5,7 @@ Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023; 
 where backbones were trained with 0.225; here every backbone is shown its own normalisation.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -18,12 +18,11 @@ from tasks.metrics.arrays import VOID, Labels
 from tasks.metrics.cell_labels import evenly_spaced, resized_labels
 from tasks.metrics.overlaps import Overlaps, names_of_predictions
 from tasks.segmentation.augmented import Augmentation, augmented
-from tasks.segmentation.in_context import Choice
+from tasks.segmentation.in_context import Choice, Vote
 from tasks.segmentation.problem import SegmentationConfig, SegmentationMemory, SegmentationTask
 from tasks.segmentation.shown import signatures, source_of
 from tasks.sources import ANY_SIZE
-from tasks.task import Task
-from zoo.view.views import View
+from zoo.view.views import LoweredSquare, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +36,7 @@ class HummingbirdConfig(SegmentationConfig):
 
     memory: int
     augmentation: Augmentation
-
-    @property
-    def task(self) -> type[Task]:
-        """The task that is run by such numbers."""
-        return HummingbirdTask
+    further_masks = True
 
 
 @dataclass(frozen=True)
@@ -98,12 +93,35 @@ class HummingbirdMemory(SegmentationMemory):
         return Choice(most, self.config.least, self.config.seed)
 
 
+CONFIGS = {
+    "hummingbird": HummingbirdConfig(
+        view=LoweredSquare(side=512, bilinear=True),
+        vote=Vote(k=30, other=1, temperature=0.02),
+        least=0.0,
+        seed=123,
+        memory=102_400,
+        augmentation=Augmentation(
+            epochs=2,
+            contrast=0.1,
+            hue=0.1,
+            probability=0.5,
+            area=(0.5, 2.0),
+            ratio=(3 / 4, 4 / 3),
+            tries=10,
+            seed=123,
+        ),
+    )
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class HummingbirdTask(SegmentationTask):
     """Labels of the pixels of validation images as they are shown, of which predicted classes are renamed."""
 
     config: HummingbirdConfig
     over: ClassVar[Over] = "all classes"
+    configs: ClassVar[Mapping[str, HummingbirdConfig]] = CONFIGS
 
     @property
     def classes(self) -> int:

@@ -7,7 +7,7 @@ Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023; 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from torch import Tensor
 
@@ -15,14 +15,12 @@ from tasks.base import Group, Measurements, Measurer, Outcome, Over, digest
 from tasks.datasets.scenes import Scene, read_classes
 from tasks.metrics.arrays import Integers, Labels
 from tasks.metrics.overlaps import Overlaps
-from tasks.registry import TaskEntry
 from tasks.segmentation.class_overlaps import tables_of
 from tasks.segmentation.in_context import Choice, Memories, MemoryMeasurer, QueryMeasurer, Vote
 from tasks.segmentation.sets_in_context import SetsQueryMeasurer
 from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures
-from tasks.task import Task
 from zoo.spec import Layer
-from zoo.view.views import View
+from zoo.view.views import Stretch, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +38,8 @@ class SegmentationConfig:
     vote: Vote
     least: float
     seed: int
-
-    @property
-    def task(self) -> type[Task]:
-        """The task that is run by such numbers."""
-        return SegmentationTask
+    further_masks: ClassVar[bool] = False
+    """Whether VOC 2012 is segmented by its further training masks (trainaug)."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +77,14 @@ class SegmentationMemory(LearntImages):
         return Choice(most, self.config.least, self.config.seed)
 
 
+CONFIGS = {
+    "standard": SegmentationConfig(
+        view=Stretch(side=448), vote=Vote(k=30, other=1, temperature=0.02), least=0.5, seed=0
+    )
+}
+"""By name of the protocol."""
+
+
 @dataclass(frozen=True, eq=False)
 class SegmentationTask(LabelledImages):
     """Labels of the pixels of validation images, by a memory of training images.
@@ -96,12 +99,7 @@ class SegmentationTask(LabelledImages):
     memories: Memories | None = None
     over: ClassVar[Over] = "classes"
     sets_refusal = ""
-
-    @classmethod
-    def by(cls, protocol: Any, data: Any, row: TaskEntry) -> Task:  # noqa: ANN401
-        """The task on data by a protocol's numbers, which say what votes."""
-        config = protocol.segmentation
-        return config.task(data, config, row=row, protocol=protocol.name)  # type: ignore[no-any-return]
+    configs: ClassVar[Mapping[str, SegmentationConfig]] = CONFIGS
 
     @property
     def classes(self) -> int:

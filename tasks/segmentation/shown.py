@@ -68,7 +68,6 @@ class LabelledImages(MeasuredTask):
 
     data: Scenes
     config: Showing
-    numbers = "segmentation"
     split = "train, val"
 
     @property

@@ -179,9 +179,9 @@ def test_propagation_is_decomposed_too(data: Path, tmp_path: Path, no_pages: Non
 def test_one_task_a_view() -> None:
     first, second = ends("standard", "insid3")
     steps = task_steps("spair", first, second)
-    protocols = steps_protocols(steps, first, second)
+    protocols = steps_protocols("spair", steps, first, second)
     assert len(protocols) == 4  # two sizes, two ways to resize
-    numbers = sorted(number for one in protocols for number, _ in one.rules)
+    numbers = sorted(number for one in protocols for number, _ in dict(one.own)["spair-steps"].rules)
     assert numbers == list(range(len(steps.stops)))
 
 

@@ -13,7 +13,7 @@ from benchmark.engines.progress import Silent
 from benchmark.request import Request
 from benchmark.vectors import write_vectors
 from tasks.protocols import STANDARD
-from tasks.registry import COST, find_tasks
+from tasks.registry import COST, config_of, find_tasks
 from tests.zoo.load.test_infer import save
 from zoo.errors import InputError
 from zoo.features.cut import CutBackbone
@@ -88,7 +88,7 @@ def test_the_page_of_costs_is_right() -> None:
     (entry,) = find_tasks([COST])
     cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     assert {*re.findall(r"`([a-z-]+)`", " ".join(cells))} == {*entry.metrics}
-    rule = STANDARD.cost
+    rule = config_of(STANDARD, "cost")
     assert (rule.rounds, rule.warm_up, rule.most_rounds, rule.images) == (5, 2, 50, 250)
     assert f"{rule.single_seconds} s" in page
     assert f"{100 * (rule.gain - 1):.0f} %" in page

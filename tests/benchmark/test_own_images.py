@@ -12,12 +12,13 @@ from benchmark.plan.datasets import bind_tasks, own_datasets
 from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import MINI_SUITE
 from leaderboards.pages.inside.page import inside_page
+from tasks import sources
 from tasks.datasets.classes import MADE, MADE_SPLIT
 from tasks.datasets.files import IMAGE_EXTENSIONS
 from tasks.datasets.folder import NO_CLASSES, QUERY_SPLITS
 from tasks.datasets.labels import FILE_COLUMNS, LABEL_COLUMNS, METADATA, SPLIT_COLUMN
 from tasks.protocols import STANDARD
-from tasks.registry import find_tasks
+from tasks.registry import config_of, find_tasks
 from tests import fakes
 from tests.benchmark.runs import Tally, command, run
 from zoo.errors import InputError
@@ -203,8 +204,8 @@ def test_the_page_names_what_is_taken() -> None:
     for word in (*columns, *QUERY_SPLITS, *IMAGE_EXTENSIONS, *METADATA, *entry.metrics, MADE_SPLIT):
         assert f"`{word}`" in page, word
     assert MADE in page
-    assert f"more than {STANDARD.own_unlabelled:,} images" in page
-    assert f"the {STANDARD.label_free.neighbours} nearest neighbours" in page
+    assert f"more than {sources.IMAGES['standard'].own_unlabelled:,} images" in page
+    assert f"the {config_of(STANDARD, 'label-free').neighbours} nearest neighbours" in page
 
 
 def test_a_whole_folder_of_broken_images_fails_in_a_sentence(tmp_path: Path) -> None:

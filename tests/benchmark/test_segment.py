@@ -19,6 +19,7 @@ from benchmark.plan.suites import STANDARD_SUITE
 from tasks.datasets.masks import read_mask, write_mask
 from tasks.datasets.scenes import VOC_2012
 from tasks.protocols import HUMMINGBIRD, EvaluationProtocol
+from tasks.registry import config_of
 from tasks.segmentation import shown
 from tasks.segmentation.hummingbird import HummingbirdConfig
 from tests import fakes
@@ -166,11 +167,11 @@ def test_an_image_twice_is_one_that_differs_by_its_draws(labelled: Path, tmp_pat
             tasks = planned(labelled, "segment", location=at).tasks.every
         return {task.dataset: task.data_digest for task in tasks}
 
-    rule = HUMMINGBIRD.segmentation
+    rule = config_of(HUMMINGBIRD, "segment")
     assert isinstance(rule, HummingbirdConfig)
     other = replace(rule, augmentation=replace(rule.augmentation, seed=1))
     first, again, drawn = (
-        plan(one) for one in (HUMMINGBIRD, HUMMINGBIRD, replace(HUMMINGBIRD, segmentation=other))
+        plan(one) for one in (HUMMINGBIRD, HUMMINGBIRD, replace(HUMMINGBIRD, own=(("segment", other),)))
     )
     assert first == again
     assert all(first[name] != drawn[name] for name in first)

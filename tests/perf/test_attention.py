@@ -6,7 +6,7 @@ from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, Member
 from perf.attention import problems
 from perf.networks import SIDE
-from tasks.protocols import STANDARD
+from tasks import sources
 from tests.benchmark.doubles import SPEC
 from zoo.features import AttentionMaps
 from zoo.features.census import BytesHeld
@@ -17,7 +17,7 @@ IMAGES, HEADS, CELLS, BLOCKS = 8, 12, (14, 14), 4
 
 def collectors() -> list[MeasuredCollector]:
     blocks = [Layer(index + 1) for index in range(BLOCKS)]
-    view = STANDARD.images.scaled(SIDE, SIDE // CELLS[0])
+    view = sources.IMAGES["standard"].view.scaled(SIDE, SIDE // CELLS[0])
     every = problems(IMAGES).values()
     return [MeasuredCollector(one, view, one.feed.layers(blocks, SPEC)) for one in every]
 

@@ -3,8 +3,12 @@
 from dataclasses import asdict
 
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 
-TEMPERATURE = STANDARD.knn.temperature
-KMEANS = {"seed": STANDARD.clusters.seed, "n_init": STANDARD.clusters.n_init}
-HEARD = STANDARD.propagation.heard
+TEMPERATURE = config_of(STANDARD, "knn").temperature
+KMEANS = {
+    "seed": config_of(STANDARD, "cluster-image").seed,
+    "n_init": config_of(STANDARD, "cluster-image").n_init,
+}
+HEARD = config_of(STANDARD, "davis").heard
 PROPAGATION = asdict(HEARD)

@@ -15,13 +15,14 @@ from tasks.base import FINITE
 from tasks.cka import CkaTask, cka_matrix
 from tasks.metrics.similarity import cka
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
-from tasks.sources import classification_sources
+from tasks.registry import config_of
+from tasks.sources import IMAGES, classification_sources
 from tests.benchmark.doubles import SPEC
 from tests.tasks.test_sources import classification, labels
 from zoo.spec import Layer
 
 CPU = torch.device("cpu")
-POOLINGS = STANDARD.cka.poolings
+POOLINGS = config_of(STANDARD, "cka").poolings
 Values = NDArray[np.float32]
 
 
@@ -113,8 +114,11 @@ def expected(
 
 def problem(images: int, batch: int, protocol: EvaluationProtocol = STANDARD) -> CkaTask:
     data = classification(labels(images, 5), labels(5))
-    batches = replace(protocol.batches, size=batch)
-    return CkaTask(classification_sources(data, np.arange(images), protocol.images, batches), protocol.cka)
+    batches = replace(protocol.choice(IMAGES).batches, size=batch)
+    return CkaTask(
+        classification_sources(data, np.arange(images), protocol.choice(IMAGES).view, batches),
+        config_of(protocol, "cka"),
+    )
 
 
 def two_backbones(images: int) -> list[Stored]:
@@ -144,7 +148,7 @@ def test_one_batch_equals_the_whole_set(tmp_path: Path, pooling: str) -> None:
     np.testing.assert_allclose(found, whole, rtol=0, atol=2e-5)
 
 
-@pytest.mark.parametrize("pooling", PAPER.cka.poolings)
+@pytest.mark.parametrize("pooling", config_of(PAPER, "cka").poolings)
 def test_the_paper_scales_gram_matrices_of_batches_in_the_order_of_the_dataset(
     tmp_path: Path, pooling: str
 ) -> None:

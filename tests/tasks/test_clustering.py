@@ -21,6 +21,7 @@ from tasks.datasets.base import Coverage
 from tasks.datasets.coco import CocoEntry, CocoRegion, RegionImage, Regions
 from tasks.protocols import STANDARD
 from tasks.region_means import region_weights
+from tasks.registry import config_of
 from tasks.sources import ClusteredRegions
 from tests.benchmark.doubles import CountingBackbone, MemorySample
 from tests.fakes import write_fake_coco
@@ -28,8 +29,8 @@ from tests.tasks.test_sources import classification, probed, sources
 from zoo.spec import Layer
 from zoo.view.views import Tiles
 
-VIEW = STANDARD.clusters.view
-QUICK = replace(STANDARD.clusters, n_init=2)
+VIEW = config_of(STANDARD, "cluster-image").view
+QUICK = replace(config_of(STANDARD, "cluster-image"), n_init=2)
 LAYER = Layer(2)
 Mask = NDArray[np.uint8]
 
@@ -437,7 +438,9 @@ def test_images_that_cannot_be_scored_give_the_reason(value: float, reason: str)
 
 
 def test_standard_numbers() -> None:
-    assert STANDARD.clusters == ClusterConfig(n_init=10, seed=0, view=Tiles(short=448, tile=224))
+    assert config_of(STANDARD, "cluster-image") == ClusterConfig(
+        n_init=10, seed=0, view=Tiles(short=448, tile=224)
+    )
 
 
 def test_fingerprint_of_images_follows_labels_and_numbers() -> None:
@@ -452,7 +455,10 @@ def test_fingerprint_of_images_follows_labels_and_numbers() -> None:
 def test_fingerprint_of_regions_follows_labels_shapes_and_numbers(tmp_path: Path) -> None:
     write_fake_coco(tmp_path, images=4)
     task, again = (
-        ObjectClusterTask(ClusteredRegions(CocoEntry(images=4, first=4).read(tmp_path), 2), STANDARD.clusters)
+        ObjectClusterTask(
+            ClusteredRegions(CocoEntry(images=4, first=4).read(tmp_path), 2),
+            config_of(STANDARD, "cluster-image"),
+        )
         for _ in range(2)
     )
     assert task.fingerprint == again.fingerprint

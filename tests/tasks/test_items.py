@@ -11,6 +11,7 @@ from tasks.datasets.base import Coverage
 from tasks.datasets.davis import Video, Videos
 from tasks.propagation.problem import PropagationTask
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from tasks.uncertainty import intervals_of, measure
 from tests.tasks import test_clustering as clusters
 from tests.tasks import test_knn as neighbours
@@ -23,7 +24,7 @@ def propagated() -> Outcome:
     rng = np.random.default_rng(0)
     videos = tuple(Video(name, (), (), (9, 9)) for name in "abc")
     left = [{"J": rng.random((n, 5)), "F": rng.random((n, 5)), "varies": np.array([True])} for n in (1, 3, 2)]
-    return PropagationTask(Videos("double", videos, Coverage(())), STANDARD.propagation).score(left)
+    return PropagationTask(Videos("double", videos, Coverage(())), config_of(STANDARD, "davis")).score(left)
 
 
 def matched() -> Outcome:

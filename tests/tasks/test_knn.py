@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from tasks.base import Outcome, Statistic
 from tasks.knn import KnnConfig, KnnTask
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from tests.tasks.test_sources import classification, probed, sources
 
 Floats = NDArray[np.float32]
-SMALL = replace(STANDARD.knn, k=5, others=(1, 12, 1000))
+SMALL = replace(config_of(STANDARD, "knn"), k=5, others=(1, 12, 1000))
 
 
 def problem(train: NDArray[np.int64], val: NDArray[np.int64], probe: list[int], rule: KnnConfig) -> KnnTask:
@@ -117,7 +118,7 @@ def test_images_that_could_not_be_read_are_left_out() -> None:
 
 def test_ties_go_to_the_image_that_comes_first_in_the_dataset() -> None:
     train, val = np.array([2, 1, 1, 0, 0, 0, 3]), np.array([2, 1, 0])
-    task = problem(train, val, [3, 4, 5], replace(STANDARD.knn, k=1, others=(3, 6)))
+    task = problem(train, val, [3, 4, 5], replace(config_of(STANDARD, "knn"), k=1, others=(3, 6)))
     bank = np.array([[1, 0]] * 6 + [[0, 1]], np.float32)
     queries = np.array([[2, 1]] * 3, np.float32)
     outcome = task.score(by_source(task, bank, queries))
@@ -132,14 +133,14 @@ def test_ties_go_to_the_image_that_comes_first_in_the_dataset() -> None:
 
 def test_k_is_capped_by_the_bank() -> None:
     task, bank, queries = random_case(7)
-    whole = replace(task, config=replace(STANDARD.knn, k=90, others=(91, 5000)))
+    whole = replace(task, config=replace(config_of(STANDARD, "knn"), k=90, others=(91, 5000)))
     outcome = whole.score(by_source(task, bank, queries))
     assert len({score.value for score in outcome.scores if score.metric.startswith("top-1")}) == 1
     check(outcome, expected(whole, bank, queries))
 
 
 def test_standard_numbers() -> None:
-    assert STANDARD.knn == KnnConfig(k=20, others=(10, 100, 200), temperature=0.07)
+    assert config_of(STANDARD, "knn") == KnnConfig(k=20, others=(10, 100, 200), temperature=0.07)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from tasks.keypoints.rule import KeypointConfig
 from tasks.paths import KEYPOINTS, KIND, PROPAGATION, SIZE, TAP, TRANSFORM, End, Read, Steps, steps_between
 from tasks.propagation.rule import PropagationConfig
 from tasks.protocols import PROTOCOLS, find_protocol
+from tasks.registry import config_of
 from zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame
 from zoo.view.views import Letterbox, RaisedFrame, Stretch, Tiles, WholeFrame
 
@@ -18,7 +19,7 @@ VIDEO_PROTOCOLS = [one.name for one in PROTOCOLS if one.speaks_of("davis")]
 
 def rule_of(name: str) -> KeypointConfig:
     """The rule of a protocol with its primary share of the box's side alone."""
-    rule = find_protocol(name).keypoints
+    rule = config_of(find_protocol(name), "spair")
     return replace(rule, alphas=rule.alphas[:1])
 
 
@@ -62,7 +63,7 @@ def test_keypoints_one_choice_at_a_time(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(("one", "other"), [*product(VIDEO_PROTOCOLS, repeat=2)])
 def test_propagation_one_choice_at_a_time(one: str, other: str) -> None:
-    first, second = (End(find_protocol(name).propagation) for name in (one, other))
+    first, second = (End(config_of(find_protocol(name), "davis")) for name in (one, other))
     require_a_path(steps_between(first, second), first, second)
 
 
@@ -76,7 +77,7 @@ def test_layers_and_transforms_are_choices_between_the_view_and_the_rule(name: s
     if name == "insid3":
         first, second = primary("standard"), primary(name, "final", "debias:20")
     else:
-        start, end = (find_protocol(one).propagation for one in ("standard", name))
+        start, end = (config_of(find_protocol(one), "davis") for one in ("standard", name))
         first, second = End(start), End(end, "final", "debias:20")
     found = steps_between(first, second)
     require_a_path(found, first, second)
@@ -131,7 +132,9 @@ def test_size_and_resizing_are_two_choices() -> None:
 
 
 def test_frames_change_size_and_rounding_but_tiles_come_at_once() -> None:
-    rules = {name: End(find_protocol(name).propagation) for name in ("standard", "paper", "dino", "dinov3")}
+    rules = {
+        name: End(config_of(find_protocol(name), "davis")) for name in ("standard", "paper", "dino", "dinov3")
+    }
     found = steps_between(rules["standard"], rules["dinov3"])
     assert [found.stops[number].rule.view for number in found.path[:3]] == [
         WholeFrame(480),
@@ -148,4 +151,4 @@ def test_frames_change_size_and_rounding_but_tiles_come_at_once() -> None:
 
 def test_rules_of_two_tasks_have_no_way_between_them() -> None:
     with pytest.raises(ValueError, match="two rules of one task"):
-        steps_between(primary("standard"), End(find_protocol("dino").propagation))
+        steps_between(primary("standard"), End(config_of(find_protocol("dino"), "davis")))

@@ -12,6 +12,7 @@ from tasks.labelled import LabelledTask
 from tasks.linear import LinearTask
 from tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
 from tasks.protocols import PAPER, STANDARD
+from tasks.registry import config_of
 from tests.tasks.test_sources import classification, probed, sources
 
 Floats = NDArray[np.float32]
@@ -19,8 +20,8 @@ TRAIN = np.repeat(np.arange(4), 12)
 VAL = np.arange(20) % 4
 DATA = classification(TRAIN, VAL)
 WHERE = sources(DATA, np.arange(3, 40, 2), size=7)
-FEW = FewShotTask(probed(DATA, WHERE), STANDARD.fewshot)
-LINEAR = LinearTask(probed(DATA, WHERE), STANDARD.linear)
+FEW = FewShotTask(probed(DATA, WHERE), config_of(STANDARD, "fewshot"))
+LINEAR = LinearTask(probed(DATA, WHERE), config_of(STANDARD, "linear"))
 BOTH = pytest.mark.parametrize("task", [FEW, LINEAR])
 
 
@@ -54,9 +55,9 @@ def test_few_shot_scores_are_means_over_three_draws() -> None:
     assert outcome.items is not None
     for shots in (1, 5, 10):
         right = [
-            fit_few_shot(as_tensor(train[draw_shots(TRAIN, 4, shots, seed)]), STANDARD.fewshot).correct(
-                as_tensor(val), as_tensor(VAL)
-            )
+            fit_few_shot(
+                as_tensor(train[draw_shots(TRAIN, 4, shots, seed)]), config_of(STANDARD, "fewshot")
+            ).correct(as_tensor(val), as_tensor(VAL))
             for seed in (0, 1, 2)
         ]
         metric = f"top1-{shots}shot"
@@ -80,7 +81,9 @@ def test_a_class_with_fewer_shots_than_asked_is_the_reason() -> None:
 
 def test_the_paper_chooses_no_penalty() -> None:
     vectors = by_source(*features(3.0, dim=40))
-    assert values(replace(FEW, config=PAPER.fewshot).score(vectors)) != values(FEW.score(vectors))
+    assert values(replace(FEW, config=config_of(PAPER, "fewshot")).score(vectors)) != values(
+        FEW.score(vectors)
+    )
 
 
 def test_the_trained_probe_is_scored_with_and_without_standardising() -> None:
@@ -129,9 +132,9 @@ def test_fingerprints_follow_labels_and_numbers() -> None:
     tasks = [
         FEW,
         replace(FEW, data=other),
-        replace(FEW, config=PAPER.fewshot),
+        replace(FEW, config=config_of(PAPER, "fewshot")),
         LINEAR,
         replace(LINEAR, data=other),
-        replace(LINEAR, config=replace(STANDARD.linear, epochs=1)),
+        replace(LINEAR, config=replace(config_of(STANDARD, "linear"), epochs=1)),
     ]
     assert len({task.fingerprint for task in tasks}) == 6

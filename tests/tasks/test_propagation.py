@@ -20,6 +20,7 @@ from tasks.metrics.segmentation import score_video
 from tasks.propagation.problem import PropagationTask
 from tasks.propagation.rule import PropagationConfig
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_davis
 from tests.tasks.metrics.test_propagation import Obvious
@@ -27,7 +28,7 @@ from tests.tasks.metrics.test_segmentation import obvious_f
 from zoo.spec import Layer
 from zoo.view.views import View, WholeFrame
 
-RULE = STANDARD.propagation
+RULE = config_of(STANDARD, "davis")
 VIEW = WholeFrame(short=480)
 VIEW_32 = VIEW.scaled(32, 8)
 SHORT = replace(RULE, n_last_frames=2, radius=4)
@@ -341,7 +342,7 @@ def test_every_video_is_a_group_in_order(davis: Videos) -> None:
     assert source.groups_per_shard == 1
     assert RULE.view == VIEW
     assert VIEW.scaled(64, 16).short == 144  # 480 * 64 / 224, to the nearest multiple of 16
-    assert STANDARD.propagation == PropagationConfig(
+    assert config_of(STANDARD, "davis") == PropagationConfig(
         7, 5, 12, False, 0.1, True, False, False, WholeFrame(480), None
     )
 

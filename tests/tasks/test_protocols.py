@@ -1,7 +1,7 @@
 """The protocols: their numbers, and what the paper's does by the published rules written out."""
 
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import MISSING, fields, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from tasks.analyses.position_audit import PositionRule
 from tasks.analyses.receptive_field import ReceptiveFieldRule
 from tasks.analyses.saliency import SaliencyRule, SaliencyTask
 from tasks.cka import CkaConfig, CkaTask
-from tasks.clustering import ClusterConfig, ImageClusterTask, RegionClusterTask
+from tasks.clustering import REGIONS, ClusterConfig, ImageClusterTask, RegionClusterTask, RegionsConfig
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry, Videos
 from tasks.datasets.imagenet import ImageNetEntry
@@ -46,11 +46,11 @@ from tasks.metrics.softmax import SoftmaxRule
 from tasks.propagation.problem import PropagationTask
 from tasks.propagation.rule import PropagationConfig
 from tasks.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
-from tasks.registry import find_tasks
+from tasks.registry import TASKS, config_of, find_tasks, load_code
 from tasks.retrieval import RetrievalConfig, RetrievalTask
 from tasks.segmentation.in_context import Vote
 from tasks.segmentation.problem import SegmentationConfig
-from tasks.sources import Batches
+from tasks.sources import IMAGES, Batches, ImagesConfig
 from tasks.task import Task
 from tests import fakes
 from tests.tasks.metrics.test_propagation import Obvious
@@ -67,17 +67,13 @@ TENS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the published code
-    "images": (ResizeCrop(short=256, crop=224), ResizeCrop(short=224, crop=224)),
-    "batches": (Batches(size=256, seed=0), Batches(size=8, seed=None)),
-    "own_probe": (100, 100),
-    "own_unlabelled": (5000, 5000),
     "knn": (KnnConfig(20, (10, 100, 200), 0.07), KnnConfig(20, (10, 100, 200), 0.07)),
     "retrieval": (RetrievalConfig(FitLongSide(224), True), RetrievalConfig(ThumbnailCrop(224, 224), False)),
-    "propagation": (
+    "davis": (
         PropagationConfig(7, 5, 12, False, 0.1, True, False, False, WholeFrame(480), None),
         PropagationConfig(7, 5, 12, False, 0.1, False, False, False, Tiles(448, 224), 3),
     ),
-    "keypoints": (
+    "spair": (
         KeypointConfig(
             Letterbox(224, False),
             *("exact", "bilinear", "both", "pixels", None, "centre"),
@@ -94,32 +90,41 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
         FewShotRule((10, 1, 5, 25), (0, 1, 2), (), 5, 1024.0),
     ),
     "linear": (SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0), SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0)),
-    "clusters": (ClusterConfig(10, 0, Tiles(448, 224)), ClusterConfig(10, 0, Tiles(448, 224))),
+    "cluster-image": (ClusterConfig(10, 0, Tiles(448, 224)), ClusterConfig(10, 0, Tiles(448, 224))),
     "cka": (CkaConfig(("cls", "mean", "patch"), False), CkaConfig(("cls", "patch", "all"), True)),
-    "segmentation": (SegmentationConfig(Stretch(448), Vote(30, 1, 0.02), 0.5, 0),) * 2,
-    "maps": (MapRule(False, 6), MapRule(True, 6)),
+    "segment": (SegmentationConfig(Stretch(448), Vote(30, 1, 0.02), 0.5, 0),) * 2,
+    "attention-maps": (MapRule(False, 6), MapRule(True, 6)),
     "saliency": (
         SaliencyRule(ResizeCrop(256, 224), Threshold(0.6, 1e-6, True), False, 100, 0, 0.9, 500),
         SaliencyRule(ResizeCrop(224, 224), Threshold(0.6, 0.0, False), True, 100, 0, 0.9, 500),
     ),
     "localisation": (LocalisationRule(256, 256), LocalisationRule(256, 256)),
-    "fields": (ReceptiveFieldRule(32, 32, 0), ReceptiveFieldRule(32, 32, 0)),
+    "receptive-field": (ReceptiveFieldRule(32, 32, 0), ReceptiveFieldRule(32, 32, 0)),
     "inspect": (InspectRule(28), InspectRule(28)),
-    "residual_cka": (CkaConfig(("cls", "patch", "all"), False), CkaConfig(("cls", "patch", "all"), True)),
+    "residual-cka": (CkaConfig(("cls", "patch", "all"), False), CkaConfig(("cls", "patch", "all"), True)),
     "locality": (LocalityRule(1, 5), LocalityRule(1, 5)),
-    "label_free": (LabelFreeRule(10), LabelFreeRule(10)),
-    "position": (PositionRule(64, TENS), PositionRule(64, TENS)),
+    "label-free": (LabelFreeRule(10), LabelFreeRule(10)),
+    "position-audit": (PositionRule(64, TENS), PositionRule(64, TENS)),
     "cost": (CostRule(2, 5, 0.2, 50, 1.03, 250, 20.0), CostRule(2, 5, 0.2, 50, 1.03, 250, 20.0)),
-    "objects_left_out": (0, 1),
-    "parts_as_objects": (False, True),
-    "parts_by_partition": (False, True),
-    "further_masks": (False, False),
+}
+
+DATA: dict[str, tuple[object, object]] = {
+    "images": (
+        ImagesConfig(ResizeCrop(256, 224), Batches(256, 0), 100, 5000),
+        ImagesConfig(ResizeCrop(224, 224), Batches(8, None), 100, 5000),
+    ),
+    "regions": (RegionsConfig(0, False, False), RegionsConfig(1, True, True)),
 }
 
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_of_the_protocols(name: str) -> None:
-    assert (getattr(STANDARD, name), getattr(PAPER, name)) == NUMBERS[name]
+    assert (config_of(STANDARD, name), config_of(PAPER, name)) == NUMBERS[name]
+
+
+def test_how_the_protocols_look_at_images_and_regions() -> None:
+    assert (STANDARD.choice(IMAGES), PAPER.choice(IMAGES)) == DATA["images"]
+    assert (STANDARD.choice(REGIONS), PAPER.choice(REGIONS)) == DATA["regions"]
 
 
 def test_protocols_of_different_training_masks_show_no_image_alike() -> None:
@@ -128,9 +133,9 @@ def test_protocols_of_different_training_masks_show_no_image_alike() -> None:
     for patch in (14, 16):
         sizes = {
             further: {
-                one.segmentation.view.scaled(224, patch).geometry((500, 375)).size
+                config_of(one, "segment").view.scaled(224, patch).geometry((500, 375)).size
                 for one in asked
-                if one.further_masks == further
+                if config_of(one, "segment").further_masks == further
             }
             for further in (False, True)
         }
@@ -139,16 +144,20 @@ def test_protocols_of_different_training_masks_show_no_image_alike() -> None:
 
 
 def test_every_number_is_checked_and_names_lead_to_protocols() -> None:
-    words = {"name", "title", "tasks", "unlike"}
-    assert {field.name for field in fields(EvaluationProtocol)} == {*words, *NUMBERS}
+    with_numbers = {task.name: load_code(task).configs for task in TASKS}
+    shared = {"cluster-object": "cluster-image", "cluster-part": "cluster-image", "token-probes": "fewshot"}
+    for task, configs in with_numbers.items():
+        assert bool(configs) == (shared.get(task, task) in NUMBERS), task
+        assert configs == with_numbers[shared.get(task, task)]
+        assert {*configs} <= {protocol.name for protocol in PROTOCOLS if protocol.speaks_of(task)}
     assert [protocol.name for protocol in PROTOCOLS][:2] == ["standard", "paper"]
     assert [find_protocol(name) for name in ("standard", "paper")] == [STANDARD, PAPER]
     assert all(protocol.title for protocol in PROTOCOLS)
 
 
 def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
-    rules = [rule for rule in (getattr(STANDARD, name) for name in NUMBERS) if is_dataclass(rule)]
-    draw = PAPER.keypoints.draw
+    rules = [config_of(STANDARD, name) for name in NUMBERS]
+    draw = config_of(PAPER, "spair").draw
     assert draw is not None
     problems = (CkaTask, ImageClusterTask, KeypointTask, KnnTask, PropagationTask)
     others = (RegionClusterTask, RetrievalTask, AttentionMapsTask, SaliencyTask)
@@ -163,7 +172,7 @@ def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
     )
     beside = [
         f"{type(owner).__name__}.{field.name}"
-        for owner in (STANDARD, *rules, draw)
+        for owner in (*rules, draw)
         for field in fields(owner)
         if field.default is not MISSING and field.name not in ("multiple", "lanczos")
     ]
@@ -232,23 +241,20 @@ def looked_at(problem: Any) -> dict[str, Any]:
 
 
 def test_a_protocol_reaches_every_task(data: Path) -> None:
-    rules = {"knn": "knn", "retrieval": "retrieval", "davis": "propagation", "spair": "keypoints"}
-    rules |= {f"cluster-{what}": "clusters" for what in ("image", "object", "part")} | {"cka": "cka"}
-    own = replace(
-        PAPER, name="own", knn=KnnConfig(3, (1,), 0.2), clusters=ClusterConfig(2, 5, Tiles(224, 224))
-    )
+    given = {"knn": KnnConfig(3, (1,), 0.2), "cluster-part": ClusterConfig(2, 5, Tiles(224, 224))}
+    own = replace(PAPER, name="own", own=tuple(given.items()))
     protocols = (STANDARD, PAPER, own)
     found = {protocol.name: bound(data, protocol) for protocol in protocols}
     for protocol in protocols:
         for name, one in found[protocol.name].items():
-            rule = getattr(protocol, rules[name])
+            rule = dict(protocol.own).get(name) or config_of(protocol, name)
             assert one.config == rule
             assert one.protocol == protocol.name
             assert not one.coverage.partial
-            view = protocol.images if one.entry.role == "classification" else rule.view
+            view = protocol.choice(IMAGES).view if one.entry.role == "classification" else rule.view
             assert {source.view for source in looked_at(one).values()} == {view}
         similarity: Any = found[protocol.name]["cka"]
-        assert similarity.data.batches == protocol.batches
+        assert similarity.data.batches == protocol.choice(IMAGES).batches
     for name, one in found["standard"].items():  # what the two store must not be mixed up
         other = found["paper"][name]
         assert (one.fingerprint, looked_at(one)) != (other.fingerprint, looked_at(other))
@@ -278,13 +284,13 @@ def test_saliency_looks_at_all_images_with_masks_through_the_view_of_classificat
         maps, objects, parts = found.every
         assert [one.dataset for one in (objects, parts)] == ["coco-val2017", "partimagenet"]
         assert [len(one.source.samples) for one in (objects, parts)] == [6, 18]
-        assert {one.source.view for one in (maps, objects, parts)} == {protocol.images}
+        assert {one.source.view for one in (maps, objects, parts)} == {protocol.choice(IMAGES).view}
         for one in (objects, parts):
             assert isinstance(one, SaliencyTask)
-            assert one.config == protocol.saliency
+            assert one.config == config_of(protocol, "saliency")
             assert not one.coverage.partial
         assert isinstance(maps, AttentionMapsTask)
-        assert maps.config == protocol.maps
+        assert maps.config == config_of(protocol, "attention-maps")
 
 
 def test_pairs_drawn_from_a_part_of_the_data_are_said_to_be_others(data: Path) -> None:
@@ -297,7 +303,7 @@ def test_pairs_drawn_from_a_part_of_the_data_are_said_to_be_others(data: Path) -
 
 def test_retrieval_of_the_paper_ignores_boxes_and_shrinks_first(tmp_path: Path) -> None:
     folder = fakes.write_fake_revisited(tmp_path, size=(130, 97))
-    task = RetrievalTask(FAKES.retrieval[0].read(tmp_path), PAPER.retrieval)
+    task = RetrievalTask(FAKES.retrieval[0].read(tmp_path), config_of(PAPER, "retrieval"))
     assert all(query.box is not None for query in task.data.queries)
     for source in task.sources:
         events = batches(source, source.view.scaled(32, 8), range(len(source.groups)), 4, 32, workers=1)
@@ -326,7 +332,7 @@ def small_object(folder: Path, numbers: tuple[int, int, int]) -> Videos:
 def test_propagation_by_tiles_loses_an_object_that_vanishes(
     tmp_path: Path, numbers: tuple[int, int, int]
 ) -> None:
-    task = PropagationTask(small_object(tmp_path, numbers), PAPER.propagation)
+    task = PropagationTask(small_object(tmp_path, numbers), config_of(PAPER, "davis"))
     view, (video,) = Tiles(448, 224).scaled(32, 8), task.data.videos
     generator = torch.Generator().manual_seed(0)
     still = torch.randn(8, 12, 6, generator=generator, dtype=torch.float64)  # 96 x 64 pixels

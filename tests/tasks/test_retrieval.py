@@ -14,6 +14,7 @@ from tasks.base import Statistic
 from tasks.datasets.base import Coverage
 from tasks.datasets.revisitop import Retrieval, RevisitedEntry
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from tasks.retrieval import RetrievalTask
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_revisited
@@ -21,7 +22,7 @@ from tests.tasks.metrics import golden
 from zoo.view.views import FitLongSide
 
 Floats = NDArray[np.float32]
-RULE = STANDARD.retrieval
+RULE = config_of(STANDARD, "retrieval")
 EASY, HARD, JUNK = 1, 2, 3
 NAMES = {"easy": "E", "medium": "M", "hard": "H"}
 POSITIVE = {"easy": (EASY,), "medium": (EASY, HARD), "hard": (HARD,)}

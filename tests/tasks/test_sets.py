@@ -19,6 +19,7 @@ from tasks.fused import MIXED, Gathered
 from tasks.knn import KnnTask
 from tasks.propagation.problem import PropagationTask
 from tasks.protocols import STANDARD, find_protocol
+from tasks.registry import config_of
 from tasks.sets import names_of, parse_sets, set_of, sets_of
 from tests.benchmark.doubles import SPEC
 from tests.fakes import write_fake_davis
@@ -113,7 +114,7 @@ SETS = tuple(map(set_of, ([1, 2], [2, 3], [1, 2, 3])))
 
 @pytest.mark.parametrize("protocol", ["standard", "probe3d", "geoaware", "insid3", "dift"])
 def test_keypoints_are_matched_as_by_tokens_side_by_side(protocol: str) -> None:
-    rule = find_protocol(protocol).keypoints
+    rule = config_of(find_protocol(protocol), "spair")
     task = replace(random_problem(3), config=replace(rule, draw=None))
     group = task.source.groups[0]
     rows = [task.data.samples.index(sample) for sample in group.samples]
@@ -152,7 +153,7 @@ def frames(video: Video) -> dict[Layer, Tensor]:
 
 @pytest.mark.parametrize("batch", [1, 3, 100])
 def test_masks_are_carried_as_by_tokens_side_by_side(davis: Videos, batch: int) -> None:
-    task = PropagationTask(davis, STANDARD.propagation)
+    task = PropagationTask(davis, config_of(STANDARD, "davis"))
     for video, group in zip(davis.videos, task.source.groups, strict=True):
         layers = frames(video)
         found = fed(task.measure_sets(group, VIEW_32, SETS), layers, SETS, batch)
@@ -164,7 +165,7 @@ def test_masks_are_carried_as_by_tokens_side_by_side(davis: Videos, batch: int) 
 
 
 def test_what_one_layer_lacks_its_sets_lack(davis: Videos) -> None:
-    task = PropagationTask(davis, STANDARD.propagation)
+    task = PropagationTask(davis, config_of(STANDARD, "davis"))
     video, group = davis.videos[0], task.source.groups[0]
     layers = frames(video)
     layers[Layer(3)][1, 0, 0] = torch.nan
@@ -181,7 +182,7 @@ def test_what_one_layer_lacks_its_sets_lack(davis: Videos) -> None:
 def test_no_set_of_finite_layers_asks_nothing_of_a_task() -> None:
     """Of a backbone whose every layer is NaN, neither a layer nor a set is left."""
     images = classification(np.arange(4), np.arange(4))
-    task = KnnTask(probed(images, sources(images, np.arange(4))), STANDARD.knn, sets=("pairs",))
+    task = KnnTask(probed(images, sources(images, np.arange(4))), config_of(STANDARD, "knn"), sets=("pairs",))
     broken = {source.name: Broken(len(source.samples)) for source in task.vector_sources}
     stored = StoredLayers(SPEC, BLOCKS[:2], None, broken, None, (), "", 1, torch.device("cpu"))
     (found,) = task.results(stored).outcomes

@@ -14,6 +14,7 @@ from tasks.datasets.imagenet import probe_subset
 from tasks.protocols import STANDARD
 from tasks.sources import (
     CHUNK,
+    IMAGES,
     Batches,
     ClassificationSources,
     ProbedClasses,
@@ -46,10 +47,10 @@ def labels(count: int, classes: int = 10) -> NDArray[np.int64]:
 
 
 def sources(
-    data: Classification, probe: NDArray[np.int64], size: int = STANDARD.batches.size
+    data: Classification, probe: NDArray[np.int64], size: int = STANDARD.choice(IMAGES).batches.size
 ) -> ClassificationSources:
     """Sources by the standard protocol, in batches of another size if asked."""
-    return classification_sources(data, probe, VIEW, replace(STANDARD.batches, size=size))
+    return classification_sources(data, probe, VIEW, replace(STANDARD.choice(IMAGES).batches, size=size))
 
 
 def probed(data: Classification, where: ClassificationSources) -> ProbedClasses:
@@ -145,7 +146,7 @@ def test_all_sources_share_one_view_and_leave_broken_images_out() -> None:
     assert where.rest is not None
     every = (where.probe, where.rest, where.val)
     assert {source.view for source in every} == {VIEW}
-    assert STANDARD.images == VIEW
+    assert STANDARD.choice(IMAGES).view == VIEW
     assert all(source.skip_unreadable for source in every)
     assert len({source.name for source in every}) == 3
     assert VIEW.scaled(64, 16).crop == 64

@@ -22,6 +22,7 @@ from tasks.metrics.segmentation import statistics
 from tasks.metrics.similarity import centred_gram, cka
 from tasks.propagation.problem import PropagationTask
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from tests.fakes import write_fake_davis
 from tests.tasks import test_clustering as clusters
 from tests.tasks import test_knn as neighbours
@@ -231,7 +232,9 @@ def test_zero_tokens_leave_finite_scores(davis: PropagationTask, zero: str) -> N
 @pytest.fixture
 def davis(tmp_path: Path) -> PropagationTask:
     write_fake_davis(tmp_path, sequences=2, frames=7)
-    return PropagationTask(DavisEntry(sequences=2, frames=14, objects=4).read(tmp_path), STANDARD.propagation)
+    return PropagationTask(
+        DavisEntry(sequences=2, frames=14, objects=4).read(tmp_path), config_of(STANDARD, "davis")
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, 1.5])

@@ -19,6 +19,8 @@ from tasks.metrics.similarity import (
     normalise,
 )
 from tasks.protocols import PAPER, STANDARD
+from tasks.registry import config_of
+from tasks.sources import IMAGES
 from zoo.errors import InputError
 
 Estimator = Literal["unbiased", "biased", "paper"]
@@ -101,7 +103,7 @@ def compare_arrays(
     """
     n = _check(arrays, sources)
     of_paper = estimator == "paper"
-    size = min(batch_size or (PAPER.batches.size if of_paper else n), n)
+    size = min(batch_size or (PAPER.choice(IMAGES).batches.size if of_paper else n), n)
     used = n if n % size >= SMALLEST_BATCH else n - n % size
     return Compared(_compare(arrays, sources, estimator, size, used), size, used)
 
@@ -120,7 +122,7 @@ def _compare(
             grams = torch.stack([gram_matrix(values) / (len(values) - 1) for values in batch]).flatten(1)
             biased += grams @ grams.T
         else:
-            rule = PAPER.cka if estimator == "paper" else STANDARD.cka
+            rule = config_of(PAPER, "cka") if estimator == "paper" else config_of(STANDARD, "cka")
             unbiased.add(torch.stack([centred_gram(values, min_max=rule.min_max) for values in batch]))
     return normalise(biased) if estimator == "biased" else unbiased.matrix()
 

@@ -14,6 +14,7 @@ from tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
 from tasks.metrics.softmax import fit_softmax, held_out, standardised
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from zoo.errors import InputError
 
 ARRAYS = ("train", "train_labels", "test", "test_labels")
@@ -83,7 +84,10 @@ def score_knn(path: Path, ks: Sequence[int] = (), temperature: float | None = No
         InputError: Something about the file or the numbers is wrong.
     """
     given = _read(path)
-    ks, temperature = tuple(ks) or (STANDARD.knn.k,), temperature or STANDARD.knn.temperature
+    ks, temperature = (
+        tuple(ks) or (config_of(STANDARD, "knn").k,),
+        temperature or config_of(STANDARD, "knn").temperature,
+    )
     _check_counts("--k", ks, len(given.train), "the number of train items")
     train, test = given.train.astype(np.float32), given.test.astype(np.float32)
     neighbours = nearest(train, test, max(ks))
@@ -107,7 +111,8 @@ def score_few_shot(path: Path, shots: Sequence[int] = (), penalty: float | None 
         InputError: Something about the file or the numbers is wrong.
     """
     given = _of_train_classes(_read(path, constant=False))
-    rule = replace(STANDARD.fewshot, shots=tuple(shots) or STANDARD.fewshot.shots)
+    rule = config_of(STANDARD, "fewshot")
+    rule = replace(rule, shots=tuple(shots) or rule.shots)
     if penalty is not None:
         rule = replace(rule, penalties=(), penalty=penalty)
     counts = np.bincount(given.labels)
@@ -141,7 +146,7 @@ def score_linear(path: Path, epochs: int | None = None, seed: int | None = None)
         InputError: Something about the file or the numbers is wrong.
     """
     given = _of_train_classes(_read(path, constant=False))
-    rule = STANDARD.linear
+    rule = config_of(STANDARD, "linear")
     rule = replace(
         rule, epochs=rule.epochs if epochs is None else epochs, seed=rule.seed if seed is None else seed
     )

@@ -9,6 +9,7 @@ from benchmark.scores.exported.report import Grid, Json, ScoreReport
 from tasks.datasets.files import describe
 from tasks.metrics.clustering import AGREEMENTS, kmeans
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from zoo.errors import InputError
 
 SEEDS = 2**32
@@ -35,8 +36,8 @@ def score_features(
     wanted = len(np.unique(labels)) if k is None else k
     if not 1 <= wanted <= len(values):
         raise InputError(f"expected --k of 1 to {len(values):,}, the number of items, found {wanted}")
-    seed = STANDARD.clusters.seed if seed is None else seed
-    n_init = STANDARD.clusters.n_init if n_init is None else n_init
+    seed = config_of(STANDARD, "cluster-image").seed if seed is None else seed
+    n_init = config_of(STANDARD, "cluster-image").n_init if n_init is None else n_init
     if not 0 <= seed < SEEDS:
         raise InputError(f"expected --seed of 0 to {SEEDS - 1:,}, found {describe(seed)}")
     clusters = kmeans(values, wanted, seed=seed, n_init=n_init)

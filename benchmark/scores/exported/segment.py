@@ -20,11 +20,12 @@ from tasks.metrics.cell_labels import cell_counts
 from tasks.metrics.label_map import label_map
 from tasks.metrics.label_vote import most_similar, vote
 from tasks.metrics.overlaps import Overlaps, confusion, renamed
-from tasks.protocols import CAPI, SEGMENTATION
-from tasks.segmentation.capi import CapiConfig, pixels_of
+from tasks.protocols import CAPI
+from tasks.segmentation.capi import CapiConfig, CapiTask, pixels_of
 from tasks.segmentation.in_context import Choice, Vote, label_vectors
 from tasks.segmentation.pixel_measurers import confusion_of, kept_of
 from tasks.segmentation.pixel_memory import PixelMemories, PixelMemory, Pixels
+from tasks.segmentation.problem import SegmentationTask
 from zoo.errors import InputError
 from zoo.spec import WHOLE_BACKBONE
 
@@ -119,13 +120,12 @@ def score_features(
     (train, test), masks = _read(features)
     classes, memory = judged.count(masks), memory or VOC_2012.memory
     known = np.where(masks[0] == VOID, np.uint8(0), masks[0]) if hummingbird else judged.truth(masks[0])
-    choice = Choice(
-        max(1, memory // len(train)), 0.0 if hummingbird else SEGMENTATION.least, SEGMENTATION.seed
-    )
+    config = SegmentationTask.configs["standard"]
+    choice = Choice(max(1, memory // len(train)), 0.0 if hummingbird else config.least, config.seed)
     rows, labels = _remembered(train, known, classes, choice)
     if not len(rows):
         raise InputError(f"no cell of train_masks of {features} has a class in half of its pixels")
-    how = SEGMENTATION.vote
+    how = config.vote
     how = replace(how, k=k or how.k, temperature=temperature or how.temperature)
     tables = [
         _voted(grid, truth, rows, labels, how)
@@ -136,7 +136,7 @@ def score_features(
         "k": how.k,
         "temperature": how.temperature,
         "memory": memory,
-        "seed": SEGMENTATION.seed,
+        "seed": config.seed,
         "cells": len(rows),
         **judged.numbers(classes),
     }
@@ -145,8 +145,7 @@ def score_features(
 
 def exported_rule(k: int | None) -> CapiConfig:
     """The protocol's numbers; with so many voters, if that is said."""
-    rule = CAPI.segmentation
-    assert isinstance(rule, CapiConfig)
+    rule = CapiTask.configs[CAPI.name]
     return rule if k is None else replace(rule, electorate=replace(rule.electorate, ks=(k,)))
 
 

@@ -19,6 +19,7 @@ from tasks.keypoints.places import stated, true_places
 from tasks.keypoints.problem import KeypointTask
 from tasks.keypoints.rule import KeypointConfig
 from tasks.protocols import find_protocol
+from tasks.registry import config_of
 from zoo.errors import InputError
 from zoo.spec import Layer
 from zoo.view.views import Letterbox
@@ -57,7 +58,7 @@ def read_dataset(root: Path, split: str, protocol: str) -> Dataset:
     """The task on a split of SPair-71k, whose own folder is the root; raises InputError."""
     folder = root.resolve()
     data = SpairEntry(folder=folder.name, split=split).read(folder.parent)
-    return Dataset(protocol, KeypointTask(data, find_protocol(protocol).keypoints))
+    return Dataset(protocol, KeypointTask(data, config_of(find_protocol(protocol), "spair")))
 
 
 def score_features(features: Path, dataset: Dataset, view_size: int | None = None) -> ScoreReport:

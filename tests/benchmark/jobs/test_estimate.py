@@ -15,6 +15,7 @@ from benchmark.plan.plan import Plan
 from leaderboards.records.files import scored_path
 from tasks.analyses.cost import CostTask
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from tests.benchmark.doubles import SPEC
 from zoo.registry import find
 from zoo.view.views import ResizeCrop
@@ -52,7 +53,7 @@ def test_a_guess_is_put_right_by_what_is_measured_of_the_backbone_or_of_others(t
 
 
 def test_a_record_of_cost_takes_the_place_of_the_usual_speed(tmp_path: Path) -> None:
-    task = CostTask(None, STANDARD.cost)
+    task = CostTask(None, config_of(STANDARD, "cost"))
     here = setup(tmp_path)
     adds = multiply_adds(SPEC, 32 * 32)
     assert guesses(task).seconds(here, VIEW) == pytest.approx(adds / SPEED["cpu"] + OVERHEAD["cpu"])

@@ -9,13 +9,16 @@ from torch import Tensor
 
 from tasks.analyses.attention_maps import AttentionMapsTask, MapRule
 from tasks.protocols import PAPER, STANDARD
+from tasks.registry import config_of
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
 from tests.tasks.metrics.planted import CASES, agree, built, cyclic, own, right, uniform, with_prefix
 from zoo.errors import InputError
 from zoo.spec import Layer
 
+ATTENTION_MAPS = config_of(STANDARD, "attention-maps")
 
-def problem(images: int, rule: MapRule = STANDARD.maps, side: int = 32) -> AttentionMapsTask:
+
+def problem(images: int, rule: MapRule = ATTENTION_MAPS, side: int = 32) -> AttentionMapsTask:
     return AttentionMapsTask(probe(images, side), rule)
 
 
@@ -64,7 +67,7 @@ def test_reference_cases(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["random_7x7", "zero_rows_4x4"])
 def test_offsets_of_the_paper_are_those_of_the_released_code(name: str, tmp_path: Path) -> None:
     layers, cells = reference(name)
-    found = found_in(problem(layers.shape[1], PAPER.maps), tmp_path, layers, cells)
+    found = found_in(problem(layers.shape[1], config_of(PAPER, "attention-maps")), tmp_path, layers, cells)
     official = own(name, "official")["average_att_offset"]
     for index in range(len(layers)):
         scores = scores_of(found, index + 1, "patch")

@@ -12,6 +12,7 @@ from benchmark.extraction.reader import MeasuredLayers
 from tasks.analyses.locality import Locality
 from tasks.comparing import PairFindings
 from tasks.protocols import PAPER, STANDARD
+from tasks.registry import config_of
 from tests.benchmark.doubles import SPEC
 from tests.tasks.analyses.planted import SIZE, features, left_behind, noise, sources
 from zoo.features import AttentionMaps, LayerFeatures, Shown
@@ -74,7 +75,7 @@ def compared(  # type: ignore[no-untyped-def]
     refusal: str = "",
     pieces: int = 1,
 ) -> list[PairFindings]:
-    problem = Locality(sources((IMAGES,), batch), STANDARD.locality)
+    problem = Locality(sources((IMAGES,), batch), config_of(STANDARD, "locality"))
     spec = transformer(len(shares))
     near = left_behind(problem, place / "t", shown_heads(heads, shares), spec=spec, pieces=pieces)
     convnet = replace(CONVNET, stages=(Stage(len(blocks), 8, 8),))
@@ -176,7 +177,7 @@ def test_a_transformer_that_shows_no_attention_says_why(tmp_path: Path) -> None:
 
 
 def test_transformers_are_compared_with_convnets_only() -> None:
-    problem = Locality(sources((IMAGES,)), PAPER.locality)
+    problem = Locality(sources((IMAGES,)), config_of(PAPER, "locality"))
     one, other = transformer(4), transformer(3)
     assert problem.compares(one, CONVNET)
     assert problem.compares(CONVNET, one)

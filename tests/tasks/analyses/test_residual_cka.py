@@ -13,10 +13,13 @@ from tasks.base import Findings
 from tasks.cka import UNDEFINED, CkaConfig
 from tasks.metrics.similarity import CkaAccumulator, centred_gram
 from tasks.protocols import PAPER, STANDARD
+from tasks.registry import config_of
 from tests.benchmark.doubles import SPEC
 from tests.tasks.analyses.planted import convnet, left_behind, noise, sources, transformer
 from zoo.errors import InputError
 from zoo.spec import Layer, Tap
+
+RESIDUAL_CKA = config_of(STANDARD, "residual-cka")
 
 TOKENS = replace(SPEC, heads=2)
 IMAGES, CELLS, DIM = 20, 4, 6
@@ -25,7 +28,7 @@ POOLINGS = ("cls", "patch", "all")
 TERMS: tuple[Tap, ...] = ("input", "attention", "mlp")
 
 
-def find(place: Path, shown, *, batch=4, groups=GROUPS, rule=STANDARD.residual_cka, **options) -> Findings:  # type: ignore[no-untyped-def]
+def find(place: Path, shown, *, batch=4, groups=GROUPS, rule=RESIDUAL_CKA, **options) -> Findings:  # type: ignore[no-untyped-def]
     problem = ResidualCka(sources(groups, batch), rule)
     return problem.findings(left_behind(problem, place, shown, **({"spec": TOKENS} | options)))
 
@@ -179,6 +182,6 @@ def test_a_convnet_compares_skip_branch_and_what_it_rectifies(tmp_path: Path) ->
 
 
 def test_the_paper_scales_gram_matrices() -> None:
-    assert PAPER.residual_cka.min_max
-    assert not STANDARD.residual_cka.min_max
-    assert PAPER.residual_cka.poolings == STANDARD.residual_cka.poolings == POOLINGS
+    assert config_of(PAPER, "residual-cka").min_max
+    assert not RESIDUAL_CKA.min_max
+    assert config_of(PAPER, "residual-cka").poolings == RESIDUAL_CKA.poolings == POOLINGS

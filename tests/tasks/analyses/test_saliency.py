@@ -14,6 +14,7 @@ from tasks.analyses.saliency import SaliencyRule, SaliencyTask, object_cells
 from tasks.datasets.base import Coverage
 from tasks.datasets.coco import RegionImage, Regions
 from tasks.protocols import PAPER, STANDARD
+from tasks.registry import config_of
 from tests.benchmark.doubles import SPEC, MemorySample
 from tests.tasks.analyses.passes import Pieces, found_in, outcome_of, scores_of
 from tests.tasks.metrics.planted import CASES, agree, built, own
@@ -23,7 +24,7 @@ from zoo.spec import Layer
 from zoo.view.views import FitLongSide, ResizeCrop, View
 
 Masks = NDArray[np.uint8]
-RULES = {"standard": STANDARD.saliency, "paper": PAPER.saliency}
+RULES = {"standard": config_of(STANDARD, "saliency"), "paper": config_of(PAPER, "saliency")}
 
 
 def problem(annotations: list[list[Masks]], rule: SaliencyRule, view: View | None = None) -> SaliencyTask:
@@ -119,7 +120,7 @@ def test_rollout_of_reference_cases(name: str, protocol: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["random_7x7", "zero_rows_4x4"])
 def test_the_paper_s_numbers_are_those_of_the_released_code(name: str, tmp_path: Path) -> None:
-    task, layers, cells = reference(name, PAPER.saliency)
+    task, layers, cells = reference(name, config_of(PAPER, "saliency"))
     found = found_in(task, tmp_path, layers, cells)
     official = own(name, "official")["saliency"]
     agree(found.arrays["iou"][..., 0], official["cls"])
@@ -156,7 +157,7 @@ def test_random_attention_by_the_rules_of_the_released_code(tmp_path: Path) -> N
     rng = np.random.default_rng(0)
     masks = [[(rng.random((48, 65)) < 0.02).astype(np.uint8), block(48, 65, 5, 9, 20)] for _ in range(3)]
     attention = torch.rand(1, 3, 2, 37, 37, generator=torch.Generator().manual_seed(4)).mul(3).softmax(-1)
-    task = problem(masks, PAPER.saliency, ResizeCrop(48, 48))
+    task = problem(masks, config_of(PAPER, "saliency"), ResizeCrop(48, 48))
     found = found_in(task, tmp_path, attention, (6, 6))
     for image in range(3):
         for head in range(2):
@@ -175,7 +176,9 @@ def test_two_heads_that_are_right_in_turns(tmp_path: Path) -> None:
     masks = [[block(16, 16, 0, 8 * (image % 2), 8)] for image in range(10)]
     heads = torch.zeros(2, 5, 5)
     heads[0, :, 1], heads[1, :, 2] = 1, 1
-    found = found_in(problem(masks, STANDARD.saliency), tmp_path, heads.expand(1, 10, 2, 5, 5), (2, 2))
+    found = found_in(
+        problem(masks, config_of(STANDARD, "saliency")), tmp_path, heads.expand(1, 10, 2, 5, 5), (2, 2)
+    )
     scores = scores_of(found, 1, "cls")
     assert scores["saliency-iou-oracle", -1] == 1
     assert scores["saliency-iou-best", -1] == 0.5
@@ -187,7 +190,9 @@ def test_two_heads_that_are_right_in_turns(tmp_path: Path) -> None:
 
 def test_identity_attends_nowhere_from_the_class_token_and_everywhere_from_patches(tmp_path: Path) -> None:
     layers = torch.eye(17).expand(2, 1, 1, 17, 17)
-    found = found_in(problem([[block(16, 16, 0, 0, 8)]], STANDARD.saliency), tmp_path, layers, (4, 4))
+    found = found_in(
+        problem([[block(16, 16, 0, 0, 8)]], config_of(STANDARD, "saliency")), tmp_path, layers, (4, 4)
+    )
     scores = scores_of(found, 2, "cls")
     assert scores["saliency-iou-best", -1] == scores["rollout-iou", -1] == 0
     assert scores_of(found, 2, "patch")["saliency-iou-best", -1] == 4 / 16
@@ -206,7 +211,10 @@ def test_images_whose_masks_are_outside_of_the_view_are_left_out(tmp_path: Path)
     # rollout's average map is of all images that were seen
     np.testing.assert_allclose(found.arrays["rollout_map"], 0.5 / 17, rtol=1e-5)
     none = found_in(
-        problem([masks[0]], STANDARD.saliency, ResizeCrop(16, 16)), tmp_path / "0", layers[:, :1], (4, 4)
+        problem([masks[0]], config_of(STANDARD, "saliency"), ResizeCrop(16, 16)),
+        tmp_path / "0",
+        layers[:, :1],
+        (4, 4),
     )
     for index in (1, -1):
         assert outcome_of(none, index, "cls").empty == "no image has an object in its view"
@@ -215,7 +223,7 @@ def test_images_whose_masks_are_outside_of_the_view_are_left_out(tmp_path: Path)
 
 
 def test_a_mask_smaller_than_half_a_cell_is_its_cell() -> None:
-    image = problem([[block(32, 32, 9, 17, 2)]], STANDARD.saliency).data.images[0]
+    image = problem([[block(32, 32, 9, 17, 2)]], config_of(STANDARD, "saliency")).data.images[0]
     found = object_cells(image, ResizeCrop(32, 32), (4, 4), separate=False)
     assert np.argwhere(found).tolist() == [[1, 2]]
 
@@ -223,7 +231,7 @@ def test_a_mask_smaller_than_half_a_cell_is_its_cell() -> None:
 def test_masks_are_seen_through_the_view() -> None:
     """A square in the middle of a wide image fills the crop's left half, whatever the size of the view."""
     image = problem(
-        [[block(100, 300, 0, 100, 50), block(100, 300, 50, 100, 50)]], STANDARD.saliency
+        [[block(100, 300, 0, 100, 50), block(100, 300, 50, 100, 50)]], config_of(STANDARD, "saliency")
     ).data.images[0]
     for view in (ResizeCrop(64, 64), ResizeCrop(224, 224)):
         found = object_cells(image, view, (4, 4), separate=False)
@@ -233,7 +241,9 @@ def test_masks_are_seen_through_the_view() -> None:
 def test_attention_that_is_not_finite_empties_its_block_and_the_rollouts_behind(tmp_path: Path) -> None:
     layers = torch.full((3, 2, 2, 5, 5), 0.2)
     layers[1, 1, 1, 2, 3] = torch.nan
-    found = found_in(problem([[block(16, 16, 0, 0, 8)]] * 2, STANDARD.saliency), tmp_path, layers, (2, 2))
+    found = found_in(
+        problem([[block(16, 16, 0, 0, 8)]] * 2, config_of(STANDARD, "saliency")), tmp_path, layers, (2, 2)
+    )
     assert "rollout-iou" in {metric for metric, _ in scores_of(found, 1, "cls")}
     assert outcome_of(found, 2, "patch").empty == "attention probabilities are not finite"
     scores = scores_of(found, 3, "cls")
@@ -241,11 +251,13 @@ def test_attention_that_is_not_finite_empties_its_block_and_the_rollouts_behind(
     assert not any(metric.startswith("rollout") for metric, _ in scores)
     assert outcome_of(found, -1, "patch").empty == "attention probabilities are not finite"
     with pytest.raises(InputError, match="expected images that can be decoded"):
-        problem([[block(16, 16, 0, 0, 8)]], STANDARD.saliency).findings({Layer(1, "attention"): [{}]})
+        problem([[block(16, 16, 0, 0, 8)]], config_of(STANDARD, "saliency")).findings(
+            {Layer(1, "attention"): [{}]}
+        )
 
 
 def test_all_blocks_up_to_the_last_are_measured() -> None:
-    task = problem([[block(16, 16, 0, 0, 8)]], STANDARD.saliency)
+    task = problem([[block(16, 16, 0, 0, 8)]], config_of(STANDARD, "saliency"))
     wanted = task.feed.layers([Layer(0), Layer(3)], SPEC)
     assert wanted == tuple(Layer(index, "attention") for index in (1, 2, 3))
     assert task.feed.layers([Layer(0)], SPEC) == ()

@@ -12,6 +12,7 @@ from tasks.analyses.token_probes import TokenProbes, kept_cells
 from tasks.base import Group, Measurements
 from tasks.datasets.files import UnreadableImageError
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from tests.tasks.test_sources import VIEW, classification, probed, sources
 from zoo.spec import Layer
 
@@ -21,7 +22,7 @@ DATA = classification(TRAIN, TRAIN[:4])
 WHERE = sources(DATA, np.arange(len(TRAIN)), size=8)
 LABELS = TRAIN[WHERE.probe_order]
 PROBED = probed(DATA, WHERE)
-TASK = TokenProbes(PROBED, STANDARD.fewshot)
+TASK = TokenProbes(PROBED, config_of(STANDARD, "fewshot"))
 PLACE = 1, 2
 
 
@@ -122,8 +123,8 @@ def test_a_large_grid_is_probed_at_an_even_sub_grid() -> None:
 def test_half_precision_on_disk_and_the_fingerprint_follows_the_labels() -> None:
     tokens = measured({Layer(1): pixels()})[Layer(1)][0]["tokens"]
     assert tokens.dtype == np.float16
-    assert TokenProbes(PROBED, STANDARD.fewshot).fingerprint == TASK.fingerprint
+    assert TokenProbes(PROBED, config_of(STANDARD, "fewshot")).fingerprint == TASK.fingerprint
     assert (
-        TokenProbes(replace(PROBED, labels=np.roll(LABELS, 1)), STANDARD.fewshot).fingerprint
+        TokenProbes(replace(PROBED, labels=np.roll(LABELS, 1)), config_of(STANDARD, "fewshot")).fingerprint
         != TASK.fingerprint
     )

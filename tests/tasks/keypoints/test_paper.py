@@ -16,6 +16,7 @@ from tasks.keypoints.problem import KeypointTask
 from tasks.keypoints.rule import PairDraw
 from tasks.metrics.bilinear import official_pixels
 from tasks.protocols import PAPER
+from tasks.registry import config_of
 from tests.benchmark.doubles import MemorySample
 from tests.tasks.keypoints.test_problem import SIDE, letterboxed, measured, pair, random_grids, random_problem
 from zoo.spec import Layer
@@ -36,7 +37,7 @@ def all_pairs() -> KeypointTask:
     order = np.random.default_rng(0).permutation(len(pairs))
     samples = tuple(MemorySample(f"image{index}", 0) for index in range(2))
     shuffled = tuple(pairs[index] for index in order)
-    return KeypointTask(Keypoints("double", samples, shuffled, Coverage(())), PAPER.keypoints)
+    return KeypointTask(Keypoints("double", samples, shuffled, Coverage(())), config_of(PAPER, "spair"))
 
 
 def test_the_pairs_that_the_published_seed_draws() -> None:
@@ -83,8 +84,8 @@ def published(one: KeypointPair, grids: Tensor) -> tuple[Floats, float]:
     return np.array(distances), max(right - left, bottom - top) * SIDE / max(one.target_size)
 
 
-WHOLE = replace(PAPER.keypoints, draw=None)
-SEEN = PAPER.keypoints.view.scaled(SIDE, 16)
+WHOLE = replace(config_of(PAPER, "spair"), draw=None)
+SEEN = config_of(PAPER, "spair").view.scaled(SIDE, 16)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -152,7 +153,7 @@ def test_source_points_are_computed_in_single_precision(
     monkeypatch.setattr("tasks.keypoints.places.official_pixels", spy)
     every = np.stack([np.arange(max(size)) % size[0], np.arange(max(size)) % size[1]], axis=1)
     points = every.astype(np.float64)
-    measured(one_pair(points, size), {Layer(0): random_grids(0)}, 2, PAPER.keypoints.view)
+    measured(one_pair(points, size), {Layer(0): random_grids(0)}, 2, config_of(PAPER, "spair").view)
     expected = torch.tensor(every.tolist(), dtype=torch.float)
     expected *= 224 / max(size)
     short = int(np.around(224 * min(size) / max(size)))

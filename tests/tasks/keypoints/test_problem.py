@@ -16,6 +16,7 @@ from tasks.datasets.base import Coverage
 from tasks.datasets.spair import KeypointPair, Keypoints, SpairEntry
 from tasks.keypoints.problem import KeypointTask
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
+from tasks.registry import config_of
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_spair
 from tests.tasks.metrics import golden
@@ -23,7 +24,7 @@ from zoo.spec import Layer
 from zoo.view.views import Letterbox, View
 
 SIDE, STRIDE = 64, 16
-RULE = STANDARD.keypoints
+RULE = config_of(STANDARD, "spair")
 VIEW = Letterbox(side=224)
 VIEW_64 = VIEW.scaled(SIDE, STRIDE)
 SIZES = [(50, 40), (31, 77), (64, 64), (90, 23), (200, 151), (37, 38)]
@@ -281,9 +282,9 @@ def test_features_that_are_not_finite_are_told() -> None:
 @pytest.mark.parametrize("protocol", [STANDARD, PAPER])
 def test_the_host_never_waits(protocol: EvaluationProtocol) -> None:
     """On the meta device, where every value that is asked for is an error."""
-    task = replace(random_problem(0), config=replace(protocol.keypoints, draw=None))
+    task = replace(random_problem(0), config=replace(config_of(protocol, "spair"), draw=None))
     (group, *_), layer = task.source.groups, Layer(0)
-    measurer = task.measure(group, protocol.keypoints.view)
+    measurer = task.measure(group, config_of(protocol, "spair").view)
     for start in range(0, len(group.samples), 2):
         positions = range(len(group.samples))[start : start + 2]
         measurer.update(layer, positions, torch.zeros(len(positions), 7, 7, 5, device="meta"))

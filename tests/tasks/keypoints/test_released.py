@@ -21,6 +21,7 @@ from tasks.keypoints.rule import KeypointConfig, PairSample
 from tasks.metrics.debias import debiased, position_basis
 from tasks.metrics.soft_argmax import SoftArgmax
 from tasks.protocols import PROTOCOLS, find_protocol
+from tasks.registry import config_of
 from tests.benchmark.doubles import MemorySample
 from tests.reference import inputs_corr
 from tests.tasks.keypoints.test_problem import measured, pair, random_grids, random_problem
@@ -34,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 def rule_of(name: str) -> KeypointConfig:
-    return find_protocol(name).keypoints
+    return config_of(find_protocol(name), "spair")
 
 
 def inputs(name: str) -> tuple[Mapping[str, Any], Mapping[str, Any], dict[str, Tensor]]:
@@ -159,7 +160,7 @@ def test_any_mix_of_choices_can_be_computed(name: str) -> None:
 
 
 def test_the_primary_metric_is_the_average_of_the_protocol() -> None:
-    primary = {one.name: one.keypoints.primary for one in PROTOCOLS if one.speaks_of("spair")}
+    primary = {one.name: config_of(one, "spair").primary for one in PROTOCOLS if one.speaks_of("spair")}
     assert primary["standard"] == primary["paper"] == primary["probe3d"] == primary["sd-dino"] == "PCK@0.1"
     assert primary["geoaware"] == primary["insid3"] == primary["dift"] == "PCK@0.1 per image"
 

@@ -11,9 +11,10 @@ from tasks.metrics import ridge as module
 from tasks.metrics.few_shot import draw_shots, fit_few_shot
 from tasks.metrics.ridge import RidgeProbe
 from tasks.protocols import PAPER, STANDARD
+from tasks.registry import config_of
 from tests.tasks.metrics.agreement import few_shot as agreement
 
-RULE = STANDARD.fewshot
+RULE = config_of(STANDARD, "fewshot")
 
 
 def blobs(
@@ -70,14 +71,18 @@ def test_constant_features_are_right_by_chance(value: float) -> None:
 
 def test_channels_may_be_shifted_and_scaled_but_not_mixed() -> None:
     drawn, test = blobs(spread=2.0), flat(blobs(spread=2.0, shots=200, seed=1))[0]
-    before = fit_few_shot(drawn, PAPER.fewshot).probe.scores(test, 1024.0)
+    before = fit_few_shot(drawn, config_of(PAPER, "fewshot")).probe.scores(test, 1024.0)
     scale, shift = torch.tensor([0.5, 3, 7, 1, 2, 9]), torch.arange(6) - 2.0
-    same = fit_few_shot(drawn * scale + shift, PAPER.fewshot).probe.scores(test * scale + shift, 1024.0)
+    same = fit_few_shot(drawn * scale + shift, config_of(PAPER, "fewshot")).probe.scores(
+        test * scale + shift, 1024.0
+    )
     np.testing.assert_allclose(same, before, atol=1e-4)
     stretched = (
         scale.diag() @ torch.linalg.qr(torch.randn(6, 6, generator=torch.Generator().manual_seed(0)))[0]
     )
-    other = fit_few_shot(drawn @ stretched, PAPER.fewshot).probe.scores(test @ stretched, 1024.0)
+    other = fit_few_shot(drawn @ stretched, config_of(PAPER, "fewshot")).probe.scores(
+        test @ stretched, 1024.0
+    )
     assert (other - before).abs().max() > 0.01
 
 
@@ -114,8 +119,8 @@ def test_the_penalty_is_that_which_is_best_on_the_shots_drawn_last() -> None:
 
 def test_few_shots_and_the_paper_hold_nothing_out() -> None:
     assert fit_few_shot(blobs(shots=4), RULE).penalty == 1024.0
-    assert fit_few_shot(blobs(shots=10), PAPER.fewshot).penalty == 1024.0
-    assert PAPER.fewshot == replace(RULE, penalties=())
+    assert fit_few_shot(blobs(shots=10), config_of(PAPER, "fewshot")).penalty == 1024.0
+    assert config_of(PAPER, "fewshot") == replace(RULE, penalties=())
     assert RULE.penalties == tuple(2.0**power for power in range(-6, 21, 2))
 
 

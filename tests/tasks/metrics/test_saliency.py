@@ -17,9 +17,10 @@ from tasks.metrics.saliency import (
     touched,
 )
 from tasks.protocols import PAPER, STANDARD
+from tasks.registry import config_of
 from tests.tasks.metrics.planted import CASES, built
 
-CLEAN, RELEASED = STANDARD.saliency.threshold, PAPER.saliency.threshold
+CLEAN, RELEASED = config_of(STANDARD, "saliency").threshold, config_of(PAPER, "saliency").threshold
 
 
 def iou(map_: Tensor, truth: Tensor, rule=CLEAN) -> float:

@@ -8,9 +8,10 @@ import torch
 
 from tasks.metrics.softmax import SoftmaxProbe, SoftmaxRule, fit_softmax, held_out, standardised
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from tests.tasks.metrics.test_few_shot import blobs, flat
 
-RULE = STANDARD.linear
+RULE = config_of(STANDARD, "linear")
 
 
 def fit(train: torch.Tensor, labels: torch.Tensor, rule: SoftmaxRule = RULE) -> SoftmaxProbe:

@@ -14,6 +14,7 @@ from tasks.base import FINITE, Outcome
 from tasks.checks import ALIKE
 from tasks.datasets.scenes import Scenes
 from tasks.protocols import CAPI
+from tasks.registry import config_of
 from tasks.segmentation.capi import CapiConfig, CapiTask
 from tasks.segmentation.class_overlaps import NO_LABELS
 from tasks.segmentation.pixel_memory import NO_MEMORY, TOO_FEW, Electorate
@@ -25,7 +26,7 @@ from zoo.view.views import Stretch
 
 SIDE = 24
 Masks = NDArray[np.uint8]
-RULE = CAPI.segmentation
+RULE = config_of(CAPI, "segment")
 assert isinstance(RULE, CapiConfig)
 VOTE = RULE.electorate
 

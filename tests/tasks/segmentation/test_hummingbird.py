@@ -16,6 +16,7 @@ from tasks.datasets.base import FileSample
 from tasks.datasets.scenes import Scene, Scenes
 from tasks.metrics.cell_labels import resized_labels
 from tasks.protocols import HUMMINGBIRD
+from tasks.registry import config_of
 from tasks.segmentation.augmented import Augmentation, AugmentedSample, Colours, augmented
 from tasks.segmentation.class_overlaps import NO_LABELS
 from tasks.segmentation.hummingbird import HummingbirdConfig, HummingbirdTask
@@ -31,7 +32,7 @@ SIDE = 24
 PLAIN = Augmentation(1, 0.0, 0.0, 0.0, (1.0, 1.0), (1.0, 1.0), 0, 0)
 """Images as they are, once: no crop is drawn, and the central one of a square is all of it."""
 
-RULE = HUMMINGBIRD.segmentation
+RULE = config_of(HUMMINGBIRD, "segment")
 assert isinstance(RULE, HummingbirdConfig)
 FULL = RULE.augmentation
 Masks = NDArray[np.uint8]

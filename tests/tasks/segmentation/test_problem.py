@@ -15,7 +15,8 @@ from tasks.checks import ALIKE
 from tasks.datasets.base import Coverage, FileSample
 from tasks.datasets.masks import write_mask
 from tasks.datasets.scenes import Scene, Scenes
-from tasks.protocols import SEGMENTATION
+from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from tasks.segmentation.class_overlaps import NO_LABELS
 from tasks.segmentation.in_context import NO_MEMORY, Vote
 from tasks.segmentation.problem import SegmentationConfig, SegmentationTask
@@ -315,7 +316,12 @@ def test_fingerprints_tell_what_is_remembered(tmp_path: Path, labels: Callable[.
     train, val = labels(9, 0), labels(10, 1)
     made = [
         SegmentationTask(scenes(tmp_path, enlarged(train), enlarged(val), memory), each)
-        for memory, each in ((100, rule()), (50, rule()), (100, rule(k=4)), (100, SEGMENTATION))
+        for memory, each in (
+            (100, rule()),
+            (50, rule()),
+            (100, rule(k=4)),
+            (100, config_of(STANDARD, "segment")),
+        )
     ]
     assert len({one.fingerprint for one in made}) == 4
     assert len({one.memory.fingerprint for one in made}) == 2  # how cells vote is no part of the memory

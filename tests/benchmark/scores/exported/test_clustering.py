@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from tests.tasks.metrics import golden
 
 CASES = golden.cases("clustering")
@@ -30,7 +31,7 @@ def test_separated_features_agree_with_the_reference(scores, archive, dtype):
     data, expected = golden.build(case), case["expected"]["official_n_init_10"]
     path = archive(features=data["features"].astype(dtype), labels=data["classes"])
     found = scores("clustering", "--features", path)
-    rule = STANDARD.clusters
+    rule = config_of(STANDARD, "cluster-image")
     assert found["parameters"] == {
         "features": str(path),
         "k": 7,

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from tasks.protocols import STANDARD
+from tasks.registry import config_of
 from tests.tasks.metrics import golden
 
 CASES = golden.cases("knn")
@@ -61,8 +62,8 @@ def test_default_k_other_types_and_strangers(scores, archive):
 
 def test_defaults_are_those_of_the_benchmark(scores, archive):
     found = scores("knn", "--features", archive(**golden.build(CASES["fewer_than_100_queries"])))
-    assert found["parameters"]["k"] == [STANDARD.knn.k]
-    assert found["parameters"]["temperature"] == STANDARD.knn.temperature
+    assert found["parameters"]["k"] == [config_of(STANDARD, "knn").k]
+    assert found["parameters"]["temperature"] == config_of(STANDARD, "knn").temperature
 
 
 def good():

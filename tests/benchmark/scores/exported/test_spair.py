@@ -10,6 +10,7 @@ from torch.nn import functional
 from tasks.datasets.spair import SPAIR_71K_TEST
 from tasks.keypoints.problem import KeypointTask
 from tasks.protocols import PAPER, STANDARD
+from tasks.registry import config_of
 from tests import fakes
 from tests.tasks.metrics import golden
 from zoo.spec import Layer
@@ -107,7 +108,7 @@ def test_features_score_as_the_published_code(scores, tmp_path):
         mean = np.mean([row[f"PCK@{float(alpha):g}"] for row in rows.values()])
         assert found["scores"][f"PCK@{float(alpha):g}"] == pytest.approx(mean)
     assert found["protocol"] == "paper"
-    assert found["parameters"]["view_size"] == PAPER.keypoints.view.side
+    assert found["parameters"]["view_size"] == config_of(PAPER, "spair").view.side
     assert scores(*given[:-2])["scores"] != found["scores"]
 
 
@@ -187,7 +188,7 @@ def dataset(tmp_path):
 def test_scores_are_those_of_the_task(scores, dataset, protocol):
     root, grids = dataset
     found = scores("spair", "--dataset", root, "--features", grids, "--protocol", protocol.name)
-    problem = KeypointTask(SPAIR_71K_TEST.read(root.parent), protocol.keypoints)
+    problem = KeypointTask(SPAIR_71K_TEST.read(root.parent), config_of(protocol, "spair"))
     measured, layer = [], Layer(1)
     for group in problem.source.groups:
         measurer = problem.measure(group, problem.source.view)

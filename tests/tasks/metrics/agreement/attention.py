@@ -14,6 +14,7 @@ from tasks.analyses.attention_shares import AttentionShares
 from tasks.base import Findings
 from tasks.metrics.saliency import centre_square, touched
 from tasks.protocols import PAPER, STANDARD
+from tasks.registry import config_of
 from tasks.task import AnalysisTask
 from tests.tasks.analyses import test_saliency as saliency
 from tests.tasks.analyses.passes import found_in, probe, scores_of
@@ -57,10 +58,10 @@ def _all(name: str, folder: Path) -> Iterator[Finding]:
 
     images = probe(layers.shape[1], 32)
     yield from _distance(name, of(AttentionDistance(images), "distance"), official)
-    yield from _maps(name, of(AttentionMapsTask(images, STANDARD.maps), "maps"))
+    yield from _maps(name, of(AttentionMapsTask(images, config_of(STANDARD, "attention-maps")), "maps"))
     yield from _shares(name, of(AttentionShares(images), "shares"))
     if official:
-        paper = of(AttentionMapsTask(images, PAPER.maps), "offsets")
+        paper = of(AttentionMapsTask(images, config_of(PAPER, "attention-maps")), "offsets")
         yield from _offsets(paper, official["average_att_offset"]["d"])
     for protocol in ("standard", "paper") if cells[0] == cells[1] else ("standard",):
         task, *_ = saliency.reference(name, saliency.RULES[protocol])
