@@ -72,17 +72,17 @@ class Count:
     """How many of something a dataset on disk has, and how many the official one has (None: any number)."""
 
     what: str
-    found: int
+    present: int
     expected: int | None = None
 
     @property
     def complete(self) -> bool:
         """Whether as many are there as the official dataset has."""
-        return self.expected is None or self.found == self.expected
+        return self.expected is None or self.present == self.expected
 
     def __str__(self) -> str:
         official = "" if self.expected is None else f" of {self.expected:,}"
-        return f"{self.found:,}{official} {self.what}"
+        return f"{self.present:,}{official} {self.what}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +90,19 @@ class LevelCounts:
     """How many of something are of each level in a dataset on disk, and in the official one."""
 
     what: str
-    found: tuple[int, ...]
+    present: tuple[int, ...]
     expected: tuple[int, ...]
 
     @property
     def complete(self) -> bool:
         """Whether of each level as many are there as the official dataset has."""
-        return self.found == self.expected
+        return self.present == self.expected
 
     def __str__(self) -> str:
-        found, expected = ("/".join(f"{number:,}" for number in each) for each in (self.found, self.expected))
-        return f"{self.what} {found} of {expected}"
+        present, expected = (
+            "/".join(f"{number:,}" for number in each) for each in (self.present, self.expected)
+        )
+        return f"{self.what} {present} of {expected}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ class Data(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PackPart:
     """Files of a dataset that are packed together.
 
     Attributes:
@@ -204,7 +206,7 @@ class DatasetEntry(ABC, Generic[D]):
         """
 
     @abstractmethod
-    def contents(self, data: Path) -> Iterable[Part]:
+    def contents(self, data: Path) -> Iterable[PackPart]:
         """The files of a folder, no pack, that `read` looks at, as far as they are there."""
 
     def root(self, data: Path) -> Path:

@@ -12,7 +12,7 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Part, Sample
+from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, PackPart, Sample
 from tasks.datasets.fields import (
     JsonObject,
     as_object,
@@ -136,11 +136,11 @@ class CocoEntry(DatasetEntry[Regions]):
         categories = {identity: category.name for identity, category in file.categories.items()}
         return Regions(self.name, images, categories, Coverage(counts, file.notes))
 
-    def contents(self, data: Path) -> Iterable[Part]:
+    def contents(self, data: Path) -> Iterable[PackPart]:
         root = data / self.folder
         folder = self._images_folder(root)
         images = (folder / image.file_name for image in read_coco_file(root / self.annotations).images)
-        yield Part("files", [root / self.annotations, *filter(is_file, images)])
+        yield PackPart("files", [root / self.annotations, *filter(is_file, images)])
 
     def _images_folder(self, root: Path) -> Path:
         """Folder of the images, with its parent or without; raises InputError."""
@@ -159,7 +159,7 @@ class CocoRegion:
     """A region whose mask is drawn when it is asked for.
 
     Attributes:
-        label: Category id.
+        label: CocoCategory id.
         size: Width and height of the image.
         shape: Polygons, or run lengths as ``{"size": [height, width], "counts": list or text}``.
     """
@@ -198,7 +198,7 @@ class CocoImage:
 
 
 @dataclass(frozen=True, slots=True)
-class Category:
+class CocoCategory:
     """A category and what it belongs to ("" where that is not said)."""
 
     name: str
@@ -217,7 +217,7 @@ class CocoFile:
 
     path: Path
     images: tuple[CocoImage, ...]
-    categories: Mapping[int, Category]
+    categories: Mapping[int, CocoCategory]
     annotations: Mapping[int, Sequence[JsonObject]]
 
     @property
@@ -229,7 +229,7 @@ class CocoFile:
         return (note,) if orphans else ()
 
     def labels(self, image: CocoImage) -> list[int]:
-        """Category of each annotation of an image, in order; raises InputError."""
+        """CocoCategory of each annotation of an image, in order; raises InputError."""
         return [
             get_integer(each, "category_id", self._where(each))
             for each in self.annotations.get(image.identity, ())
@@ -245,9 +245,9 @@ class CocoFile:
             InputError: An image of another size than stated, a malformed annotation, or an unknown category.
         """
         require_size(path, image.size, self.path.name)
-        found = (self._region(each, image, key) for each in self.annotations.get(image.identity, ()))
-        regions = tuple(region for region in found if region is not None)
-        return RegionImage(FileSample(key, str(path)), image.size, regions)
+        regions = (self._region(each, image, key) for each in self.annotations.get(image.identity, ()))
+        usable = tuple(region for region in regions if region is not None)
+        return RegionImage(FileSample(key, str(path)), image.size, usable)
 
     def _where(self, annotation: JsonObject) -> str:
         return f"annotation {annotation.get('id')} of {self.path}"
@@ -303,13 +303,13 @@ def _image(fields: JsonObject, path: Path) -> CocoImage:
     return CocoImage(identity, require_inside(get_text(fields, "file_name", where), where), size)
 
 
-def _category(fields: JsonObject, path: Path) -> tuple[int, Category]:
+def _category(fields: JsonObject, path: Path) -> tuple[int, CocoCategory]:
     identity = get_integer(fields, "id", f"a category of {path}")
     where = f"category {identity} of {path}"
     supercategory = fields.get("supercategory", "")
     if not isinstance(supercategory, str):
         raise InputError(f"expected text as supercategory in {where}, found {describe(supercategory)}")
-    return identity, Category(get_text(fields, "name", where), supercategory)
+    return identity, CocoCategory(get_text(fields, "name", where), supercategory)
 
 
 def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) -> Polygons:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Part
+from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, PackPart
 from tasks.datasets.files import (
     file_names,
     file_paths,
@@ -89,12 +89,12 @@ class DavisEntry(DatasetEntry[Videos]):
         )
         return Videos(self.name, videos, Coverage(counts))
 
-    def contents(self, data: Path) -> Iterable[Part]:
+    def contents(self, data: Path) -> Iterable[PackPart]:
         paths = [data / self.folder / self.subset]
         for video in self.read(data).videos:
             paths += [Path(frame.path) for frame in video.frames]
             paths += video.masks
-        yield Part("files", paths)
+        yield PackPart("files", paths)
 
 
 DAVIS_2017_VAL = DavisEntry()
@@ -131,10 +131,10 @@ def _read_video(name: str, frames: Path, masks: Path) -> Video:
     paths = tuple(masks / f"{stem}.png" for stem in images)
     size = image_size(next(iter(images.values())))
     for path in (path for pair in zip(images.values(), paths, strict=True) for path in pair):
-        if (found := image_size(path)) != size:
+        if (other := image_size(path)) != size:
             raise InputError(
                 f"expected frames and masks of one size in a sequence, {size[0]} x {size[1]} as its first "
-                f"frame, found {found[0]} x {found[1]} in {path}"
+                f"frame, found {other[0]} x {other[1]} in {path}"
             )
     samples = tuple(FileSample(f"{name}/{stem}", str(path)) for stem, path in images.items())
     return Video(name, samples, paths, size)
@@ -189,10 +189,10 @@ def _read_prediction(name: str, truth: Path, predictions: Path) -> PredictedSequ
         )
     annotated, predicted = (tuple(folder / mask for mask in masks) for folder in (truth, predictions))
     for annotation, prediction in zip(annotated, predicted, strict=True):
-        expected, found = image_size(annotation), image_size(prediction)
-        if expected != found:
+        expected, size = image_size(annotation), image_size(prediction)
+        if expected != size:
             raise InputError(
                 f"expected predicted mask {prediction} to be {expected[0]} x {expected[1]} pixels as "
-                f"its annotation, found {found[0]} x {found[1]}; export masks at the size of the frames"
+                f"its annotation, found {size[0]} x {size[1]}; export masks at the size of the frames"
             )
     return PredictedSequence(name, annotated, predicted)

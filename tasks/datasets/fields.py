@@ -86,7 +86,7 @@ def get_objects(fields: JsonObject, name: str, where: str) -> list[JsonObject]:
 def get_numbers(fields: JsonObject, name: str, count: int, where: str) -> list[float]:
     """A field of exactly that many finite numbers; raises InputError."""
     value = _get(fields, name, where)
-    found = numbers(value)
-    if found is None or len(found) != count:
+    listed = numbers(value)
+    if listed is None or len(listed) != count:
         raise _wrong(name, f"{count} numbers", where, value)
-    return found
+    return listed

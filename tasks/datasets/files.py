@@ -156,8 +156,8 @@ def file_names(folder: Path, extensions: tuple[str, ...] = IMAGE_EXTENSIONS) -> 
         if is_packed(folder):
             return _visible(name for name in _packed(folder)[1] if name.lower().endswith(extensions))
         with os.scandir(folder) as entries:
-            found = (entry for entry in entries if entry.name.lower().endswith(extensions))
-            return _visible(_readable(entry) for entry in found if entry.is_file())
+            candidates = (entry for entry in entries if entry.name.lower().endswith(extensions))
+            return _visible(_readable(entry) for entry in candidates if entry.is_file())
 
 
 def file_paths(folder: Path, extension: str) -> list[Path]:
@@ -176,10 +176,10 @@ def _listing(folder: Path) -> Iterator[None]:
 def _packed(folder: Path) -> tuple[Iterable[str], Iterable[str]]:
     """Names of the folders and of the files in a folder of a pack; raises FileNotFoundError."""
     pack, inner = _located(folder)
-    found = pack.folder(inner)
-    if found is None:
+    listing = pack.folder(inner)
+    if listing is None:
         raise FileNotFoundError(2, "No such file or directory", str(folder))
-    return found.folders, found.files
+    return listing.folders, listing.files
 
 
 def _visible(names: Iterable[str]) -> list[str]:
@@ -240,11 +240,11 @@ def image_size(path: Path) -> tuple[int, int]:
 
 def require_size(path: Path, size: tuple[int, int], where: str) -> None:
     """Raise InputError unless an image has the (width, height) that ``where`` says."""
-    found = image_size(path)
-    if found != size:
+    actual = image_size(path)
+    if actual != size:
         raise InputError(
             f"expected image {path} to be {size[0]} x {size[1]} pixels as {where} says, "
-            f"found {found[0]} x {found[1]}; the annotations belong to another version of the image"
+            f"found {actual[0]} x {actual[1]}; the annotations belong to another version of the image"
         )
 
 

@@ -182,7 +182,7 @@ def _read_split(name: str, table: Table, spec: HubSpec) -> _Split:
     return _Split(name, undecoded, image, str(table._fingerprint), names)
 
 
-def _choose_column(option: str, kind: str, found: list[str], admitted: list[str], spec: HubSpec) -> str:
+def _choose_column(option: str, kind: str, columns: list[str], admitted: list[str], spec: HubSpec) -> str:
     """The user's column, or the only one of its kind; raises InputError."""
     chosen = spec.options.get(option)
     if chosen is not None:
@@ -192,17 +192,17 @@ def _choose_column(option: str, kind: str, found: list[str], admitted: list[str]
                 f"{', '.join(sorted(admitted)) or 'no such column'}"
             )
         return chosen
-    if not found:
+    if not columns:
         raise InputError(
             f"expected images with class labels in {spec.text}, found no {kind} column; choose columns with "
             "hf:ID?image=COLUMN&label=COLUMN"
         )
-    if len(found) > 1:
+    if len(columns) > 1:
         raise InputError(
-            f"expected one {kind} column in {spec.text}, found {', '.join(sorted(found))}; choose with "
+            f"expected one {kind} column in {spec.text}, found {', '.join(sorted(columns))}; choose with "
             "hf:ID?image=COLUMN&label=COLUMN"
         )
-    return found[0]
+    return columns[0]
 
 
 def _class_names(values: Sequence[object], kind: object, column: str, where: str) -> list[str]:
@@ -225,6 +225,6 @@ def _divided(labels: Sequence[str], spec: HubSpec) -> list[Sequence[int]]:
     rows: dict[str, list[str]] = {}
     for index, label in enumerate(labels):
         rows.setdefault(label, []).append(str(index))
-    require_splittable({label: len(found) for label, found in rows.items()}, spec.text)
-    parts = zip(*(split_names(found) for found in rows.values()), strict=True)
+    require_splittable({label: len(numbers) for label, numbers in rows.items()}, spec.text)
+    parts = zip(*(split_names(numbers) for numbers in rows.values()), strict=True)
     return [sorted(int(row) for names in part for row in names) for part in parts]

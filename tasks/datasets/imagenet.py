@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Count, Coverage, DatasetEntry, FileSample, Part
+from tasks.datasets.base import Count, Coverage, DatasetEntry, FileSample, PackPart
 from tasks.datasets.classes import (
     Classification,
     ClassImages,
@@ -72,12 +72,12 @@ class ImageNetEntry(DatasetEntry[Classification]):
         )
         return Classification(self.name, bank, queries, Coverage(counts))
 
-    def contents(self, data: Path) -> Iterable[Part]:
+    def contents(self, data: Path) -> Iterable[PackPart]:
         root = data / self.folder
         train, val = read_class_folders(root / "train"), read_class_folders(root / "val")
         for split, name, folders in (("train", "train", train), ("val", "validation", val)):
             paths = [root / split / wnid / file for wnid, files in folders.items() for file in files]
-            yield Part(name, paths, tuple(train))
+            yield PackPart(name, paths, tuple(train))
 
 
 IMAGENET = ImageNetEntry()

@@ -34,7 +34,7 @@ METADATA = ("metadata.csv", "metadata.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LabelRow:
     """What a table says of one image.
 
     Attributes:
@@ -60,7 +60,7 @@ class LabelTable:
     """
 
     path: Path
-    rows: tuple[Row, ...]
+    rows: tuple[LabelRow, ...]
     columns: str
     prefix: str
 
@@ -93,7 +93,7 @@ def read_label_table(path: Path, *, required: bool = True, prefix: str = "") -> 
         )
     split = _column(header, (SPLIT_COLUMN,))
     rows = tuple(
-        Row(number, record.get(file, ""), record.get(label, ""), record.get(split or "", "").lower())
+        LabelRow(number, record.get(file, ""), record.get(label, ""), record.get(split or "", "").lower())
         for number, record in records
     )
     if nameless := [row.number for row in rows if not row.file]:
@@ -220,7 +220,7 @@ def match(tables: Sequence[LabelTable], tree: ImageTree) -> LabelledFiles:
     """
     name = tables[0].path.name + (f" and {len(tables) - 1} more" if len(tables) > 1 else "")
     index = _Index(tree)
-    rows: dict[str, tuple[Row, Path]] = {}
+    rows: dict[str, tuple[LabelRow, Path]] = {}
     missing: list[str] = []
     nameless: list[str] = []
     twice = 0
@@ -269,19 +269,19 @@ class _Index:
         for path in tree.images:
             self._bare.setdefault(_normal(path.rpartition(".")[0]), []).append(path)
 
-    def find(self, table: LabelTable, row: Row) -> str | None:
+    def find(self, table: LabelTable, row: LabelRow) -> str | None:
         """The image that a row names; None if it is not there; raises InputError where it may be several."""
         file = row.file.replace("\\", "/").removeprefix(f"{self._root}/")
         name = _normal(f"{table.prefix}{PurePosixPath(file)}")
         if name in self._exact:
             return self._exact[name]
-        found = self._bare.get(name, [])
-        if len(found) > 1:
+        paths = self._bare.get(name, [])
+        if len(paths) > 1:
             raise InputError(
                 f"expected one image of the name {row.file!r} of {table.path}, line {row.number}, found "
-                f"{some(found)}; write its ending, too"
+                f"{some(paths)}; write its ending, too"
             )
-        return found[0] if found else None
+        return paths[0] if paths else None
 
 
 def _normal(path: str) -> str:
@@ -289,7 +289,7 @@ def _normal(path: str) -> str:
     return unicodedata.normalize("NFC", path)
 
 
-def _require_same(first: tuple[Row, Path], second: Row, table: Path, path: str) -> None:
+def _require_same(first: tuple[LabelRow, Path], second: LabelRow, table: Path, path: str) -> None:
     row, where = first
     if (row.label, row.split) != (second.label, second.split):
         said = [" in ".join(filter(None, (each.label, each.split))) for each in (row, second)]

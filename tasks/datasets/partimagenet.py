@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from tasks.datasets.base import Count, Coverage, DatasetEntry, Part
-from tasks.datasets.coco import Category, CocoFile, CocoImage, Regions, read_coco_file
+from tasks.datasets.base import Count, Coverage, DatasetEntry, PackPart
+from tasks.datasets.coco import CocoCategory, CocoFile, CocoImage, Regions, read_coco_file
 from tasks.datasets.files import is_file, is_folder, some
 from tasks.datasets.tree import read_tree
 from zoo.errors import InputError, shortened
@@ -80,7 +80,7 @@ class PartImageNetEntry(DatasetEntry[Regions]):
         )
         return Regions(self.name, images, names, Coverage(counts, notes))
 
-    def contents(self, data: Path) -> Iterable[Part]:
+    def contents(self, data: Path) -> Iterable[PackPart]:
         """Annotations and images of the partitions that are there."""
         root = data / self.folder
         paths = []
@@ -88,7 +88,7 @@ class PartImageNetEntry(DatasetEntry[Regions]):
             paths.append(root / f"{split}.json")
             if is_folder(root / split):
                 paths += [root / split / name for name in read_tree(root / split).images]
-        yield Part("files", paths)
+        yield PackPart("files", paths)
 
     def _splits(self, root: Path) -> list[str]:
         """The partitions that are there; raises InputError where none is."""
@@ -152,9 +152,9 @@ def sample_in_turns(classes: Sequence[Sequence[T]], most: int) -> list[T]:
     return turns[:most]
 
 
-def _merge_categories(files: Iterable[CocoFile]) -> dict[int, Category]:
+def _merge_categories(files: Iterable[CocoFile]) -> dict[int, CocoCategory]:
     """The part categories of all partitions; raises InputError where they disagree."""
-    merged: dict[int, Category] = {}
+    merged: dict[int, CocoCategory] = {}
     for file in files:
         for identity, category in file.categories.items():
             if merged.setdefault(identity, category) != category:
@@ -180,7 +180,9 @@ def _classes(files: Mapping[str, CocoFile], by_partition: bool) -> dict[str, lis
 
 
 def _supercategories(
-    by_class: Mapping[str, Sequence[_Item]], files: Mapping[str, CocoFile], categories: Mapping[int, Category]
+    by_class: Mapping[str, Sequence[_Item]],
+    files: Mapping[str, CocoFile],
+    categories: Mapping[int, CocoCategory],
 ) -> dict[str, list[str]]:
     """Classes of each super-category, both in the order of the classes; raises InputError."""
     groups: dict[str, list[str]] = defaultdict(list)

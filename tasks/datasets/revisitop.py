@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Part
+from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, PackPart
 from tasks.datasets.files import describe, file_paths, require_directory, require_inside
 from tasks.datasets.safe_pickle import restricted_load
 from zoo.errors import InputError
@@ -92,12 +92,12 @@ class RevisitedEntry(DatasetEntry[Retrieval]):
             Count("queries", len(asked), self.queries),
         )
         ranked = (FileSample(name, images[name]) for name in database if name in images)
-        shown = (FileSample(f"query/{query.name}", images[query.name], query.box) for query in asked)
-        return Retrieval(self.name, tuple(ranked), tuple(shown), easy, hard, junk, Coverage(counts))
+        asking = (FileSample(f"query/{query.name}", images[query.name], query.box) for query in asked)
+        return Retrieval(self.name, tuple(ranked), tuple(asking), easy, hard, junk, Coverage(counts))
 
-    def contents(self, data: Path) -> Iterable[Part]:
+    def contents(self, data: Path) -> Iterable[PackPart]:
         root = data / self.folder
-        yield Part("files", [root / f"gnd_{self.folder}.pkl", *file_paths(root / "jpg", ".jpg")])
+        yield PackPart("files", [root / f"gnd_{self.folder}.pkl", *file_paths(root / "jpg", ".jpg")])
 
 
 ROXFORD5K = RevisitedEntry("roxford5k", "roxford5k", database=4993, queries=70)

@@ -96,9 +96,9 @@ class _Array(np.ndarray[Any, Any]):
 
     def __setstate__(self, state: Any, /) -> None:  # noqa: ANN401  # numpy's own signature
         _, shape, dtype, fortran, data = state
-        found = _from_bytes(data, dtype, shape, "F" if fortran else "C")
-        content = found.ravel().tolist() if found.dtype.hasobject else found.tobytes()
-        super().__setstate__((1, shape, found.dtype, False, content))  # type: ignore[arg-type]
+        array = _from_bytes(data, dtype, shape, "F" if fortran else "C")
+        content = array.ravel().tolist() if array.dtype.hasobject else array.tobytes()
+        super().__setstate__((1, shape, array.dtype, False, content))  # type: ignore[arg-type]
 
 
 def _array(*_: object) -> _Array:

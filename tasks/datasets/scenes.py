@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Part, Sample
+from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, PackPart, Sample
 from tasks.datasets.files import (
     exists,
     file_names,
@@ -112,11 +112,12 @@ class SceneEntry(DatasetEntry[Scenes]):
         coverage = Coverage(counts, tuple(notes))
         return Scenes(self.name, memory, queries, self.classes, self.offset, self.memory, coverage, self.most)
 
-    def contents(self, data: Path) -> Iterable[Part]:
+    def contents(self, data: Path) -> Iterable[PackPart]:
         """Lists, images and masks; of images and masks without the other, what is there."""
         root = data / self.folder
         pairs = (pair for files in self.splits(root).values() for pair in files.values())
-        yield Part("files", [*self.lists(root), *(path for pair in pairs for path in pair if is_file(path))])
+        there = [path for pair in pairs for path in pair if is_file(path)]
+        yield PackPart("files", [*self.lists(root), *there])
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,15 +160,15 @@ class VocEntry(SceneEntry):
     def splits(self, root: Path) -> dict[str, Files]:
         require_directory(root / "ImageSets" / "Segmentation", f"the lists of {self.name}")
         require_directory(root / self.train_masks, f"the masks of {self.name}")
-        found: dict[str, Files] = {}
+        splits: dict[str, Files] = {}
         for path, masks in zip(self.lists(root), (self.train_masks, "SegmentationClass"), strict=True):
             if not exists(path):
                 raise MissingDataError(f"expected a list of image ids at {path}, which does not exist")
-            found[path.stem] = {
+            splits[path.stem] = {
                 key: (root / "JPEGImages" / f"{key}.jpg", root / masks / f"{key}.png")
                 for key in read_names(path, "image id")
             }
-        return found
+        return splits
 
 
 VOC_2012 = VocEntry()
@@ -202,17 +203,17 @@ class AdeEntry(SceneEntry):
         )
 
     def splits(self, root: Path) -> dict[str, Files]:
-        found: dict[str, Files] = {}
+        splits: dict[str, Files] = {}
         for split in ("training", "validation"):
             images, masks = root / "images" / split, root / "annotations" / split
             require_directory(images, f"the images of {self.name}")
             require_directory(masks, f"the masks of {self.name}")
             names = (*file_names(images, (".jpg",)), *file_names(masks, (".png",)))
-            found[split] = {
+            splits[split] = {
                 f"{split}/{stem}": (images / f"{stem}.jpg", masks / f"{stem}.png")
                 for stem in sorted({Path(name).stem for name in names})
             }
-        return found
+        return splits
 
 
 ADE20K = AdeEntry()

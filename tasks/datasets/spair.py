@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Part, Sample, counted
+from tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, PackPart, Sample, counted
 from tasks.datasets.fields import JsonObject, get_integer, get_list, get_numbers, get_text, numbers, read_json
 from tasks.datasets.files import (
     describe,
@@ -147,14 +147,14 @@ class SpairEntry(DatasetEntry[Keypoints]):
             coverage=Coverage((*counts, *levels), remarks=(TOLD,) if levels else ()),
         )
 
-    def contents(self, data: Path) -> Iterable[Part]:
+    def contents(self, data: Path) -> Iterable[PackPart]:
         """Annotations and images of the pairs, and the annotations of single images that are there."""
         root = data / self.folder
         names = [sample.key for sample in self.read(data).samples]
         images = [root / "JPEGImages" / name for name in names]
         pairs = file_paths(root / "PairAnnotation" / self.split, ".json")
         notes = ((root / "ImageAnnotation" / name).with_suffix(".json") for name in names)
-        yield Part("files", [*pairs, *images, *filter(is_file, notes)])
+        yield PackPart("files", [*pairs, *images, *filter(is_file, notes)])
 
 
 SPAIR_71K_TEST = SpairEntry()

@@ -71,10 +71,10 @@ def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], TableRow
     Raises:
         InputError: Files are missing or damaged, or columns or names are not those of imagenet-1k.
     """
-    found = {split: _files(folder, split, name) for split in SPLITS}
-    for parquet in found.values():
+    shards = {split: _files(folder, split, name) for split in SPLITS}
+    for parquet in shards.values():
         _require_columns(parquet[0], name)
-    tables = _load(found, name)
+    tables = _load(shards, name)
     files: dict[str, int] = {}
     for path in _paths(tables, name):
         if path in files:
@@ -85,19 +85,19 @@ def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], TableRow
 
 def _files(folder: Path, split: str, name: str) -> list[str]:
     """The parquet files of a split; raises InputError where there are none, or not as many as names say."""
-    found = sorted([*folder.glob(f"{split}-*.parquet"), *folder.glob(f"*/{split}-*.parquet")])
-    if not found:
+    paths = sorted([*folder.glob(f"{split}-*.parquet"), *folder.glob(f"*/{split}-*.parquet")])
+    if not paths:
         raise InputError(
             f"expected {MANIFEST}, as `data pack` writes it, or {split}-*.parquet, as imagenet-1k has them, "
             f"in {name}, found neither; a folder of an official layout is given without hf:"
         )
-    totals = {int(total[1]) for path in found if (total := _TOTAL.search(path.name))}
-    if totals and totals != {len(found)}:
+    totals = {int(total[1]) for path in paths if (total := _TOTAL.search(path.name))}
+    if totals and totals != {len(paths)}:
         raise InputError(
             f"expected {max(totals):,} files {split}-*.parquet in {name}, as their names say, found "
-            f"{len(found):,}; fetch the others"
+            f"{len(paths):,}; fetch the others"
         )
-    return [str(path) for path in found]
+    return [str(path) for path in paths]
 
 
 def _require_columns(file: str, name: str) -> None:
@@ -144,13 +144,13 @@ def _paths(tables: Mapping[str, Any], name: str) -> Iterator[str]:
         where = f"split {split} of {name}"
         labels = table.data.column("label").to_pylist()
         for file, label in zip(_stored(table, "path").to_pylist(), labels, strict=True):
-            found = _NAME.match(PurePosixPath(file or "").name)
-            if found is None or wnids.setdefault(label, found[2]) != found[2]:
+            parts = _NAME.match(PurePosixPath(file or "").name)
+            if parts is None or wnids.setdefault(label, parts[2]) != parts[2]:
                 raise InputError(
                     f"expected names such as n01440764_10026_n01440764.JPEG, one class a label, in {where}, "
                     f"found {file!r} of label {label}; other datasets go with --images"
                 )
-            yield f"{FOLDER}/{folder}/{found[2]}/{found[1]}{found[3]}"
+            yield f"{FOLDER}/{folder}/{parts[2]}/{parts[1]}{parts[3]}"
 
 
 def _stored(table: Any, field: str) -> Any:  # noqa: ANN401  # the library has no types

@@ -49,7 +49,7 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class _Folder:
     """What is directly in a folder: names of folders, and files by name with their rows."""
 
     folders: set[str]
@@ -66,12 +66,12 @@ class Pack:
     def __init__(self, files: Mapping[str, int], rows: Rows) -> None:
         """Files by the numbers of their rows."""
         self._rows = rows
-        self._folders = {"": Folder(set(), {})}
+        self._folders = {"": _Folder(set(), {})}
         for path, row in files.items():
             parent, _, name = path.rpartition("/")
             self._made(parent).files[name] = row
 
-    def _made(self, path: str) -> Folder:
+    def _made(self, path: str) -> _Folder:
         """The folder of that path, which is made with those above it, however many these are."""
         missing = []
         while path not in self._folders:
@@ -79,11 +79,11 @@ class Pack:
             path = path.rpartition("/")[0]
         for below in reversed(missing):
             self._folders[path].folders.add(below.rpartition("/")[2])
-            self._folders[below] = Folder(set(), {})
+            self._folders[below] = _Folder(set(), {})
             path = below
         return self._folders[path]
 
-    def folder(self, path: str) -> Folder | None:
+    def folder(self, path: str) -> _Folder | None:
         """The folder of that path; None where there is none."""
         return self._folders.get(path)
 
@@ -132,13 +132,13 @@ class ShardRows:
         try:
             stored = os.open(file, os.O_RDONLY)
             try:
-                found = os.pread(stored, size + LENGTH.size, start - LENGTH.size)
+                value = os.pread(stored, size + LENGTH.size, start - LENGTH.size)
             finally:
                 os.close(stored)
         except OSError as error:
             raise InputError(f"expected a shard of a pack at {file}: {error.strerror}") from error
-        content = found[LENGTH.size :]
-        if found[: LENGTH.size] != LENGTH.pack(size) or content_digest(content) != self.stamp(row):
+        content = value[LENGTH.size :]
+        if value[: LENGTH.size] != LENGTH.pack(size) or content_digest(content) != self.stamp(row):
             raise InputError(
                 f"expected {size:,} bytes of the digest {self.stamp(row)} at byte {start:,} of {file}, found "
                 "others; fetch the shard again"
@@ -171,9 +171,9 @@ def _shards(folder: Path, name: str, dataset: PackedDataset) -> list[Shard]:
         if (rows := len(shard.paths)) != packed.rows:
             raise InputError(f"expected {packed.rows:,} rows in {shard.file}, found {rows:,}; fetch it again")
         shards.append(shard)
-    if (found := sum(len(shard.paths) for shard in shards)) != dataset.files:
+    if (rows := sum(len(shard.paths) for shard in shards)) != dataset.files:
         raise InputError(
-            f"expected {dataset.files:,} files of {name} in {folder}, found {found:,}; fetch it again"
+            f"expected {dataset.files:,} files of {name} in {folder}, found {rows:,}; fetch it again"
         )
     if (digest := rows_digest(shards)) != dataset.digest:
         raise InputError(
@@ -241,13 +241,13 @@ def open_pack(name: str) -> Pack:
     Raises:
         InputError: It is not there, is in no known form, or is damaged.
     """
-    found = find_pack(name)
-    shards = tuple(shard.name for dataset in found.manifest.values() for shard in dataset.shards)
-    if not found.spec.local:
-        _fetched(found.spec, shards or FILES)
-    if not found.manifest:
-        return Pack(*open_hub_imagenet(found.folder, name))
-    return open_packed(found.folder, found.manifest)
+    location = find_pack(name)
+    shards = tuple(shard.name for dataset in location.manifest.values() for shard in dataset.shards)
+    if not location.spec.local:
+        _fetched(location.spec, shards or FILES)
+    if not location.manifest:
+        return Pack(*open_hub_imagenet(location.folder, name))
+    return open_packed(location.folder, location.manifest)
 
 
 def check_bytes(name: str) -> str:
@@ -256,14 +256,14 @@ def check_bytes(name: str) -> str:
     Raises:
         InputError: A shard is not there, a digest is another, or it has none.
     """
-    found = find_pack(name)
-    if not found.manifest:
+    location = find_pack(name)
+    if not location.manifest:
         raise InputError(
             f"expected {MANIFEST} in {name}, found none; without it there are no digests to compare"
         )
-    shards = [shard for dataset in found.manifest.values() for shard in dataset.shards]
+    shards = [shard for dataset in location.manifest.values() for shard in dataset.shards]
     for shard in shards:
-        file = _whole(found.folder, shard)
+        file = _whole(location.folder, shard)
         if (digest := file_sha256(file)) != shard.sha256:
             raise InputError(
                 f"expected {file} to have the SHA-256 {shard.sha256}, found {digest}; fetch it again"

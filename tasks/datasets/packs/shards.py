@@ -166,13 +166,13 @@ def read_shard(file: Path) -> Shard:
     try:
         with ParquetFile(file) as stored:
             column = stored.schema_arrow.names[0]
-            found = stored.read(columns=[f"{column}.path", "size", "digest"])
-            if any(found[name].null_count for name in ("size", "digest")):
+            columns = stored.read(columns=[f"{column}.path", "size", "digest"])
+            if any(columns[name].null_count for name in ("size", "digest")):
                 raise ValueError("a row has no size or no digest")
-            sizes = found["size"].to_numpy().astype(np.int64)
+            sizes = columns["size"].to_numpy().astype(np.int64)
             starts = _starts(stored.metadata, f"{column}.bytes", sizes)
-            paths = [str(path) for path in compute.struct_field(found[column], "path").to_pylist()]
-            digests = np.array(found["digest"].to_pylist(), dtype="S32")
+            paths = [str(path) for path in compute.struct_field(columns[column], "path").to_pylist()]
+            digests = np.array(columns["digest"].to_pylist(), dtype="S32")
             _require_inside(sizes, starts, file.stat().st_size)
     except (OSError, ValueError, KeyError, TypeError, LookupError, pa.ArrowException) as error:
         said = " ".join(str(error).split())
@@ -209,6 +209,6 @@ def _require_lengths(shard: Shard) -> None:
     """Raise InputError unless every value's length stands before it: pyarrow wrote what is read here."""
     with shard.file.open("rb") as file:
         for size, start in zip(shard.sizes.tolist(), shard.starts.tolist(), strict=True):
-            found = os.pread(file.fileno(), LENGTH.size, start - LENGTH.size)
-            if found != LENGTH.pack(size):
+            length = os.pread(file.fileno(), LENGTH.size, start - LENGTH.size)
+            if length != LENGTH.pack(size):
                 raise InputError("this version of pyarrow writes parquet in another way; use another one")

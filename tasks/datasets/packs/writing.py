@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.datasets.base import Data, DatasetEntry, Part
+from tasks.datasets.base import Data, DatasetEntry, PackPart
 from tasks.datasets.files import data_root, require_text
 from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.packs.manifest import (
@@ -96,7 +96,7 @@ def plan_dataset(data: Path, entry: DatasetEntry[Data], largest: int) -> Dataset
     return DatasetPlan(entry, str(coverage), tuple(shards))
 
 
-def _shards(data: Path, name: str, part: Part, largest: int) -> list[ShardPlan]:
+def _shards(data: Path, name: str, part: PackPart, largest: int) -> list[ShardPlan]:
     labels = {wnid: label for label, wnid in enumerate(part.classes)}
     groups: list[list[PackedFile]] = [[]]
     held = 0
