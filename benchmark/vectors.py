@@ -1,12 +1,13 @@
 """Stored vectors of backbones as files: one for each task, layer and pooling."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from benchmark.engines.choose import choose_engine, find_device
 from benchmark.engines.progress import Reporter
@@ -23,13 +24,15 @@ from benchmark.plan.location import find_data
 from benchmark.plan.plan import Plan, PlanRecipe, make_plan
 from benchmark.plan.suites import choose_suite
 from benchmark.request import Request
-from benchmark.scores.exported.forms import FORMS, Arrays, Form
 from leaderboards.records.files import safe_name
+from tasks.registry import TASKS, load_code
 from tasks.task import Task
 from zoo.atomic import whole_file
 from zoo.errors import InputError
 from zoo.load.backbone import identify
-from zoo.spec import BackboneSpec, Layer
+from zoo.spec import BackboneSpec
+
+Arrays = Mapping[str, NDArray[np.generic]]
 
 
 @dataclass(frozen=True)
@@ -106,10 +109,10 @@ def _with_vectors(plan: Plan, *, named: bool) -> list[Task]:
     """Tasks whose vectors a scorer reads; raises InputError for another one that was named."""
     found: list[Task] = []
     for task in plan.tasks.every:
-        if type(task) in FORMS:
+        if task.scorer:
             found.append(task)
         elif named:
-            scorers = ", ".join(form.scorer for form in FORMS.values())
+            scorers = ", ".join(scorer for entry in TASKS if (scorer := load_code(entry).scorer))
             raise InputError(
                 f"{task.entry.name} takes no stored vectors that a scorer reads; leave it out: there "
                 f"are files for {scorers}"
@@ -158,8 +161,9 @@ def write_backbone(plan: Plan, jobs: VectorJobs, report: Reporter) -> Written:
             if job.task not in lost:
                 task = plan.task(job.task)
                 try:
-                    for layer, pooling, arrays, form in _arrays(plan, task, job, jobs.poolings, left_out):
-                        files.append((form.option, _write(job, f"{layer}.{pooling}", arrays, form)))
+                    option = f"score {task.scorer} --features"
+                    for file_name, arrays in _arrays(plan, task, job, jobs.poolings, left_out):
+                        files.append((option, _write(job, file_name, arrays)))
                 except InputError as error:
                     failures.append(failure(error, name, task.entry.name, task.key))
             advance(1)
@@ -168,9 +172,9 @@ def write_backbone(plan: Plan, jobs: VectorJobs, report: Reporter) -> Written:
 
 def _arrays(
     plan: Plan, task: Task, job: ScoreJob, poolings: Sequence[str], left_out: list[str]
-) -> Iterator[tuple[Layer, str, Arrays, Form]]:
-    """The arrays of each layer and pooling of a task; says what has none."""
-    form, readers, name = FORMS[type(task)], readers_of(plan, job), job.setup.spec.name
+) -> Iterator[tuple[str, Arrays]]:
+    """The arrays of each layer and pooling of a task, with the names of their files; says what has none."""
+    readers, name = readers_of(plan, job), job.setup.spec.name
     stored = next(iter(readers.values())).poolings()
     left_out += [f"{name} has no vectors {pooling}" for pooling in poolings if pooling not in stored]
     for layer in job.setup.layers:
@@ -179,18 +183,18 @@ def _arrays(
                 continue
             vectors = {source: reader.read(layer, pooling) for source, reader in readers.items()}
             if all(np.isfinite(vectors[one][reader.shown]).all() for one, reader in readers.items()):
-                yield layer, pooling, form.arrays(task, vectors), form
+                yield f"{layer}.{pooling}", task.exported(vectors)
             else:
                 left_out.append(f"{name}, layer {layer}, {pooling}: features are not finite")
 
 
-def _write(job: ScoreJob, name: str, arrays: Arrays, form: Form) -> Path:
-    """Write a file so that a reader sees either all of it or none."""
+def _write(job: ScoreJob, name: str, arrays: Arrays) -> Path:
+    """Write an array, or an archive of several, so that a reader sees either all of it or none."""
     setup = job.setup
     folder = setup.request.output / "features" / safe_name(setup.spec.name) / safe_name(job.task)
-    path = folder / f"{name}.{form.ending}"
+    path = folder / f"{name}.{'npy' if len(arrays) == 1 else 'npz'}"
     with whole_file(path) as temporary, temporary.open("wb") as file:
-        if form.ending == "npy":
+        if len(arrays) == 1:
             (array,) = arrays.values()
             np.save(file, array, allow_pickle=False)
         else:

@@ -24,6 +24,7 @@ from tasks.metrics.similarity import (
     rounded_centred,
 )
 from tasks.sources import ProbeSources, batch_slices
+from tasks.transformed import Vectors
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View
 
@@ -118,6 +119,7 @@ class CkaTask(ComparisonTask):
     data: ProbeSources
     config: CkaConfig
     configs = CONFIGS
+    scorer = "cka"
 
     @property
     def source(self) -> Source:
@@ -142,6 +144,11 @@ class CkaTask(ComparisonTask):
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         """What keeps the Gram matrices of one group's patch tokens."""
         return _GramMeasurer(self.grams)
+
+    def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
+        """Images of the probe subset in the order of the batches."""
+        features = vectors[self.source.name]
+        return {"features": features[~np.isnan(features[:, 0])]}
 
     @property
     def poolings(self) -> tuple[str, ...]:

@@ -129,6 +129,7 @@ class ImageClusterTask(VectorTask):
     data: ProbedClasses
     config: ClusterConfig
     configs = CONFIGS
+    scorer = "clustering"
     sets_refusal = SINGLE_LAYERS
 
     @property
@@ -163,6 +164,14 @@ class ImageClusterTask(VectorTask):
         k = len(np.unique(self.data.labels))
         outcome = cluster_scores(features[read], images.only(read), k, self.config)
         return replace(outcome, predicted=self.kept_examples.predicted(outcome.items))
+
+    def exported(self, vectors: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.generic]]:
+        """Images of the probe subset in the dataset's order, with their labels and names."""
+        order = np.argsort(self.data.probe_order)
+        features = vectors[self.data.probe.name][order]
+        read = ~np.isnan(features[:, 0])
+        keys = np.array([sample.key for sample in self.data.probe.samples])[order]
+        return {"features": features[read], "labels": self.data.labels[order][read], "keys": keys[read]}
 
 
 @dataclass(frozen=True, eq=False)

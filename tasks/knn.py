@@ -49,6 +49,7 @@ class KnnTask(LabelledTask):
 
     config: KnnConfig
     configs = CONFIGS
+    scorer = "knn"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -93,6 +94,19 @@ class KnnTask(LabelledTask):
             else Outcome((), empty=reasons[each.members[0]])
             for each in sets
         ]
+
+    def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
+        """Bank and queries with their labels and the names of the images."""
+        images = self.labelled(vectors)
+        train_keys = np.array([sample.key for sample in self.images.train.samples])[images.stored]
+        return {
+            "train": images.train,
+            "train_labels": images.labels,
+            "train_keys": train_keys,
+            "test": images.test,
+            "test_labels": images.truth,
+            "test_keys": np.array(images.keys),
+        }
 
     @property
     def _ks(self) -> tuple[int, ...]:

@@ -55,6 +55,7 @@ class RetrievalTask(VectorTask):
     data: Retrieval
     config: RetrievalConfig
     configs = CONFIGS
+    scorer = "retrieval"
     split = "database, queries"
 
     @cached_property
@@ -107,6 +108,11 @@ class RetrievalTask(VectorTask):
             mean = np.mean([cosines[one] for one in each.members], axis=0)
             outcomes.append(replace(self._ranked(mean), predicted={}))
         return outcomes
+
+    def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
+        """Images of the database and queries, all of them, in the order of the ground truth."""
+        database, queries = (vectors[source.name] for source in self.vector_sources)
+        return {"database": database, "queries": queries}
 
     def _unusable(self, vectors: Vectors) -> str:
         """Why nothing can be asked of vectors; "" if it can."""

@@ -246,6 +246,9 @@ class Task(ABC):
     sets_refusal: ClassVar[str] = SINGLE_LAYERS
     """Why it takes no sets of layers, as a phrase; "" if it does."""
 
+    scorer: ClassVar[str] = ""
+    """Which command of ``score`` reads the file that holds what `exported` gives; "" where there is none."""
+
     @classmethod
     def config_by(cls, protocol: EvaluationProtocol) -> Any:  # noqa: ANN401 - of the class's own kind
         """Its numbers by a protocol; None where it has none."""
@@ -372,6 +375,15 @@ class Task(ABC):
         """Why it does not take a transform, as a phrase; "" if it does."""
         del transform
         return AS_THEY_ARE
+
+    def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
+        """The arrays of one layer and pooling that its `scorer` reads, without images that were not read.
+
+        Args:
+            vectors: For each source name, [images dim] in the source's order; a row of an image that could
+                not be read is NaN.
+        """
+        raise NotImplementedError
 
     def concerns(self, spec: BackboneSpec) -> bool:
         """Whether it has something to do with a backbone; analyses, transforms and sets leave a floor out."""
