@@ -1,6 +1,6 @@
 """Tables of analyses: every layer, ranges over layers, whole backbones, and all numbers in one frame."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -49,28 +49,17 @@ def _rank(row: Mapping[Hashable, Any], ranks: dict[str, int]) -> tuple[object, .
 
 def layers_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Numbers of one metric and view in every layer, with half their intervals, as text; a row a backbone."""
-    layers = sorted({int(layer) for layer in rows["layer"]})
-    spreads = half_widths(rows)
-    cells = {
-        (str(name), int(layer)): number_text(float(value), float(spread))
-        for name, layer, value, spread in zip(
-            rows["backbone"], rows["layer"], rows["value"], spreads, strict=True
-        )
-    }
-    body = [
-        {"backbone": one.label} | {str(layer): cells.get((one.name, layer), "") for layer in layers}
-        for one in shown(rows)
-    ]
-    return pd.DataFrame(body)
+    rows = rows.sort_values("layer", kind="stable")
+    return _table(rows, [str(layer) for layer in rows["layer"]])
 
 
 def ranges_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
     """For each backbone and metric its lowest and highest layer: ``0.112 (3) to 0.530 (12)``, as text."""
     body = []
-    for one in shown(rows):
-        own = rows[rows["backbone"] == one.name]
-        texts = {metric: _range(own[own["metric"] == metric]) for metric in metrics}
-        body.append({"backbone": one.label} | texts)
+    for backbone in shown(rows):
+        numbers = rows[rows["backbone"] == backbone.name]
+        texts = {metric: _range(numbers[numbers["metric"] == metric]) for metric in metrics}
+        body.append({"backbone": backbone.label} | texts)
     return pd.DataFrame(body)
 
 
@@ -82,21 +71,12 @@ def whole_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
         metrics: In order; one that is measured on several kinds of tokens or taps has a column for each.
     """
     rows = rows[(rows["layer"] == WHOLE_BACKBONE.index) & (rows["head"] == -1)]
-    rows = rows.assign(spread=half_widths(rows))
-    columns: dict[str, pd.DataFrame] = {}
-    for metric in metrics:
-        own = rows[rows["metric"] == metric]
-        views = sorted(
-            set(zip(own["pooling"], own["tap"], strict=True)), key=lambda key: (pooling_rank(key[0]), key[1])
-        )
-        for pooling, tap in views:
-            name = metric if len(views) == 1 else f"{metric}, {pooling}, {tap}"
-            columns[name] = own[(own["pooling"] == pooling) & (own["tap"] == tap)].set_index("backbone")
-    body = [
-        {"backbone": one.label} | {name: _cell(own, one.name) for name, own in columns.items()}
-        for one in shown(rows)
-    ]
-    return pd.DataFrame(body)
+    views = list(zip(rows["metric"], rows["pooling"], rows["tap"], strict=True))
+    ranks = [(metrics.index(metric), pooling_rank(pooling), tap) for metric, pooling, tap in views]
+    order = sorted(range(len(rows)), key=ranks.__getitem__)
+    several = {metric for metric in metrics if len({view for view in views if view[0] == metric}) > 1}
+    names = [", ".join(views[row]) if views[row][0] in several else views[row][0] for row in order]
+    return _table(rows.iloc[order], names)
 
 
 def pairs_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
@@ -106,23 +86,41 @@ def pairs_table(rows: pd.DataFrame, metrics: tuple[str, ...]) -> pd.DataFrame:
         rows: Of one analysis, all of which compare two backbones, each as a whole.
         metrics: In order.
     """
-    labels = {one.name: one.label for one in backbones_of(rows)} if len(rows) else {}
-    places = list(labels)
-    pairs = set(zip(rows["backbone"], rows["other"], strict=True))
-    body = []
-    for first, second in sorted(pairs, key=lambda pair: (places.index(pair[0]), pair[1])):
-        own = rows[(rows["backbone"] == first) & (rows["other"] == second)].set_index("metric")
-        cells = {metric: _cell(own.assign(spread=half_widths(own)), metric) for metric in metrics}
-        body.append({"backbone": labels[first], "other": labels.get(second, second)} | cells)
+    labels = {backbone.name: backbone.label for backbone in backbones_of(rows)} if len(rows) else {}
+    order = list(labels)
+    keys = zip(rows["backbone"], rows["other"], rows["metric"], strict=True)
+    cells = dict(zip(keys, _texts(rows), strict=True))
+    pairs = sorted({key[:2] for key in cells}, key=lambda pair: (order.index(pair[0]), pair[1]))
+    body = [
+        {"backbone": labels[first], "other": labels.get(second, second)}
+        | {metric: cells.get((first, second, metric), "") for metric in metrics}
+        for first, second in pairs
+    ]
     return pd.DataFrame(body)
 
 
-def _cell(rows: pd.DataFrame, name: str) -> str:
-    """The number of what is called so in the index of some rows; "" where it has none."""
-    if name not in rows.index:
-        return ""
-    own = rows.loc[[name]]
-    return number_text(float(own["value"].iloc[0]), float(own["spread"].iloc[0]))
+def shown(rows: pd.DataFrame) -> tuple[BoardBackbone, ...]:
+    """The backbones that some rows are of, in the order of the tables."""
+    names = set(rows["backbone"])
+    return tuple(backbone for backbone in backbones_of(rows) if backbone.name in names)
+
+
+def _table(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Numbers as text, a row a backbone; ``columns`` names for each row the column in which it stands."""
+    cells = dict(zip(zip(rows["backbone"], columns, strict=True), _texts(rows), strict=True))
+    body = [
+        {"backbone": backbone.label} | {name: cells.get((backbone.name, name), "") for name in columns}
+        for backbone in shown(rows)
+    ]
+    return pd.DataFrame(body)
+
+
+def _texts(rows: pd.DataFrame) -> list[str]:
+    """The number of each row, with half its interval."""
+    return [
+        number_text(float(value), float(spread))
+        for value, spread in zip(rows["value"], half_widths(rows), strict=True)
+    ]
 
 
 def _range(rows: pd.DataFrame) -> str:
@@ -130,12 +128,6 @@ def _range(rows: pd.DataFrame) -> str:
     if rows.empty:
         return ""
     rows = rows.sort_values("layer", kind="stable")
-    low, high = (rows.iloc[int(place)] for place in (rows["value"].argmin(), rows["value"].argmax()))
+    low, high = (rows.iloc[int(row)] for row in (rows["value"].argmin(), rows["value"].argmax()))
     ends = [f"{number_text(float(end['value']))} ({end['layer']})" for end in (low, high)]
     return " to ".join(dict.fromkeys(ends))
-
-
-def shown(rows: pd.DataFrame) -> tuple[BoardBackbone, ...]:
-    """The backbones that some rows are of, in the order of the tables."""
-    names = set(rows["backbone"])
-    return tuple(backbone for backbone in backbones_of(rows) if backbone.name in names)

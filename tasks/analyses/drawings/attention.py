@@ -103,9 +103,9 @@ def _ends(blocks: list[int]) -> dict[str, int]:
     """The two lowest and the two highest blocks by what they are called, from the lowest on; none twice."""
     names = {"lowest block": 0, "highest block": -1, "second lowest": 1, "second highest": -2}
     ends: dict[int, str] = {}
-    for name, place in names.items():
-        if -len(blocks) <= place < len(blocks):
-            ends.setdefault(blocks[place], name)
+    for name, end in names.items():
+        if -len(blocks) <= end < len(blocks):
+            ends.setdefault(blocks[end], name)
     return {name: block for block, name in sorted(ends.items())}
 
 

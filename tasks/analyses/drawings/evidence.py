@@ -29,22 +29,14 @@ Columns are blocks by how deep they lie, from the first to the last."""
 
 
 class DrawnBackbone(Protocol):
-    """What a drawing knows of a backbone."""
+    """What a drawing knows of a backbone: its names in records and in tables, and how many blocks it has."""
 
     @property
-    def name(self) -> str:
-        """Its name in records."""
-        ...
-
+    def name(self) -> str: ...
     @property
-    def label(self) -> str:
-        """Its name in tables."""
-        ...
-
+    def label(self) -> str: ...
     @property
-    def depth(self) -> int:
-        """How many blocks it has."""
-        ...
+    def depth(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +93,7 @@ class Evidence:
         return self.array_of((backbone.name,), name, axes)
 
     def array_of(self, backbones: tuple[str, ...], name: str, axes: int) -> Array | None:
-        """The same of a comparison of two backbones, by their names in order."""
+        """An array of a comparison of two backbones, by their names in order, with so many axes."""
         array = self.load(backbones, name)
         return array if array is not None and array.ndim == axes and array.size else None
 
@@ -181,10 +173,10 @@ def deep(count: int) -> dict[str, int]:
 
     Where two shares fall on one block, the name of an end or of the middle stays.
     """
-    places: dict[int, str] = {}
+    names: dict[int, str] = {}
     for name in ("first", "last", "1/2", "1/4", "3/4"):
-        places.setdefault(round(SHARES[name] * (count - 1)), name)
-    return {name: place for place, name in sorted(places.items())}
+        names.setdefault(round(SHARES[name] * (count - 1)), name)
+    return {name: block for block, name in sorted(names.items())}
 
 
 def at_depths(panel: str, row: str, maps: Floats) -> list[SmallMap]:
@@ -196,7 +188,7 @@ def evenly(count: int, most: int) -> list[int]:
     """At most so many of so many places, evenly, the first and the last among them."""
     if count <= most:
         return list(range(count))
-    return sorted({round(place * (count - 1) / (most - 1)) for place in range(most)})
+    return sorted({round(step * (count - 1) / (most - 1)) for step in range(most)})
 
 
 def depth_axis(backbones: Sequence[DrawnBackbone]) -> tuple[str, dict[str, int]]:
@@ -221,15 +213,14 @@ def depth_lines(evidence: Evidence, rows: pd.DataFrame, title: str, y: str, what
         what: Last part of the name of the figure's file.
     """
     axis, points = _depth_points(evidence, {"": rows})
-    return Plot(
-        points.drop(columns="panel"), "lines", evidence.titled(title), axis, y, name=evidence.named(what)
-    )
+    points, name = points.drop(columns="panel"), evidence.named(what)
+    return Plot(points, "lines", evidence.titled(title), axis, y, name=name)
 
 
 def depth_panels(
     evidence: Evidence, panels: Mapping[str, pd.DataFrame], title: str, y: str, what: str
 ) -> list[Plot]:
-    """The same for several metrics or views, each in a panel with a vertical scale of its own."""
+    """A line a backbone for several metrics or views, each in a panel with a vertical scale of its own."""
     panels = {name: rows for name, rows in panels.items() if len(rows)}
     if not panels:
         return []

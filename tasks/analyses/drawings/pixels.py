@@ -29,8 +29,9 @@ def draw_fields(evidence: Evidence) -> list[Block]:
     fields = evidence.numbers("erf", 4)
     drawn: dict[str, list[SmallMap]] = {}
     for backbone, values in fields.items():
-        for place, tap in enumerate(evidence.texts(backbone, "tap", values.shape[1], "{}")):
-            maps = at_depths("", backbone.label, np.sqrt(np.maximum(values[:, place], 0)))
+        taps = evidence.texts(backbone, "tap", values.shape[1], "{}")
+        for tap, of_tap in zip(taps, values.swapaxes(0, 1), strict=True):
+            maps = at_depths("", backbone.label, np.sqrt(np.maximum(of_tap, 0)))
             if there := [field for field in maps if np.isfinite(field.values).any()]:
                 drawn.setdefault(tap, []).extend(there)
     blocks: list[Block] = [said(FIELDS, depths=DEPTHS)] if fields else []
@@ -49,10 +50,10 @@ def draw_weights(evidence: Evidence) -> list[Block]:
     if filters:
         maps = [
             SmallMap(
-                backbone.label, str(place // IN_ROW * IN_ROW + 1), str(place % IN_ROW + 1), _colours(image)
+                backbone.label, f"{rank // IN_ROW * IN_ROW + 1}", f"{rank % IN_ROW + 1}", _colours(image)
             )
             for backbone, values in filters.items()
-            for place, image in enumerate(values[:MOST_FILTERS])
+            for rank, image in enumerate(values[:MOST_FILTERS])
         ]
         title, name = evidence.titled("Filters of patches"), evidence.named("filters")
         blocks += [said(FILTERS), Maps(tuple(maps), title, "", name=name)]
