@@ -76,7 +76,6 @@ class AttentionDistance(ProbeAnalysis[AttentionMaps]):
         return LayerSummary([LayerOutcome(layer, "patch", outcome)], arrays)
 
     def arrays(self, summaries: Summaries) -> dict[str, Array]:
-        """``distance`` [images blocks heads] on the unit square, ``image`` [images], ``block`` [blocks]."""
         images = next(iter(summaries.values())).arrays["image"]
         distance = stacked(summaries, "distance", axis=1)
         return {"distance": distance, "image": images, "block": block_numbers(summaries)}

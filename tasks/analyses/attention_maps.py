@@ -4,9 +4,9 @@ Source: Walmer et al., CVPR 2023, sections 4.1 and 4.2, and its released code. T
 precision of the network; sums over images are in double precision here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import torch
@@ -36,7 +36,6 @@ from tasks.metrics.attention_maps import (
 )
 from tasks.metrics.offsets import HeadOffset, aligned_map, average_offset, head_offset, offset_index
 from tasks.metrics.rollout import fuse_heads, output_map, roll
-from zoo.features import AttentionMaps
 from zoo.spec import Layer
 from zoo.view.views import View
 
@@ -105,32 +104,45 @@ class AttentionMapsTask(ProbeAnalysis[Pictured]):
 
     def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
         poolings = [name for name in ("cls", "patch") if f"{name}_map" in images.first]
-        names = (*(f"{pooling}_map" for pooling in poolings), "aaam")
-        maps = {name: images.total(name) / len(images.keys) for name in names}
-        cells = images.first["cells"]
-        if all(np.isfinite(one).all() for one in maps.values()):
-            offsets = [head_offset(head) for head in maps["aaam"]]
-            scores = _Scores(images, cells, maps, offsets, self.config.normalised)
-            outcomes = {pooling: scores.outcome(pooling) for pooling in poolings}
-            peaks, classes = [head.peak for head in offsets], [str(head.name) for head in offsets]
-        else:
+        names = [*(f"{pooling}_map" for pooling in poolings), "aaam"]
+        maps, cells = {name: images.total(name) / len(images.keys) for name in names}, images.first["cells"]
+        arrays = {"cells": cells, "images": np.array(len(images.keys)), **maps, **_samples(images)}
+        if not all(np.isfinite(average).all() for average in maps.values()):
+            heads = len(maps["aaam"])
             outcomes = dict.fromkeys(poolings, Outcome((), empty=NOT_FINITE))
-            peaks, classes = [(0, 0)] * len(maps["aaam"]), [""] * len(maps["aaam"])
-        arrays = {"cells": cells, "images": np.array(len(images.keys))}
-        arrays |= {"peak": np.array(peaks, np.int64), "class": np.array(classes), **maps, **_samples(images)}
+            arrays |= {"peak": np.zeros((heads, 2), np.int64), "class": np.array([""] * heads)}
+        else:
+            tallies = {pooling: Tally(images.keys) for pooling in poolings}
+            rows, columns = cells.tolist()
+            for pooling, tally in tallies.items():
+                patches = maps[f"{pooling}_map"][:, -rows * columns :]
+                tally.whole("map-centre-distance", centre_distance(patches, (rows, columns)))
+            offsets = [head_offset(head) for head in maps["aaam"]]
+            self._tally_patches(tallies["patch"], images, maps["aaam"], offsets)
+            outcomes = {pooling: tally.outcome() for pooling, tally in tallies.items()}
+            arrays["peak"] = np.array([head.peak for head in offsets], np.int64)
+            arrays["class"] = np.array([str(head.name) for head in offsets])
         return LayerSummary([LayerOutcome(layer, *one) for one in outcomes.items()], arrays)
 
-    def arrays(self, summaries: Summaries) -> dict[str, Array]:
-        """Average maps and single ones, of layers whose attention is finite or not.
+    def _tally_patches(
+        self, tally: Tally, images: KeptImages, aligned: Floats, offsets: Sequence[HeadOffset]
+    ) -> None:
+        """Spread over queries and heads, and the offsets of average maps [heads down right]."""
+        queries, heads = images.each("std-over-queries"), images.each("std-over-heads")
+        if np.isfinite(queries).all():
+            tally.heads("std-over-queries", queries)
+        if np.isfinite(heads).all():
+            tally.images("std-over-heads", heads)
+        offset = average_offset(aligned, normalised=self.config.normalised)
+        tally.whole("offset", np.linalg.norm(offset, axis=-1))
+        extent = np.maximum(np.asarray(images.first["cells"], np.int64) - 1, 1)
+        tally.whole("offset-unit", np.linalg.norm(offset / extent, axis=-1))
+        tally.whole("local-mass", np.array([head.local_mass for head in offsets]))
+        tally.whole("peak-offset", np.array([head.peak_offset for head in offsets]))
+        sideways = [head.name == "offset" for head in offsets]
+        tally.number("offset-heads", float(np.mean(sideways)), len(sideways), "heads")
 
-        ``cls_map`` (where there is a class token) and ``patch_map`` [blocks heads tokens]; ``aaam`` [blocks
-        heads 2 * rows - 1, 2 * columns - 1], what lies ``dy`` down and ``dx`` to the right at ``[dy + rows -
-        1, dx + columns - 1]``; ``peak`` [blocks heads 2], down and right; ``class`` [blocks heads]; ``block``
-        [blocks]; ``images`` [], their number. Of single images: ``sample_image`` [samples rows columns 3]
-        uint8, ``sample`` [samples] keys, ``sample_cls`` [samples blocks grid-rows grid-columns], the mean
-        over heads of what the class token gives to the patches (``sample_of`` says ``cls``; ``patch``: of
-        what patches do on average), and ``sample_rollout``, rollout up to each block.
-        """
+    def arrays(self, summaries: Summaries) -> dict[str, Array]:
         every = [one.arrays for one in summaries.values()]
         maps = [name for name in ("cls_map", "patch_map", "aaam") if name in every[0]]
         arrays: dict[str, Array] = {name: stacked(summaries, name) for name in maps}
@@ -150,16 +162,17 @@ class _Maps:
 
     def __init__(self, sampled: frozenset[int]) -> None:
         self._sampled = sampled
-        self._offsets: dict[torch.device, Tensor] = {}
+        self._offset_index = cache(offset_index)
         self._rolled: dict[int, Tensor] = {}
 
     def reduce(self, layer: Layer, positions: Sequence[int], portion: Pictured) -> dict[str, Tensor]:
         maps, attention, prefix = portion.maps, portion.maps.probabilities, portion.maps.prefix_tokens
+        index = self._offset_index(maps.cells, attention.device)
         kept = {"cls_map": attention[:, :, 0].double().sum(dim=0)} if prefix else {}
         kept |= {
             "cells": torch.tensor(maps.cells),
             "patch_map": patch_query_map(attention, prefix).double().sum(dim=0),
-            "aaam": aligned_map(maps.patches.sum(dim=0), self._offset_index(maps), maps.cells),
+            "aaam": aligned_map(maps.patches.sum(dim=0), index, maps.cells),
             "std-over-queries": deviation_over_queries(attention, prefix),
             "std-over-heads": deviation_over_heads(attention, prefix),
         }
@@ -172,7 +185,7 @@ class _Maps:
         """Maps of single images; their rollout goes on from block to block."""
         prefix = portion.maps.prefix_tokens
         fused = torch.stack([fuse_heads(portion.maps.probabilities[row], "mean") for row in rows])
-        before = torch.stack([self._rolled[one] for one in positions]) if layer.index > 1 else None
+        before = torch.stack([self._rolled[position] for position in positions]) if layer.index > 1 else None
         rolled = roll(fused, before, identity=True)
         self._rolled |= dict(zip(positions, rolled, strict=True))
         asked = fused[:, 0, prefix:] if prefix else fused.mean(dim=-2)
@@ -183,48 +196,6 @@ class _Maps:
             pictures = torch.stack([portion.pixels[row, :, ::step, ::step] for row in rows])
             single["sample_image"] = pictures.permute(0, 2, 3, 1)
         return {"sample": torch.tensor(positions), **single}
-
-    def _offset_index(self, maps: AttentionMaps) -> Tensor:
-        device = maps.probabilities.device
-        if device not in self._offsets:
-            self._offsets[device] = offset_index(maps.cells, device)
-        return self._offsets[device]
-
-
-@dataclass(frozen=True)
-class _Scores:
-    """Scores of one block whose maps are finite."""
-
-    images: KeptImages
-    cells: Array
-    maps: Mapping[str, Floats]
-    offsets: Sequence[HeadOffset]
-    normalised: bool
-
-    def outcome(self, pooling: str) -> Outcome:
-        """Scores of one kind of asking tokens."""
-        tally = Tally(self.images.keys)
-        rows, columns = self.cells.tolist()
-        patches = self.maps[f"{pooling}_map"][:, -rows * columns :]
-        tally.whole("map-centre-distance", centre_distance(patches, (rows, columns)))
-        if pooling == "patch":
-            self._of_patches(tally)
-        return tally.outcome()
-
-    def _of_patches(self, tally: Tally) -> None:
-        queries, heads = self.images.each("std-over-queries"), self.images.each("std-over-heads")
-        if np.isfinite(queries).all():
-            tally.heads("std-over-queries", queries)
-        if np.isfinite(heads).all():
-            tally.images("std-over-heads", heads)
-        offset = average_offset(self.maps["aaam"], normalised=self.normalised)
-        tally.whole("offset", np.linalg.norm(offset, axis=-1))
-        extent = np.maximum(np.asarray(self.cells, np.int64) - 1, 1)
-        tally.whole("offset-unit", np.linalg.norm(offset / extent, axis=-1))
-        tally.whole("local-mass", np.array([head.local_mass for head in self.offsets]))
-        tally.whole("peak-offset", np.array([head.peak_offset for head in self.offsets]))
-        sideways = [head.name == "offset" for head in self.offsets]
-        tally.number("offset-heads", float(np.mean(sideways)), len(sideways), "heads")
 
 
 def _samples(images: KeptImages) -> dict[str, Array]:

@@ -171,7 +171,7 @@ class ImageAnalysis(AnalysisTask, Generic[Portion]):
         return Findings(tuple(outcomes), self.arrays(summaries))
 
     def arrays(self, summaries: Summaries) -> Mapping[str, Array]:
-        """Arrays that are kept beside the records, by name."""
+        """Arrays that are kept beside the records, by name; `docs/arrays.md` says what they are."""
         return {}
 
     def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:

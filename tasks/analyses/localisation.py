@@ -115,11 +115,6 @@ class LocalisationTask(ProbeAnalysis[GridsOfPixels]):
         return LayerSummary(outcomes, {"token_patch": cka, "cells": cells})
 
     def arrays(self, summaries: Summaries) -> dict[str, Array]:
-        """CKA of tokens and patches, of layers with images enough for a batch.
-
-        ``token_patch`` [layers tokens patches], tokens and patches in row-major order, NaN where one does not
-        vary; ``cells`` [2] rows and columns of both; ``block`` [layers].
-        """
         compared = {layer: one for layer, one in summaries.items() if one.arrays}
         if not compared:
             return {}

@@ -95,11 +95,7 @@ class Locality(ComparisonTask):
     def compare(
         self, backbones: Sequence[ComparedBackbone], pooling: str, device: torch.device
     ) -> Iterator[PairFindings]:
-        """``locality-rho`` of every transformer with every ConvNet: mean over its blocks, and of each.
-
-        Arrays: ``head_cka`` [subsets blocks] CKA of each window of heads with each block of the ConvNet,
-        ``distance`` [subsets] over which its heads attend in pixels, ``heads`` [subsets size].
-        """
+        """``locality-rho`` of every transformer with every ConvNet: mean over its blocks, and of each."""
         for first, second in product(range(len(backbones)), repeat=2):
             if backbones[first].spec.heads is not None and backbones[second].spec.heads is None:
                 yield from self._pair(backbones, first, second, device)

@@ -83,11 +83,7 @@ class ReceptiveFieldTask(GradientTask):
         return [int(channel) for channel in np.sort(drawn)]
 
     def findings(self, fields: Fields) -> Findings:
-        """How large the field of each layer is.
-
-        Arrays: ``erf`` [blocks taps height width], each field with the sum 1, NaN where there is none;
-        ``block`` [blocks]; ``tap`` [taps].
-        """
+        """How large the field of each layer is, and the fields."""
         found = {layer: self._outcome(fields, layer) for layer in fields.strength}
         found |= {layer: Outcome((), empty=reason) for layer, reason in fields.refused.items()}
         places = sorted(found, key=lambda layer: layer.place)

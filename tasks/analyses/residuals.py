@@ -124,11 +124,6 @@ class Residuals(ProbeAnalysis[Taps]):
         return replace(found, outcomes=(*found.outcomes, *transitions))
 
     def arrays(self, summaries: Summaries) -> dict[str, Array]:
-        """Norm ratios of every token, the class token first where there is one.
-
-        ``ratio`` [blocks halves tokens] mean over the images, NaN where a block has none and beyond the
-        tokens of a smaller grid; ``block`` [blocks]; ``half`` [halves] taps of the branches.
-        """
         ratios = [one.arrays["ratio"] for one in summaries.values()]
         most = max(one.shape[1] for one in ratios)
         ratio = np.full((len(ratios), len(ratios[0]), most), np.nan, np.float32)

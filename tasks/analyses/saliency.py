@@ -161,7 +161,7 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
     def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
         objects = images.each("objects")
         (there,) = np.nonzero(objects)
-        keys = tuple(images.keys[place] for place in there)
+        keys = tuple(np.array(images.keys, object)[there])
         iou, merged, rollout = (images.each(name)[there] for name in ("iou", "merged", "rollout"))
         uniform = objects[there] / np.prod(np.asarray(images.first["cells"][0], np.int64))
         rolled = sum(np.asarray(one, np.float64).sum(axis=0) for one in images.every("rollout_map"))
@@ -176,10 +176,10 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
             tally.images("saliency-iou-merged", merged[:, mode])
             tally.heads("saliency-iou", heads)
             tally.images("saliency-iou-uniform", uniform)
-            for place, name in enumerate(self.config.rollouts):
+            for variant, name in enumerate(self.config.rollouts):
                 # attention that overflowed in a block before is in every rollout from there on
-                if mode == 0 and np.isfinite(rollout[:, place]).all():
-                    tally.images(name, rollout[:, place])
+                if mode == 0 and np.isfinite(rollout[:, variant]).all():
+                    tally.images(name, rollout[:, variant])
             outcomes.append(LayerOutcome(layer, pooling, tally.outcome()))
         arrays = {"iou": iou, "rollout_iou": rollout[:, 0], "rollout_map": rolled / len(images.keys)}
         return LayerSummary(outcomes, arrays | {"image": np.array(keys, np.str_)})
@@ -197,13 +197,6 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
         return replace(found, outcomes=(*found.outcomes, *whole))
 
     def arrays(self, summaries: Summaries) -> dict[str, Array]:
-        """Overlaps of heads, and maps of rollout.
-
-        ``iou`` [images blocks heads 2], modes ``cls`` (NaN without a class token) and ``patch``;
-        ``best_head`` [blocks 2], -1 where there is none; ``rollout_iou`` [images blocks]; ``rollout_map``
-        [blocks patches], the mean over all images, not normalised; ``image`` [images] keys; ``block``
-        [blocks].
-        """
         every = [one.arrays for one in summaries.values()]
         iou = stacked(summaries, "iou", axis=1)
         lacking = len(POOLINGS) - iou.shape[3]
@@ -268,7 +261,8 @@ class _Overlaps:
         self._rule = rule
         self._truth: Tensor | None = None
         self._on_device: dict[tuple[int, ...], Tensor] = {}
-        self._rolled: _Rolled = _Rolled([], torch.empty(0))
+        # rollouts [variants images T T] of the images of one batch up to a block, at those positions
+        self._rolled, self._positions = torch.empty(0), list[int]()
 
     def reduce(self, layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> dict[str, Tensor]:
         prefix, attention = maps.prefix_tokens, maps.probabilities
@@ -291,18 +285,26 @@ class _Overlaps:
         }
 
     def _roll(self, layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> Tensor:
-        """Rollout maps up to this block, [images variants patches]; each goes on from the block before."""
+        """Rollout maps up to this block, [images variants patches]; each goes on from the block before.
+
+        Images of the batch before are through when a first block is shown. Where memory runs out, later
+        blocks see the batch in pieces, one after the other: consecutive images of it.
+        """
         fused = {fusion: fuse_heads(maps.probabilities, fusion) for fusion in FUSIONS}
+        variants = self._rule.rollouts.values()
         first = layer.index == 1
         if first:
-            self._rolled = _Rolled.room(positions, len(self._rule.rollouts), fused["mean"])
-        found = []
+            self._rolled = fused["mean"].new_empty(len(variants), *fused["mean"].shape)
+            self._positions = list(positions)
+        start = self._positions.index(positions[0])
+        assert self._positions[start : start + len(positions)] == list(positions)
+        rollouts = []
         for state, (fusion, share) in zip(
-            self._rolled.of(positions), self._rule.rollouts.values(), strict=True
+            self._rolled[:, start : start + len(positions)], variants, strict=True
         ):
             rolled = roll(discard(fused[fusion], share), None if first else state, identity=True, out=state)
-            found.append(output_map(rolled, maps.prefix_tokens))
-        return torch.stack(found, dim=1)
+            rollouts.append(output_map(rolled, maps.prefix_tokens))
+        return torch.stack(rollouts, dim=1)
 
     def _objects(self, positions: tuple[int, ...], maps: AttentionMaps) -> Tensor:
         """Where the objects of some images are, [images cells] bool, on the device of the maps."""
@@ -313,30 +315,3 @@ class _Overlaps:
         if positions not in self._on_device:
             self._on_device[positions] = self._truth[list(positions)].to(maps.probabilities.device)
         return self._on_device[positions]
-
-
-@dataclass(frozen=True, slots=True)
-class _Rolled:
-    """Rollouts of the images of one batch up to a block, which the next block replaces in place.
-
-    Images of the batch before are through when a first block is shown. Where memory runs out, later blocks
-    see the batch in pieces, one after the other: consecutive images of it.
-
-    Attributes:
-        positions: Places of the images in their group.
-        states: [variants images T T].
-    """
-
-    positions: Sequence[int]
-    states: Tensor
-
-    @classmethod
-    def room(cls, positions: Sequence[int], variants: int, fused: Tensor) -> "_Rolled":
-        """Room for the rollouts of some images, of the shape of their attention [images T T]."""
-        return cls(list(positions), fused.new_empty(variants, *fused.shape))
-
-    def of(self, positions: Sequence[int]) -> Tensor:
-        """Those of consecutive images, [variants images T T]; a view."""
-        start = self.positions.index(positions[0])
-        assert self.positions[start : start + len(positions)] == list(positions)
-        return self.states[:, start : start + len(positions)]

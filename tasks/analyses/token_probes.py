@@ -87,12 +87,6 @@ class TokenProbes(ProbeAnalysis[Tensor]):
         return LayerSummary([LayerOutcome(layer, "token", tally.outcome())], arrays)
 
     def arrays(self, summaries: Summaries) -> dict[str, Array]:
-        """Accuracy of each token of the layers that were probed.
-
-        ``token_accuracy`` [layers tokens] in percent, NaN beyond a layer's tokens; ``token`` [layers tokens
-        2] row and column of each in its layer's grid, -1 beyond; ``grid`` [layers 2] rows and columns;
-        ``layer`` [layers] names.
-        """
         probed = {layer: one.arrays for layer, one in summaries.items() if one.arrays}
         if not probed:
             return {}
