@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from benchmark.extraction.failures import free_unused, is_out_of_memory
-from tasks.analyses.cost import CostRule, Costs, Timed
+from tasks.analyses.cost import CostConfig, Costs, Timed
 from zoo.features import Backbone
 from zoo.features.census import BytesHeld, count_up_to
 from zoo.spec import Layer
@@ -21,7 +21,7 @@ NO_OPERATIONS = "no operations were counted: the forward makes no products or co
 NO_TENSORS = "no memory was seen: the forward makes no tensors of torch"
 
 
-def measure_cost(backbone: Backbone, rule: CostRule) -> Costs:
+def measure_cost(backbone: Backbone, rule: CostConfig) -> Costs:
     """Measure what a backbone costs on its device, while nothing else should compute.
 
     Batches of 1, 2, 4, ... images that lie on the device already are shown at the backbone's input size; the
@@ -51,7 +51,7 @@ def measure_cost(backbone: Backbone, rule: CostRule) -> Costs:
     )
 
 
-def _growing(backbone: Backbone, layers: Sequence[Layer], rule: CostRule) -> tuple[Timed, ...]:
+def _growing(backbone: Backbone, layers: Sequence[Layer], rule: CostConfig) -> tuple[Timed, ...]:
     """Forwards of one image, and of doubled batches as long as that pays, fits and does not take too long."""
     begin = perf_counter()
     timed = [_timed(backbone, 1, layers, rule)]
@@ -72,7 +72,7 @@ def _growing(backbone: Backbone, layers: Sequence[Layer], rule: CostRule) -> tup
     return tuple(timed)
 
 
-def _timed(backbone: Backbone, batch: int, layers: Sequence[Layer], rule: CostRule) -> Timed:
+def _timed(backbone: Backbone, batch: int, layers: Sequence[Layer], rule: CostConfig) -> Timed:
     """Timed forwards of one batch size, after some that are not."""
     pixels, begin = _pixels(backbone, batch), perf_counter()
     for _ in range(rule.warm_up):

@@ -14,7 +14,7 @@ from benchmark.jobs.job import ScoreJob, Setup
 from benchmark.jobs.passes import BackboneCache
 from benchmark.jobs.scores import keep
 from benchmark.plan.plan import Plan, view_for
-from tasks.analyses.cost import CostRule, Costs, CostTask
+from tasks.analyses.cost import CostConfig, Costs, CostTask
 from tasks.checks import nothing_read
 from tasks.task import Fields, GradientTask
 from zoo.features import Backbone, Weights
@@ -90,7 +90,7 @@ class AskedBackbone:
         """The first weights."""
         return self.backbone.weights()
 
-    def costs(self, config: CostRule) -> Costs:
+    def costs(self, config: CostConfig) -> Costs:
         """Time, memory and size, measured now."""
         return measure_cost(self.backbone, config)
 

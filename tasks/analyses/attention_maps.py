@@ -44,7 +44,7 @@ LARGEST_SIDE = 14 * 16
 
 
 @dataclass(frozen=True, slots=True)
-class MapRule:
+class MapConfig:
     """The numbers of the average maps.
 
     Attributes:
@@ -58,8 +58,8 @@ class MapRule:
 
 
 CONFIGS = {
-    "standard": MapRule(normalised=False, samples=6),
-    "paper": MapRule(normalised=True, samples=6),
+    "standard": MapConfig(normalised=False, samples=6),
+    "paper": MapConfig(normalised=True, samples=6),
 }
 """By name of the protocol."""
 
@@ -76,7 +76,7 @@ class AttentionMapsTask(ProbeAnalysis[Pictured]):
     of its heads of the class ``offset``.
     """
 
-    config: MapRule
+    config: MapConfig
     configs = CONFIGS
 
     @property

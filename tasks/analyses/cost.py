@@ -22,7 +22,7 @@ FLOAT32 = 4
 
 
 @dataclass(frozen=True, slots=True)
-class CostRule:
+class CostConfig:
     """The numbers of the measurement.
 
     Attributes:
@@ -96,7 +96,7 @@ class Costs:
 
 
 CONFIGS = {
-    "standard": CostRule(
+    "standard": CostConfig(
         warm_up=2, rounds=5, single_seconds=0.2, most_rounds=50, gain=1.03, images=250, seconds=20.0
     ),
 }
@@ -114,7 +114,7 @@ class CostTask(Task):
     """
 
     data: None
-    config: CostRule
+    config: CostConfig
     configs = CONFIGS
     needs = "device"
     device: str = field(default="device", kw_only=True)

@@ -29,7 +29,7 @@ FILTERS, POSITIONS = "filters", "positions"
 
 
 @dataclass(frozen=True, slots=True)
-class InspectRule:
+class InspectConfig:
     """The numbers of inspection.
 
     Attributes:
@@ -40,7 +40,7 @@ class InspectRule:
 
 
 CONFIGS = {
-    "standard": InspectRule(components=28),
+    "standard": InspectConfig(components=28),
 }
 """By name of the protocol."""
 
@@ -56,7 +56,7 @@ class InspectTask(WeightsTask):
     """
 
     data: None
-    config: InspectRule
+    config: InspectConfig
     configs = CONFIGS
 
     @cached_property

@@ -28,7 +28,7 @@ Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class LabelFreeRule:
+class LabelFreeConfig:
     """The numbers of the label-free criteria, beside the batches of their source.
 
     Attributes:
@@ -39,7 +39,7 @@ class LabelFreeRule:
 
 
 CONFIGS = {
-    "standard": LabelFreeRule(neighbours=10),
+    "standard": LabelFreeConfig(neighbours=10),
 }
 """By name of the protocol."""
 
@@ -53,7 +53,7 @@ class LabelFree(DescribingTask):
     """
 
     data: ProbeSources
-    config: LabelFreeRule
+    config: LabelFreeConfig
     configs = CONFIGS
 
     @cached_property

@@ -52,7 +52,7 @@ METRICS = {
 
 
 @dataclass(frozen=True, slots=True)
-class LocalisationRule:
+class LocalisationConfig:
     """The numbers of localisation.
 
     Attributes:
@@ -65,7 +65,7 @@ class LocalisationRule:
 
 
 CONFIGS = {
-    "standard": LocalisationRule(batch=256, cells=256),
+    "standard": LocalisationConfig(batch=256, cells=256),
 }
 """By name of the protocol."""
 
@@ -81,7 +81,7 @@ class LocalisationTask(ProbeAnalysis[GridsOfPixels]):
     those off the grid's border (``interior``) and those on it (``border``).
     """
 
-    config: LocalisationRule
+    config: LocalisationConfig
     configs = CONFIGS
 
     index = "images"
@@ -129,7 +129,7 @@ class LocalisationTask(ProbeAnalysis[GridsOfPixels]):
 class _TokenSums:
     """Reduces each layer to sums of HSIC over the batches of a group, whose patches are compared once."""
 
-    def __init__(self, rule: LocalisationRule) -> None:
+    def __init__(self, rule: LocalisationConfig) -> None:
         self._rule = rule
         self._patches: list[Tensor] = []
 

@@ -35,7 +35,7 @@ Portion = tuple[AttentionMaps | None, LayerFeatures]
 
 
 @dataclass(frozen=True, slots=True)
-class LocalityRule:
+class LocalityConfig:
     """The numbers of locality, beside the batches of its source.
 
     Attributes:
@@ -48,7 +48,7 @@ class LocalityRule:
 
 
 CONFIGS = {
-    "standard": LocalityRule(block=1, blocks=5),
+    "standard": LocalityConfig(block=1, blocks=5),
 }
 """By name of the protocol."""
 
@@ -62,7 +62,7 @@ class Locality(ComparisonTask):
     """
 
     data: ProbeSources
-    config: LocalityRule
+    config: LocalityConfig
     configs = CONFIGS
 
     @property

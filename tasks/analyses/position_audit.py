@@ -22,7 +22,7 @@ from zoo.spec import Layer
 
 
 @dataclass(frozen=True, slots=True)
-class PositionRule:
+class PositionConfig:
     """The numbers of the position audit.
 
     Attributes:
@@ -35,7 +35,7 @@ class PositionRule:
 
 
 CONFIGS = {
-    "standard": PositionRule(images=64, penalties=tuple(10.0**power for power in range(-3, 4))),
+    "standard": PositionConfig(images=64, penalties=tuple(10.0**power for power in range(-3, 4))),
 }
 """By name of the protocol."""
 
@@ -52,7 +52,7 @@ class PositionAudit(ProbeAnalysis[Tensor]):
     all that is no fault of a network.
     """
 
-    config: PositionRule
+    config: PositionConfig
     configs = CONFIGS
     transforms = True
 

@@ -24,7 +24,7 @@ TAPS: tuple[Tap, ...] = ("attention", "mid", "mlp", "branch", "block")
 
 
 @dataclass(frozen=True, slots=True)
-class ReceptiveFieldRule:
+class ReceptiveFieldConfig:
     """The numbers of receptive fields.
 
     Attributes:
@@ -39,7 +39,7 @@ class ReceptiveFieldRule:
 
 
 CONFIGS = {
-    "standard": ReceptiveFieldRule(images=32, channels=32, seed=0),
+    "standard": ReceptiveFieldConfig(images=32, channels=32, seed=0),
 }
 """By name of the protocol."""
 
@@ -54,7 +54,7 @@ class ReceptiveFieldTask(GradientTask):
     """
 
     data: ProbeSources
-    config: ReceptiveFieldRule
+    config: ReceptiveFieldConfig
     configs = CONFIGS
 
     @cached_property

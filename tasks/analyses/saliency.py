@@ -58,7 +58,7 @@ BEST = "saliency-iou-best"
 
 
 @dataclass(frozen=True, slots=True)
-class SaliencyRule:
+class SaliencyConfig:
     """The numbers of saliency.
 
     Attributes:
@@ -92,7 +92,7 @@ class SaliencyRule:
 
 
 CONFIGS = {
-    "standard": SaliencyRule(
+    "standard": SaliencyConfig(
         view=IMAGES["standard"].view,
         threshold=Threshold(mass=0.6, margin=1e-6, ties=True),
         separate_masks=False,
@@ -101,7 +101,7 @@ CONFIGS = {
         discard=0.9,
         images_per_supercategory=500,
     ),
-    "paper": SaliencyRule(
+    "paper": SaliencyConfig(
         view=IMAGES["paper"].view,
         threshold=Threshold(mass=0.6, margin=0.0, ties=False),
         separate_masks=True,
@@ -129,7 +129,7 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
     """
 
     data: Regions
-    config: SaliencyRule
+    config: SaliencyConfig
     configs = CONFIGS
     split = "masks"
 
@@ -240,7 +240,7 @@ def object_cells(image: RegionImage, view: View, cells: Cells, separate: bool) -
         image: The image and its masks.
         view: How it is shown.
         cells: Rows and columns of the grid.
-        separate: The rule, as in `SaliencyRule.separate_masks`.
+        separate: The rule, as in `SaliencyConfig.separate_masks`.
     """
     masks = [region.mask() for region in image.regions]
     if separate:
@@ -255,7 +255,7 @@ def object_cells(image: RegionImage, view: View, cells: Cells, separate: bool) -
 class _Overlaps:
     """Reduces the maps of a group to their overlap with objects; rollouts go on from block to block."""
 
-    def __init__(self, images: tuple[RegionImage, ...], view: View, rule: SaliencyRule) -> None:
+    def __init__(self, images: tuple[RegionImage, ...], view: View, rule: SaliencyConfig) -> None:
         self._images = images
         self._view = view
         self._rule = rule

@@ -15,14 +15,14 @@ from leaderboards.check import check_pages
 from leaderboards.merge import merge_outputs
 from leaderboards.records.record import read_frame, write_frame
 from tasks import registry
-from tasks.analyses.cost import CostRule, CostTask
+from tasks.analyses.cost import CostConfig, CostTask
 from tasks.registry import TASKS
 from tests.benchmark.conftest import BACKBONES
 from tests.benchmark.runs import Tally, run
 from zoo.errors import InputError
 from zoo.registry import find
 
-RULE = CostRule(warm_up=0, rounds=1, single_seconds=0.0, most_rounds=1, gain=1.03, images=1, seconds=100.0)
+RULE = CostConfig(warm_up=0, rounds=1, single_seconds=0.0, most_rounds=1, gain=1.03, images=1, seconds=100.0)
 
 
 @pytest.fixture(autouse=True)

@@ -15,15 +15,15 @@ from benchmark.extraction.loading import Batch, batches
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import REAL, Catalogue
-from tasks.analyses.attention_maps import AttentionMapsTask, MapRule
-from tasks.analyses.cost import CostRule
-from tasks.analyses.inspect import InspectRule
-from tasks.analyses.label_free import LabelFreeRule
-from tasks.analyses.localisation import LocalisationRule
-from tasks.analyses.locality import LocalityRule
-from tasks.analyses.position_audit import PositionRule
-from tasks.analyses.receptive_field import ReceptiveFieldRule
-from tasks.analyses.saliency import SaliencyRule, SaliencyTask
+from tasks.analyses.attention_maps import AttentionMapsTask, MapConfig
+from tasks.analyses.cost import CostConfig
+from tasks.analyses.inspect import InspectConfig
+from tasks.analyses.label_free import LabelFreeConfig
+from tasks.analyses.localisation import LocalisationConfig
+from tasks.analyses.locality import LocalityConfig
+from tasks.analyses.position_audit import PositionConfig
+from tasks.analyses.receptive_field import ReceptiveFieldConfig
+from tasks.analyses.saliency import SaliencyConfig, SaliencyTask
 from tasks.cka import CkaConfig, CkaTask
 from tasks.clustering import REGIONS, ClusterConfig, ImageClusterTask, RegionClusterTask, RegionsConfig
 from tasks.datasets.coco import CocoEntry
@@ -93,19 +93,19 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "cluster-image": (ClusterConfig(10, 0, Tiles(448, 224)), ClusterConfig(10, 0, Tiles(448, 224))),
     "cka": (CkaConfig(("cls", "mean", "patch"), False), CkaConfig(("cls", "patch", "all"), True)),
     "segment": (SegmentationConfig(Stretch(448), Vote(30, 1, 0.02), 0.5, 0),) * 2,
-    "attention-maps": (MapRule(False, 6), MapRule(True, 6)),
+    "attention-maps": (MapConfig(False, 6), MapConfig(True, 6)),
     "saliency": (
-        SaliencyRule(ResizeCrop(256, 224), Threshold(0.6, 1e-6, True), False, 100, 0, 0.9, 500),
-        SaliencyRule(ResizeCrop(224, 224), Threshold(0.6, 0.0, False), True, 100, 0, 0.9, 500),
+        SaliencyConfig(ResizeCrop(256, 224), Threshold(0.6, 1e-6, True), False, 100, 0, 0.9, 500),
+        SaliencyConfig(ResizeCrop(224, 224), Threshold(0.6, 0.0, False), True, 100, 0, 0.9, 500),
     ),
-    "localisation": (LocalisationRule(256, 256), LocalisationRule(256, 256)),
-    "receptive-field": (ReceptiveFieldRule(32, 32, 0), ReceptiveFieldRule(32, 32, 0)),
-    "inspect": (InspectRule(28), InspectRule(28)),
+    "localisation": (LocalisationConfig(256, 256), LocalisationConfig(256, 256)),
+    "receptive-field": (ReceptiveFieldConfig(32, 32, 0), ReceptiveFieldConfig(32, 32, 0)),
+    "inspect": (InspectConfig(28), InspectConfig(28)),
     "residual-cka": (CkaConfig(("cls", "patch", "all"), False), CkaConfig(("cls", "patch", "all"), True)),
-    "locality": (LocalityRule(1, 5), LocalityRule(1, 5)),
-    "label-free": (LabelFreeRule(10), LabelFreeRule(10)),
-    "position-audit": (PositionRule(64, TENS), PositionRule(64, TENS)),
-    "cost": (CostRule(2, 5, 0.2, 50, 1.03, 250, 20.0), CostRule(2, 5, 0.2, 50, 1.03, 250, 20.0)),
+    "locality": (LocalityConfig(1, 5), LocalityConfig(1, 5)),
+    "label-free": (LabelFreeConfig(10), LabelFreeConfig(10)),
+    "position-audit": (PositionConfig(64, TENS), PositionConfig(64, TENS)),
+    "cost": (CostConfig(2, 5, 0.2, 50, 1.03, 250, 20.0), CostConfig(2, 5, 0.2, 50, 1.03, 250, 20.0)),
 }
 
 DATA: dict[str, tuple[object, object]] = {

@@ -8,12 +8,12 @@ from torch import Tensor
 
 from benchmark.extraction import timing
 from benchmark.extraction.timing import measure_cost
-from tasks.analyses.cost import CostRule
+from tasks.analyses.cost import CostConfig
 from tests.benchmark.doubles import CountingBackbone
 from zoo.features import LayerFeatures, Visitor
 from zoo.spec import Layer
 
-RULE = CostRule(
+RULE = CostConfig(
     warm_up=2, rounds=5, single_seconds=0.0, most_rounds=9, gain=1.03, images=10_000, seconds=1000.0
 )
 
@@ -40,7 +40,7 @@ class Clocked(CountingBackbone):
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    def measure(backbone: Clocked, rule: CostRule = RULE):  # type: ignore[no-untyped-def]
+    def measure(backbone: Clocked, rule: CostConfig = RULE):  # type: ignore[no-untyped-def]
         monkeypatch.setattr(timing, "perf_counter", lambda: backbone.now)
         return measure_cost(backbone, rule)
 
@@ -68,21 +68,21 @@ def test_batches_grow_until_that_does_not_pay(measured) -> None:  # type: ignore
 @pytest.mark.parametrize(
     ("rule", "last"),
     [
-        (CostRule(2, 5, 0.0, 9, 1.03, 10_000, 7 * 4 * 3.0), 2),
-        (CostRule(2, 5, 0.0, 9, 1.03, 7 * 3, 1000.0), 2),
-        (CostRule(2, 5, 0.0, 9, 1.03, 0, 0.0), 1),
+        (CostConfig(2, 5, 0.0, 9, 1.03, 10_000, 7 * 4 * 3.0), 2),
+        (CostConfig(2, 5, 0.0, 9, 1.03, 7 * 3, 1000.0), 2),
+        (CostConfig(2, 5, 0.0, 9, 1.03, 0, 0.0), 1),
     ],
 )
-def test_no_batch_is_begun_that_would_take_too_long(measured, rule: CostRule, last: int) -> None:  # type: ignore[no-untyped-def]
+def test_no_batch_is_begun_that_would_take_too_long(measured, rule: CostConfig, last: int) -> None:  # type: ignore[no-untyped-def]
     """A forward of one image takes 4 s, and so does one of any batch; two of the next are expected."""
     found = measured(Clocked(lambda batch: 1.0), rule)
     assert found.timed[-1].batch == last
 
 
 def test_one_image_is_timed_as_often_as_fits(measured) -> None:  # type: ignore[no-untyped-def]
-    rule = CostRule(2, 5, 100.0, 9, 1.03, 0, 0.0)
+    rule = CostConfig(2, 5, 100.0, 9, 1.03, 0, 0.0)
     assert len(measured(Clocked(lambda batch: 1.0), rule).timed[0].seconds[Layer(1)]) == 9
-    rule = CostRule(2, 5, 8 * 4.0, 9, 1.03, 0, 0.0)
+    rule = CostConfig(2, 5, 8 * 4.0, 9, 1.03, 0, 0.0)
     assert len(measured(Clocked(lambda batch: 1.0), rule).timed[0].seconds[Layer(1)]) == 6
 
 

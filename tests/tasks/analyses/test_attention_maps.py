@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tasks.analyses.attention_maps import AttentionMapsTask, MapRule
+from tasks.analyses.attention_maps import AttentionMapsTask, MapConfig
 from tasks.protocols import PAPER, STANDARD
 from tasks.registry import config_of
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
@@ -18,7 +18,7 @@ from zoo.spec import Layer
 ATTENTION_MAPS = config_of(STANDARD, "attention-maps")
 
 
-def problem(images: int, rule: MapRule = ATTENTION_MAPS, side: int = 32) -> AttentionMapsTask:
+def problem(images: int, rule: MapConfig = ATTENTION_MAPS, side: int = 32) -> AttentionMapsTask:
     return AttentionMapsTask(probe(images, side), rule)
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tasks.analyses.cost import CostRule, Costs, CostTask, Timed
+from tasks.analyses.cost import CostConfig, Costs, CostTask, Timed
 from tasks.base import Findings
 from zoo.spec import WHOLE_BACKBONE, Layer
 
-RULE = CostRule(warm_up=1, rounds=3, single_seconds=0, most_rounds=3, gain=1.03, images=100, seconds=1)
+RULE = CostConfig(warm_up=1, rounds=3, single_seconds=0, most_rounds=3, gain=1.03, images=100, seconds=1)
 FIRST, LAST = Layer(1), Layer(2)
 
 
@@ -75,4 +75,4 @@ def test_of_equal_rates_the_smaller_batch_is_the_best() -> None:
 def test_the_numbers_of_the_measurement_are_in_the_fingerprint() -> None:
     one = CostTask(None, RULE)
     assert one.fingerprint == CostTask(None, RULE).fingerprint
-    assert one.fingerprint != CostTask(None, CostRule(2, 3, 0, 3, 1.03, 100, 1)).fingerprint
+    assert one.fingerprint != CostTask(None, CostConfig(2, 3, 0, 3, 1.03, 100, 1)).fingerprint

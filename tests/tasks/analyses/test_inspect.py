@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.analyses.inspect import InspectRule, InspectTask
+from tasks.analyses.inspect import InspectConfig, InspectTask
 from tasks.base import Findings
 from tests.tasks.metrics.test_filters import sines
 from zoo.features import Weights
@@ -12,7 +12,7 @@ from zoo.spec import WHOLE_BACKBONE
 
 ONE = (1.0, 1.0, 1.0)
 NONE = Weights(None, None, None, {"filters": "no filters.", "positions": "no positions."})
-TASK = InspectTask(None, InspectRule(28))
+TASK = InspectTask(None, InspectConfig(28))
 
 
 def values(found: Findings) -> dict[str, float]:

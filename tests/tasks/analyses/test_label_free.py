@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.analyses.label_free import LabelFree, LabelFreeRule
+from tasks.analyses.label_free import LabelFree, LabelFreeConfig
 from tasks.base import Outcome
 from tasks.metrics.effective_rank import effective_rank, rankme, spectrum_decay
 from tasks.metrics.similarity import CkaAccumulator, centred_gram
@@ -13,7 +13,7 @@ from tests.tasks.analyses.passes import probe
 from zoo.view.views import Mirrored
 
 IMAGES, BATCH = 24, 4
-TASK = LabelFree(probe(IMAGES, 8), LabelFreeRule(5))
+TASK = LabelFree(probe(IMAGES, 8), LabelFreeConfig(5))
 PLAIN, OTHER = (source.name for source in TASK.sources)
 
 
@@ -108,7 +108,7 @@ def test_what_cannot_be_said_says_why() -> None:
     flat = drawn(dim=5)
     reason = "a decay needs 6 directions in which the vectors differ"
     assert described(flat, flat, flat).missing == {"spectrum-decay": reason}
-    many = replace(TASK, config=LabelFreeRule(IMAGES - 1))
+    many = replace(TASK, config=LabelFreeConfig(IMAGES - 1))
     few = described(vectors, vectors, vectors, many)
     reason = f"{IMAGES - 1} neighbours need {IMAGES + 1} readable images; there are {IMAGES}"
     assert few.missing == dict.fromkeys(("view-neighbours", "neighbours-to-last"), reason)
@@ -116,5 +116,5 @@ def test_what_cannot_be_said_says_why() -> None:
 
 
 def test_the_fingerprint_tells_rules_apart() -> None:
-    assert TASK.fingerprint == LabelFree(probe(IMAGES, 8), LabelFreeRule(5)).fingerprint
-    assert TASK.fingerprint != replace(TASK, config=LabelFreeRule(6)).fingerprint
+    assert TASK.fingerprint == LabelFree(probe(IMAGES, 8), LabelFreeConfig(5)).fingerprint
+    assert TASK.fingerprint != replace(TASK, config=LabelFreeConfig(6)).fingerprint

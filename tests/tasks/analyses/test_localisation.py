@@ -11,7 +11,7 @@ from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, Member
 from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
-from tasks.analyses.localisation import LocalisationRule, LocalisationTask
+from tasks.analyses.localisation import LocalisationConfig, LocalisationTask
 from tasks.metrics.localisation import image_patches
 from tasks.sources import Batches, ClassificationSources
 from tests.benchmark.doubles import SPEC, source
@@ -30,7 +30,7 @@ def problem(images: int = IMAGES, *, batch: int = 256, cells: int = 256) -> Loca
     probe = source([[1] * images], view=VIEW)
     none = np.zeros(0, np.int64)
     where = ClassificationSources(probe, None, probe, none, none, Batches(batch, None))
-    return LocalisationTask(where, LocalisationRule(batch, cells))
+    return LocalisationTask(where, LocalisationConfig(batch, cells))
 
 
 def measured(task: LocalisationTask, folder: Path, grids: Tensor, seen: int = IMAGES) -> MeasuredLayers:

@@ -11,7 +11,7 @@ from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, Member
 from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
-from tasks.analyses.position_audit import PositionAudit, PositionRule
+from tasks.analyses.position_audit import PositionAudit, PositionConfig
 from tasks.base import Outcome
 from tasks.metrics.position import places
 from tests.tasks.analyses.planted import SIZE, VIEW, noise, sources
@@ -31,7 +31,7 @@ def positioned(images: int, cells: tuple[int, int] = (4, 4)) -> Tensor:
 
 def audited(grids: list[Tensor], folder: Path, images: int = 64) -> Outcome:
     """What is said of one layer that shows groups of images those grids; an empty one cannot be read."""
-    task = PositionAudit(sources([max(1, len(one)) for one in grids]), PositionRule(images, PENALTIES))
+    task = PositionAudit(sources([max(1, len(one)) for one in grids]), PositionConfig(images, PENALTIES))
     collector = MeasuredCollector(task, VIEW, (LAYER,))
     shards = Shards.open(folder, len(grids))
     for group, one in enumerate(grids):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.analyses.receptive_field import ReceptiveFieldRule, ReceptiveFieldTask
+from tasks.analyses.receptive_field import ReceptiveFieldConfig, ReceptiveFieldTask
 from tasks.base import Outcome
 from tasks.sources import Batches, ClassificationSources
 from tasks.task import Fields
@@ -20,7 +20,7 @@ def problem(*, images: int = 32, channels: int | None = 32, seed: int = 0) -> Re
     probe = source([[1] * 30, [2] * 40], joint=True)
     none = np.zeros(0, np.int64)
     where = ClassificationSources(probe, None, probe, none, none, Batches(32, None))
-    return ReceptiveFieldTask(where, ReceptiveFieldRule(images, channels, seed))
+    return ReceptiveFieldTask(where, ReceptiveFieldConfig(images, channels, seed))
 
 
 def fields(strength: np.ndarray, cells: tuple[int, int] = GRID, coarsest: tuple[int, int] = GRID) -> Fields:
@@ -98,4 +98,4 @@ def test_images_are_drawn_evenly_and_channels_by_seed() -> None:
 def test_all_places_of_the_blocks_are_asked_for() -> None:
     found = problem().layers((Layer(0), Layer(2), Layer(2, "final")))
     assert [str(layer) for layer in found] == ["0", "2.attention", "2.mid", "2.mlp", "2.branch", "2"]
-    assert replace(problem(), config=ReceptiveFieldRule(1, 1, 0)).layers((Layer(0),)) == (Layer(0),)
+    assert replace(problem(), config=ReceptiveFieldConfig(1, 1, 0)).layers((Layer(0),)) == (Layer(0),)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from tasks.analyses.saliency import SaliencyRule, SaliencyTask, object_cells
+from tasks.analyses.saliency import SaliencyConfig, SaliencyTask, object_cells
 from tasks.datasets.base import Coverage
 from tasks.datasets.coco import RegionImage, Regions
 from tasks.protocols import PAPER, STANDARD
@@ -27,7 +27,7 @@ Masks = NDArray[np.uint8]
 RULES = {"standard": config_of(STANDARD, "saliency"), "paper": config_of(PAPER, "saliency")}
 
 
-def problem(annotations: list[list[Masks]], rule: SaliencyRule, view: View | None = None) -> SaliencyTask:
+def problem(annotations: list[list[Masks]], rule: SaliencyConfig, view: View | None = None) -> SaliencyTask:
     """Images with those masks [height width], shown as they are."""
     images = []
     for number, masks in enumerate(annotations):
@@ -41,7 +41,7 @@ def problem(annotations: list[list[Masks]], rule: SaliencyRule, view: View | Non
     return SaliencyTask(Regions("drawn", tuple(images), {}, Coverage(())), replace(rule, view=view))
 
 
-def reference(name: str, rule: SaliencyRule) -> tuple[SaliencyTask, Tensor, tuple[int, int]]:
+def reference(name: str, rule: SaliencyConfig) -> tuple[SaliencyTask, Tensor, tuple[int, int]]:
     """A reference case: its masks, attention [blocks images heads T T] and grid."""
     arrays, (rows, columns) = built(name), CASES[name]["params"]["grid"]
     counts = arrays["annotation_counts"]
