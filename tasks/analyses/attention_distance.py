@@ -7,7 +7,7 @@ in the released code of the last; the other two do not say what they do with the
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -26,8 +26,8 @@ from tasks.analyses.base import (
     first,
     stacked,
 )
-from tasks.base import Group, LayerOutcome, Measurer, Outcome, digest
-from tasks.feeds import ATTENTION, AttentionFeed
+from tasks.base import Group, LayerOutcome, Measurer, Outcome
+from tasks.feeds import ATTENTION
 from tasks.metrics.arrays import Floats
 from tasks.metrics.attention import Cells, attention_distance, cell_distances
 from tasks.sources import ANY_SIZE
@@ -53,13 +53,8 @@ class AttentionDistance(ProbeAnalysis[AttentionMaps]):
     has distance 0 and no ratio.
     """
 
-    @property
-    def feed(self) -> AttentionFeed:
-        return ATTENTION
-
-    @cached_property
-    def fingerprint(self) -> str:
-        return digest("attention-distance", 2)
+    feed = ATTENTION
+    version = 2
 
     def measure(self, group: Group, view: View) -> Measurer[AttentionMaps]:
         # all batches of a group have one grid, whose distances are computed once

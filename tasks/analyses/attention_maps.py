@@ -25,8 +25,8 @@ from tasks.analyses.base import (
     first,
     stacked,
 )
-from tasks.base import Group, LayerOutcome, Measurer, Outcome, digest
-from tasks.feeds import PICTURED, Pictured, PicturedFeed
+from tasks.base import Group, LayerOutcome, Measurer, Outcome
+from tasks.feeds import PICTURED, Pictured
 from tasks.metrics.arrays import Floats
 from tasks.metrics.attention_maps import (
     centre_distance,
@@ -78,14 +78,7 @@ class AttentionMapsTask(ProbeAnalysis[Pictured]):
 
     config: MapConfig
     configs = CONFIGS
-
-    @property
-    def feed(self) -> PicturedFeed:
-        return PICTURED
-
-    @cached_property
-    def fingerprint(self) -> str:
-        return digest("attention-maps", 1, self.config)
+    feed = PICTURED
 
     @cached_property
     def sampled(self) -> frozenset[str]:

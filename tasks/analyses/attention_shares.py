@@ -6,14 +6,13 @@ which reads the first patch in its place; that is not copied. The other numbers 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from torch import Tensor
 
 from tasks.analyses.base import NOT_FINITE, KeptImages, LayerSummary, ProbeAnalysis, Tally
-from tasks.base import LayerOutcome, Outcome, digest
-from tasks.feeds import ATTENTION, AttentionFeed
+from tasks.base import LayerOutcome, Outcome
+from tasks.feeds import ATTENTION
 from tasks.metrics.attention_maps import entropy
 from zoo.features import AttentionMaps
 from zoo.spec import Layer
@@ -32,13 +31,7 @@ class AttentionShares(ProbeAnalysis[AttentionMaps]):
     share of the largest. There are no numbers of a class token or of registers where there are none.
     """
 
-    @property
-    def feed(self) -> AttentionFeed:
-        return ATTENTION
-
-    @cached_property
-    def fingerprint(self) -> str:
-        return digest("attention-shares", 1)
+    feed = ATTENTION
 
     def reduce(self, layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> dict[str, Tensor]:
         """Numbers of images and heads, [images heads] float32, by who asks and metric (``cls/entropy``)."""

@@ -7,6 +7,7 @@ and what it says of a layer.
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar, Generic
 
 import numpy as np
@@ -26,6 +27,7 @@ from tasks.base import (
     Score,
     Source,
     Statistic,
+    digest,
 )
 from tasks.checks import nothing_read
 from tasks.metrics.arrays import Floats
@@ -147,11 +149,19 @@ def block_numbers(summaries: Summaries) -> NDArray[np.int64]:
 class ImageAnalysis(AnalysisTask, Generic[Portion]):
     """An analysis of what a pass shows: images are reduced batch by batch, and each layer to a summary."""
 
+    version: ClassVar[int] = 1
+    """Raised when what it finds changes."""
+
     index: ClassVar[str] = "position"
     """Array that a group left behind of which any image could be read."""
 
     joins: ClassVar[Mapping[str, Join]] = {}
     """How what is kept of batches is joined, as `BatchMeasurer` takes it."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of its name, version and numbers: it has no ground truth, unless it says else."""
+        return digest(self.entry.name, self.version, *([] if self.config is None else [self.config]))
 
     def measure(self, group: Group, view: View) -> Measurer[Portion]:
         """What reduces the batches of some images, by `reduce` unless the analysis says else."""

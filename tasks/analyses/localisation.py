@@ -7,7 +7,6 @@ backbones; finer maps of a ConvNet are averaged to its last grid, as the axes of
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -23,7 +22,7 @@ from tasks.analyses.base import (
     block_numbers,
     stacked,
 )
-from tasks.base import Group, LayerOutcome, Measurer, Outcome, Score, digest
+from tasks.base import Group, LayerOutcome, Measurer, Outcome, Score
 from tasks.feeds import GridsOfPixels, PixelFeed
 from tasks.metrics.arrays import Floats
 from tasks.metrics.attention import Cells
@@ -83,17 +82,8 @@ class LocalisationTask(ProbeAnalysis[GridsOfPixels]):
 
     config: LocalisationConfig
     configs = CONFIGS
-
+    feed = PixelFeed(whole=True)
     index = "images"
-
-    @property
-    def feed(self) -> PixelFeed:
-        # whole batches at once
-        return PixelFeed(whole=True)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        return digest("localisation", 1, self.config)
 
     def measure(self, group: Group, view: View) -> Measurer[GridsOfPixels]:
         return BatchMeasurer(_TokenSums(self.config).reduce)
@@ -129,17 +119,17 @@ class LocalisationTask(ProbeAnalysis[GridsOfPixels]):
 class _TokenSums:
     """Reduces each layer to sums of HSIC over the batches of a group, whose patches are compared once."""
 
-    def __init__(self, rule: LocalisationConfig) -> None:
-        self._rule = rule
+    def __init__(self, config: LocalisationConfig) -> None:
+        self._config = config
         self._patches: list[Tensor] = []
 
     def reduce(self, layer: Layer, positions: Sequence[int], portion: GridsOfPixels) -> dict[str, Tensor]:
         # a group comes whole: its source is joint
         kept = {"images": torch.tensor([len(positions)])}
-        batches = batch_slices(positions, self._rule.batch, SMALLEST_BATCH)
+        batches = batch_slices(positions, self._config.batch, SMALLEST_BATCH)
         if not batches:
             return kept
-        cells = pooled_cells(portion.coarsest, self._rule.cells)
+        cells = pooled_cells(portion.coarsest, self._config.cells)
         if not self._patches:
             self._patches = [_patch_grams(portion, rows, cells) for rows in batches]
         tokens = pooled(portion.grids, cells)

@@ -7,16 +7,15 @@ Sources: as of `tasks.metrics.position`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from tasks.analyses.base import KeptImages, LayerSummary, ProbeAnalysis, Tally
-from tasks.base import FINITE, LayerOutcome, Outcome, digest
+from tasks.base import FINITE, LayerOutcome, Outcome
 from tasks.checks import ALIKE, varies
-from tasks.feeds import WHOLE_GRIDS, GridFeed
+from tasks.feeds import WHOLE_GRIDS
 from tasks.metrics.position import LEAST, matches, place_errors
 from zoo.spec import Layer
 
@@ -55,17 +54,8 @@ class PositionAudit(ProbeAnalysis[Tensor]):
     config: PositionConfig
     configs = CONFIGS
     transforms = True
-
+    feed = WHOLE_GRIDS
     index = "seen"
-
-    @property
-    def feed(self) -> GridFeed:
-        # whole groups: images are compared
-        return WHOLE_GRIDS
-
-    @cached_property
-    def fingerprint(self) -> str:
-        return digest("position-audit", 1, self.config)
 
     def reduce(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> dict[str, Tensor]:
         grids = grids[: self.config.images]

@@ -51,13 +51,8 @@ class ResidualCka(ProbeAnalysis[Taps]):
 
     config: CkaConfig
     configs = CONFIGS
-
+    feed = ResidualFeed(whole=True)
     index = "gap"
-
-    @property
-    def feed(self) -> ResidualFeed:
-        # whole batches at once
-        return ResidualFeed(whole=True)
 
     @cached_property
     def cka(self) -> Grams:

@@ -10,7 +10,6 @@ ratio, no cosine and no CKA of the two, and says so.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -28,7 +27,7 @@ from tasks.analyses.base import (
     block_numbers,
     first,
 )
-from tasks.base import Findings, LayerOutcome, Outcome, Score, digest
+from tasks.base import Findings, LayerOutcome, Outcome, Score
 from tasks.feeds import ResidualFeed, Sum, sums_of
 from tasks.metrics.arrays import Floats
 from tasks.metrics.residual import cosine, frobenius_ratio, norm_ratio, sum_gap
@@ -71,6 +70,8 @@ class Residuals(ProbeAnalysis[Taps]):
     or ``branch`` of a ConvNet.
     """
 
+    feed = ResidualFeed()
+
     joins: ClassVar[Mapping[str, Join]] = {
         "precision": first,
         "means": lambda kept, more: torch.cat([kept, more], dim=1),
@@ -79,14 +80,6 @@ class Residuals(ProbeAnalysis[Taps]):
         "ratio": torch.add,
         "there": torch.add,
     }
-
-    @property
-    def feed(self) -> ResidualFeed:
-        return ResidualFeed()
-
-    @cached_property
-    def fingerprint(self) -> str:
-        return digest("residuals", 1)
 
     def reduce(self, layer: Layer, positions: Sequence[int], taps: Taps) -> dict[str, Tensor]:
         halves = [_half(taps, terms) for terms in sums_of(layer)]

@@ -27,7 +27,7 @@ from tasks.analyses.base import (
 )
 from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome, Source, digest
 from tasks.datasets.coco import RegionImage, Regions
-from tasks.feeds import ATTENTION_IN_TURN, AttentionFeed
+from tasks.feeds import ATTENTION_IN_TURN
 from tasks.metrics.arrays import Floats
 from tasks.metrics.attention import Cells
 from tasks.metrics.attention_maps import patch_query_map
@@ -131,6 +131,7 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
     data: Regions
     config: SaliencyConfig
     configs = CONFIGS
+    feed = ATTENTION_IN_TURN
     split = "masks"
 
     @cached_property
@@ -144,10 +145,6 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
         # the repr of regions tells their labels and shapes
         regions = [region for image in self.data.images for region in image.regions]
         return digest("saliency", 1, self.config, regions)
-
-    @property
-    def feed(self) -> AttentionFeed:
-        return ATTENTION_IN_TURN
 
     @cached_property
     def images(self) -> dict[str, RegionImage]:
@@ -240,7 +237,7 @@ def object_cells(image: RegionImage, view: View, cells: Cells, separate: bool) -
         image: The image and its masks.
         view: How it is shown.
         cells: Rows and columns of the grid.
-        separate: The rule, as in `SaliencyConfig.separate_masks`.
+        separate: As `SaliencyConfig.separate_masks`.
     """
     masks = [region.mask() for region in image.regions]
     if separate:
@@ -255,10 +252,10 @@ def object_cells(image: RegionImage, view: View, cells: Cells, separate: bool) -
 class _Overlaps:
     """Reduces the maps of a group to their overlap with objects; rollouts go on from block to block."""
 
-    def __init__(self, images: tuple[RegionImage, ...], view: View, rule: SaliencyConfig) -> None:
+    def __init__(self, images: tuple[RegionImage, ...], view: View, config: SaliencyConfig) -> None:
         self._images = images
         self._view = view
-        self._rule = rule
+        self._config = config
         self._truth: Tensor | None = None
         self._on_device: dict[tuple[int, ...], Tensor] = {}
         # rollouts [variants images T T] of the images of one batch up to a block, at those positions
@@ -273,7 +270,7 @@ class _Overlaps:
         # all maps in one tensor: sorting many short rows costs little more than sorting a few
         every = torch.cat([modes.flatten(1, 2), modes.mean(dim=1), rolled], dim=1)
         objects = self._objects(tuple(positions), maps)
-        iou = saliency_iou(every, objects, self._rule.threshold)
+        iou = saliency_iou(every, objects, self._config.threshold)
         of_heads, merged, of_rollout = torch.split(iou, [heads * kinds, kinds, rolled.shape[1]], dim=1)
         return {
             "iou": of_heads.view(len(positions), heads, kinds, *of_heads.shape[2:]),
@@ -291,7 +288,7 @@ class _Overlaps:
         blocks see the batch in pieces, one after the other: consecutive images of it.
         """
         fused = {fusion: fuse_heads(maps.probabilities, fusion) for fusion in FUSIONS}
-        variants = self._rule.rollouts.values()
+        variants = self._config.rollouts.values()
         first = layer.index == 1
         if first:
             self._rolled = fused["mean"].new_empty(len(variants), *fused["mean"].shape)
@@ -309,7 +306,7 @@ class _Overlaps:
     def _objects(self, positions: tuple[int, ...], maps: AttentionMaps) -> Tensor:
         """Where the objects of some images are, [images cells] bool, on the device of the maps."""
         if self._truth is None:
-            separate = self._rule.separate_masks
+            separate = self._config.separate_masks
             grids = [object_cells(image, self._view, maps.cells, separate) for image in self._images]
             self._truth = torch.from_numpy(np.stack([grid.ravel() for grid in grids]))
         if positions not in self._on_device:

@@ -16,7 +16,7 @@ from torch import Tensor
 from tasks.analyses.base import Array, Join, KeptImages, LayerSummary, ProbeAnalysis, Summaries, Tally, first
 from tasks.base import LayerOutcome, Outcome, digest
 from tasks.checks import unlearnable
-from tasks.feeds import GRIDS, GridFeed
+from tasks.feeds import GRIDS
 from tasks.fewshot import FewShotTask, too_few
 from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
@@ -51,12 +51,9 @@ class TokenProbes(ProbeAnalysis[Tensor]):
     config: FewShotRule
     configs = FewShotTask.configs
     pooling = "token"
+    feed = GRIDS
 
     joins: ClassVar[Mapping[str, Join]] = {"grid": first}
-
-    @property
-    def feed(self) -> GridFeed:
-        return GRIDS
 
     @cached_property
     def fingerprint(self) -> str:
