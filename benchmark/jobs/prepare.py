@@ -87,7 +87,8 @@ def _comparisons(
     ordered = sorted(setups, key=lambda setup: setup.spec.name)
     stale = []
     for task in plan.tasks.comparisons:
-        every = [_score_job(plan, setup, task, images) for setup in ordered]
+        concerned = (setup for setup in ordered if task.concerns(setup.spec))
+        every = [_score_job(plan, setup, task, images) for setup in concerned]
         pairs = [
             Pair(first, second)
             for first, second in combinations_with_replacement(every, 2)
