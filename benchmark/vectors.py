@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +11,10 @@ from numpy.typing import NDArray
 from benchmark.engines.choose import choose_engine, find_device
 from benchmark.engines.progress import Reporter
 from benchmark.extraction.failures import Failure, failure
-from benchmark.extraction.shards import Shards
-from benchmark.jobs.fingerprints import Signatures, signature, vectors_folder
-from benchmark.jobs.job import VECTORS, Job, ScoreJob, Setup
+from benchmark.jobs.fingerprints import vectors_folder
+from benchmark.jobs.job import Job, ScoreJob, Setup
 from benchmark.jobs.passes import BackboneCache, run_passes
+from benchmark.jobs.prepare import pass_job
 from benchmark.jobs.scores import readers_of
 from benchmark.parsers import USUAL_POOLINGS
 from benchmark.plan.backbones import find_backbones
@@ -87,16 +86,15 @@ def write_vectors(request: Request, report: Reporter) -> Written:
         report.say(line)
     tasks = _with_vectors(plan, named=bool(request.tasks))
 
-    images = {one.key: signature(one.source) for one in plan.passes if one.vectors}
     jobs: list[VectorJobs] = []
     failures = [Failure("data", one.task, one.reason, bad_input=True) for one in plan.tasks.broken]
     for spec in backbones:
         try:
-            jobs.append(_jobs(plan, tasks, images, _setups(spec, request, suite.name, device)))
+            jobs.append(_jobs(tasks, _setups(plan, spec, request, suite.name, device)))
         except InputError as error:
             failures.append(failure(error, spec.name))
     engine = choose_engine([one.setup.spec for one in jobs], request.workers, device)
-    done = engine.map(partial(write_backbone, plan), jobs, report)
+    done = engine.map(write_backbone, jobs, report)
     return Written(
         tuple(file for one in done for file in one.files),
         sum(one.images for one in done),
@@ -122,35 +120,33 @@ def _with_vectors(plan: Plan, *, named: bool) -> list[Task]:
     return found
 
 
-def _setups(spec: BackboneSpec, request: Request, suite: str, device: torch.device) -> list[Setup]:
+def _setups(
+    plan: Plan, spec: BackboneSpec, request: Request, suite: str, device: torch.device
+) -> list[Setup]:
     """The backbone with the vectors that a run of these options stores, and with all that one can store."""
     identity = identify(spec, dtype=getattr(torch, request.dtype), cache_dir=request.cache)
     every = replace(request, poolings=tuple(dict.fromkeys((*USUAL_POOLINGS, *request.poolings))))
-    return [Setup(spec, identity, one, suite, device) for one in (request, every)]
+    return [Setup(plan, spec, identity, options, suite, device) for options in (request, every)]
 
 
-def _jobs(plan: Plan, tasks: Sequence[Task], images: Signatures, setups: Sequence[Setup]) -> VectorJobs:
+def _jobs(tasks: Sequence[Task], setups: Sequence[Setup]) -> VectorJobs:
     """What a backbone has to do, by the first setup whose vectors are all there, or else the last one."""
     keys = {task.key for task in tasks}
-    passes = [one for one in plan.passes if any(task.key in keys for task in one.vectors)]
     for setup in setups:
-        folders = {one.key: vectors_folder(setup, one, images) for one in passes}
-        if not any(Shards.open(folders[one.key], one.source.shards).missing for one in passes):
+        served = (replace(each.serving(keys), measured=()) for each in setup.plan.passes)
+        jobs = tuple(pass_job(setup, each) for each in served if each.vectors)
+        if not any(job.missing for job in jobs):
             break
-    jobs = tuple(
-        Job(setup, one.key, range(one.source.shards), {VECTORS: folders[one.key]}, tuple(sorted(keys)))
-        for one in passes
-    )
     wanted = []
     for task in tasks:
-        own = {one.key: folders[one.key] for one in passes if task in one.vectors}
-        wanted.append(ScoreJob(setup, task.key, "", "", own, None))
+        folders = {source.name: vectors_folder(setup, source) for source in task.vector_sources}
+        wanted.append(ScoreJob(setup, task, "", "", folders, None))
     return VectorJobs(setup, jobs, tuple(wanted), setups[0].poolings)
 
 
-def write_backbone(plan: Plan, jobs: VectorJobs, report: Reporter) -> Written:
+def write_backbone(jobs: VectorJobs, report: Reporter) -> Written:
     """The passes of one backbone as far as they are not there, and the files of its tasks."""
-    passed = run_passes(plan, jobs.passes, BackboneCache(jobs.setup), report)
+    passed = run_passes(jobs.passes, BackboneCache(jobs.setup), report)
     lost = {one.key for one in passed.failures}
     name = jobs.setup.spec.name
     files: list[tuple[str, Path]] = []
@@ -158,11 +154,11 @@ def write_backbone(plan: Plan, jobs: VectorJobs, report: Reporter) -> Written:
     failures = list(passed.failures)
     with report.bar(f"{name}  writing", len(jobs.tasks), "tasks") as advance:
         for job in jobs.tasks:
-            if job.task not in lost:
-                task = plan.task(job.task)
+            if job.task.key not in lost:
+                task = job.task
                 try:
                     option = f"score {task.scorer} --features"
-                    for file_name, arrays in _arrays(plan, task, job, jobs.poolings, left_out):
+                    for file_name, arrays in _arrays(job, jobs.poolings, left_out):
                         files.append((option, _write(job, file_name, arrays)))
                 except InputError as error:
                     failures.append(failure(error, name, task.entry.name, task.key))
@@ -170,11 +166,9 @@ def write_backbone(plan: Plan, jobs: VectorJobs, report: Reporter) -> Written:
     return Written(tuple(files), passed.images, tuple(left_out), tuple(failures))
 
 
-def _arrays(
-    plan: Plan, task: Task, job: ScoreJob, poolings: Sequence[str], left_out: list[str]
-) -> Iterator[tuple[str, Arrays]]:
+def _arrays(job: ScoreJob, poolings: Sequence[str], left_out: list[str]) -> Iterator[tuple[str, Arrays]]:
     """The arrays of each layer and pooling of a task, with the names of their files; says what has none."""
-    readers, name = readers_of(plan, job), job.setup.spec.name
+    task, readers, name = job.task, readers_of(job), job.setup.spec.name
     stored = next(iter(readers.values())).poolings()
     left_out += [f"{name} has no vectors {pooling}" for pooling in poolings if pooling not in stored]
     for layer in job.setup.layers:
@@ -191,7 +185,7 @@ def _arrays(
 def _write(job: ScoreJob, name: str, arrays: Arrays) -> Path:
     """Write an array, or an archive of several, so that a reader sees either all of it or none."""
     setup = job.setup
-    folder = setup.request.output / "features" / safe_name(setup.spec.name) / safe_name(job.task)
+    folder = setup.request.output / "features" / safe_name(setup.spec.name) / safe_name(job.task.key)
     path = folder / f"{name}.{'npy' if len(arrays) == 1 else 'npz'}"
     with whole_file(path) as temporary, temporary.open("wb") as file:
         if len(arrays) == 1:

@@ -126,6 +126,10 @@ class CkaTask(ComparisonTask):
         """The probe subset, of which every group holds whole batches."""
         return self.data.probe
 
+    @property
+    def images_together(self) -> int:
+        return self.data.batches.size
+
     @cached_property
     def grams(self) -> Grams:
         """How Gram matrices are made."""

@@ -61,6 +61,10 @@ class KnnTask(LabelledTask):
         """What of its predictions is kept."""
         return KnnExamples(self.images)
 
+    @property
+    def products(self) -> int:
+        return len(self.images.train.labels) * len(self.images.val.labels)
+
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """Top-1 and top-5 in percent, for every k of one search."""
         found = self.labelled(vectors)

@@ -44,6 +44,12 @@ class LinearTask(LabelledTask):
         """Digest of the rule and of all labels."""
         return digest("linear", self.config, self.images.train.labels, self.images.val.labels)
 
+    @property
+    def products(self) -> int:
+        """Products of the forward and the backward pass of all epochs."""
+        train = self.images.train
+        return 3 * len(self.config.rates) * self.config.epochs * len(train.labels) * len(train.classes)
+
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """Top-1 in percent of the vectors as they are (``top1``) and standardised (``top1-bn``)."""
         found, classes = self.labelled(vectors), len(self.images.train.classes)

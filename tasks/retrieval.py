@@ -85,6 +85,10 @@ class RetrievalTask(VectorTask):
         data = self.data
         return digest("retrieval", self.config, *data.easy, "hard", *data.hard, "junk", *data.junk)
 
+    @property
+    def products(self) -> int:
+        return len(self.data.database) * len(self.data.queries)
+
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """mAP and mP@1, 5, 10 of the three difficulties, in percent; Medium is primary."""
         database, queries = (vectors[source.name] for source in self.vector_sources)

@@ -333,6 +333,21 @@ class Task(ABC):
         return None
 
     @property
+    def products(self) -> int:
+        """Products of a channel that the scores of one layer and pooling take, roughly; 0 for few."""
+        return 0
+
+    @property
+    def images_together(self) -> int:
+        """Images of which it keeps something of every two; 1 where it looks at each alone."""
+        return 1
+
+    @property
+    def remembered(self) -> int:
+        """Cells of its memory that each cell of an image is compared with, at most."""
+        return 0
+
+    @property
     def sources(self) -> tuple[Source, ...]:
         """Sources that it looks at, whoever shows them."""
         return self.vector_sources or tuple(one.source for one in self.measured)

@@ -68,13 +68,13 @@ class PassResult:
         images: Images that went through a backbone.
         unreadable: Why each of the images that could not be read was left out.
         failures: Tasks that could not be finished.
-        refusals: By key of a task, why the backbone cannot show what it is fed.
+        refusals: By name of a backbone and key of a task, why the one cannot show what the other is fed.
     """
 
     images: int = 0
     unreadable: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
-    refusals: Mapping[str, str] = field(default_factory=dict)
+    refusals: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @classmethod
     def joined(cls, results: "Iterable[PassResult]") -> "PassResult":

@@ -16,7 +16,6 @@ from benchmark.extraction.shards import Shards
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import CompareJob, Pair, ScoreJob
 from benchmark.jobs.scores import readers_of
-from benchmark.plan.plan import Plan
 from benchmark.scores.records import NORMAL, Scored, base_fields, is_current
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.record import with_all_columns, write_frame
@@ -54,34 +53,27 @@ class _Round:
 
 
 def compare_all(
-    plan: Plan,
-    jobs: Sequence[CompareJob],
-    failed: Collection[Failure],
-    refusals: Refusals,
-    report: Reporter,
+    jobs: Sequence[CompareJob], failed: Collection[Failure], refusals: Refusals, report: Reporter
 ) -> tuple[Failure, ...]:
     """Compare all backbones whose features are there; gives the failures of those comparisons."""
     failures: list[Failure] = []
-    tasks = {task.key: task for task in plan.tasks.comparisons}
     for job in jobs:
-        task, lost = tasks[job.task], {one.backbone for one in failed if one.key in (job.task, "")}
+        task, lost = job.task, {each.backbone for each in failed if each.key in (job.task.key, "")}
         ready = [member for member in job.members if member.setup.spec.name not in lost]
         if not ready:
             continue
         with report.bar(f"comparing {len(ready)} backbones", 1, "tasks") as advance:
             try:
-                _compare(plan, ready, task, refusals, advance)
+                _compare(ready, task, refusals, advance)
             except Exception as error:
                 failures.append(failure(error, "", task.entry.name, task.key))
     return tuple(failures)
 
 
-def _compare(
-    plan: Plan, jobs: Sequence[ScoreJob], task: ComparisonTask, refusals: Refusals, advance: Advance
-) -> None:
+def _compare(jobs: Sequence[ScoreJob], task: ComparisonTask, refusals: Refusals, advance: Advance) -> None:
     begin = perf_counter()
     written: dict[Path, tuple[Pair, _Written]] = {}
-    stored = [_stored(plan, job, task, refusals) for job in jobs]
+    stored = [_stored(job, task, refusals) for job in jobs]
     unreadable = int((~stored[0].shown).sum())
     images = len(task.source.samples) - unreadable
     for pooling in task.poolings:
@@ -100,11 +92,11 @@ def _compare(
             write_frame(frame, pair.kept.records, pair.kept.companions())
 
 
-def _stored(plan: Plan, job: ScoreJob, task: ComparisonTask, refusals: Refusals) -> Stored:
+def _stored(job: ScoreJob, task: ComparisonTask, refusals: Refusals) -> Stored:
     source, setup = task.source, job.setup
     assert job.measured is not None
     shards = Shards.open(job.measured, source.shards)
-    reader = readers_of(plan, job)[source.name]
+    reader = readers_of(job)[source.name]
     layers, refusal = measured_layers(setup, task), refusals.get((setup.spec.name, task.key), "")
     return Stored(setup.spec, setup.layers, source, reader, shards, layers, refusal)
 

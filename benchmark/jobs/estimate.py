@@ -6,7 +6,7 @@ import pandas as pd
 
 from benchmark.engines.choose import device_name
 from benchmark.jobs.job import Setup
-from benchmark.plan.plan import Plan, view_for
+from benchmark.plan.plan import view_for
 from leaderboards.records.files import scored_path
 from leaderboards.records.record import UNREADABLE
 from zoo.spec import BackboneSpec
@@ -40,8 +40,7 @@ def multiply_adds(spec: BackboneSpec, pixels: int) -> float:
 class Guesses:
     """How many seconds images take: guessed, and put right by what is measured of each backbone."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self) -> None:
         self._guessed: defaultdict[str, float] = defaultdict(float)
         self._measured: defaultdict[str, float] = defaultdict(float)
 
@@ -66,7 +65,7 @@ class Guesses:
 
     def _recorded_rate(self, setup: Setup) -> float:
         """Images a second of input size by the backbone's record of cost on this device; 0 without one."""
-        for task in self._plan.tasks.costs:
+        for task in setup.plan.tasks.costs:
             key = task.on(device_name(setup.device)).key
             path = setup.request.output / "records" / scored_path(key, setup.spec.name)
             try:

@@ -28,7 +28,7 @@ _made: dict[tuple[Path, str, str], str] = {}
 """Files of pictures that this process has written, by folder, path and signature of the image."""
 
 
-def keep_examples(task: Task, job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
+def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
     """Write what the layers of one backbone predicted, or remove what an earlier run left there.
 
     Nothing is kept where the request wants none, of the random floor, and of tasks without predictions.
@@ -37,7 +37,7 @@ def keep_examples(task: Task, job: ScoreJob, outcomes: Sequence[LayerOutcome]) -
         OSError: The disk is full.
         UnreadableImageError: An annotation is gone. An image that cannot be read has no picture.
     """
-    path, folder = job.kept.beside["examples"], job.kept.thumbnails
+    task, path, folder = job.task, job.kept.beside["examples"], job.kept.thumbnails
     shown = [one for one in outcomes if one.outcome.predicted]
     if task.examples is None or not job.setup.keeps_examples or not shown:
         path.unlink(missing_ok=True)

@@ -1,16 +1,14 @@
 """Fingerprints: what stored features, measurements and records depend on. Pure functions."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmark.jobs.job import VECTORS, Setup
-from benchmark.plan.plan import Pass, SourceKey, key_of, view_for
+from benchmark.jobs.job import Setup
+from benchmark.plan.plan import VECTORS, view_for
 from leaderboards.records.files import safe_name
 from tasks.base import Source, digest
 from tasks.examples.draw import VERSION as EXAMPLES
 from tasks.task import Task
 from zoo.spec import Layer
-from zoo.view.views import View
 
 FORMAT = 2
 """Changes when stored features, measurements or scores would for the same input."""
@@ -21,55 +19,35 @@ SCORING = 3
 DEBIAS = 1
 """Changes when tokens without their position would for the same tokens."""
 
-Signatures = Mapping[SourceKey, str]
-"""Digest of the images of each source: keys, sizes and times of their files."""
 
-
-def signature(source: Source) -> str:
-    """Digest of a source's images: keys, sizes and times of their files.
-
-    Raises:
-        InputError: An image cannot be found.
-    """
-    groups = [(group.key, [sample.signature() for sample in group.samples]) for group in source.groups]
-    return digest(source.name, groups)
-
-
-def vectors_print(setup: Setup, images: str, view: View) -> str:
-    """Fingerprint of a source's vectors.
-
-    Args:
-        setup: The backbone.
-        images: Signature of the source.
-        view: As the source has it.
-    """
-    request, shown = setup.request, view_for(setup.spec, view)
+def vectors_print(setup: Setup, source: Source) -> str:
+    """Fingerprint of the vectors of a source."""
     facts: tuple[object, ...] = (
         FORMAT,
         setup.identity.fingerprint,
-        images,
-        shown,
+        setup.plan.signature(source),
+        view_for(setup.spec, source.view),
         setup.poolings,
-        request.store_dtype,
+        setup.request.store_dtype,
     )
-    if request.taps != ("block",) and not setup.spec.is_floor:
-        facts = (*facts, request.taps)
+    if setup.request.taps != ("block",) and not setup.spec.is_floor:
+        facts = (*facts, setup.request.taps)
     return digest(*facts)
 
 
-def measured_print(setup: Setup, task: Task, one: Pass, images: Signatures) -> str:
-    """Fingerprint of what the groups of a task leave behind in a pass."""
-    layers = [str(layer) for layer in measured_layers(setup, task, one.source)]
-    shown = view_for(setup.spec, one.source.view)
-    kept: tuple[object, ...] = () if task.examples is None else ("examples", EXAMPLES)
-    fed = task.fed_by(one.source)
-    scored = fed is None or task.scores_from(one.source)
+def measured_print(setup: Setup, task: Task, source: Source) -> str:
+    """Fingerprint of what the groups of a source leave behind for a task."""
+    layers = [str(layer) for layer in measured_layers(setup, task, source)]
+    further: tuple[object, ...] = () if task.examples is None else ("examples", EXAMPLES)
+    fed = task.fed_by(source)
+    scored = fed is None or task.scores_from(source)
     if scored and task.memory is not None:
-        kept += (("remembered", images[key_of(task.memory.source)]),)
+        further += (("remembered", setup.plan.signature(task.memory.source)),)
     if task.transform:
-        kept += (("transform", DEBIAS, task.transform),)
-    own = task.scored_fingerprint if fed is None or scored else fed.fingerprint
-    return digest(FORMAT, setup.identity.fingerprint, images[one.key], shown, own, layers, *kept)
+        further += (("transform", DEBIAS, task.transform),)
+    numbers = task.scored_fingerprint if fed is None or scored else fed.fingerprint
+    view, images = view_for(setup.spec, source.view), setup.plan.signature(source)
+    return digest(FORMAT, setup.identity.fingerprint, images, view, numbers, layers, *further)
 
 
 def measured_layers(setup: Setup, task: Task, source: Source | None = None) -> tuple[Layer, ...]:
@@ -88,43 +66,34 @@ def measured_layers(setup: Setup, task: Task, source: Source | None = None) -> t
     return fed.feed.layers(setup.layers, setup.spec)
 
 
-def records_print(setup: Setup, task: Task, passes: Sequence[Pass], images: Signatures) -> str:
-    """Fingerprint of a task's records: its features, its numbers, its ground truth, the layers."""
-    vectors = [one for one in passes if task in one.vectors]
-    measured = [one for one in passes if task in one.measured]
-    prints = [vectors_print(setup, images[one.key], one.source.view) for one in vectors]
-    prints += [measured_print(setup, task, one, images) for one in measured]
+def records_print(setup: Setup, task: Task) -> str:
+    """Fingerprint of the records of a task: of its numbers, and of what they are made from."""
+    if task.needs == "device":
+        shown = setup.spec.input_size, setup.spec.interpolation
+        return digest(FORMAT, setup.identity.fingerprint, shown, task.fingerprint, task.dataset)
+    if task.needs == "backbone":
+        views = [(setup.plan.signature(source), view_for(setup.spec, source.view)) for source in task.sources]
+        layers = [str(layer) for layer in setup.layers] if views else []
+        return digest(FORMAT, SCORING, setup.identity.fingerprint, views, task.fingerprint, layers)
+    passes = setup.plan.passes
+    prints = [vectors_print(setup, each.source) for each in passes if task in each.vectors]
+    prints += [measured_print(setup, task, each.source) for each in passes if task in each.measured]
     layers = [str(layer) for layer in task.scored(setup.layers, setup.spec)]
-    kept = () if task.examples is None else ("examples", EXAMPLES, setup.keeps_examples)
-    return digest(FORMAT, SCORING, prints, task.scored_fingerprint, layers, *kept)
+    examples = () if task.examples is None else ("examples", EXAMPLES, setup.keeps_examples)
+    return digest(FORMAT, SCORING, prints, task.scored_fingerprint, layers, *examples)
 
 
-def questions_print(setup: Setup, task: Task, images: Signatures) -> str:
-    """Fingerprint of the records of a task that asks a backbone something without a pass."""
-    shown = [(images[key_of(source)], view_for(setup.spec, source.view)) for source in task.sources]
-    layers = [str(layer) for layer in setup.layers] if shown else []
-    return digest(FORMAT, SCORING, setup.identity.fingerprint, shown, task.fingerprint, layers)
+def vectors_folder(setup: Setup, source: Source) -> Path:
+    """Folder of the vectors of a source."""
+    return _folder(setup, source, VECTORS, vectors_print(setup, source))
 
 
-def cost_print(setup: Setup, task: Task) -> str:
-    """Fingerprint of the records of what a backbone costs on the device that the task names."""
-    shown = setup.spec.input_size, setup.spec.interpolation
-    return digest(FORMAT, setup.identity.fingerprint, shown, task.fingerprint, task.dataset)
+def measured_folder(setup: Setup, task: Task, source: Source) -> Path:
+    """Folder of what the groups of a source leave behind for a task."""
+    return _folder(setup, source, f"{task.entry.name}{task.ending}", measured_print(setup, task, source))
 
 
-def vectors_folder(setup: Setup, one: Pass, images: Signatures) -> Path:
-    """Folder of the vectors of a pass."""
-    return _folder(setup, one, VECTORS, vectors_print(setup, images[one.key], one.source.view))
-
-
-def measured_folder(setup: Setup, one: Pass, task: Task, images: Signatures) -> Path:
-    """Folder of what the groups of a task leave behind in a pass."""
-    fingerprint = measured_print(setup, task, one, images)
-    name = f"{task.entry.name}{task.ending}"
-    return _folder(setup, one, name, fingerprint)
-
-
-def _folder(setup: Setup, one: Pass, listener: str, fingerprint: str) -> Path:
+def _folder(setup: Setup, source: Source, listener: str, fingerprint: str) -> Path:
     """Input sizes share a folder: what a view shows alike at two of them is computed for the first alone."""
-    name = f"{safe_name(one.source.name)}.{listener}.{fingerprint[:16]}"
+    name = f"{safe_name(source.name)}.{listener}.{fingerprint[:16]}"
     return setup.request.cache / "features" / safe_name(setup.spec.entry) / name

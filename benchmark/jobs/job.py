@@ -1,25 +1,29 @@
-"""What an engine carries out: jobs, frozen and small, whatever the size of the data."""
+"""What an engine carries out: jobs, frozen and small, whatever the size of the data.
 
-from collections.abc import Mapping, Sequence
+A job carries its pass, or its task. Pickled, it names it: another process finds it again in the plan, which
+it makes once from its recipe.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
+from benchmark.extraction.shards import Shards
 from benchmark.plan.layers import kept_layers, select_layers
-from benchmark.plan.plan import SourceKey
+from benchmark.plan.plan import Pass, Plan, SourceKey
 from benchmark.request import Request
 from benchmark.scores.records import Context, Kept
 from leaderboards.records.files import scored_path
 from leaderboards.records.thumbnails import FOLDER
 from tasks.base import digest
+from tasks.comparing import ComparisonTask
+from tasks.task import Task
 from zoo.features import BackboneIdentity
 from zoo.spec import BackboneSpec, Layer
-
-VECTORS = "vectors"
-"""Name of the listener that keeps vectors."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class Setup:
     """One backbone as a run shows it to its tasks.
 
     Attributes:
+        plan: The plan of the run, where jobs find their passes and tasks again in another process.
         spec: The backbone.
         identity: What tells its features from those of all others.
         request: What the run was told.
@@ -34,6 +39,7 @@ class Setup:
         device: Where it runs.
     """
 
+    plan: Plan = field(compare=False, repr=False)
     spec: BackboneSpec
     identity: BackboneIdentity
     request: Request
@@ -68,24 +74,42 @@ class Setup:
 
 @dataclass(frozen=True)
 class Job:
-    """One backbone over a range of one source's shards, for all that listens.
+    """One backbone over a range of the shards of one pass, for all that listens.
 
     Attributes:
         setup: The backbone.
-        source: The source.
+        pass_: The source, and the tasks that need to see it.
         shards: Which of its shards; those that are there already are not computed again.
-        listeners: Folder of the shards of each listener, by its name: `VECTORS`, or a task's.
-        tasks: Keys of the tasks that need it.
+        folders: Folder of the shards of each listener, by its name: `VECTORS`, or a task's.
         memories: Folder of what the task of a listener remembers of another source, by the listener's name;
             that source must be over before this one begins.
     """
 
     setup: Setup
-    source: SourceKey
+    pass_: Pass
     shards: range
-    listeners: Mapping[str, Path]
-    tasks: tuple[str, ...]
+    folders: Mapping[str, Path]
     memories: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> list[int]:
+        """Shards that a listener misses on the disk, in order."""
+        stores = (Shards.open(folder, self.pass_.source.shards) for folder in self.folders.values())
+        return sorted(set().union(*({*store.missing} & {*self.shards} for store in stores)))
+
+    @property
+    def images_left(self) -> int:
+        """Images of the shards that a listener misses."""
+        return sum(map(self.pass_.source.shard_images, self.missing))
+
+    def __reduce__(self) -> tuple[Callable[..., "Job"], tuple[Any, ...]]:
+        keys = frozenset(task.key for task in self.pass_.tasks)
+        return _job_again, (self.setup, self.pass_.key, keys, self.shards, self.folders, self.memories)
+
+
+def _job_again(setup: Setup, key: SourceKey, tasks: frozenset[str], *rest: Any) -> Job:  # noqa: ANN401
+    """A job in a process that was sent it."""
+    return Job(setup, setup.plan.pass_over(key).serving(tasks), *rest)
 
 
 @dataclass(frozen=True)
@@ -94,24 +118,33 @@ class ScoreJob:
 
     Attributes:
         setup: The backbone.
-        task: Key of the task.
+        task: The task.
         fingerprint: Of its records.
         data: Digest of the images and the ground truth that they are of.
-        vectors: Folder of the vectors of each source that it takes.
+        vectors: Folder of the vectors of each source that it takes, by the source's name.
         measured: Folder of what its groups left behind; None where nothing is measured.
     """
 
     setup: Setup
-    task: str
+    task: Task
     fingerprint: str
     data: str
-    vectors: Mapping[SourceKey, Path]
+    vectors: Mapping[str, Path]
     measured: Path | None
 
     @property
     def kept(self) -> Kept:
         """Files of this backbone and task in the output."""
         return _kept(self, self.fingerprint, self.setup.spec.name, beside=("items", "arrays", "examples"))
+
+    def __reduce__(self) -> tuple[Callable[..., "ScoreJob"], tuple[Any, ...]]:
+        rest = self.fingerprint, self.data, self.vectors, self.measured
+        return _score_job_again, (self.setup, self.task.key, *rest)
+
+
+def _score_job_again(setup: Setup, key: str, *rest: Any) -> ScoreJob:  # noqa: ANN401
+    """A job in a process that was sent it."""
+    return ScoreJob(setup, setup.plan.task(key), *rest)
 
 
 AnyJob = TypeVar("AnyJob", Job, ScoreJob)
@@ -134,36 +167,23 @@ class Pair:
 
 def _kept(job: ScoreJob, fingerprint: str, *names: str, beside: Sequence[str]) -> Kept:
     """Files of backbones and a task in the output: records, and what is beside them."""
-    output = job.setup.request.output
+    output, key = job.setup.request.output, job.task.key
     endings = {"items": "parquet", "arrays": "npz", "examples": "npz"}
-    paths = {one: output / one / scored_path(job.task, *names, ending=endings[one]) for one in beside}
-    records = output / "records" / scored_path(job.task, *names)
-    return Kept(records, fingerprint, job.data, paths, output / FOLDER)
+    paths = {kind: output / kind / scored_path(key, *names, ending=endings[kind]) for kind in beside}
+    return Kept(output / "records" / scored_path(key, *names), fingerprint, job.data, paths, output / FOLDER)
 
 
 @dataclass(frozen=True)
 class CompareJob:
-    """A comparison of backbones.
+    """A comparison, and what each backbone brings to it, in the order of their names."""
 
-    Attributes:
-        task: Key of the task.
-        members: What each backbone brings, in the order of their names.
-    """
-
-    task: str
+    task: ComparisonTask
     members: tuple[ScoreJob, ...]
 
 
 @dataclass(frozen=True)
 class BackboneJobs:
-    """All that one backbone has to do, in order: passes, questions, scores.
-
-    Attributes:
-        setup: The backbone.
-        passes: Its passes.
-        questions: What it is asked without a pass.
-        scores: Its scores.
-    """
+    """All that one backbone has to do, in order: passes, questions without a pass, scores."""
 
     setup: Setup
     passes: tuple[Job, ...]
@@ -171,9 +191,9 @@ class BackboneJobs:
     scores: tuple[ScoreJob, ...]
 
     def with_setup(self, setup: Setup) -> "BackboneJobs":
-        """The same on another device, or otherwise told."""
+        """The same jobs with the backbone on another device, or other options."""
 
-        def told(jobs: tuple[AnyJob, ...]) -> tuple[AnyJob, ...]:
+        def changed(jobs: tuple[AnyJob, ...]) -> tuple[AnyJob, ...]:
             return tuple(replace(job, setup=setup) for job in jobs)
 
-        return BackboneJobs(setup, told(self.passes), told(self.questions), told(self.scores))
+        return BackboneJobs(setup, changed(self.passes), changed(self.questions), changed(self.scores))

@@ -15,9 +15,7 @@ import torch
 from benchmark.engines.base import JobQueue, Place
 from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs.estimate import Guesses
-from benchmark.jobs.job import BackboneJobs, Job, Setup
-from benchmark.jobs.passes import missing_shards
-from benchmark.plan.plan import Plan
+from benchmark.jobs.job import BackboneJobs, Job
 
 LEAST_SECONDS = 60.0
 """Nothing is cut into pieces that take less, by what is known of the backbone: each worker that joins in
@@ -117,24 +115,23 @@ class Pieces(JobQueue[Piece, PassResult]):
     order.
 
     Args:
-        plan: The plan.
         backbones: What each has to do.
     """
 
-    def __init__(self, plan: Plan, backbones: Sequence[BackboneJobs]) -> None:
+    def __init__(self, backbones: Sequence[BackboneJobs]) -> None:
         self._places: Sequence[Place] = ()
-        self._guesses = Guesses(plan)
-        self._every = [self._left_of(plan, jobs) for jobs in backbones]
+        self._guesses = Guesses()
+        self._every = [self._left_of(jobs) for jobs in backbones]
         self._last: dict[int, _Left] = {}
         self._out: dict[Hashable, _Taken] = {}
         self._count = 0
 
-    def _left_of(self, plan: Plan, jobs: BackboneJobs) -> _Left:
+    def _left_of(self, jobs: BackboneJobs) -> _Left:
         shards: deque[_Shard] = deque()
         for job in sorted(jobs.passes, key=lambda job: bool(job.memories)):
-            source = plan.pass_over(job.source).source
+            source = job.pass_.source
             second = self._guesses.seconds(jobs.setup, source.view)
-            for number in missing_shards(plan, job):
+            for number in job.missing:
                 images = source.shard_images(number)
                 shards.append(_Shard(len(shards), job, number, images, images * second))
         return _Left(jobs, shards, bool(jobs.questions), bool(jobs.scores))
@@ -160,9 +157,9 @@ class Pieces(JobQueue[Piece, PassResult]):
         return not self._out and not any(left.waits for left in self._every)
 
     @property
-    def found(self) -> list[tuple[Setup, PassResult]]:
-        """What came of each backbone."""
-        return [(left.jobs.setup, PassResult.joined(left.done)) for left in self._every]
+    def result(self) -> PassResult:
+        """What came of all backbones."""
+        return PassResult.joined(result for left in self._every for result in left.done)
 
     def take(self, worker: int) -> tuple[Hashable, Piece] | None:
         """The next piece for a worker; None where none can begin now."""
@@ -238,6 +235,6 @@ def _comes_first(shards: Sequence[_Shard]) -> bool:
 def _ranges(shards: Iterable[_Shard]) -> Iterable[Job]:
     """Jobs over ranges of shards; between these may be such that are there already, none that another has."""
     run = count()
-    for _, group in groupby(shards, key=lambda shard: (shard.job.source, shard.place - next(run))):
+    for _, group in groupby(shards, key=lambda shard: (shard.job.pass_.key, shard.place - next(run))):
         found = list(group)
         yield replace(found[0].job, shards=range(found[0].number, found[-1].number + 1))

@@ -1,27 +1,25 @@
-"""From the plan to jobs: what each backbone still has to do, and what is still to be compared."""
+"""From a request to jobs: what each backbone still has to do, and what is still to be compared."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations_with_replacement
 
 import torch
 
-from benchmark.engines.choose import device_name
+from benchmark.engines.choose import device_name, find_devices
+from benchmark.engines.progress import Reporter
 from benchmark.extraction.failures import Failure, failure
-from benchmark.jobs.fingerprints import (
-    Signatures,
-    cost_print,
-    measured_folder,
-    questions_print,
-    records_print,
-    signature,
-    vectors_folder,
-)
-from benchmark.jobs.job import VECTORS, BackboneJobs, CompareJob, Job, Pair, ScoreJob, Setup
-from benchmark.plan.plan import Pass, Plan, key_of, memory_pass
+from benchmark.jobs.fingerprints import measured_folder, records_print, vectors_folder
+from benchmark.jobs.job import BackboneJobs, CompareJob, Job, Pair, ScoreJob, Setup
+from benchmark.plan.backbones import find_backbones
+from benchmark.plan.folders import require_writable
+from benchmark.plan.location import find_data
+from benchmark.plan.plan import VECTORS, Pass, Plan, PlanRecipe, make_plan
+from benchmark.plan.sizes import shown_alike
+from benchmark.plan.suites import choose_suite, images_suite
 from benchmark.request import Request
-from benchmark.scores.records import Kept, file_under, is_current
+from benchmark.scores.records import Kept, is_current
+from tasks.protocols import EvaluationProtocol
 from tasks.task import Task
 from zoo.errors import InputError
 from zoo.load.backbone import identify
@@ -29,9 +27,12 @@ from zoo.load.backbone import identify
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a run has to do; what is there already is left out.
+    """A request that was understood, and what a run has to do for it; what is there already is left out.
 
     Attributes:
+        plan: What it asks for.
+        suite: Name under which its records are filed.
+        devices: Where backbones run; the first is also that of what is done once for all of them.
         backbones: Passes and scores of each backbone that has any left.
         comparisons: Comparisons of which a pair is not there.
         costs: Backbones whose cost on this device is not there.
@@ -39,135 +40,139 @@ class Prepared:
         current: Records that are there already.
     """
 
+    plan: Plan
+    suite: str
+    devices: tuple[torch.device, ...]
     backbones: tuple[BackboneJobs, ...]
     comparisons: tuple[CompareJob, ...]
     costs: tuple[ScoreJob, ...]
     failures: tuple[Failure, ...]
-    current: tuple[Kept, ...] = ()
+    current: tuple[Kept, ...]
 
 
-def file_current(prepared: Prepared, suite: str) -> None:
-    """Let records that are there belong to a suite from now on."""
-    for kept in prepared.current:
-        file_under(kept, suite)
+def prepare(
+    request: Request, report: Reporter, *, writes: bool = True, protocols: Sequence[EvaluationProtocol] = ()
+) -> Prepared:
+    """Find backbones and data, plan, and see what is there already.
+
+    Args:
+        request: What was asked for.
+        report: Hears what was understood.
+        writes: Whether the folders of the run are made and must be writable. Otherwise nothing is written but
+            to the cache, what a run would fetch or render: weights, and the mini suite's data.
+        protocols: In place of those that the request names.
+
+    Raises:
+        InputError: The request is wrong.
+    """
+    suite, devices = choose_suite(request), find_devices(request)
+    if writes:
+        require_writable(request.output, request.cache)
+    backbones = find_backbones(request, suite, report)
+    location = find_data(request, suite, report, protocols)
+    plan = make_plan(PlanRecipe(backbones, request.tasks, location, request.transform, request.fuse))
+    for line in (*plan.tasks.understood, *shown_alike(plan)):
+        report.say(line)
+    name = images_suite(plan.datasets) if request.images else suite.name
+    return prepare_plan(plan, request, name, devices)
 
 
-def prepare(plan: Plan, request: Request, suite: str, device: torch.device) -> Prepared:
+def prepare_plan(plan: Plan, request: Request, suite: str, devices: tuple[torch.device, ...]) -> Prepared:
     """Identify the backbones and the images of a plan, and find out what is not there yet; writes nothing.
 
     Raises:
         InputError: An image cannot be found.
     """
-    sources = [one.source for one in plan.passes]
-    sources += [source for task in plan.tasks.asked for source in task.sources]
-    images = {key_of(source): signature(source) for source in sources}
-    failures = [Failure("data", one.task, one.reason, bad_input=True) for one in plan.tasks.broken]
-    dtype = getattr(torch, request.dtype)
+    failures = [Failure("data", absent.task, absent.reason, bad_input=True) for absent in plan.tasks.broken]
     setups: list[Setup] = []
     for spec in plan.backbones:
         try:
-            identity = identify(spec, dtype=dtype, cache_dir=request.cache)
+            identity = identify(spec, dtype=getattr(torch, request.dtype), cache_dir=request.cache)
         except InputError as error:
             failures.append(failure(error, spec.name))
         else:
-            setups.append(Setup(spec, identity, request, suite, device))
+            setups.append(Setup(plan, spec, identity, request, suite, devices[0]))
     current: list[Kept] = []
-    comparisons = _comparisons(plan, setups, images, current)
-    backbones = [_backbone(plan, setup, images, comparisons, current) for setup in setups]
-    todo = tuple(jobs for jobs in backbones if jobs.passes or jobs.questions or jobs.scores)
-    placed = [task.on(device_name(device)) for task in plan.tasks.costs]
-    costs = [job for setup in setups for job in _stale(setup, placed, _cost_job, current)]
-    return Prepared(todo, comparisons, tuple(costs), tuple(failures), tuple(current))
+    comparisons = _comparisons(plan, setups, current)
+    backbones = [_backbone(setup, comparisons, current) for setup in setups]
+    costs = [task.on(device_name(devices[0])) for task in plan.tasks.costs]
+    return Prepared(
+        plan,
+        suite,
+        devices,
+        tuple(jobs for jobs in backbones if jobs.passes or jobs.questions or jobs.scores),
+        comparisons,
+        tuple(job for setup in setups for job in _stale(setup, costs, current)),
+        tuple(failures),
+        tuple(current),
+    )
 
 
-def _comparisons(
-    plan: Plan, setups: Sequence[Setup], images: Signatures, current: list[Kept]
-) -> tuple[CompareJob, ...]:
+def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[Kept]) -> tuple[CompareJob, ...]:
     """Comparisons of all backbones, in the order of their names, so that a pair has one file in every run."""
     ordered = sorted(setups, key=lambda setup: setup.spec.name)
     stale = []
     for task in plan.tasks.comparisons:
-        concerned = (setup for setup in ordered if task.concerns(setup.spec))
-        every = [_score_job(plan, setup, task, images) for setup in concerned]
+        jobs = [score_job(setup, task) for setup in ordered if task.concerns(setup.spec)]
         pairs = [
             Pair(first, second)
-            for first, second in combinations_with_replacement(every, 2)
+            for first, second in combinations_with_replacement(jobs, 2)
             if task.compares(first.setup.spec, second.setup.spec)
         ]
-        sides = [side for pair in pairs for side in (pair.first, pair.second)]
-        members = tuple(one for one in every if any(one is side for side in sides))
         there = [pair.kept for pair in pairs if is_current(pair.kept)]
         if len(there) < len(pairs):
-            stale.append(CompareJob(task.key, members))
+            sides = {id(side) for pair in pairs for side in (pair.first, pair.second)}
+            stale.append(CompareJob(task, tuple(job for job in jobs if id(job) in sides)))
         current += there
     return tuple(stale)
 
 
-def _backbone(
-    plan: Plan,
-    setup: Setup,
-    images: Signatures,
-    comparisons: Sequence[CompareJob],
-    current: list[Kept],
-) -> BackboneJobs:
+def _backbone(setup: Setup, comparisons: Sequence[CompareJob], current: list[Kept]) -> BackboneJobs:
     """What is left to do of one backbone; comparisons need features of every one."""
-    scores = _stale(setup, plan.tasks.scored, partial(_score_job, plan, images=images), current)
-    questions = _stale(setup, plan.tasks.asked, partial(_question_job, images=images), current)
-    needed = {job.task for job in scores}
-    needed |= {job.task for job in comparisons if any(one.setup is setup for one in job.members)}
-    passes = (_pass_job(plan, setup, one, images, needed) for one in plan.passes)
-    return BackboneJobs(setup, tuple(job for job in passes if job.tasks), tuple(questions), tuple(scores))
+    plan = setup.plan
+    scores = _stale(setup, plan.tasks.scored, current)
+    questions = _stale(setup, plan.tasks.asked, current)
+    needed = {job.task.key for job in scores}
+    needed |= {job.task.key for job in comparisons if any(member.setup is setup for member in job.members)}
+    passes = (each.serving(needed) for each in plan.passes)
+    jobs = tuple(pass_job(setup, each) for each in passes if each.tasks)
+    return BackboneJobs(setup, jobs, tuple(questions), tuple(scores))
 
 
-def _stale(
-    setup: Setup,
-    tasks: Sequence[Task],
-    job_of: Callable[[Setup, Task], ScoreJob],
-    current: list[Kept],
-) -> list[ScoreJob]:
+def _stale(setup: Setup, tasks: Iterable[Task], current: list[Kept]) -> list[ScoreJob]:
     """Jobs whose records are not there, or of something else; the others are added to what is current."""
-    found = []
-    for task in tasks:
-        if not task.concerns(setup.spec):
-            continue
-        job = job_of(setup, task)
+    stale = []
+    for job in (score_job(setup, task) for task in tasks if task.concerns(setup.spec)):
         if is_current(job.kept):
             current.append(job.kept)
         else:
-            found.append(job)
-    return found
+            stale.append(job)
+    return stale
 
 
-def _pass_job(plan: Plan, setup: Setup, one: Pass, images: Signatures, needed: set[str]) -> Job:
-    vectors = [task for task in one.vectors if task.key in needed]
-    measured = [task for task in one.measured if task.key in needed and task.concerns(setup.spec)]
-    listeners = {VECTORS: vectors_folder(setup, one, images)} if vectors else {}
-    listeners |= {task.listener: measured_folder(setup, one, task, images) for task in measured}
+def pass_job(setup: Setup, pass_: Pass) -> Job:
+    """The job of a backbone in a pass, for all of its tasks."""
+    source = pass_.source
+    folders = {VECTORS: vectors_folder(setup, source)} if pass_.vectors else {}
+    folders |= {task.listener: measured_folder(setup, task, source) for task in pass_.measured}
     memories = {
-        task.listener: measured_folder(setup, before, task, images)
-        for task in measured
-        if (before := memory_pass(plan, task, one)) is not None
+        task.listener: measured_folder(setup, task, task.memory.source)
+        for task in pass_.measured
+        if task.memory is not None and task.scores_from(source)
     }
-    keys = dict.fromkeys(task.key for task in (*vectors, *measured))
-    return Job(setup, one.key, range(one.source.shards), listeners, tuple(keys), memories)
+    return Job(setup, pass_, range(source.shards), folders, memories)
 
 
-def _score_job(plan: Plan, setup: Setup, task: Task, images: Signatures) -> ScoreJob:
-    vectors = {one.key: vectors_folder(setup, one, images) for one in plan.passes if task in one.vectors}
-    measured = [measured_folder(setup, one, task, images) for one in plan.passes if _is_scored(task, one)]
-    fingerprint = records_print(setup, task, plan.passes, images)
-    folder = measured[0] if measured else None
-    return ScoreJob(setup, task.key, fingerprint, task.data_digest, vectors, folder)
-
-
-def _is_scored(task: Task, one: Pass) -> bool:
-    """Whether what a pass leaves behind of a task is what it scores, and not what it remembers."""
-    return task in one.measured and task.scores_from(one.source)
-
-
-def _question_job(setup: Setup, task: Task, images: Signatures) -> ScoreJob:
-    return ScoreJob(setup, task.key, questions_print(setup, task, images), task.data_digest, {}, None)
-
-
-def _cost_job(setup: Setup, task: Task) -> ScoreJob:
-    return ScoreJob(setup, task.key, cost_print(setup, task), task.data_digest, {}, None)
+def score_job(setup: Setup, task: Task) -> ScoreJob:
+    """The job of a backbone in a task: where its passes store what it takes."""
+    passes = setup.plan.passes
+    vectors = [each.source for each in passes if task in each.vectors]
+    fed = [each.source for each in passes if task in each.measured and task.scores_from(each.source)]
+    return ScoreJob(
+        setup,
+        task,
+        records_print(setup, task),
+        task.data_digest,
+        {source.name: vectors_folder(setup, source) for source in vectors},
+        measured_folder(setup, task, fed[0]) if fed else None,
+    )

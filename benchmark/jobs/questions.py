@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from benchmark.engines.choose import device_name
 from benchmark.engines.progress import Reporter
 from benchmark.extraction.failures import Failure, failure
 from benchmark.extraction.gradients import Asked, FieldSums, sum_fields
@@ -13,56 +12,44 @@ from benchmark.extraction.timing import measure_cost
 from benchmark.jobs.job import ScoreJob, Setup
 from benchmark.jobs.passes import BackboneCache
 from benchmark.jobs.scores import keep
-from benchmark.plan.plan import Plan, view_for
-from tasks.analyses.cost import CostConfig, Costs, CostTask
+from benchmark.plan.plan import view_for
+from tasks.analyses.cost import CostConfig, Costs
 from tasks.checks import nothing_read
 from tasks.task import Fields, GradientTask
 from zoo.features import Backbone, Weights
 from zoo.spec import BackboneSpec, Layer
 
 
-def run_questions(plan: Plan, jobs: Sequence[ScoreJob], cache: BackboneCache, report: Reporter) -> PassResult:
+def run_questions(jobs: Sequence[ScoreJob], cache: BackboneCache, report: Reporter) -> PassResult:
     """Ask one backbone, which is loaded when it is first needed, and write down what it answers."""
-    todo = {job.task: job for job in jobs}
     asked: list[AskedBackbone] = []
     failures: list[Failure] = []
-    for task in plan.tasks.asked:
-        if task.key not in todo:
-            continue
-        begin, job = perf_counter(), todo[task.key]
+    for job in jobs:
+        begin, task = perf_counter(), job.task
         try:
             asked.append(AskedBackbone(cache.backbone(), job.setup, report))
-            keep(task, job, task.results(asked[-1]), len(asked[-1].sums.unreadable), begin)
+            keep(job, task.results(asked[-1]), len(asked[-1].sums.unreadable), begin)
         except Exception as error:
             failures.append(failure(error, job.setup.spec.name, task.entry.name, task.key))
     unreadable = tuple(line for one in asked for line in one.sums.unreadable)
     return PassResult(sum(one.sums.images for one in asked), unreadable, tuple(failures))
 
 
-def measure_costs(plan: Plan, jobs: Sequence[ScoreJob], report: Reporter) -> tuple[Failure, ...]:
+def measure_costs(jobs: Sequence[ScoreJob], report: Reporter) -> tuple[Failure, ...]:
     """Measure and write down what each backbone costs; gives what fails."""
     if not jobs:
         return ()
-    device = device_name(jobs[0].setup.device)
-    placed = {one.key: one for one in (task.on(device) for task in plan.tasks.costs)}
     failures: list[Failure] = []
     with report.bar("measuring cost", len(jobs), "backbones") as advance:
         for job in jobs:
-            task = placed[job.task]
+            begin, task = perf_counter(), job.task
             try:
-                _measure(task, job, report)
+                asked = AskedBackbone(BackboneCache(job.setup).backbone(), job.setup, report)
+                keep(job, task.results(asked), 0, begin)
             except Exception as error:
-                name, entry = job.setup.spec.name, task.entry.name
-                failures.append(failure(error, name, entry, task.key))
+                failures.append(failure(error, job.setup.spec.name, task.entry.name, task.key))
             advance(1)
     return tuple(failures)
-
-
-def _measure(task: CostTask, job: ScoreJob, report: Reporter) -> None:
-    """Load one backbone, measure it and write its records."""
-    begin = perf_counter()
-    asked = AskedBackbone(BackboneCache(job.setup).backbone(), job.setup, report)
-    keep(task, job, task.results(asked), 0, begin)
 
 
 @dataclass

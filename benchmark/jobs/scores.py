@@ -11,7 +11,6 @@ from benchmark.extraction.shards import Shards
 from benchmark.jobs.examples import keep_examples
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import ScoreJob
-from benchmark.plan.plan import Plan
 from benchmark.scores.assess import assess_outcomes, measured_items
 from benchmark.scores.layers import StoredLayers, unreadable_images
 from benchmark.scores.records import Scored, to_records
@@ -20,51 +19,43 @@ from leaderboards.records.items import write_items
 from leaderboards.records.record import to_frame, write_frame
 from tasks.base import Findings
 from tasks.checks import nothing_read
-from tasks.task import Task
 from zoo.spec import Layer
 
 
-def run_scores(
-    plan: Plan, jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter
-) -> tuple[Failure, ...]:
+def run_scores(jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter) -> tuple[Failure, ...]:
     """Carry out the jobs of one backbone, of whose tasks some failed in its passes; gives what fails now."""
-    lost = {one.key for one in passed.failures}
-    todo = {job.task: job for job in jobs if job.task not in lost}
-    tasks = [task for task in plan.tasks.scored if task.key in todo]
-    if not tasks:
+    lost = {each.key for each in passed.failures}
+    todo = [job for job in jobs if job.task.key not in lost]
+    if not todo:
         return ()
     failures: list[Failure] = []
     name = jobs[0].setup.spec.name
-    with report.bar(f"{name}  scoring", len(tasks), "tasks") as advance:
-        for task in tasks:
+    with report.bar(f"{name}  scoring", len(todo), "tasks") as advance:
+        for job in todo:
             try:
-                _score(plan, task, todo[task.key], passed.refusals.get(task.key, ""))
+                _score(job, passed.refusals.get((name, job.task.key), ""))
             except Exception as error:
-                failures.append(failure(error, name, task.entry.name, task.key))
+                failures.append(failure(error, name, job.task.entry.name, job.task.key))
             advance(1)
     return tuple(failures)
 
 
-def _score(plan: Plan, task: Task, job: ScoreJob, refusal: str) -> None:
+def _score(job: ScoreJob, refusal: str) -> None:
     """Write what a task says of what the passes stored."""
-    begin = perf_counter()
-    readers = readers_of(plan, job)
-    found = task.results(stored_layers(task, job, readers, refusal))
-    keep(task, job, found, unreadable_images(task.vector_sources, readers), begin)
+    begin, readers = perf_counter(), readers_of(job)
+    findings = job.task.results(stored_layers(job, readers, refusal))
+    keep(job, findings, unreadable_images(job.task.vector_sources, readers), begin)
 
 
-def stored_layers(
-    task: Task, job: ScoreJob, vectors: Mapping[str, VectorReader], refusal: str = ""
-) -> StoredLayers:
+def stored_layers(job: ScoreJob, vectors: Mapping[str, VectorReader], refusal: str = "") -> StoredLayers:
     """What the passes of a backbone stored for a task.
 
     Args:
-        task: The task.
-        job: Where its files are.
+        job: The task, and where its files are.
         vectors: Readers of its vectors by name of the source.
         refusal: Why the backbone cannot show what it is fed.
     """
-    setup, end = job.setup, Layer(job.setup.spec.depth)
+    setup, task, end = job.setup, job.task, Layer(job.setup.spec.depth)
     return StoredLayers(
         spec=setup.spec,
         layers=setup.layers,
@@ -78,40 +69,38 @@ def stored_layers(
     )
 
 
-def readers_of(plan: Plan, job: ScoreJob) -> dict[str, VectorReader]:
+def readers_of(job: ScoreJob) -> dict[str, VectorReader]:
     """Readers of the vectors that a task takes, by name of the source.
 
     Raises:
         UnreadableImageError: None of a source's images could be read.
     """
     readers = {}
-    for key, folder in job.vectors.items():
-        source = plan.pass_over(key).source
-        reader = VectorReader(source, Shards.open(folder, source.shards))
+    for source in job.task.vector_sources:
+        reader = VectorReader(source, Shards.open(job.vectors[source.name], source.shards))
         if not reader.shown.any():
             raise nothing_read(source)
         readers[source.name] = reader
     return readers
 
 
-def keep(task: Task, job: ScoreJob, found: Findings, unreadable: int, begin: float) -> None:
+def keep(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> None:
     """Write what belongs to the records of a task, then these, which name it.
 
     Args:
-        task: The task.
-        job: Where its files are.
-        found: What it says of a backbone.
+        job: The task, and where its files are.
+        findings: What it says of a backbone.
         unreadable: Images that were left out.
         begin: When it began, by `perf_counter`.
     """
-    setup, entry, kept, outcomes = job.setup, task.entry, job.kept, found.outcomes
-    if found.arrays:
-        write_arrays(found.arrays, kept.beside["arrays"])
+    setup, entry, kept, outcomes = job.setup, job.task.entry, job.kept, findings.outcomes
+    if findings.arrays:
+        write_arrays(findings.arrays, kept.beside["arrays"])
     # the layers of a floor are draws, whose spread is the uncertainty; an analysis chooses no layer
     primary = None if entry.analysis else entry.metric
     assessed = {} if setup.spec.is_floor else assess_outcomes(outcomes, primary)
-    scored = Scored(task, job.fingerprint, job.data, unreadable, perf_counter() - begin)
+    scored = Scored(job.task, job.fingerprint, job.data, unreadable, perf_counter() - begin)
     frame = to_frame(to_records(setup.context, scored, outcomes, assessed))
     write_items(measured_items(outcomes), kept.beside["items"])
-    keep_examples(task, job, outcomes)
+    keep_examples(job, outcomes)
     write_frame(frame, kept.records, kept.companions())

@@ -1,13 +1,13 @@
 """The plan: the fewest passes that show every task what it needs."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from benchmark.plan.datasets import bind_tasks
 from benchmark.plan.location import DataLocation
 from benchmark.plan.tasks import PlannedTasks
-from tasks.base import Source
+from tasks.base import Source, digest
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import WITHOUT_LABELS, TaskEntry, find_tasks
 from tasks.sources import ANY_SIZE
@@ -15,6 +15,9 @@ from tasks.task import Task
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import Tiles, View, WholeFrame
+
+VECTORS = "vectors"
+"""Name of what keeps vectors of a pass; what is fed for a task has the name of its listener."""
 
 SourceKey = tuple[str, View]
 """Name of a source and its view as the source has it: one name in two views is two sources."""
@@ -38,6 +41,23 @@ class Pass:
     def key(self) -> SourceKey:
         """What tells it from the other passes of a plan."""
         return key_of(self.source)
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """All tasks that look at the source."""
+        return tuple(dict.fromkeys((*self.vectors, *self.measured)))
+
+    def needing(self, listener: str) -> tuple[Task, ...]:
+        """Tasks that need what a listener keeps: `VECTORS`, or what is fed for one of them."""
+        measured = tuple(task for task in self.measured if task.listener == listener)
+        return self.vectors if listener == VECTORS else measured
+
+    def serving(self, keys: Collection[str]) -> "Pass":
+        """The same for the tasks of those keys alone."""
+        vectors, measured = (
+            tuple(task for task in tasks if task.key in keys) for tasks in (self.vectors, self.measured)
+        )
+        return Pass(self.source, vectors, measured)
 
 
 @dataclass(frozen=True)
@@ -75,6 +95,7 @@ class Plan:
     recipe: PlanRecipe
     tasks: PlannedTasks
     passes: tuple[Pass, ...]
+    _signatures: dict[SourceKey, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def backbones(self) -> tuple[BackboneSpec, ...]:
@@ -93,6 +114,18 @@ class Plan:
         there = [task for task in self.tasks.every if task.needs != "device"]
         return [task.dataset for task in there or self.tasks.every]
 
+    def signature(self, source: Source) -> str:
+        """Digest of a source's images: keys, sizes and times of their files, which are looked at once.
+
+        Raises:
+            InputError: An image cannot be found.
+        """
+        key = key_of(source)
+        if key not in self._signatures:
+            groups = [(each.key, [sample.signature() for sample in each.samples]) for each in source.groups]
+            self._signatures[key] = digest(source.name, groups)
+        return self._signatures[key]
+
     def pass_over(self, key: SourceKey) -> Pass:
         """The pass over a source."""
         return next(one for one in self.passes if one.key == key)
@@ -103,13 +136,6 @@ class Plan:
 
     def __reduce__(self) -> tuple[Callable[[PlanRecipe], "Plan"], tuple[PlanRecipe]]:
         return _made_again, (self.recipe,)
-
-
-def memory_pass(plan: Plan, task: Task, one: Pass) -> Pass | None:
-    """The pass that must be over before a task is fed in a pass; None where it remembers nothing."""
-    if task.memory is None or not task.scores_from(one.source):
-        return None
-    return plan.pass_over(key_of(task.memory.source))
 
 
 def key_of(source: Source) -> SourceKey:

@@ -139,6 +139,10 @@ class HummingbirdTask(SegmentationTask):
         """What must be measured before."""
         return HummingbirdMemory(self.data, self.config)
 
+    @property
+    def remembered(self) -> int:
+        return self.memory.most
+
     def overlaps(self, name: str, measurements: Sequence[Measurements]) -> Overlaps:
         """Pixels of all images and classes, renamed as fits all images best: [images classes] each."""
         total = np.zeros((self.classes, self.classes), np.int64)

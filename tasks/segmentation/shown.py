@@ -80,6 +80,10 @@ class LabelledImages(MeasuredTask):
         """The validation images, some a group."""
         return source_of(f"{self.data.name}/queries", self.data.val, self.config.view)
 
+    @property
+    def remembered(self) -> int:
+        return self.data.memory
+
     def scenes_of(self, group: Group) -> list[Scene]:
         """The images of a group."""
         return [self._by_key[sample.key] for sample in group.samples]

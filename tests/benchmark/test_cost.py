@@ -73,8 +73,7 @@ def test_another_device_or_size_is_measured_again(
     tally, records = measure(place, "mini-resnet", data=data, input_size=96)
     assert tally.loads == ["mini-resnet"]
     assert set(records["input_size"]) == {96}
-    for module in (questions, prepare):
-        monkeypatch.setattr(module, "device_name", lambda device: "a card / of another maker")
+    monkeypatch.setattr(prepare, "device_name", lambda device: "a card / of another maker")
     tally, records = measure(place, "mini-resnet", data=data, input_size=96)
     assert tally.loads == ["mini-resnet"]
     assert len(set(records["dataset"])) == 2

@@ -113,7 +113,7 @@ def test_queries_wait_for_what_other_workers_remember(
 ) -> None:
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
     plan = planned(labelled, "segment", location=DataLocation(STANDARD_SUITE.catalogue, labelled))
-    queue = Pieces(plan, prepared(plan, tmp_path).backbones[:1])
+    queue = Pieces(prepared(plan, tmp_path).backbones[:1])
     queue.open([Place("", 1)] * 3)
     remembered, shown, out = 0, [], {}
     memories = sum(one.source.shards for one in plan.passes if one.source.name.endswith("memory"))
@@ -129,7 +129,7 @@ def test_queries_wait_for_what_other_workers_remember(
         worker = min(out)
         key, piece = out.pop(worker)
         remembered += sum(len(job.shards) for job in piece.jobs.passes if not job.memories)
-        shown += [(job.source[0], number) for job in piece.jobs.passes for number in job.shards]
+        shown += [(job.pass_.source.name, number) for job in piece.jobs.passes for number in job.shards]
         queue.done(key, PassResult(1))
     assert len(shown) == len(set(shown)) == sum(one.source.shards for one in plan.passes)
 

@@ -191,9 +191,9 @@ def test_no_memory_outside_of_tasks_is_one_sentence(
     def full(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("benchmark.jobs.ready.make_plan", full)
+    monkeypatch.setattr("benchmark.jobs.prepare.make_plan", full)
     assert go("--data", data).error.startswith("error: out of memory; try with less data")
-    monkeypatch.setattr("benchmark.jobs.ready.make_plan", lambda *_: {}["a bug"])
+    monkeypatch.setattr("benchmark.jobs.prepare.make_plan", lambda *_: {}["a bug"])
     with pytest.raises(KeyError):
         go("--data", data)
 

@@ -172,8 +172,8 @@ def _started_with(mark: str) -> list[str]:
 def test_what_is_sent_is_small(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
     plan = planned(data)
-    assert len(pickle.dumps(PassesAndScores(plan))) < 10_000
-    queue = Pieces(plan, prepared(plan, tmp_path).backbones)
+    assert len(pickle.dumps(PassesAndScores())) < 10_000
+    queue = Pieces(prepared(plan, tmp_path).backbones)
     queue.open([Place("cpu", 1)] * 3)
     found = queue.take(0)
     assert found is not None

@@ -11,7 +11,6 @@ import torch
 from benchmark.engines.choose import device_name
 from benchmark.jobs.estimate import OVERHEAD, SPEED, Guesses, multiply_adds
 from benchmark.jobs.job import Setup
-from benchmark.plan.plan import Plan
 from leaderboards.records.files import scored_path
 from tasks.analyses.cost import CostTask
 from tasks.protocols import STANDARD
@@ -33,17 +32,15 @@ def test_multiply_adds_are_near_those_that_are_published(name: str, published: f
     assert multiply_adds(spec, 224 * 224) == pytest.approx(published, rel=0.25)
 
 
-def guesses(*costs: CostTask) -> Guesses:
-    return Guesses(cast("Plan", SimpleNamespace(tasks=SimpleNamespace(costs=costs))))
-
-
 def setup(output: Path, **changes: Any) -> Setup:
-    found = SimpleNamespace(spec=SPEC, device=torch.device("cpu"), request=SimpleNamespace(output=output))
+    plan = SimpleNamespace(tasks=SimpleNamespace(costs=[CostTask(None, config_of(STANDARD, "cost"))]))
+    request = SimpleNamespace(output=output)
+    found = SimpleNamespace(plan=plan, spec=SPEC, device=torch.device("cpu"), request=request)
     return cast("Setup", SimpleNamespace(**vars(found) | changes))
 
 
 def test_a_guess_is_put_right_by_what_is_measured_of_the_backbone_or_of_others(tmp_path: Path) -> None:
-    found, first = guesses(), setup(tmp_path)
+    found, first = Guesses(), setup(tmp_path)
     other = setup(tmp_path, spec=SimpleNamespace(name="other"))
     assert found.factor(first) == 1.0
     found.learn(first, guessed=10.0, measured=30.0)
@@ -53,13 +50,13 @@ def test_a_guess_is_put_right_by_what_is_measured_of_the_backbone_or_of_others(t
 
 
 def test_a_record_of_cost_takes_the_place_of_the_usual_speed(tmp_path: Path) -> None:
-    task = CostTask(None, config_of(STANDARD, "cost"))
     here = setup(tmp_path)
+    (task,) = here.plan.tasks.costs
     adds = multiply_adds(SPEC, 32 * 32)
-    assert guesses(task).seconds(here, VIEW) == pytest.approx(adds / SPEED["cpu"] + OVERHEAD["cpu"])
+    assert Guesses().seconds(here, VIEW) == pytest.approx(adds / SPEED["cpu"] + OVERHEAD["cpu"])
     path = tmp_path / "records" / scored_path(task.on(device_name(here.device)).key, SPEC.name)
     path.parent.mkdir(parents=True)
     pd.DataFrame({"metric": ["ms", "images-per-second"], "value": [9.0, 50.0]}).to_parquet(path)
-    assert guesses(task).seconds(here, VIEW) == pytest.approx(1 / 50 + OVERHEAD["cpu"])
+    assert Guesses().seconds(here, VIEW) == pytest.approx(1 / 50 + OVERHEAD["cpu"])
     path.write_bytes(b"damaged")
-    assert guesses(task).seconds(here, VIEW) == pytest.approx(adds / SPEED["cpu"] + OVERHEAD["cpu"])
+    assert Guesses().seconds(here, VIEW) == pytest.approx(adds / SPEED["cpu"] + OVERHEAD["cpu"])

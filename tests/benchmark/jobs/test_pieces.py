@@ -23,7 +23,7 @@ def make(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Make:
     found = prepared(plan, tmp_path_factory.mktemp("place"))
 
     def made(workers: int, device: str = "") -> Pieces:
-        queue = Pieces(plan, found.backbones)
+        queue = Pieces(found.backbones)
         queue.open([Place(device, 1)] * workers)
         return queue
 
@@ -73,7 +73,7 @@ def test_large_ones_are_shared_and_every_shard_is_shown_once(
         worker = next(iter(out))
         key, piece = out.pop(worker)
         for job in piece.jobs.passes:
-            shown.update((piece.jobs.setup.spec.name, job.source, number) for number in job.shards)
+            shown.update((piece.jobs.setup.spec.name, job.pass_.key, number) for number in job.shards)
         queue.done(key, PassResult(1))
     assert set(shown.values()) == {1}
     whole = make(1)
@@ -94,9 +94,9 @@ def test_scores_know_what_went_wrong_in_other_pieces(make: Make, monkeypatch: py
         key, piece = taken(queue)
         if piece.jobs.scores:
             break
-        queue.done(key, PassResult(1, failures=(lost,), refusals={"davis.key": "no"}))
+        queue.done(key, PassResult(1, failures=(lost,), refusals={("mini-fs", "davis.key"): "no"}))
     assert piece.before.failures == (lost,)
-    assert piece.before.refusals == {"davis.key": "no"}
+    assert piece.before.refusals == {("mini-fs", "davis.key"): "no"}
 
 
 def test_a_worker_stays_with_its_backbone_and_a_lost_piece_waits_again(
@@ -114,7 +114,7 @@ def test_a_worker_stays_with_its_backbone_and_a_lost_piece_waits_again(
     queue.give_back(first)
     assert left < queue.images < before
     again = taken(queue, 0)[1]
-    assert again.jobs.passes[0].source == piece.jobs.passes[0].source
+    assert again.jobs.passes[0].pass_.key == piece.jobs.passes[0].pass_.key
     assert again.jobs.passes[0].shards.start == piece.jobs.passes[0].shards.start
 
 
@@ -144,12 +144,12 @@ def test_what_comes_back_is_not_joined_with_what_another_worker_has(
         key, beside = taken(queue, len(queue._out))
         if beside.jobs.setup.spec.name == name:
             break
-    held = {(job.source, number) for job in beside.jobs.passes for number in job.shards}
+    held = {(job.pass_.key, number) for job in beside.jobs.passes for number in job.shards}
     queue.give_back(first)
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 1e9)  # all that is left becomes one piece
     queue._last = {0: queue._out[key].left}
     _, rest = taken(queue, 0)
     assert rest.jobs.setup.spec.name == name
-    given = {(job.source, number) for job in rest.jobs.passes for number in job.shards}
+    given = {(job.pass_.key, number) for job in rest.jobs.passes for number in job.shards}
     assert given
     assert not given & held
