@@ -20,8 +20,8 @@ from benchmark.plan.facts import with_seen
 from benchmark.plan.plan import Plan
 from benchmark.request import Request
 from benchmark.scores.records import file_under
-from leaderboards.choices.ties import ColumnTies, KnownTies, column_ties
-from leaderboards.pages.build import write_pages
+from leaderboards.board import Board
+from leaderboards.pages.build import write_board
 from leaderboards.records.record import suite_records
 from leaderboards.records.thumbnails import named_thumbnails, remove_thumbnails
 from tasks.protocols import EvaluationProtocol
@@ -38,7 +38,7 @@ class RunSummary:
         done: What was done.
         seconds: For how long.
         records: All of the suite's records in that folder, those of earlier runs among them.
-        ties: For each column of their leaderboard, which backbones may be its best.
+        board: What they say; None where there are none.
         pages: The suite's pages.
     """
 
@@ -48,7 +48,7 @@ class RunSummary:
     done: PassResult
     seconds: float
     records: pd.DataFrame
-    ties: ColumnTies
+    board: Board | None
     pages: tuple[Path, ...]
 
 
@@ -80,16 +80,17 @@ def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProt
 
     suite = prepared.suite
     records = suite_records(request.output / "records", suite)
-    ties = column_ties(records, request.output / "items") if len(records) else {}
-    pages = _pages(records, ties, request.output) if len(records) and not steps else []
+    board = _board(records, suite, request.output) if len(records) else None
+    pages = write_board(board, request.output / "tables") if board and not steps else []
     done = replace(done, failures=failures)
-    return RunSummary(suite, request.output, prepared.plan, done, seconds, records, ties, tuple(pages))
+    return RunSummary(
+        suite, request.output, prepared.plan, done, seconds, records, board, tuple(sorted(pages))
+    )
 
 
-def _pages(records: pd.DataFrame, ties: ColumnTies, output: Path) -> list[Path]:
-    """The pages of a run, from its records and what is kept beside them."""
-    tested = KnownTies(output / "items", ties)
-    return write_pages(with_seen(records), output / "tables", tested, arrays=output / "arrays")
+def _board(records: pd.DataFrame, suite: str, output: Path) -> Board:
+    """What the records of a run say, with what is kept beside them."""
+    return Board.of(with_seen(records), suite, items=output / "items", arrays=output / "arrays")
 
 
 class PassesAndScores:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from leaderboards.literature import Published
 from leaderboards.records.record import of_suite
+from leaderboards.reproduce import NOT_MEASURED, reproduce
 from leaderboards.scores.column import BEST, Column, columns_of
 from leaderboards.scores.costs import devices, find_device, layer_costs
 from leaderboards.scores.frames import (
@@ -110,8 +111,13 @@ class Board:
 
     @cached_property
     def backbones(self) -> tuple[BoardBackbone, ...]:
-        """All backbones, those that were only compared with others, too, in the order of the tables."""
-        return backbones_of(self.records)
+        """All backbones, those that were only compared with others, too, in the order of the tables.
+
+        Where analyses tell another depth than scores do, that of the scores counts.
+        """
+        backbones = {backbone.name: backbone for backbone in backbones_of(self.records)}
+        backbones |= {backbone.name: backbone for backbone in backbones_of(self.plain)}
+        return tuple(sorted(backbones.values(), key=lambda backbone: backbone.rank))
 
     @cached_property
     def labels(self) -> Mapping[str, str]:
@@ -153,10 +159,21 @@ class Board:
         return bool(self.scores.loc[~is_floor(self.scores), "ci_low"].notna().any())
 
     @cached_property
+    def reproduced(self) -> pd.DataFrame:
+        """What `reproduce` says of the numbers of others beside which something was measured."""
+        frame = reproduce(self.plain, self.published)
+        return frame[~frame["verdict"].isin(NOT_MEASURED)]
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """Records that compare two layers."""
+        return self.plain[self.plain["other"] != ""]
+
+    @cached_property
     def last_blocks(self) -> pd.DataFrame:
         """The comparisons of two backbones' last blocks, turned so that the higher one in tables is first."""
         depths = {backbone.name: backbone.depth for backbone in self.backbones}
-        pairs = self.plain[self.plain["other"] != ""]
+        pairs = self.pairs
         pairs = pairs[(pairs["tap"] == "block") & (pairs["other_tap"] == "block")]
         pairs = pairs[pairs["layer"] == pairs["backbone"].map(depths)]
         return pair_rows(pairs[pairs["other_layer"] == pairs["other"].map(depths)], self.backbones)

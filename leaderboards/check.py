@@ -1,68 +1,26 @@
 """Committed pages and the records of today compared: what differs, in sentences."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.choices.selection import is_analysis
-from leaderboards.display import COMPARISON_TASK, inside_name, page_name
-from leaderboards.pages.beside import figure_differences
+from leaderboards.board import Board
+from leaderboards.display import inside_name, page_name
 from leaderboards.pages.csv import file_digest, read_numbers
+from leaderboards.pages.figures import figure_differences
 from leaderboards.pages.inside.tables import INSIDE, inside_frame
-from leaderboards.pages.tidy import DECIMALS, TIDY, tidy_frame
-from leaderboards.records.record import of_suite, suites_of
-from leaderboards.scores.frames import is_cost
+from leaderboards.pages.tidy import TIDY, tidy_frame
+from leaderboards.records.key import TOLERANCE, Limit, RecordKey, Tolerance, keys_of
+from leaderboards.records.record import suites_of
 from zoo.errors import InputError
 
 Row = dict[str, str]
-Key = tuple[str, ...]
-Rows = dict[Key, Row]
+Group = tuple[str, str, str, str]
+"""Backbone, task, dataset and protocol."""
 
-GROUP = ["backbone", "task", "dataset", "protocol"]
-PLACE = ["pooling", "metric", "layer", "tap", "head", "other", "other_layer", "other_tap"]
-"""What tells the rows of a group apart; a table has some of these columns."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """How far a number may move and still count as the same.
-
-    Attributes:
-        score: Points of a score.
-        cka: Difference of a CKA.
-        analysis: Share of an analysis's number.
-    """
-
-    score: float = 0.5
-    cka: float = 0.02
-    analysis: float = 0.02
-
-    def of(self, task: str) -> float:
-        """The tolerance for the numbers of a task that ranks, or of CKA."""
-        return self.cka if task == COMPARISON_TASK else self.score
-
-
-TOLERANCE = Tolerance()
-
-
-@dataclass(frozen=True, slots=True)
-class _Limit:
-    """How far the numbers of one group may move."""
-
-    amount: float
-    is_share: bool
-
-    def __str__(self) -> str:
-        return f"{100 * self.amount:g} %" if self.is_share else f"{self.amount:g}"
-
-    def distance(self, pair: tuple[Row, Row]) -> float:
-        """How far a value moved, to the decimals of the table, or as a share of the larger one."""
-        old, new = (float(row["value"]) for row in pair)
-        if not self.is_share:
-            return round(abs(old - new), DECIMALS)
-        return abs(old - new) / (max(abs(old), abs(new)) or 1.0)
+Rows = dict[RecordKey, Row]
+"""Rows of one group and set of data; the key tells them apart by anything but the data."""
 
 
 def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLERANCE) -> list[str]:
@@ -79,16 +37,12 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
     """
     sentences: list[str] = []
     for suite in suites_of(records):
-        own = of_suite(records, suite)
-        own = own[~is_cost(own)]
+        board = Board.of(records, suite)
         inside, ranked = inside_name(suite), page_name(suite)
-        described = is_analysis(own)
-        if not len(own):
-            continue
-        if not described.all() or (folder / f"{ranked}.csv").is_file():
-            sentences += _check_page(folder, ranked, TIDY, tidy_frame(own, suite), tolerance)
-        if described.any():
-            sentences += _check_page(folder, inside, INSIDE, inside_frame(own, suite), tolerance)
+        if len(board.measured) or (len(board.analysed) and (folder / f"{ranked}.csv").is_file()):
+            sentences += _check_page(folder, ranked, TIDY, tidy_frame(board), tolerance)
+        if len(board.analysed):
+            sentences += _check_page(folder, inside, INSIDE, inside_frame(board.analysed), tolerance)
     return sentences
 
 
@@ -125,27 +79,26 @@ def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Toleran
         fresh: The same from the records of today.
         tolerance: How far values may differ.
     """
-    described = "head" in committed
     old, new = _by_group(committed), _by_group(fresh)
     sentences = []
     for group in sorted({*old, *new}):
         backbone, task, dataset, protocol = group
         name = f"{backbone}, {task} on {dataset} ({protocol})"
-        limit = _Limit(tolerance.analysis if described else tolerance.of(task), described)
+        limit = tolerance.limit(task, analysis="head" in committed)
         for data, before, now in _of_one_data(old.get(group, {}), new.get(group, {})):
             sentences += [f"{name}{data}: {sentence}" for sentence in _differences(before, now, limit)]
     return sentences
 
 
-def _differences(before: Rows, now: Rows, limit: _Limit) -> list[str]:
-    """What differs between the rows of a backbone and task on the same data."""
-    lost, came = len(before.keys() - now.keys()), len(now.keys() - before.keys())
-    sentences = []
-    if lost:
-        sentences.append(f"{_rows(lost)} that the records lack; run the suite in full")
-    if came:
-        sentences.append(f"lacks {_rows(came)} of the records; write the leaderboard again")
-    return sentences + _changes([(before[key], now[key]) for key in before if key in now], limit)
+def _by_group(table: pd.DataFrame) -> dict[Group, dict[str, Rows]]:
+    """The rows of a table by backbone and task, then by digest of the data."""
+    groups: dict[Group, dict[str, Rows]] = {}
+    for key, row in zip(keys_of(table), table.astype(str).to_dict("records"), strict=True):
+        group = groups.setdefault((key.backbone, key.task, key.dataset, key.protocol), {})
+        group.setdefault(key.data, {})[key._replace(data="")] = {
+            str(name): text for name, text in row.items()
+        }
+    return groups
 
 
 def _of_one_data(old: Mapping[str, Rows], new: Mapping[str, Rows]) -> list[tuple[str, Rows, Rows]]:
@@ -156,20 +109,18 @@ def _of_one_data(old: Mapping[str, Rows], new: Mapping[str, Rows]) -> list[tuple
     """
     if len(old) < 2 and len(new) < 2:
         return [("", next(iter(old.values()), {}), next(iter(new.values()), {}))]
-    return [
-        (f", data {data or 'unknown'}", old.get(data, {}), new.get(data, {})) for data in sorted({*old, *new})
-    ]
+    return [(f", data {data}", old.get(data, {}), new.get(data, {})) for data in sorted({*old, *new})]
 
 
-def _by_group(table: pd.DataFrame) -> dict[Key, dict[str, Rows]]:
-    """The rows of a tidy table by backbone and task, then by digest of the data, then by what they are of."""
-    groups: dict[Key, dict[str, Rows]] = {}
-    key = [column for column in PLACE if column in table]
-    for values in table.itertuples(index=False, name=None):
-        row: Row = dict(zip(table.columns, map(str, values), strict=True))
-        group = groups.setdefault(tuple(row[column] for column in GROUP), {})
-        group.setdefault(row["data"], {})[tuple(row[column] for column in key)] = row
-    return groups
+def _differences(before: Rows, now: Rows, limit: Limit) -> list[str]:
+    """What differs between the rows of a backbone and task on the same data."""
+    lost, came = len(before.keys() - now.keys()), len(now.keys() - before.keys())
+    sentences = []
+    if lost:
+        sentences.append(f"{_rows(lost)} that the records lack; run the suite in full")
+    if came:
+        sentences.append(f"lacks {_rows(came)} of the records; write the leaderboard again")
+    return sentences + _changes([(before[key], now[key]) for key in before if key in now], limit)
 
 
 def _rows(count: int) -> str:
@@ -177,15 +128,16 @@ def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count} rows"
 
 
-def _changes(both: Sequence[tuple[Row, Row]], limit: _Limit) -> list[str]:
+def _changes(both: Sequence[tuple[Row, Row]], limit: Limit) -> list[str]:
     """What differs between rows that both tables have, the committed one first."""
     changes = []
     scored = [(old, new) for old, new in both if old["value"] and new["value"]]
-    moved = [pair for pair in scored if limit.distance(pair) > limit.amount]
+    distances = [limit.distance(float(old["value"]), float(new["value"])) for old, new in scored]
+    moved = sum(distance > limit.amount for distance in distances)
     if moved:
-        old, new = max(moved, key=limit.distance)
+        old, new = scored[distances.index(max(distances))]
         changes.append(
-            f"{_rows(len(moved))} moved by more than {limit}, most {_place(old)}: "
+            f"{_rows(moved)} moved by more than {limit}, most {_layer_text(old)}: "
             f"committed {float(old['value']):g}, now {float(new['value']):g}"
         )
     changes += _turned(both, "value", "empty", "scored")
@@ -201,10 +153,10 @@ def _turned(both: Sequence[tuple[Row, Row]], column: str, empty: str, filled: st
     back = [old for old, new in both if new[column] and not old[column]]
     gone = [old for old, new in both if old[column] and not new[column]]
     turns = ((back, f"{empty}, now {filled}"), (gone, f"{filled}, now {empty}"))
-    return [f"{_rows(len(rows))} {words}, first {_place(rows[0])}" for rows, words in turns if rows]
+    return [f"{_rows(len(rows))} {words}, first {_layer_text(rows[0])}" for rows, words in turns if rows]
 
 
-def _place(row: Row) -> str:
+def _layer_text(row: Row) -> str:
     """Where in a backbone a row belongs."""
     layer = "final" if row["tap"] == "final" else f"layer {row['layer']}"
     layer += f" {row['tap']}" if row["tap"] not in ("block", "final") else ""

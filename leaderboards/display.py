@@ -6,8 +6,6 @@ import re
 from leaderboards.records.files import safe_name
 from tasks.registry import TASKS, TaskEntry
 
-COMPARISON_TASK = "cka"
-
 POOLINGS: dict[str, str] = {
     "cls": "class token",
     "mean": "mean of the patch tokens",

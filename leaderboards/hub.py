@@ -14,10 +14,8 @@ import pandas as pd
 import yaml
 from huggingface_hub import EvalResult, ModelCardData
 
-from leaderboards.choices.best import best_layers
-from leaderboards.choices.selection import score_rows
+from leaderboards.board import Board
 from leaderboards.display import task_display
-from leaderboards.records.record import DEFAULTS
 from zoo.errors import InputError
 
 TASK_TYPE = "image-feature-extraction"
@@ -42,27 +40,24 @@ class HubBenchmark:
     task: str
 
 
-def model_indices(records: pd.DataFrame) -> dict[str, str]:
+def model_indices(board: Board) -> dict[str, str]:
     """For each trained backbone the YAML of its ``model-index``: its best layer in each primary metric.
-
-    Args:
-        records: Columns of `Record`, in any order.
 
     Raises:
         InputError: `huggingface_hub` does not read it as it was meant.
     """
     return {
         name: _checked(name, [_eval_result(row) for row in rows.to_dict("records")])
-        for name, rows in _shown(records).groupby("backbone", sort=False)
+        for name, rows in _shown(board).groupby("backbone", sort=False)
         if isinstance(name, str)
     }
 
 
-def eval_results(records: pd.DataFrame, benchmarks: Mapping[str, HubBenchmark]) -> dict[str, dict[str, str]]:
+def eval_results(board: Board, benchmarks: Mapping[str, HubBenchmark]) -> dict[str, dict[str, str]]:
     """For each trained backbone its ``.eval_results/*.yaml``, of datasets that are benchmarks of the Hub.
 
     Args:
-        records: Columns of `Record`, in any order.
+        board: Its best layers.
         benchmarks: By name of our dataset.
 
     Returns:
@@ -71,7 +66,7 @@ def eval_results(records: pd.DataFrame, benchmarks: Mapping[str, HubBenchmark]) 
     Raises:
         InputError: The installed `huggingface_hub` is too old for them, or none of the datasets is there.
     """
-    rows = _shown(records)
+    rows = _shown(board)
     for name in benchmarks:
         if name not in set(rows["dataset"]):
             known = ", ".join(sorted({str(one) for one in rows["dataset"]}))
@@ -84,20 +79,19 @@ def eval_results(records: pd.DataFrame, benchmarks: Mapping[str, HubBenchmark]) 
     return found
 
 
-def _shown(records: pd.DataFrame) -> pd.DataFrame:
+def _shown(board: Board) -> pd.DataFrame:
     """The best layers of trained backbones, with what the records say of split and units."""
-    best = best_layers(records)
-    best = best[best["trained"].astype(bool) & best["value"].notna()]
-    keys = ["backbone", "task", "dataset", "protocol", "data", "metric", "pooling", "layer"]
-    facts = score_rows(records)
-    facts = facts[facts["tap"] == "block"][[*keys, "split", "unit", "revision", "date", "coverage"]]
-    return best.merge(facts.drop_duplicates(keys), on=keys, how="left")
+    best = pd.concat([column.best for column in board.columns] or [board.scores])
+    ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
+    return best[best["trained"].astype(bool)].sort_values(
+        "backbone", key=lambda names: names.map(ranks), kind="stable"
+    )
 
 
 def _eval_result(row: Mapping[Any, Any]) -> EvalResult:
     """One score as the Hub has it."""
     task = task_display(str(row["task"]))
-    dataset = {"data": row["data"]} if row["data"] != DEFAULTS["data"] else {}
+    dataset = {"data": row["data"]} if row["data"] else {}
     if row["partial"]:
         dataset["partial"] = row["coverage"]
     return EvalResult(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.check import TOLERANCE
+from leaderboards.records.key import TOLERANCE, RecordKey, keys_of
 from leaderboards.records.record import (
     UNREADABLE,
     add_suite,
@@ -23,7 +23,7 @@ from tasks.registry import DEPENDS_ON_LOAD
 from zoo.atomic import whole_file
 from zoo.errors import InputError
 
-IDENTITY = {
+SAME = {
     "backbone": "backbone",
     "task": "task",
     "dataset": "dataset",
@@ -38,10 +38,6 @@ IDENTITY = {
     "transform": "transform",
 }
 """Columns in which two files of one result agree, and what they are called."""
-
-PLACE = ["layer", "tap", "pooling", "head", "metric", "other", "other_layer", "other_tap"]
-"""What tells the numbers of one file apart."""
-
 
 COMPANIONS = {"items": ".parquet", "arrays": ".npz", "examples": ".npz"}
 """Folders of what may belong to records, and how its files end."""
@@ -110,41 +106,33 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
     """Why two frames of records are not one result, as a phrase; "" where they are.
 
     They are where they are of the same weights, images and options and all numbers agree as well as numbers
-    of two machines do (`leaderboards.check.TOLERANCE`). Times of forwards, which never do, are not compared;
-    nor are fingerprints: they name the times of the images' files, which differ from machine to machine.
+    of two machines do (`leaderboards.records.key.TOLERANCE`). Times of forwards, which never do, are not
+    compared; nor are fingerprints: they name the times of the images' files, which differ from machine to
+    machine.
     """
-    for column, called in IDENTITY.items():
+    for column, called in SAME.items():
         found = [", ".join(sorted(map(str, set(frame[column])))) for frame in (first, second)]
         if found[0] != found[1]:
             one, other = (text or "not known" for text in found)
             return f"the {called} is {one} in the one and {other} in the other"
-    numbers = [_numbers(frame[~frame["metric"].isin(DEPENDS_ON_LOAD)]) for frame in (first, second)]
-    if numbers[0].keys() != numbers[1].keys():
+    before, now = (_numbers(frame[~frame["metric"].isin(DEPENDS_ON_LOAD)]) for frame in (first, second))
+    if before.keys() != now.keys():
         return "they are of different layers, poolings or metrics"
-    for place, value in numbers[0].items():
-        second_value = numbers[1][place]
-        if not _alike(value, second_value, str(first["task"].iloc[0]), bool(first["analysis"].iloc[0])):
-            where = f"{place[4]} of layer {place[0]} ({place[2]})"
-            return f"{where} is {_said(value)} in the one and {_said(second_value)} in the other"
+    limit = TOLERANCE.limit(str(first["task"].iloc[0]), analysis=bool(first["analysis"].iloc[0]))
+    for key, value in before.items():
+        if limit.is_moved(value, now[key]):
+            where = f"{key.metric} of layer {key.layer} ({key.pooling})"
+            return f"{where} is {_number_text(value)} in the one and {_number_text(now[key])} in the other"
     return ""
 
 
-def _alike(value: float, other: float, task: str, analysis: bool) -> bool:
-    if math.isnan(value) or math.isnan(other):
-        return math.isnan(value) and math.isnan(other)
-    if analysis:
-        return abs(value - other) <= TOLERANCE.analysis * max(abs(value), abs(other))
-    return abs(value - other) <= TOLERANCE.of(task)
-
-
-def _said(value: float) -> str:
+def _number_text(value: float) -> str:
     return "no number" if math.isnan(value) else f"{value:.4g}"
 
 
-def _numbers(frame: pd.DataFrame) -> dict[tuple[object, ...], float]:
-    """The numbers of a file by their place."""
-    places = frame[PLACE].itertuples(index=False, name=None)
-    return dict(zip(places, frame["value"].astype(float), strict=True))
+def _numbers(frame: pd.DataFrame) -> dict[RecordKey, float]:
+    """The numbers of a file by their keys."""
+    return dict(zip(keys_of(frame), frame["value"].astype(float), strict=True))
 
 
 def _results(folder: Path, *, strict: bool = True) -> list[Result]:

@@ -1,15 +1,24 @@
-"""A recommendation in words, as tables and for machines."""
+"""What to use: backbones and layers that may be the best in every column, the cheapest first."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.choices.picks import Pick
-from leaderboards.choices.possible import Possible
-from leaderboards.choices.selection import Column
 from leaderboards.display import count_text, ms_text, score_text
+from leaderboards.scores.column import Column
+from leaderboards.scores.ties import SetTest, known_items, places_of
+from tasks.base import Items
+from tasks.uncertainty import confidence_set
+
+HOPELESS = 2.0
+"""Intervals of two scores, added up, times this: what is so far below the best needs no test. Whatever the
+pairing, that is 3.9 standard errors of the difference."""
+
+Candidate = tuple[str, int]
+"""A backbone and a block of it."""
 
 PICK = [
     *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
@@ -20,6 +29,140 @@ PARETO = [
     *("task", "dataset", "protocol", "metric", "backbone", "layer", "depth", "pooling"),
     *("score", "half", "ms", "parameters", "dim", "may_be_best"),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """Candidates of one column.
+
+    Attributes:
+        rows: Those that may be the best, with 95 %, the best first; columns of the candidates.
+        untested: Those whose items are not there, of other images or too few.
+    """
+
+    rows: pd.DataFrame
+    untested: tuple[Candidate, ...] = ()
+
+    @property
+    def best(self) -> "pd.Series":
+        """The row of the highest score."""
+        return self.rows.iloc[0]
+
+
+def may_be_best(rows: pd.DataFrame, column: Column, folder: Path, test: SetTest = confidence_set) -> Possible:
+    """Which candidates the data cannot tell from the best of them, each layer a rival of its own.
+
+    Args:
+        rows: Candidates, one at least (`leaderboards.limits.candidates_of`).
+        column: Their column.
+        folder: The items of the records.
+        test: The test of all rivals at once.
+    """
+    order = ["value", "layer", "backbone"]
+    rows = rows.sort_values(order, ascending=[False, True, True], kind="stable").reset_index(drop=True)
+    top = rows.iloc[0]
+    reach = HOPELESS * (rows["half"] + top["half"])
+    near = rows[~(top["value"] - rows["value"] > reach)].reset_index(drop=True)
+    items = _items(near, column, folder)
+    verdicts: list[bool | None] = [None] * len(near)
+    tested = [number for number, measured in enumerate(items) if measured is not None]
+    if tested[:1] == [0] and len(tested) > 1:
+        answers = test([[measured] for measured in items if measured is not None], column.metric)
+        for number, verdict in zip(tested, answers, strict=True):
+            verdicts[number] = verdict
+    verdicts[0] = True
+    possible = near[[verdict is True for verdict in verdicts]].reset_index(drop=True)
+    untested = near[[verdict is None for verdict in verdicts]]
+    return Possible(possible, tuple(zip(untested["backbone"], untested["layer"].astype(int), strict=True)))
+
+
+def _items(rows: pd.DataFrame, column: Column, folder: Path) -> list[Items | None]:
+    """Items of each row; None where they are not there."""
+    items = {
+        (str(name), place): measured
+        for name, part in rows.groupby("backbone", sort=True)
+        for place, measured in known_items(column, str(name), places_of(part), folder).items()
+    }
+    return [items.get(key) for key in zip(rows["backbone"].astype(str), places_of(rows), strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A backbone, and the layer of it to take in each column.
+
+    Attributes:
+        backbone: Its name.
+        rows: For each column the candidate: the cheapest that may be the best, of one layer for all columns
+            where there is one.
+        others: Further blocks that may be the best in every column, in order.
+        loss: Points that it scores below the best in the column where it loses most; 0 where it may be the
+            best in all of them.
+    """
+
+    backbone: str
+    rows: Mapping[Column, pd.Series]
+    others: tuple[int, ...] = ()
+    loss: float = 0.0
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The blocks that are read, in order."""
+        return tuple(sorted({int(row["layer"]) for row in self.rows.values()}))
+
+    @property
+    def deepest(self) -> pd.Series:
+        """The candidate that decides what it costs: one forward up to it reads all others."""
+        return max(self.rows.values(), key=lambda row: int(row["layer"]))
+
+    @property
+    def rank(self) -> tuple[float, float, int, str]:
+        """Sort key: time, or where that is not known the weights, then the depth."""
+        row = self.deepest
+        cost = [math.inf if math.isnan(row[name]) else float(row[name]) for name in ("ms", "parameters")]
+        return cost[0], cost[1], int(row["layer"]), self.backbone
+
+
+def picks_of(possible: Mapping[Column, Possible]) -> tuple[Pick, ...]:
+    """Backbones with a layer that may be the best in every column, the cheapest first.
+
+    A layer that may be the best in all columns is taken for all of them; where a backbone has none, each
+    column has a layer of its own.
+    """
+    names = [{str(name) for name in rivals.rows["backbone"]} for rivals in possible.values()]
+    picks = [_pick(name, possible) for name in sorted(set.intersection(*names))]
+    return tuple(sorted(picks, key=lambda pick: pick.rank))
+
+
+def _pick(name: str, possible: Mapping[Column, Possible]) -> Pick:
+    layers = {column: rivals.rows[rivals.rows["backbone"] == name] for column, rivals in possible.items()}
+    common = sorted(set.intersection(*({int(layer) for layer in rows["layer"]} for rows in layers.values())))
+    taken = {
+        column: rows[rows["layer"] == (common[0] if common else rows["layer"].min())].iloc[0]
+        for column, rows in layers.items()
+    }
+    return Pick(name, taken, tuple(common[1:]))
+
+
+def least_loss(candidates: Mapping[Column, pd.DataFrame]) -> Pick | None:
+    """The backbone that loses least in the column where it loses most; None where none has them all.
+
+    Args:
+        candidates: For each column what is allowed; each backbone stands at its best layer.
+    """
+    best = {column: float(rows["value"].max()) for column, rows in candidates.items()}
+    names = [{str(name) for name in rows["backbone"]} for rows in candidates.values()]
+    picks = []
+    for name in sorted(set.intersection(*names)):
+        rows = {column: _highest(every, name) for column, every in candidates.items()}
+        loss = max(best[column] - float(row["value"]) for column, row in rows.items())
+        picks.append(Pick(name, rows, loss=loss))
+    return min(picks, key=lambda pick: (pick.loss, pick.rank), default=None)
+
+
+def _highest(rows: pd.DataFrame, name: str) -> pd.Series:
+    """The best candidate of a backbone, the lower layer of equal ones."""
+    rows = rows[rows["backbone"] == name]
+    return rows.sort_values(["value", "layer"], ascending=[False, True], kind="stable").iloc[0]
 
 
 @dataclass(frozen=True)
@@ -58,8 +201,8 @@ class Recommendation:
         """The fronts of all columns, columns `PARETO`."""
         rows = [
             {
-                **_place(column, row),
-                **{name: _number(row[name]) for name in ("half", "ms", "parameters", "dim")},
+                **_layer_fields(column, row),
+                **{name: float(row[name]) for name in ("half", "ms", "parameters", "dim")},
                 "may_be_best": (row["backbone"], row["layer"]) in _layers(self.possible[column]),
             }
             for column, front in self.fronts.items()
@@ -89,8 +232,8 @@ class Recommendation:
         best, row = self.possible[column].best, pick.rows[column]
         if (best["backbone"], best["layer"]) == (row["backbone"], row["layer"]):
             return f"scores best, {_score(best)}"
-        told = f"cannot be told from {best['backbone']} layer {best['layer']} ({_score(best)})"
-        return ", ".join([told, *_saving(row, best)])
+        rival = f"cannot be told from {best['backbone']} layer {best['layer']} ({_score(best)})"
+        return ", ".join([rival, *_saving(row, best)])
 
 
 def _saving(row: pd.Series, best: pd.Series) -> list[str]:
@@ -99,7 +242,7 @@ def _saving(row: pd.Series, best: pd.Series) -> list[str]:
         than = "instead of" if row["ms"] < best["ms"] else "against"
         return [f"takes {ms_text(row['ms'])} ms {than} {ms_text(best['ms'])}"]
     if not (math.isnan(row["parameters"]) or math.isnan(best["parameters"])):
-        sizes = [f"{count_text(one['parameters'])} weights" for one in (row, best)]
+        sizes = [f"{count_text(layer['parameters'])} weights" for layer in (row, best)]
         if sizes[0] != sizes[1]:
             return [f"has {sizes[0]} instead of {sizes[1].removesuffix(' weights')}"]
     if row["backbone"] == best["backbone"]:
@@ -107,14 +250,14 @@ def _saving(row: pd.Series, best: pd.Series) -> list[str]:
     return [f"ends at layer {row['layer']} of {row['depth']}"]
 
 
-def pick_table(found: Recommendation) -> pd.DataFrame:
+def pick_table(recommendation: Recommendation) -> pd.DataFrame:
     """The picks as text, with all layers that would do as well."""
-    return pd.DataFrame([_cells(pick) for pick in found.picks])
+    return pd.DataFrame([_cells(pick) for pick in recommendation.picks])
 
 
-def pareto_table(found: Recommendation, column: Column) -> pd.DataFrame:
+def pareto_table(recommendation: Recommendation, column: Column) -> pd.DataFrame:
     """The front of one column as text; ``≈`` marks what may be the best."""
-    may = _layers(found.possible[column])
+    may = _layers(recommendation.possible[column])
     return pd.DataFrame(
         {
             "backbone": row["backbone"],
@@ -123,18 +266,18 @@ def pareto_table(found: Recommendation, column: Column) -> pd.DataFrame:
             "ms": ms_text(row["ms"]),
             "weights": count_text(row["parameters"]),
         }
-        for _, row in found.fronts[column].iterrows()
+        for _, row in recommendation.fronts[column].iterrows()
     )
 
 
 def _cells(pick: Pick) -> dict[str, str]:
     row = pick.deepest
-    scores = {column.heading: _score(one) for column, one in pick.rows.items()}
+    scores = {column.heading: _score(layer) for column, layer in pick.rows.items()}
     layers = ", ".join(map(str, pick.layers))
     return {
         "backbone": pick.backbone,
         "layer": f"{layers}/{row['depth']}",
-        "pooling": ", ".join(dict.fromkeys(str(one["pooling"]) for one in pick.rows.values())),
+        "pooling": ", ".join(dict.fromkeys(str(layer["pooling"]) for layer in pick.rows.values())),
         **scores,
         "ms": ms_text(row["ms"]),
         "weights": count_text(row["parameters"]),
@@ -148,9 +291,9 @@ def _cells(pick: Pick) -> dict[str, str]:
 def _pick_row(rank: int, pick: Pick, column: Column, row: pd.Series, reason: str) -> dict[str, object]:
     return {
         "rank": rank,
-        **_place(column, row),
-        **{name: _number(row[name]) for name in ("half", "ms", "parameters", "gflops", "dim")},
-        "bytes": _number(4 * row["dim"]),
+        **_layer_fields(column, row),
+        **{name: float(row[name]) for name in ("half", "ms", "parameters", "gflops", "dim")},
+        "bytes": float(4 * row["dim"]),
         "licence": row["licence"],
         "loss": pick.loss,
         "other_layers": list(pick.others),
@@ -158,7 +301,7 @@ def _pick_row(rank: int, pick: Pick, column: Column, row: pd.Series, reason: str
     }
 
 
-def _place(column: Column, row: pd.Series) -> dict[str, object]:
+def _layer_fields(column: Column, row: pd.Series) -> dict[str, object]:
     """Which layer of which backbone in which column, and its score."""
     return {
         "backbone": row["backbone"],
@@ -175,10 +318,6 @@ def _place(column: Column, row: pd.Series) -> dict[str, object]:
 
 def _layers(possible: Possible) -> set[tuple[str, int]]:
     return set(zip(possible.rows["backbone"], possible.rows["layer"], strict=True))
-
-
-def _number(value: float) -> float:
-    return float(value)
 
 
 def _score(row: pd.Series) -> str:

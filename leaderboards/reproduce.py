@@ -7,11 +7,9 @@ from typing import Literal, get_args
 
 import pandas as pd
 
-from leaderboards.choices.best import best_layers
-from leaderboards.choices.floor import floor_scores
-from leaderboards.choices.selection import is_floor, newest
 from leaderboards.display import ranges_text
 from leaderboards.literature import Published
+from leaderboards.scores.frames import best_rows, floor_draws, is_floor, newest
 from zoo.spec import entry_name
 
 Verdict = Literal["agrees", "off", "no interval", "partial data", "no score", "not run", "not comparable"]
@@ -178,7 +176,7 @@ def _compare(one: Published, run: pd.DataFrame | None) -> Reproduced:
         return _row(one, "not comparable", one.not_comparable)
     if run is None:
         return _row(one, "not run", "there are no records of it")
-    run = run[_transforms(run) == one.transform]
+    run = run[run["transform"] == one.transform]
     if run.empty:
         lacks = f"without its transform {one.transform}" if one.transform else "with a transform only"
         return _row(one, "not run", f"run {lacks}")
@@ -196,11 +194,6 @@ def _without_entry(one: Reproduced, registry: Collection[str] | None) -> Reprodu
     if registry is None or one.backbone in registry or one.verdict not in NOT_MEASURED:
         return one
     return replace(one, reason=f"{one.reason}; not in the registry")
-
-
-def _transforms(run: pd.DataFrame) -> "pd.Series[str]":
-    """What was done to the features of each record; nothing where records do not tell."""
-    return run["transform"] if "transform" in run else pd.Series("", index=run.index, dtype=object)
 
 
 def _measure(one: Published, run: pd.DataFrame) -> Measured | str:
@@ -223,10 +216,10 @@ def _best(one: Published, blocks: pd.DataFrame, depth: int) -> Measured | str:
     if len(there) < depth:
         run = ranges_text(sorted(there)) or "none"
         return f"the best of all {depth} layers is published; layers that were run: {run}"
-    own = blocks[blocks["metric"] == one.metric].assign(primary=True)
+    own = blocks[blocks["metric"] == one.metric]
     if one.chosen_decimals is not None:
-        own["value"] = own["value"].round(one.chosen_decimals)
-    best = best_layers(own)
+        own = own.assign(value=own["value"].round(one.chosen_decimals))
+    best = best_rows(own)
     where = blocks if best.empty else blocks[blocks["layer"] == best["layer"].iloc[0]]
     return _at(one, where, "")
 
@@ -253,7 +246,7 @@ def _at(one: Published, rows: pd.DataFrame, absent: str) -> Measured | str:
 
 def _floor(rows: pd.DataFrame) -> Measured | str:
     """The mean over the random floor's draws."""
-    found = floor_scores(rows)
+    found = floor_draws(rows)
     if found.empty:
         return "there are no draws of the random floor"
     partial = rows[rows["partial"].astype(bool)]

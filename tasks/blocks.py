@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
+from textwrap import fill
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 Kind = Literal["lines", "points"]
+
+WIDTH = 105
+"""Characters of a line of plain text."""
+
 Numbers2D = NDArray[np.floating[Any]]
 Rgb = NDArray[np.uint8]
 Span = tuple[float, float]
@@ -320,6 +325,11 @@ def said(notation: str, **data: str) -> Text:
         end = found.end()
     pieces.append(notation[end:].format(**filled))
     return Text(tuple(piece for piece in pieces if piece != ""))
+
+
+def wrapped(notation: str) -> Text:
+    """A paragraph of our own sentences, without data, in lines of at most `WIDTH` characters."""
+    return said(fill(notation, WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
 def _marked(found: re.Match[str], data: dict[str, str]) -> Piece:

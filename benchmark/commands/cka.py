@@ -150,7 +150,7 @@ def _array(given: Any, name: str) -> "Array":  # noqa: ANN401  # arrays of any l
 
 def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
     """What a run has measured of two backbones, the first one's layers as rows."""
-    from leaderboards.choices.selection import newest
+    from leaderboards.scores.frames import newest
 
     rows = newest(_compared(call.output, first, second))
     rows = rows[rows["dataset"] == call.dataset] if call.dataset is not None else rows
@@ -171,7 +171,7 @@ def _compared(output: Path, first: str, second: str) -> "pd.DataFrame":
     """The records of two backbones' comparison, whichever of them a run had first."""
     import pandas as pd
 
-    from leaderboards.display import COMPARISON_TASK
+    from leaderboards.records.key import COMPARISON_TASK
 
     records = records_of(output)
     pairs = records[(records["task"] == COMPARISON_TASK) & records["value"].notna()]

@@ -15,7 +15,7 @@ from benchmark.option import Option, called_with
 from benchmark.request import GivenNetwork
 
 if TYPE_CHECKING:
-    from leaderboards.choices.versus import Match
+    from leaderboards.versus import Match
 
 ComparedLayers = Literal["best", "same"]
 
@@ -124,8 +124,8 @@ def compare(request: CompareRequest) -> Comparison:
 
 def _matched(request: CompareRequest) -> "Match":
     """The comparisons that were asked for; raises InputError where nothing can be compared."""
-    from leaderboards.choices.versus import match
+    from leaderboards.board import Board
+    from leaderboards.versus import match
 
-    names = (request.first, request.second)
-    records = records_of(request.output)
-    return match(records, request.output / "items", names, request.layers, request.tasks)
+    board = Board.of(records_of(request.output), items=request.output / "items")
+    return match(board, (request.first, request.second), request.layers, request.tasks)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from benchmark.engines.progress import Reporter
     from benchmark.extraction.failures import Failure
     from benchmark.plan.decomposed import Given
-    from leaderboards.choices.decomposition import Change
+    from leaderboards.scores.decomposition import Change
     from tasks.blocks import Page
     from tasks.paths import Steps
 
@@ -70,8 +70,8 @@ def decompose_command(given: DecomposeRequest) -> int:
     """
     with ended_by_signals("interrupted; what is finished is kept, run again to go on") as report:
         from benchmark.plan.decomposed import Given
-        from leaderboards.pages.decomposition import changes_table
         from leaderboards.pages.markdown import table
+        from leaderboards.sections.decomposition import changes_table
         from tasks.protocols import find_protocol
 
         ends = (
@@ -126,9 +126,9 @@ def decompose(request: Request, task: str, ends: "tuple[Given, Given]", report: 
     """
     from benchmark.api import carry_out
     from benchmark.plan.decomposed import reference, steps_protocols, task_steps
-    from leaderboards.choices.decomposition import changes
     from leaderboards.pages.build import write_page
-    from leaderboards.pages.decomposition import Side, decomposition_page
+    from leaderboards.scores.decomposition import changes
+    from leaderboards.sections.decomposition import Side, decomposition_page
 
     first, second = ends
     steps = task_steps(task, first, second)

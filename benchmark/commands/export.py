@@ -118,7 +118,7 @@ def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":
     Raises:
         InputError: A pattern fits no backbone.
     """
-    from leaderboards.choices.selection import is_floor
+    from leaderboards.scores.frames import is_floor
 
     if not patterns:
         return records
@@ -133,21 +133,19 @@ def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":
 
 def _latex(records: "pd.DataFrame", items: Path) -> Iterator[tuple[str, str]]:
     """For each suite that ranks, its table."""
-    from leaderboards.choices.selection import is_analysis, newest
-    from leaderboards.choices.ties import column_ties
+    from leaderboards.board import Board
     from leaderboards.display import page_name
     from leaderboards.pages.latex import latex_table
-    from leaderboards.pages.scores import has_intervals, main_table
-    from leaderboards.records.record import of_suite, suites_of
+    from leaderboards.records.record import suites_of
+    from leaderboards.sections.tables import main_table
 
     for suite in suites_of(records):
-        rows = newest(of_suite(records, suite))
-        rows = rows[~is_analysis(rows)]
-        table = main_table(rows, column_ties(rows, items))
+        board = Board.of(records, suite, items=items)
+        table = main_table(board)
         if len(table.columns) <= 2:
             continue
         text = " ".join(str(cell) for line in table.itertuples(index=False) for cell in line)
-        notes = [CAPTION, *([INTERVALS, TIED] if has_intervals(rows) else [])]
+        notes = [CAPTION, *([INTERVALS, TIED] if board.has_intervals else [])]
         notes += [ARROW] if "↑" in text else []
         notes += [PARTIAL] if any("†" in column for column in table.columns) else []
         yield f"{page_name(suite)}.tex", latex_table(table, 2, notes, page_name(suite))
@@ -155,13 +153,15 @@ def _latex(records: "pd.DataFrame", items: Path) -> Iterator[tuple[str, str]]:
 
 def _hub(records: "pd.DataFrame", request: ExportRequest) -> Iterator[tuple[str, str]]:
     """For each trained backbone its files, in a folder of its own."""
+    from leaderboards.board import Board
     from leaderboards.hub import eval_results, model_indices
     from leaderboards.records.files import safe_name
 
-    for name, text in model_indices(records).items():
+    board = Board.of(records)
+    for name, text in model_indices(board).items():
         yield f"{safe_name(name)}/model-index.yaml", text
     benchmarks = {dataset: _benchmark(address) for dataset, address in request.benchmarks.items()}
-    for name, files in eval_results(records, benchmarks).items():
+    for name, files in eval_results(board, benchmarks).items():
         for file, text in files.items():
             yield f"{safe_name(name)}/.eval_results/{safe_name(file)}", text
 

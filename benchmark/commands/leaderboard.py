@@ -104,14 +104,14 @@ def _check(records: "pd.DataFrame", request: LeaderboardRequest) -> int:
 
 def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardRequest) -> int:
     """Compare the records with a baseline."""
-    from leaderboards.check import TOLERANCE, Tolerance
-    from leaderboards.guard import guard, moved_table, read_baseline, tidy_records
     from leaderboards.pages.markdown import table
+    from leaderboards.records.key import TOLERANCE, Tolerance
+    from leaderboards.regression_check import moved_table, read_baseline, regression_check, tidy_records
 
     limit = TOLERANCE.score if request.tolerance is None else request.tolerance
     if limit < 0:
         raise InputError(f"--tolerance takes a number of at least 0; found {limit:g}")
-    compared = guard(
+    compared = regression_check(
         read_baseline(baseline), tidy_records(records), request.backbones, Tolerance(score=limit)
     )
     if not compared.moved:

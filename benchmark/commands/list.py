@@ -18,7 +18,7 @@ from benchmark.commands.command import command, counted
 from benchmark.commands.result import Result
 from benchmark.option import Option, called_with
 from benchmark.plan.facts import teachers
-from leaderboards.choices.licences import fits_licence
+from leaderboards.licences import fits_licence
 from zoo.errors import InputError
 from zoo.registry import all_specs
 from zoo.seen import DATASETS

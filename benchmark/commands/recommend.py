@@ -24,11 +24,10 @@ from zoo.spec import BackboneSpec, Layer, entry_name, split_size
 if TYPE_CHECKING:
     import pandas as pd
 
-    from leaderboards.choices.limits import Limits
-    from leaderboards.choices.picks import Pick
-    from leaderboards.choices.possible import Possible
-    from leaderboards.choices.selection import Column
-    from leaderboards.recommendation import Recommendation
+    from leaderboards.board import Board
+    from leaderboards.limits import Limits
+    from leaderboards.recommendation import Pick, Possible, Recommendation
+    from leaderboards.scores.column import Column
 
     Candidates = Mapping[Column, pd.DataFrame]
 
@@ -168,17 +167,17 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         InputError: There are no records, no such task, backbone or device, no times where they are limited,
             or nothing within the limits.
     """
-    from leaderboards.choices.limits import Limits, candidates_of
-    from leaderboards.choices.picks import least_loss, picks_of
-    from leaderboards.choices.possible import may_be_best, pareto_front
-    from leaderboards.recommendation import Recommendation
-    from leaderboards.scores.costs import find_device, layer_costs
+    from leaderboards.board import Board
+    from leaderboards.limits import Limits, candidates_of
+    from leaderboards.recommendation import Recommendation, least_loss, may_be_best, picks_of
+    from leaderboards.scores.costs import pareto_front
 
     records = chosen(records_of(request.output), request.backbones)
-    columns = _columns(records, request.tasks)
-    device = find_device(records, request.device)
-    costs, facts = layer_costs(records, device), _facts(records)
-    every = {column: candidates_of(records, column, costs, facts) for column in columns}
+    board = Board.of(records)
+    columns = _columns(board, request.tasks)
+    device = board.device(request.device)
+    costs, facts = board.layer_costs(device), _facts(records)
+    every = {column: candidates_of(column, costs, facts) for column in columns}
     command = _measuring(every, request.output)
     if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in every.values()):
         raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
@@ -198,23 +197,20 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         device or "",
         (
             *_limited(every, limits),
-            *_grounds(records, possible, device, command),
+            *_grounds(possible, device, command),
             *_warnings(limits, columns),
         ),
         tuple(code_of(pick) for pick in picks),
     )
 
 
-def _columns(records: "pd.DataFrame", tasks: Sequence[str]) -> "tuple[Column, ...]":
+def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
     """The columns of some tasks, or of all; raises InputError for a task that has none."""
-    from leaderboards.choices.selection import columns_of
-
-    columns = columns_of(records)
-    names = list(dict.fromkeys(column.task for column in columns))
+    names = list(dict.fromkeys(column.task for column in board.columns))
     for task in tasks:
         if task not in names:
             raise unknown("task", task, names)
-    chosen = tuple(column for column in columns if not tasks or column.task in tasks)
+    chosen = tuple(column for column in board.columns if not tasks or column.task in tasks)
     if not chosen:
         raise InputError("no backbone has a score of a task that ranks; `python -m benchmark run` gives some")
     return chosen
@@ -224,7 +220,7 @@ def _facts(records: "pd.DataFrame") -> "pd.DataFrame":
     """What the registry knows of the backbones of some records, columns `FACTS`."""
     import pandas as pd
 
-    from leaderboards.choices.limits import FACTS
+    from leaderboards.limits import FACTS
 
     known = {str(name): spec for name in set(records["backbone"]) if (spec := _spec(str(name)))}
     rows = [
@@ -237,7 +233,7 @@ def _facts(records: "pd.DataFrame") -> "pd.DataFrame":
 
 def _within(column: "Column", rows: "pd.DataFrame", limits: "Limits") -> "pd.DataFrame":
     """The candidates within the limits; where there are none, InputError says what each limit leaves out."""
-    from leaderboards.choices.limits import allowed, exclusions
+    from leaderboards.limits import allowed, exclusions
 
     if rows.empty:
         raise InputError(f"no backbone has a score in {column.heading}")
@@ -262,18 +258,15 @@ def _measuring(every: "Candidates", output: Path) -> str:
 
 def _limited(every: "Candidates", limits: "Limits") -> Iterator[str]:
     """What the limits leave out, column by column."""
-    from leaderboards.choices.limits import exclusions
+    from leaderboards.limits import exclusions
 
     for column, rows in every.items():
         for sentence in exclusions(rows, limits):
             yield f"{column.heading}: {sentence}." if len(every) > 1 else f"{sentence}."
 
 
-def _grounds(
-    records: "pd.DataFrame", possible: "Mapping[Column, Possible]", device: str | None, command: str
-) -> Iterator[str]:
+def _grounds(possible: "Mapping[Column, Possible]", device: str | None, command: str) -> Iterator[str]:
     """On what the recommendation rests."""
-    from leaderboards.choices.honest import choices
     from leaderboards.display import score_text
 
     if device:
@@ -283,7 +276,7 @@ def _grounds(
         yield f"{lacking}; `{command}` measures them."
     for column, rows in possible.items():
         name = str(rows.best["backbone"])
-        choice = choices(records, column).get(name)
+        choice = column.honest.get(name)
         if choice is not None:
             yield (
                 f"{column.heading}: the best layer of {name} was found on what scores it, which is "
@@ -295,7 +288,7 @@ def _grounds(
 
 
 def _warnings(limits: "Limits", columns: "Sequence[Column]") -> Iterator[str]:
-    from leaderboards.choices.licences import NOTE
+    from leaderboards.licences import NOTE
 
     if len(columns) > 1:
         yield f"What may be the best is said with 95 % for each of the {len(columns)} columns by itself."

@@ -125,8 +125,8 @@ def _require_known(what: str, given: Iterable[str], known: set[str]) -> None:
 def _show(frame: "pd.DataFrame", everything: bool) -> None:
     """Print the table of what was run, or of everything."""
     from leaderboards.pages.markdown import table
-    from leaderboards.pages.published import published_table
     from leaderboards.reproduce import NOT_MEASURED
+    from leaderboards.sections.published import published_table
 
     shown = frame if everything else frame[~frame["verdict"].isin(NOT_MEASURED)]
     if len(shown):

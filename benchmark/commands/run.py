@@ -11,7 +11,7 @@ import typer
 from benchmark import parsers
 from benchmark.commands.command import command, counted, ended_by_signals
 from benchmark.commands.result import Result
-from benchmark.commands.show import answers_of, result_of
+from benchmark.commands.show import answered_by, result_of
 from benchmark.option import Option, called_with
 from benchmark.request import Request
 from leaderboards.records.version import VERSION
@@ -151,9 +151,9 @@ def _answer(summary: "RunSummary") -> None:
     """Print the best of each task, and where more is; on standard output, as what was asked for."""
     from leaderboards.display import page_name
 
-    if not len(summary.records):
+    if summary.board is None:
         return
-    suite = answers_of(summary.records, summary.suite, summary.ties)
+    suite = answered_by(summary.board)
     if suite.answers:
         pages = [page for page in summary.pages if page.name == f"{page_name(summary.suite)}.md"]
         where = f"{_short(pages[0])} has every layer" if pages else ""
@@ -198,7 +198,7 @@ def run(call: RunCall) -> RunResult:
     failures = tuple(str(failure) for failure in summary.done.failures)
     missing = [*map(str, summary.plan.tasks.absent), *summary.done.unreadable]
     records = summary.records
-    answers = result_of([answers_of(records, summary.suite, summary.ties)] if len(records) else [])
+    answers = result_of([answered_by(summary.board)] if summary.board else [])
     left_out = [f"Left out: {reason}." for reason in missing]
     return RunResult(
         title=answers.title,

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +16,8 @@ from benchmark.option import Option, called_with
 from zoo.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from leaderboards.choices.answers import Answer
-    from leaderboards.choices.ties import Compared
+    from leaderboards.answers import Answer
+    from leaderboards.board import Board
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +48,10 @@ class SuiteAnswers:
 
     suite: str
     answers: "tuple[Answer, ...]"
-    labels: dict[str, str]
+    labels: Mapping[str, str]
 
     def __str__(self) -> str:
-        from leaderboards.answer import answer_notes, answer_table
+        from leaderboards.answers import answer_notes, answer_table
 
         table = answer_table(self.answers, self.labels)
         return "\n".join([f"suite {self.suite}", "", table, "", *answer_notes(self.answers)]).rstrip()
@@ -67,7 +65,7 @@ def show_command(request: ShowRequest) -> None:
 
     Example: `python -m benchmark show --tasks knn davis`
     """
-    from leaderboards.answer import answer_frame
+    from leaderboards.answers import answer_frame
 
     suites = _suites(request)
     if not request.json:
@@ -127,6 +125,7 @@ def best(request: ShowRequest) -> Result:
 
 def _suites(request: ShowRequest) -> list[SuiteAnswers]:
     """The answers that were asked for; raises InputError where there are none."""
+    from leaderboards.board import Board
     from leaderboards.records.record import suites_of
 
     records = records_of(request.output)
@@ -138,33 +137,28 @@ def _suites(request: ShowRequest) -> list[SuiteAnswers]:
         if task not in known:
             raise unknown("task", task, known)
     chosen = suites if request.suite is None else [request.suite]
-    every = [answers_of(records, suite, request.output / "items", request.tasks) for suite in chosen]
+    boards = [Board.of(records, suite, items=request.output / "items") for suite in chosen]
+    every = [answered_by(board, request.tasks) for board in boards]
     if not any(each.answers for each in every):
         raise InputError("there is no score of a backbone to answer with; analyses are on pages of their own")
     return [each for each in every if each.answers]
 
 
-def answers_of(
-    records: "pd.DataFrame", suite: str, compared: "Compared", tasks: Sequence[str] = ()
-) -> SuiteAnswers:
-    """The answers of one suite, of some tasks or of all, from records and what backbones are compared by."""
-    from leaderboards.choices.answers import answers
-    from leaderboards.choices.selection import backbones_of
-    from leaderboards.records.record import of_suite
+def answered_by(board: "Board", tasks: Sequence[str] = ()) -> SuiteAnswers:
+    """The answers of one suite, of some tasks or of all."""
+    from leaderboards.answers import answers_of
     from tasks.registry import COST
 
-    records = of_suite(records, suite)
     if tasks:
-        records = records[records["task"].isin([*tasks, COST])]
-    labels = {backbone.name: backbone.label for backbone in backbones_of(records)}
-    return SuiteAnswers(suite, tuple(answers(records, compared)), labels)
+        board = board.only(board.records[board.records["task"].isin([*tasks, COST])])
+    return SuiteAnswers(board.suite, answers_of(board), board.labels)
 
 
 def result_of(suites: Sequence[SuiteAnswers]) -> Result:
     """The answers of some suites, those without any left out."""
     import pandas as pd
 
-    from leaderboards.answer import answer_cells, answer_frame, answer_notes
+    from leaderboards.answers import answer_cells, answer_frame, answer_notes
 
     suites = [each for each in suites if each.answers]
     if not suites:

@@ -29,7 +29,7 @@ def teachers(spec: BackboneSpec) -> str:
 
 
 def with_seen(records: "pd.DataFrame") -> "pd.DataFrame":
-    """Records with what each backbone's training has seen of the dataset, for `leaderboards.pages.seen`.
+    """Records with what each backbone's training has seen of the dataset, for `leaderboards.sections.seen`.
 
     The mark is "" for backbones that are not in the registry, and for datasets that no mark is about.
     """

@@ -6,29 +6,30 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.choices.selection import backbones_of, is_analysis
-from leaderboards.choices.ties import Compared
+from leaderboards.board import Board
+from leaderboards.display import inside_name, page_name
 from leaderboards.literature import Published
-from leaderboards.pages.beside import write_figures
-from leaderboards.pages.cost import cost_page
 from leaderboards.pages.csv import csv_page
+from leaderboards.pages.figures import write_figures
 from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.markdown import markdown_page
-from leaderboards.pages.page import leaderboard_page
-from leaderboards.records.record import of_suite, suites_of
-from leaderboards.scores.frames import is_cost
-from tasks.blocks import Page
+from leaderboards.pages.tidy import tidy_frame
+from leaderboards.records.record import suites_of
+from leaderboards.sections.cost import cost_page
+from leaderboards.sections.gaps import empty_cells, gap_blocks
+from leaderboards.sections.order import section_blocks
+from leaderboards.sections.provenance import provenance_blocks
+from tasks.blocks import Numbers, Page, said
 from zoo.atomic import whole_file
 from zoo.errors import unknown
+
+ELSEWHERE = "What the backbones do inside, which ranks none of them, is on a page of its own: `{name}`."
 
 WRITERS: dict[str, Callable[[Page], str]] = {
     "csv": csv_page,
     "md": markdown_page,
 }
 """For each ending of a file, what writes a page so."""
-
-BESIDE: dict[str, Callable[[Page, Path], None]] = {"md": write_figures}
-"""For each ending, what writes the files beside a page; an ending without one needs none."""
 
 ENDINGS = ("csv", "md")
 """What is written where nothing else is asked for."""
@@ -42,7 +43,7 @@ def tables_folder() -> Path:
 def write_pages(
     records: pd.DataFrame,
     folder: Path,
-    compared: Compared = None,
+    items: Path | None = None,
     endings: Sequence[str] = ENDINGS,
     arrays: Path | None = None,
     published: Sequence[Published] = (),
@@ -55,8 +56,7 @@ def write_pages(
     Args:
         records: Columns of `Record`.
         folder: Made where it does not exist.
-        compared: By what backbones are compared: the items of the records' run, or, where the records are of
-            one suite, what was found in them.
+        items: Folder of the items of the records' run, by which backbones are compared.
         endings: Formats, names of `WRITERS`.
         arrays: What the analyses of the records' run kept beside them, of which pictures are drawn.
         published: Numbers of others, for a section of the leaderboards.
@@ -70,11 +70,16 @@ def write_pages(
     for ending in endings:
         if ending not in WRITERS:
             raise unknown("format", ending, WRITERS)
-    written = []
-    for suite in suites_of(records):
-        for page in pages_of(records, suite, compared, arrays, published):
-            written += write_page(page, folder, endings)
-    return sorted(written)
+    boards = (
+        Board.of(records, suite, items=items, arrays=arrays, published=published)
+        for suite in suites_of(records)
+    )
+    return sorted(path for board in boards for path in write_board(board, folder, endings))
+
+
+def write_board(board: Board, folder: Path, endings: Sequence[str] = ENDINGS) -> list[Path]:
+    """Write the pages of one suite in some formats, names of `WRITERS`; the files, page by page."""
+    return [path for page in pages_of(board) for path in write_page(page, folder, endings)]
 
 
 def write_page(page: Page, folder: Path, endings: Sequence[str] = ENDINGS) -> list[Path]:
@@ -82,32 +87,29 @@ def write_page(page: Page, folder: Path, endings: Sequence[str] = ENDINGS) -> li
     written = []
     for ending in dict.fromkeys(endings):
         path = folder / f"{page.name}.{ending}"
-        if ending in BESIDE:
-            BESIDE[ending](page, folder)
-        _write_text(WRITERS[ending](page), path)
+        if ending == "md":
+            write_figures(page, folder)
+        with whole_file(path) as temporary:
+            temporary.write_text(WRITERS[ending](page), encoding="utf-8", newline="\n")
         written.append(path)
     return written
 
 
-def pages_of(
-    records: pd.DataFrame,
-    suite: str,
-    compared: Compared = None,
-    arrays: Path | None = None,
-    published: Sequence[Published] = (),
-) -> list[Page]:
+def pages_of(board: Board) -> list[Page]:
     """The pages of one suite: its leaderboard, and its analyses and its costs where there are any."""
-    every = of_suite(records, suite)
-    costs, own = every[is_cost(every)], every[~is_cost(every)]
-    inside = is_analysis(own)
-    pages = [] if inside.all() else [leaderboard_page(own, suite, compared, published)]
-    pages += [inside_page(own, suite, arrays)] if inside.any() else []
-    pages += [cost_page(costs, suite)] if len(costs) else []
-    labels = tuple(backbone.label for backbone in backbones_of(every) if not backbone.floor)
+    pages = [leaderboard_page(board)] if len(board.measured) else []
+    pages += [inside_page(board)] if len(board.analysed) else []
+    pages += [cost_page(board)] if len(board.costs) else []
+    labels = tuple(backbone.label for backbone in board.backbones if not backbone.floor)
     return [replace(page, backbones=labels) for page in pages]
 
 
-def _write_text(text: str, path: Path) -> None:
-    """Write a text file so that a reader sees either all of it or none."""
-    with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+def leaderboard_page(board: Board) -> Page:
+    """The leaderboard of one suite: the same blocks for the same records in any order."""
+    blocks = section_blocks(board)
+    if len(board.analysed):
+        blocks.append(said(ELSEWHERE, name=inside_name(board.suite)))
+    name = page_name(board.suite)
+    blocks += provenance_blocks(board, board.plain, Numbers(tidy_frame(board), name))
+    blocks += gap_blocks(empty_cells(board))
+    return Page(name, f"Leaderboard: {board.suite}", tuple(blocks))

@@ -14,9 +14,6 @@ from zoo.errors import InputError
 _FORMULA = re.compile(r"(?!-?\d+(\.\d+)?$)'*[=+\-@\t\r\n]")
 """Texts that begin like a formula, also behind apostrophes that stand for themselves; no plain number."""
 
-YOUNGEST = "data"
-"""A column that tables of earlier versions lack; it is empty there."""
-
 _INERT = re.compile(r"''*[=+\-@\t\r\n]")
 
 
@@ -57,8 +54,6 @@ def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
             f"expected a leaderboard table in {path} but cannot read it: {error}; write it again"
         ) from error
     frame = frame.map(lambda cell: cell[1:] if _INERT.match(cell) else cell)
-    if YOUNGEST not in frame and YOUNGEST in columns:
-        frame.insert(min(list(columns).index(YOUNGEST), frame.shape[1]), YOUNGEST, "")
     if list(frame.columns) != list(columns):
         raise InputError(f"expected the columns {', '.join(columns)} in {path}; write it again")
     return frame

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pandas as pd
 from tabulate import tabulate
 
-from leaderboards.pages.beside import figure_path
+from leaderboards.pages.figures import figure_path
 from tasks.blocks import (
     TIED,
     Block,

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leaderboards.choices.selection import BoardBackbone, backbones_of
-from leaderboards.display import pooling_name
-from leaderboards.pages.similarity import CkaTable, cka_tables
+from leaderboards.board import Board
+from leaderboards.scores.frames import BoardBackbone
+from leaderboards.sections.similarity import CkaTable, cka_tables
 
 CELLS = 400_000
 """Numbers that a page holds at most; matrices beyond it are left out and said."""
@@ -45,19 +45,17 @@ class Likeness:
     left_out: int
 
 
-def likeness(records: pd.DataFrame, most: int = CELLS) -> Likeness:
-    """The matrices of some records, of which at most so many numbers are kept.
+def likeness(board: Board, most: int = CELLS) -> Likeness:
+    """The matrices of a board, of which at most so many numbers are kept.
 
     Args:
-        records: Columns of `Record`, of one suite and without analyses.
+        board: Comparisons of layers.
         most: Numbers that all matrices have together at most. Those of backbones with themselves come first.
     """
-    backbones = [one for one in backbones_of(records) if not one.floor]
-    pairs = records[
-        (records["other"] != "") & (records["tap"] == "block") & (records["other_tap"] == "block")
-    ]
+    backbones = [one for one in board.backbones if not one.floor]
+    pairs = board.pairs[(board.pairs["tap"] == "block") & (board.pairs["other_tap"] == "block")]
     pairs = pairs[(pairs["layer"] >= 1) & (pairs["other_layer"] >= 1) & pairs["value"].notna()]
-    found = [one for table in cka_tables(records) for one in _matrices(table, pairs, backbones)]
+    found = [one for table in cka_tables(board.pairs) for one in _matrices(table, pairs, backbones)]
     kept, count = [], 0
     for one in sorted(found, key=lambda matrix: matrix.first != matrix.second):
         count += one.values.size
@@ -66,11 +64,6 @@ def likeness(records: pd.DataFrame, most: int = CELLS) -> Likeness:
     order = {id(one): place for place, one in enumerate(found)}
     kept.sort(key=lambda matrix: order[id(matrix)])
     return Likeness(tuple(kept), len(found) - len(kept))
-
-
-def table_name(table: CkaTable) -> str:
-    """What a table compares, in words."""
-    return f"{pooling_name(table.pooling)}, {table.place} ({table.protocol})"
 
 
 def _matrices(table: CkaTable, pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> Iterator[Alike]:
@@ -91,4 +84,4 @@ def _matrices(table: CkaTable, pairs: pd.DataFrame, backbones: Sequence[BoardBac
         if one == two:
             grid[where[inside, 1], where[inside, 0]] = values[inside]
     for one, two in sorted(cells, key=lambda key: (key[0] != key[1], key)):
-        yield Alike(table_name(table), backbones[one].label, backbones[two].label, cells[one, two])
+        yield Alike(table.title, backbones[one].label, backbones[two].label, cells[one, two])

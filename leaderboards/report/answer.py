@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from leaderboards.choices.answers import Answer
+from leaderboards.answers import Answer
 from leaderboards.display import fixed, pooling_name, ranges_text, score_text
-from leaderboards.report.board import Board
+from leaderboards.report.board import ReportFrames
 from leaderboards.report.cost import Costs
 
 NAMED = 6
@@ -16,7 +16,7 @@ FEW = 3
 """Backbones that a card names at most of those that were not compared."""
 
 
-def answer_html(answers: Sequence[Answer], board: Board, costs: Costs) -> str:
+def answer_html(answers: Sequence[Answer], board: ReportFrames, costs: Costs) -> str:
     """A card for each column that has a score."""
     labels = dict(zip(board.backbones["name"], board.backbones["backbone"], strict=True))
     titles = dict(zip(board.columns["column"], board.columns["title"], strict=True))
@@ -38,7 +38,7 @@ def _card(one: Answer, title: str, label: str, facts: Sequence[str]) -> str:
     lines = "".join(f"<li>{fact}</li>" for fact in facts)
     return (
         f'<li class="card"><h3>{escape(title)}</h3>'
-        f'<p class="where">{escape(one.column.heading)} on {escape(one.column.place)}</p>'
+        f'<p class="where">{escape(one.column.heading)} on {escape(one.column.dataset_name)}</p>'
         f'<p class="winner"><span class="name">{escape(label)}</span> '
         f'<span class="layer">layer {one.layer} of {one.depth}, {pooling}</span></p>'
         f'<p class="score">{_score(one)}</p>'

@@ -1,7 +1,4 @@
-"""Records to the one model of the report: small tidy frames, of which every view and every CSV is a part.
-
-What may be said of the numbers is decided in `leaderboards.choices`; here it is put side by side.
-"""
+"""A board as the small tidy frames that every view and every CSV of the report is a part of."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,25 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from leaderboards.choices.best import best_layers
-from leaderboards.choices.floor import floor_scores
-from leaderboards.choices.honest import Choice, choices
-from leaderboards.choices.selection import (
-    BoardBackbone,
-    Column,
-    backbones_of,
-    best_rows,
-    candidates,
-    columns_of,
-    is_floor,
-    pooled,
-    score_rows,
-)
-from leaderboards.choices.ties import ColumnTies, Ties
+from leaderboards.board import Board
 from leaderboards.display import task_display
-from leaderboards.literature import Published
 from leaderboards.report.facts import UNKNOWN, Facts
-from leaderboards.reproduce import NOT_MEASURED, reproduce
+from leaderboards.scores.column import Column
+from leaderboards.scores.frames import BoardBackbone
+from leaderboards.scores.ties import Ties
 from zoo.spec import entry_name
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth")
@@ -50,7 +34,7 @@ FIRST, MAYBE, WORSE, UNTESTED = "best score", "may be the best", "worse", "not c
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class ReportFrames:
     """What the report shows of one suite; backbones stand under their labels, columns under their headings.
 
     Attributes:
@@ -69,40 +53,24 @@ class Board:
     published: pd.DataFrame
 
 
-def board_of(
-    records: pd.DataFrame,
-    ties: ColumnTies,
-    facts: Mapping[str, Facts],
-    published: Sequence[Published] = (),
-) -> Board:
-    """The model of some records.
+def frames_of(board: Board, facts: Mapping[str, Facts]) -> ReportFrames:
+    """The frames of a board.
 
     Args:
-        records: Columns of `Record`, of one suite and without analyses, in any order.
-        ties: For the `Column.key` of each column, what is tied with its best.
+        board: Scores, ties and numbers of others.
         facts: What is known of backbones, by name.
-        published: Numbers of others.
     """
-    scores = score_rows(records)
-    backbones = [one for one in backbones_of(records) if not one.floor]
-    labels = {one.name: one.label for one in backbones}
-    columns = columns_of(scores)
-    best, layers = [], []
-    rows = best_layers(scores)
-    for column in columns:
-        honest = choices(column.rows(scores), column)
-        own = column.rows(rows)
-        best.append(_best(own[own["metric"] == column.metric], column, honest, ties.get(column.key, Ties())))
-        layers.append(_layers(column.rows(scores), column))
-    return Board(
+    backbones = [backbone for backbone in board.backbones_in(board.plain) if not backbone.floor]
+    ties = {column.key: board.ties.get(column.key, Ties()) for column in board.columns}
+    return ReportFrames(
         pd.DataFrame(
             [_backbone(one, facts.get(entry_name(one.name), UNKNOWN)) for one in backbones],
             columns=[*BACKBONES],
         ),
-        _columns(scores, columns),
-        _labelled(best, labels, BEST),
-        _labelled(layers, labels, LAYERS),
-        _published(records, columns, labels, published),
+        pd.DataFrame([_column(column) for column in board.columns], columns=[*COLUMNS]),
+        _labelled([_best(column, ties[column.key]) for column in board.columns], board.labels, BEST),
+        _labelled([_layers(column) for column in board.columns], board.labels, LAYERS),
+        _published(board, [backbone.name for backbone in backbones]),
     )
 
 
@@ -112,33 +80,25 @@ def _backbone(one: BoardBackbone, facts: Facts) -> tuple[object, ...]:
     return (one.label, one.name, one.family, facts.supervision, facts.licence, weights, one.depth)
 
 
-def _columns(scores: pd.DataFrame, columns: Sequence[Column]) -> pd.DataFrame:
-    """A row of `COLUMNS` for each column of the leaderboard."""
-    floors = floor_scores(scores)
-    floors = floors[floors["primary"].astype(bool)]
-    body = []
-    for one in columns:
-        own = one.rows(floors)
-        own = own[own["metric"] == one.metric]
-        noise = (own["mean"].iloc[0], own["deviation"].iloc[0]) if len(own) else (np.nan, np.nan)
-        shown = task_display(one.task)
-        body.append(
-            (one.heading, one.task, shown.title, one.place, one.protocol, one.metric, shown.asks, *noise)
-        )
-    return pd.DataFrame(body, columns=[*COLUMNS])
+def _column(column: Column) -> tuple[object, ...]:
+    """A row of `COLUMNS`."""
+    floors = column.floors
+    noise = (floors["mean"].iloc[0], floors["deviation"].iloc[0]) if len(floors) else (np.nan, np.nan)
+    task = task_display(column.task)
+    source = (column.dataset_name, column.protocol, column.metric)
+    return (column.heading, column.task, task.title, *source, task.asks, *noise)
 
 
-def _best(rows: pd.DataFrame, column: Column, honest: Mapping[str, Choice], ties: Ties) -> pd.DataFrame:
+def _best(column: Column, ties: Ties) -> pd.DataFrame:
     """The best layers of a column, the highest first."""
-    rows = rows.sort_values("value", ascending=False, kind="stable")
-    names = [str(name) for name in rows["backbone"]]
-    top = rows["value"].max()
-    groups = [_group(name, ties, top=value == top) for name, value in zip(names, rows["value"], strict=True)]
+    rows = column.best.sort_values("value", ascending=False, kind="stable")
+    top, choices = rows["value"].max(), [column.honest.get(name) for name in rows["backbone"]]
+    fields = zip(rows["backbone"], rows["value"], strict=True)
     return rows.assign(
         column=column.heading,
-        honest=[honest[name].score if name in honest else np.nan for name in names],
-        optimism=[honest[name].optimism if name in honest else np.nan for name in names],
-        group=groups,
+        honest=[choice.score if choice else np.nan for choice in choices],
+        optimism=[choice.optimism if choice else np.nan for choice in choices],
+        group=[_group(str(name), ties, top=value == top) for name, value in fields],
     )
 
 
@@ -151,15 +111,14 @@ def _group(name: str, ties: Ties, *, top: bool) -> str:
     return WORSE if name in ties.apart else UNTESTED
 
 
-def _layers(rows: pd.DataFrame, column: Column) -> pd.DataFrame:
+def _layers(column: Column) -> pd.DataFrame:
     """Every block of every backbone in one column, in order."""
-    shown = pooled(rows, column)
-    shown = candidates(shown[(shown["metric"] == column.metric) & ~is_floor(shown)])
-    best = best_rows(shown)
-    first = set(zip(best["backbone"], best["layer"], strict=True))
-    fields = shown[["backbone", "layer", "tied"]].itertuples(index=False, name=None)
-    places = ["best" if (name, layer) in first else "tied" if tied else "" for name, layer, tied in fields]
-    return shown.assign(column=column.heading, place=places).sort_values(["backbone", "layer"], kind="stable")
+    rows = column.candidates
+    best = set(zip(column.best["backbone"], column.best["layer"], strict=True))
+    fields = rows[["backbone", "layer", "tied"]].itertuples(index=False, name=None)
+    places = ["best" if (name, layer) in best else "tied" if tied else "" for name, layer, tied in fields]
+    rows = rows.assign(column=column.heading, place=places)
+    return rows.sort_values(["backbone", "layer"], kind="stable")
 
 
 def _labelled(parts: Sequence[pd.DataFrame], labels: Mapping[str, str], names: Sequence[str]) -> pd.DataFrame:
@@ -171,25 +130,22 @@ def _labelled(parts: Sequence[pd.DataFrame], labels: Mapping[str, str], names: S
     return rows.assign(backbone=rows["backbone"].map(dict(labels)))[[*names]]
 
 
-def _published(
-    records: pd.DataFrame,
-    columns: Sequence[Column],
-    labels: Mapping[str, str],
-    published: Sequence[Published],
-) -> pd.DataFrame:
+def _published(board: Board, names: Sequence[str]) -> pd.DataFrame:
     """Numbers of others beside scores of the page, each at its own layer or at the measured one's."""
-    if not published or not columns:
+    if not board.published or not board.columns:
         return pd.DataFrame(columns=[*PUBLISHED])
-    headings = {(one.task, one.dataset, one.protocol, one.metric): one.heading for one in reversed(columns)}
-    depths = {one.name: one.depth for one in backbones_of(records)}
-    found = reproduce(records, published)
-    found = found[~found["verdict"].isin(NOT_MEASURED) & found["backbone"].isin(list(labels))]
-    keys = zip(found["task"], found["dataset"], found["protocol"], found["metric"], strict=True)
-    places = found["published_layer"].astype(float)
-    rows = found.assign(
+    headings = {
+        (column.task, column.dataset, column.protocol, column.metric): column.heading
+        for column in reversed(board.columns)
+    }
+    depths = {backbone.name: backbone.depth for backbone in board.backbones}
+    rows = board.reproduced[board.reproduced["backbone"].isin(names)]
+    keys = zip(rows["task"], rows["dataset"], rows["protocol"], rows["metric"], strict=True)
+    layers = rows["published_layer"].astype(float)
+    rows = rows.assign(
         column=[headings.get(key, "") for key in keys],
-        depth=found["backbone"].map(depths),
-        layer=places.where(places.notna(), found["measured_layer"].astype(float)),
-        value=found["published"],
+        depth=rows["backbone"].map(depths),
+        layer=layers.where(layers.notna(), rows["measured_layer"].astype(float)),
+        value=rows["published"],
     )
-    return _labelled([rows[rows["column"] != ""]], labels, PUBLISHED)
+    return _labelled([rows[rows["column"] != ""]], board.labels, PUBLISHED)

@@ -1,25 +1,22 @@
 """What the report says of one suite, before it is written."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.choices.answers import Answer, answers
-from leaderboards.choices.selection import is_analysis, is_plain, newest, score_rows
-from leaderboards.choices.ties import ColumnTies, known_ties
+from leaderboards.answers import Answer, answers_of
+from leaderboards.board import Board
 from leaderboards.display import cost_name, inside_name, page_name
 from leaderboards.literature import Published
 from leaderboards.pages.inside.tables import inside_frame
 from leaderboards.pages.tidy import tidy_frame
-from leaderboards.records.record import of_suite
 from leaderboards.report.alike import Likeness, likeness
-from leaderboards.report.board import Board, board_of
+from leaderboards.report.board import ReportFrames, frames_of
 from leaderboards.report.cost import Costs, costs_of
 from leaderboards.report.facts import Facts
 from leaderboards.report.section import Section
-from leaderboards.scores.frames import is_cost
 from tasks.blocks import Numbers
 
 
@@ -47,31 +44,26 @@ class Content:
     """Everything that is said of one suite, before it is written.
 
     Attributes:
-        suite: Its name.
-        scores: Its newest records that rank, or compare layers.
-        measured: Its newest scores, those of sets of layers and of transformed features among them.
-        inside: Its newest records of analyses, but for those of costs.
-        spent: Its newest records of costs.
-        ties: For the `Column.key` of each column, what is tied with its best.
+        board: What its records say.
+        frames: Its scores as frames.
         answers: The best of each column.
-        board: The scores as frames.
         costs: What each depth costs.
         likeness: CKA.
         numbers: The tables of all numbers, as the leaderboard's pages have them: of scores, of analyses,
             of costs.
     """
 
-    suite: str
-    scores: pd.DataFrame
-    measured: pd.DataFrame
-    inside: pd.DataFrame
-    spent: pd.DataFrame
-    ties: ColumnTies
-    answers: tuple[Answer, ...]
     board: Board
+    frames: ReportFrames
+    answers: tuple[Answer, ...]
     costs: Costs
     likeness: Likeness
     numbers: tuple[Numbers, ...]
+
+    @property
+    def suite(self) -> str:
+        """Its name."""
+        return self.board.suite
 
 
 def content_of(records: pd.DataFrame, suite: str, sources: Sources) -> Content:
@@ -82,22 +74,23 @@ def content_of(records: pd.DataFrame, suite: str, sources: Sources) -> Content:
         suite: Name of the suite.
         sources: What else there is.
     """
-    everything = newest(of_suite(records, suite))
-    described = is_analysis(everything)
-    measured = everything[~described]
-    own = measured[is_plain(measured)]
-    ties = known_ties(score_rows(own), sources.items)
-    board = board_of(own, ties, sources.facts, sources.published)
-    costs = costs_of(everything, sources.facts)
-    spent = everything[is_cost(everything)]
-    inner = everything[described & ~is_cost(everything)]
-    numbers = _numbers(own, inner, spent, suite)
-    found = tuple(answers(everything, ties))
-    return Content(suite, own, measured, inner, spent, ties, found, board, costs, likeness(own), numbers)
+    board = Board.of(records, suite, items=sources.items, arrays=sources.arrays, published=sources.published)
+    if board.reproduced.empty:  # the report says nothing of numbers that are of other backbones
+        board = replace(board, published=())
+    costs = costs_of(board, sources.facts)
+    return Content(
+        board,
+        frames_of(board, sources.facts),
+        answers_of(board),
+        costs,
+        likeness(board),
+        _numbers(board),
+    )
 
 
-def _numbers(own: pd.DataFrame, inside: pd.DataFrame, spent: pd.DataFrame, suite: str) -> tuple[Numbers, ...]:
+def _numbers(board: Board) -> tuple[Numbers, ...]:
     """The tables of all numbers of a suite, of those kinds that it has."""
-    found = [Numbers(tidy_frame(own, suite), page_name(suite))] if len(own) else []
-    found += [Numbers(inside_frame(inside, suite), inside_name(suite))] if len(inside) else []
-    return (*found, *([Numbers(inside_frame(spent, suite), cost_name(suite))] if len(spent) else []))
+    analysed, costs = board.analysed, board.costs
+    numbers = [Numbers(tidy_frame(board), page_name(board.suite))] if len(board.plain) else []
+    numbers += [Numbers(inside_frame(analysed), inside_name(board.suite))] if len(analysed) else []
+    return (*numbers, *([Numbers(inside_frame(costs), cost_name(board.suite))] if len(costs) else []))

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from leaderboards.choices.selection import backbones_of
+from leaderboards.board import Board
 from leaderboards.report.facts import UNKNOWN, Facts
-from leaderboards.scores.costs import find_device
-from leaderboards.scores.frames import is_cost
 from zoo.spec import entry_name
 
 COST = ("backbone", "layer", "ms", "parameters", "dim", "bytes")
@@ -47,18 +45,17 @@ class Costs:
         return tuple((name, title) for name, title in AXES if self.layers[name].notna().any())
 
 
-def costs_of(records: pd.DataFrame, facts: Mapping[str, Facts]) -> Costs:
-    """What the backbones of some records cost.
+def costs_of(board: Board, facts: Mapping[str, Facts]) -> Costs:
+    """What the backbones of a board cost, on the device that was measured last.
 
     Args:
-        records: Columns of `Record`, of one suite, one of each identity; those of the analysis of cost
-            tell what was measured, on the device that was measured last.
+        board: Records of costs, among others.
         facts: What is known of backbones, by name.
     """
-    backbones = [one for one in backbones_of(records) if not one.floor]
+    backbones = [one for one in board.backbones if not one.floor]
     labels = {one.name: one.label for one in backbones}
-    device = find_device(records, None)
-    rows = records[is_cost(records) & records["value"].notna() & records["backbone"].isin(labels)]
+    device, rows = board.device(), board.costs
+    rows = rows[rows["value"].notna() & rows["backbone"].isin(labels)]
     rows = rows[rows["dataset"] == device]
     rows = rows.assign(backbone=rows["backbone"].map(labels))
     inner = rows[(rows["tap"] == "block") & (rows["layer"] >= 1)]

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.choices.best import best_layers
-from leaderboards.choices.selection import Column, columns_of, score_rows
+from leaderboards.board import Board
 from leaderboards.report.gallery.clusters import clusters
 from leaderboards.report.gallery.drawing import drawn
 from leaderboards.report.gallery.kept import Kept, read_kept
@@ -18,6 +17,7 @@ from leaderboards.report.gallery.masks import MASKS
 from leaderboards.report.gallery.nearest import KNN, RETRIEVAL
 from leaderboards.report.gallery.points import POINTS
 from leaderboards.report.section import Section
+from leaderboards.scores.column import Column
 
 DRAWINGS: Mapping[str, Callable[[Sequence[Kept], Pictures], str]] = {
     "knn": partial(drawn, KNN),
@@ -45,9 +45,9 @@ def example_sections(records: pd.DataFrame, output: Path) -> list[Section]:
         records: Of one suite, columns of `Record`.
         output: Output folder that they are of: ``examples`` and ``thumbnails`` lie in it.
     """
-    best, pictures, parts = best_layers(records), Pictures(), []
-    for column in columns_of(score_rows(records)):
-        kept = _kept(best, column, output) if column.task in DRAWINGS else []
+    pictures, parts = Pictures(), []
+    for column in Board.of(records).columns:
+        kept = _kept(column, output) if column.task in DRAWINGS else []
         if kept:
             parts.append(_headed(column, kept[0]) + DRAWINGS[column.task](kept, pictures))
     if not parts:
@@ -61,9 +61,9 @@ def example_style() -> str:
     return (Path(__file__).parent / "assets" / "examples.css").read_text(encoding="utf-8")
 
 
-def _kept(best: pd.DataFrame, column: Column, output: Path) -> list[Kept]:
+def _kept(column: Column, output: Path) -> list[Kept]:
     """What was kept of the backbones of a column, the best first."""
-    rows = column.rows(best).sort_values(["value", "backbone"], ascending=[False, True])
+    rows = column.best.sort_values(["value", "backbone"], ascending=[False, True])
     places = zip(rows["backbone"], rows["layer"], rows["value"], strict=True)
     found = (read_kept(output, column, str(name), int(layer), float(value)) for name, layer, value in places)
     return list(islice((one for one in found if one is not None), BACKBONES))

@@ -10,12 +10,12 @@ import pandas as pd
 
 from leaderboards.charts import engine
 from leaderboards.charts.style import SCHEMA, Spec, looks
-from leaderboards.choices.possible import pareto_front
 from leaderboards.display import page_name, score_text
 from leaderboards.report import charts, parts
 from leaderboards.report.alike import Alike
-from leaderboards.report.board import Board
+from leaderboards.report.board import ReportFrames
 from leaderboards.report.content import Content
+from leaderboards.scores.costs import pareto_front
 from tasks.blocks import slug
 from zoo.atomic import whole_file
 
@@ -54,7 +54,7 @@ def write_figures(content: Content, folder: Path, formats: Sequence[str]) -> lis
 
 def figures_of(content: Content) -> Iterator[tuple[str, Spec]]:
     """The name and the whole specification of each figure: for each task, for each backbone, for each CKA."""
-    board, costs = content.board, content.costs
+    board, costs = content.frames, content.costs
     for column in board.columns.to_dict("records"):
         name = str(column["column"])
         best, layers = (frame[frame["column"] == name] for frame in (board.best, board.layers))
@@ -106,13 +106,13 @@ def _drawn(view: str, rows: list[dict[str, Any]], words: dict[str, Any], width: 
     }
 
 
-def _others(board: Board, column: str, key: str) -> list[dict[str, Any]]:
+def _others(board: ReportFrames, column: str, key: str) -> list[dict[str, Any]]:
     """Numbers of others, marked as such."""
     rows = board.published[board.published["column"] == column]
     return rows_of(rows.assign(**{key: "published"}))
 
 
-def _ranking(board: Board, best: pd.DataFrame, words: dict[str, Any]) -> Spec:
+def _ranking(board: ReportFrames, best: pd.DataFrame, words: dict[str, Any]) -> Spec:
     """Who may be the best."""
     spreads = (best["ci_high"] - best["ci_low"]) / 2
     places = zip(best["value"], spreads, best["layer"], best["depth"], strict=True)
@@ -122,7 +122,7 @@ def _ranking(board: Board, best: pd.DataFrame, words: dict[str, Any]) -> Spec:
     return _drawn("ranking", rows, words | {"groups": groups, "tones": [parts.GROUPS[one] for one in groups]})
 
 
-def _series(names: Sequence[str], board: Board) -> dict[str, Any]:
+def _series(names: Sequence[str], board: ReportFrames) -> dict[str, Any]:
     """Colours, shapes and dashes of backbones."""
     series = looks(names, [*board.backbones["backbone"]]).values()
     return {
@@ -134,7 +134,7 @@ def _series(names: Sequence[str], board: Board) -> dict[str, Any]:
     }
 
 
-def _curves(board: Board, layers: pd.DataFrame, best: pd.DataFrame, words: dict[str, Any]) -> Spec:
+def _curves(board: ReportFrames, layers: pd.DataFrame, best: pd.DataFrame, words: dict[str, Any]) -> Spec:
     """The lines of the best backbones of a task."""
     names = [str(name) for name in best["backbone"]][:SERIES]
     own = layers[layers["backbone"].isin(names)]
@@ -174,7 +174,7 @@ def _tradeoff(
         label=[labels.get(place, "") for place in rows.index],
     )
     scale = {"nice": False, "padding": 14} | ({"type": "log"} if wide else {"zero": False})
-    said = words | _series(names, content.board) | {"cost": title, "scale": scale}
+    said = words | _series(names, content.frames) | {"cost": title, "scale": scale}
     return _drawn("tradeoff", rows_of(rows), said) | {"height": 260}
 
 
@@ -194,7 +194,7 @@ def _front_labels(ahead: pd.DataFrame, places: "pd.Series[float]") -> dict[Any, 
     return labels
 
 
-def _tasks(board: Board, layers: pd.DataFrame) -> Spec:
+def _tasks(board: ReportFrames, layers: pd.DataFrame) -> Spec:
     """One backbone in every task."""
     most = layers.groupby("column")["value"].transform("max")
     share = np.where(most > 0, 100 * layers["value"] / most, 0.0)

@@ -5,28 +5,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
+from leaderboards.board import Board
 from leaderboards.charts.engine import library
 from leaderboards.charts.style import looks
-from leaderboards.choices.gaps import empty_cells
-from leaderboards.choices.selection import columns_of, score_rows
 from leaderboards.display import page_name
-from leaderboards.pages.allowed import allowed_blocks
-from leaderboards.pages.best import best_blocks
-from leaderboards.pages.cost import cost_page
 from leaderboards.pages.csv import csv_text
 from leaderboards.pages.inside.page import inside_page
-from leaderboards.pages.layers import layer_blocks
-from leaderboards.pages.page import gap_blocks
-from leaderboards.pages.provenance import provenance_blocks, run_sentence
-from leaderboards.pages.published import published_blocks
-from leaderboards.pages.seen import seen_blocks
-from leaderboards.pages.sets import set_blocks
-from leaderboards.pages.similarity import similarity_blocks
-from leaderboards.pages.sizes import size_blocks
-from leaderboards.pages.transforms import transform_blocks
-from leaderboards.pages.twins import twin_blocks
 from leaderboards.report import charts
 from leaderboards.report import parts as chart_parts
 from leaderboards.report.answer import answer_html
@@ -44,6 +28,10 @@ from leaderboards.report.views import (
     one_backbone_part,
     one_task_part,
 )
+from leaderboards.sections.cost import cost_page
+from leaderboards.sections.gaps import empty_cells, gap_blocks
+from leaderboards.sections.order import section_blocks
+from leaderboards.sections.provenance import provenance_blocks, run_sentence
 from tasks.blocks import Block, Heading
 
 ASSETS = Path(__file__).parent / "assets"
@@ -53,7 +41,7 @@ def report_page(content: Content, sources: Sources) -> str:
     """The page of one suite."""
     parts = [*_scored_parts(content), *_further_parts(content, sources)]
     title = f"layerboard: {content.suite}"
-    every = [frame for frame in (content.scores, content.inside, content.spent) if len(frame)]
+    run = run_sentence(content.board.records)
     data = json_script(_data(content))
     script = (ASSETS / "report.js").read_text(encoding="utf-8")
     engine = library()
@@ -83,7 +71,7 @@ def report_page(content: Content, sources: Sources) -> str:
 <noscript><p class="note">Without JavaScript there are no charts, no filters and no sorting; the tables below
 hold all their numbers.</p></noscript>
 {body}</main>
-<footer><p>{escape(run_sentence(pd.concat(every)))} One file, which asks nothing of any network.</p></footer>
+<footer><p>{escape(run)} One file, which asks nothing of any network.</p></footer>
 <div id="tip" role="status" hidden></div>
 <script type="application/json" id="data">{data}</script>
 <script>{engine}</script>
@@ -104,7 +92,7 @@ def _policy(*scripts: str) -> str:
 
 def _lead(content: Content) -> str:
     """What was measured, in a sentence."""
-    board = content.board
+    board = content.frames
     if board.best.empty:
         return "This suite has no scores; what its analyses found is below."
     layers = int(board.backbones["depth"].sum())
@@ -125,7 +113,7 @@ def _section(part: Part) -> str:
 
 def _scored_parts(content: Content) -> list[Part]:
     """The sections on scores; none where nothing was scored."""
-    board = content.board
+    board = content.frames
     if board.best.empty:
         return []
     table = FILTERS + best_table(board) + DOWNLOAD
@@ -140,60 +128,45 @@ def _scored_parts(content: Content) -> list[Part]:
 
 def _further_parts(content: Content, sources: Sources) -> list[Part]:
     """The sections on likeness, on what others wrote and on what stands behind the numbers."""
-    writer = CollapsibleWriter([*content.board.backbones["backbone"]])
+    writer = CollapsibleWriter([*content.frames.backbones["backbone"]])
     parts = [likeness_part(content.likeness)] if content.likeness.matrices else []
-    parts += _beyond_parts(content, sources, writer)
+    parts += _beyond_parts(content.board, writer)
     parts += [Part(one.anchor, one.title.lower(), one.title, one.html) for one in sources.sections]
-    if len(content.inside):
-        inside = inside_page(content.inside, content.suite, sources.arrays)
+    if len(content.board.analysed):
+        inside = inside_page(content.board)
         said = writer.html(collapsibles(inside.blocks, "How to read this"))
         parts.append(Part("inside", "inside", "Inside the networks", said))
     tables = writer.html(
-        collapsibles(_table_blocks(content, sources), "How to read the tables", level=3), pictures=False
+        collapsibles(_table_blocks(content), "How to read the tables", level=3), pictures=False
     )
     return [*parts, Part("tables", "all tables", "Every table, and where the numbers come from", tables)]
 
 
-def _beyond_parts(content: Content, sources: Sources, writer: CollapsibleWriter) -> list[Part]:
+def _beyond_parts(board: Board, writer: CollapsibleWriter) -> list[Part]:
     """The section on what single layers at the usual size do not show; none where nothing of it was run."""
-    blocks = [
-        *size_blocks(score_rows(content.scores), sources.items),
-        *set_blocks(content.measured, sources.items),
-        *transform_blocks(content.measured, sources.items),
-    ]
+    blocks = section_blocks(board, "beyond")
     if not blocks:
         return []
     said = writer.html(collapsibles(blocks, ""))
     return [Part("beyond", "beyond one layer", "Beyond one layer: sizes, sets, transforms", said)]
 
 
-def _table_blocks(content: Content, sources: Sources) -> list[Block]:
+def _table_blocks(content: Content) -> list[Block]:
     """The leaderboard's blocks: every number of the charts as a table."""
-    own, blocks = content.scores, list[Block]()
-    scores = score_rows(own)
-    columns = columns_of(scores)
-    if columns:
-        blocks += [
-            *best_blocks(scores, columns, content.ties),
-            *seen_blocks(own),
-            *allowed_blocks(scores, columns),
-            *layer_blocks(scores, columns),
-        ]
-    if len(content.board.published):
-        blocks += published_blocks(own, sources.published)
-    if len(own):
-        blocks += [*similarity_blocks(own), *twin_blocks(own)]
-        blocks += provenance_blocks(own, content.numbers[0])
-        blocks += gap_blocks(empty_cells(own))
-    if len(content.spent):
-        costs = cost_page(content.spent, content.suite)
+    board = content.board
+    blocks = section_blocks(board, "tables")
+    if len(board.plain):
+        blocks += provenance_blocks(board, board.plain, content.numbers[0])
+        blocks += gap_blocks(empty_cells(board))
+    if len(board.costs):
+        costs = cost_page(board)
         blocks += [Heading(2, costs.title), *costs.blocks]
     return blocks
 
 
 def _data(content: Content) -> dict[str, Any]:
     """What the page's script draws."""
-    board, costs = content.board, content.costs
+    board, costs = content.frames, content.costs
     labels = [*board.backbones["backbone"]]
     return {
         "suite": page_name(content.suite),

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from leaderboards.display import fixed, score_text
-from leaderboards.report.board import FIRST, MAYBE, Board
+from leaderboards.report.board import FIRST, MAYBE, ReportFrames
 from tasks.blocks import TIED
 
 FACTS = (
@@ -24,7 +24,7 @@ LATER = ("supervision", "licence")
 """Those that stand behind the scores."""
 
 
-def best_table(board: Board) -> str:
+def best_table(board: ReportFrames) -> str:
     """The best layer of each backbone in each column.
 
     Rows carry the facts that filters ask for, cells the numbers that they are sorted by, as ``data-``
@@ -109,7 +109,7 @@ def _cell(row: Mapping[Hashable, Any] | None) -> str:
     return f'<td{side} data-v="{value:.4f}">{text} <small>{row["layer"]}/{row["depth"]}</small></td>'
 
 
-def _floors(board: Board, before: int, after: int) -> str:
+def _floors(board: ReportFrames, before: int, after: int) -> str:
     """The row of the random floor; "" without one."""
     if not board.columns["floor"].notna().any():
         return ""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from html import escape
 
 from leaderboards.report.alike import Likeness
-from leaderboards.report.board import Board
+from leaderboards.report.board import ReportFrames
 from leaderboards.report.cost import Costs
 
 
@@ -71,7 +71,7 @@ MEASURED = (
 PARTLY = "Backbones without a measured cost have no point over time."
 
 
-def one_task_part(board: Board) -> Part:
+def one_task_part(board: ReportFrames) -> Part:
     """The section of the charts of one task, with what chooses the task and the backbones."""
     tasks = "".join(
         f'<option value="{escape(str(name))}">{escape(str(name))}</option>'

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -101,6 +101,10 @@ class Column:
             same = records[name].to_numpy(object) == value
             records = records if same.all() else records[same]  # each time there is less to look through
         return records
+
+    def on(self, scores: pd.DataFrame) -> "Column":
+        """The same column of other scores, such as those of transformed features."""
+        return replace(self, rows=self.select(scores))
 
     @cached_property
     def scored(self) -> pd.DataFrame:

@@ -50,3 +50,19 @@ def layer_costs(records: pd.DataFrame, device: str | None) -> pd.DataFrame:
 def without_cost(rows: pd.DataFrame) -> Sequence[str]:
     """Backbones of which some candidates have no time."""
     return sorted({str(name) for name in rows.loc[rows["ms"].isna(), "backbone"]})
+
+
+def pareto_front(rows: pd.DataFrame, cost: str = "ms") -> pd.DataFrame:
+    """Rows above which none scores that costs no more, the cheapest first.
+
+    Of equal costs the highest score counts, of equal scores the cheapest; rows without a cost or a score are
+    left out.
+
+    Args:
+        rows: A column ``value``, and the cost's, among others.
+        cost: Name of the cost.
+    """
+    rows = rows[rows[cost].notna() & rows["value"].notna()]
+    rows = rows.sort_values([cost, "value"], ascending=[True, False], kind="stable")
+    before = rows["value"].astype(float).cummax().shift(fill_value=float("-inf"))
+    return rows[rows["value"] > before]

@@ -61,7 +61,7 @@ def leave_cost_out(patch: pytest.MonkeyPatch) -> None:
 
 def leave_pages_out(patch: pytest.MonkeyPatch) -> None:
     """No run writes pages."""
-    patch.setattr("benchmark.api._pages", lambda *_: [])
+    patch.setattr("benchmark.api.write_board", lambda *_: [])
 
 
 def write_data(root: Path) -> Path:

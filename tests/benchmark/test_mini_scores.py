@@ -13,9 +13,11 @@ import pytest
 
 import benchmark
 from benchmark.plan.suites import MINI_INTERVENTIONS, MINI_SUITE
-from leaderboards.check import Tolerance, differences
+from leaderboards.board import Board
+from leaderboards.check import differences
 from leaderboards.pages.build import tables_folder
 from leaderboards.pages.tidy import read_tidy, tidy_frame
+from leaderboards.records.key import Tolerance
 from zoo.registry import find
 
 LAYERS = "2,7,11"
@@ -68,7 +70,7 @@ def test_scores_are_the_committed_ones(name: str, tmp_path: Path) -> None:
     )
     rows = committed(suite.name)
     own = rows[(rows["backbone"] == name) & rows["task"].isin(tasks)]
-    found = tidy_frame(records.frame, suite.name)
+    found = tidy_frame(Board.of(records.frame, suite.name))
     assert set(own["task"]) == tasks
     for task, points in TOLERANCES.items():
         rows = found[found["task"] == task]

@@ -11,6 +11,7 @@ import benchmark
 from benchmark.plan.datasets import bind_tasks, own_datasets
 from benchmark.plan.location import DataLocation
 from benchmark.plan.suites import MINI_SUITE
+from leaderboards.board import Board
 from leaderboards.pages.inside.page import inside_page
 from tasks import sources
 from tasks.datasets.classes import MADE, MADE_SPLIT
@@ -87,7 +88,7 @@ def test_without_labels_each_layer_and_pooling_has_its_criteria(
         of_task = pairs[(pairs["pooling"] == pooling) & (pairs["other_layer"] == 12)]["value"].item()
         here = own[(own["layer"] == 6) & (own["metric"] == "cka-to-last") & (own["pooling"] == pooling)]
         assert here["value"].item() == pytest.approx(of_task, abs=1e-5)
-    page = inside_page(records, records["suite"].iloc[0])
+    page = inside_page(Board.of(records, records["suite"].iloc[0]))
     text = " ".join(str(block) for block in page.blocks)
     assert "none of these criteria is an accuracy" in " ".join(text.split())
 

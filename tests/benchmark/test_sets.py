@@ -8,9 +8,9 @@ import pytest
 from benchmark.plan.location import DataLocation
 from benchmark.plan.plan import PlanRecipe, make_plan
 from benchmark.plan.suites import STANDARD_SUITE
-from leaderboards.choices.best import best_layers
-from leaderboards.choices.selection import is_set, score_rows
-from leaderboards.choices.sets import set_gains
+from leaderboards.board import Board
+from leaderboards.scores.frames import is_set
+from leaderboards.sections.sets import set_gains
 from tasks.fused import MIXED
 from tasks.protocols import STANDARD
 from tasks.registry import TASKS
@@ -80,14 +80,18 @@ def test_a_second_run_computes_nothing(made: Fused, data: Path) -> None:
 
 
 def test_sets_are_ranked_with_nothing(made: Fused) -> None:
-    assert not is_set(score_rows(made.records)).any()
+    assert not is_set(Board.of(made.records).scores).any()
     columns = ["backbone", "task", "dataset", "layer", "metric", "value"]
-    best = [best_layers(records)[columns].reset_index(drop=True) for records in (made.records, made.plain)]
+    best = [Board.of(records).best[columns].reset_index(drop=True) for records in (made.records, made.plain)]
     pd.testing.assert_frame_equal(*best)
 
 
 def test_gains_are_paired_and_the_last_of_each_is_chosen_on_other_data(made: Fused) -> None:
-    gains = [one for one in set_gains(made.records, made.place / "out/items") if one.backbone == "mini-fs"]
+    gains = [
+        one
+        for one in set_gains(Board.of(made.records, items=made.place / "out/items"))
+        if one.backbone == "mini-fs"
+    ]
     spair = {one.names[0]: one for one in gains if one.column.task == "spair"}
     assert [*spair] == ["last4", "best pair of 6", "chosen on other data, of 7"]
     four = spair["last4"]

@@ -10,9 +10,8 @@ import pytest
 from benchmark.api import carry_out
 from benchmark.plan.layers import select_layers
 from benchmark.request import Request
-from leaderboards.choices.best import best_layers
-from leaderboards.choices.selection import columns_of
-from leaderboards.pages.scores import layer_table
+from leaderboards.board import Board
+from leaderboards.report.gallery.markup import layer_table
 from tests.benchmark.conftest import Whole
 from tests.benchmark.doubles import SPEC
 from tests.benchmark.engines.test_engines import Heard
@@ -121,12 +120,12 @@ def test_leaderboards_choose_among_blocks_only(
     }
     assert (own["value"].notna() == (own["reason"] == "")).all()
     assert own[own["primary"] & (own["tap"] == "mlp")]["value"].notna().all()
-    expected = best_layers(whole.records)
-    found = best_layers(records)
+    expected = Board.of(whole.records).best
+    found = Board.of(records).best
     assert found["value"].tolist() == pytest.approx(expected["value"].tolist(), abs=1e-4)
-    for column in columns_of(records):
-        shown = layer_table(records, column)
-        assert shown.equals(layer_table(whole.records, column)), column
+    for column in Board.of(records).columns:
+        shown = layer_table(column)
+        assert shown.equals(layer_table(column)), column
     text = (again / "out" / "tables" / "standard.csv").read_text()
     assert ",1,norm1," in text
     leave_pages_out(monkeypatch)

@@ -8,9 +8,8 @@ import pytest
 from benchmark.plan.location import DataLocation
 from benchmark.plan.plan import PlanRecipe, make_plan
 from benchmark.plan.suites import STANDARD_SUITE
-from leaderboards.choices.best import best_layers
-from leaderboards.choices.gains import gains_of
-from leaderboards.choices.selection import score_rows
+from leaderboards.board import Board
+from leaderboards.sections.transforms import gains_of
 from tasks.protocols import STANDARD
 from tasks.registry import TASKS
 from tasks.transforms import parse_transform
@@ -86,16 +85,17 @@ def test_a_second_run_computes_nothing(made: Transformed, data: Path) -> None:
 
 def test_transformed_scores_are_ranked_with_nothing(made: Transformed) -> None:
     """The best layers are those of a run without transforms."""
-    assert set(score_rows(made.records)["transform"]) == {""}
+    assert set(Board.of(made.records).scores["transform"]) == {""}
     plain = made.records[made.records["transform"] == ""]
     columns = ["task", "dataset", "layer", "metric", "value"]
-    best = [best_layers(records)[columns].reset_index(drop=True) for records in (made.records, plain)]
+    best = [Board.of(records).best[columns].reset_index(drop=True) for records in (made.records, plain)]
     pd.testing.assert_frame_equal(*best)
 
 
 def test_gains_are_paired_and_nothing_gains_nothing(made: Transformed) -> None:
     gains = {
-        (one.column.task, one.transform): one for one in gains_of(made.records, made.place / "out/items")
+        (one.column.task, one.transform): one
+        for one in gains_of(Board.of(made.records, items=made.place / "out/items"))
     }
     nothing = gains["davis", "debias:0"]
     assert (nothing.gain.value, nothing.gain.low, nothing.gain.high) == (0, 0, 0)

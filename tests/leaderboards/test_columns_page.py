@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.answer import answer_frame
-from leaderboards.choices.versus import Match
+from leaderboards.answers import answer_frame
 from leaderboards.pages.inside.tables import INSIDE
 from leaderboards.pages.tidy import TIDY
 from leaderboards.records.record import COLUMNS
-from leaderboards.versus import match_frame
+from leaderboards.versus import Match, match_frame
 
 TEXT = (Path(__file__).parents[2] / "docs" / "columns.md").read_text()
 SECTIONS = {part.partition("\n")[0]: part for part in TEXT.split("\n## ")}

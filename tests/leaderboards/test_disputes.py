@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
+from leaderboards.board import Board
 from leaderboards.disputes import disputes
 from leaderboards.literature import all_published
-from leaderboards.pages.published import published_blocks
 from leaderboards.records.record import to_frame
+from leaderboards.sections.published import published_blocks
 from tasks.blocks import Bullets
 from tests.leaderboards.builder import record
 from tests.leaderboards.test_reproduce import README
@@ -62,7 +63,10 @@ def test_what_is_known_to_disagree() -> None:
 def test_a_page_tells_it_of_the_backbones_that_it_shows() -> None:
     place = {"dataset": "imagenet", "input_size": 224, "tap": "final"}
     records = to_frame([record(**place, backbone="dino-b16")])
-    blocks = published_blocks(records, [README, OTHER])
+    blocks = published_blocks(Board.of(records, published=[README, OTHER]))
     assert blocks[-1] == Bullets(disputes([README, OTHER]))
     elsewhere = [replace(one, backbone="dino-b8") for one in (README, OTHER)]
-    assert not any(isinstance(block, Bullets) for block in published_blocks(records, [README, *elsewhere]))
+    assert not any(
+        isinstance(block, Bullets)
+        for block in published_blocks(Board.of(records, published=[README, *elsewhere]))
+    )

@@ -2,10 +2,18 @@
 
 import math
 
-from leaderboards.choices.picks import Pick, picks_of
-from leaderboards.choices.possible import Possible, pareto_front
 from leaderboards.display import count_text, ms_text
-from leaderboards.recommendation import PARETO, PICK, Recommendation, pareto_table, pick_table
+from leaderboards.recommendation import (
+    PARETO,
+    PICK,
+    Pick,
+    Possible,
+    Recommendation,
+    pareto_table,
+    pick_table,
+    picks_of,
+)
+from leaderboards.scores.costs import pareto_front
 from tests.leaderboards.builder import NAN
 from tests.leaderboards.choices.test_picks import KNN, SPAIR, candidates
 

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.choices.sides import Side, equal_shares
-from leaderboards.choices.versus import Match, match
+from leaderboards.board import Board
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
-from leaderboards.versus import conclusion, match_frame, match_table
+from leaderboards.scores.differences import Side
+from leaderboards.versus import Match, conclusion, equal_shares, match, match_frame, match_table
 from tasks.base import Statistic
 from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure
 from zoo.errors import InputError
@@ -59,7 +59,7 @@ def two(tmp_path) -> pd.DataFrame:
 
 
 def test_the_best_layers_are_paired_item_by_item(two, tmp_path):
-    found = match(two, tmp_path, NAMES, "best")
+    found = match(Board.of(two, items=tmp_path), NAMES, "best")
     knn, spair = found.rows
     assert (knn.first, knn.second) == (Side(2, 2, "cls", 87.5), Side(1, 2, "cls", 50.0))
     assert knn.difference == pytest.approx(37.5)
@@ -78,12 +78,12 @@ def test_the_best_layers_are_paired_item_by_item(two, tmp_path):
 
 
 def test_the_other_way_round_the_signs_turn(two, tmp_path):
-    knn, _ = match(two, tmp_path, NAMES[::-1], "best").rows
+    knn, _ = match(Board.of(two, items=tmp_path), NAMES[::-1], "best").rows
     assert (knn.difference, knn.higher) == (pytest.approx(-37.5), 2)
 
 
 def test_the_same_layers_are_compared_one_by_one(two, tmp_path):
-    found = match(two, tmp_path, NAMES, "same", ["knn"])
+    found = match(Board.of(two, items=tmp_path), NAMES, "same", ["knn"])
     assert [(one.first.layer, one.second.layer) for one in found.rows] == [(1, 1), (2, 2)]
     assert [one.difference for one in found.rows] == pytest.approx([12.5, 50.0])
     assert conclusion(found) == (
@@ -93,7 +93,7 @@ def test_the_same_layers_are_compared_one_by_one(two, tmp_path):
 
 def test_choices_on_other_data_are_told_and_can_take_a_difference_back(two, tmp_path):
     held = unsure([record(**one) for one in two.to_dict("records")], chosen={1: 0.5, 2: 0.5}, loss=1.0)
-    found = match(frame(held), tmp_path, NAMES, "best", ["knn"])
+    found = match(Board.of(frame(held), items=tmp_path), NAMES, "best", ["knn"])
     assert found.rows[0].held_out == pytest.approx((62.5 + 87.5) / 2 - (50.0 + 37.5) / 2)
     assert found.rows[0].higher == 1
     assert "beside it is the difference when layers are chosen on one half" in conclusion(found)
@@ -101,7 +101,7 @@ def test_choices_on_other_data_are_told_and_can_take_a_difference_back(two, tmp_
     turned = frame(held).assign(
         held_out=lambda rows: rows["held_out"].where(rows["backbone"] == "mini-dino", 99)
     )
-    found = match(turned, tmp_path, NAMES, "best", ["knn"])
+    found = match(Board.of(turned, items=tmp_path), NAMES, "best", ["knn"])
     assert (found.rows[0].p < 0.001, found.rows[0].higher) == (True, 0)
     assert "no difference shows on knn top-1" in conclusion(found)
 
@@ -116,7 +116,7 @@ def test_many_comparisons_have_resamples_enough_for_a_difference_to_show(tmp_pat
         write_items(places, tmp_path / scored_path("cluster-image.mini-imagenet.standard", backbone))
     column = {"task": "cluster-image", "metric": "purity", **DATA}
     records = frame(layers([100.0] * 40, **column), layers([36.0] * 40, backbone="mini-clip", **column))
-    found = match(records, tmp_path, NAMES, "same")
+    found = match(Board.of(records, items=tmp_path), NAMES, "same")
     assert (len(found.rows), {one.higher for one in found.rows}) == (40, {1})
 
 
@@ -140,30 +140,29 @@ def test_only_scores_of_the_same_data_are_compared(two, tmp_path):
         [record(**one) for one in mixed.to_dict("records")],
         scored(tmp_path, "mini-clip", "knn", hits(), hits(), data="d2"),
     )
-    found = match(mixed, tmp_path, NAMES, "best")
+    found = match(Board.of(mixed, items=tmp_path), NAMES, "best")
     assert [one.column.task for one in found.rows] == ["spair"]
     assert all("scored on different images or ground truth" in line for line in found.left_out)
     with pytest.raises(InputError, match=r"cannot be compared: .*different images or ground truth"):
-        match(mixed, tmp_path, NAMES, "best", ["knn"])
+        match(Board.of(mixed, items=tmp_path), NAMES, "best", ["knn"])
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda rows: rows.assign(data=""), "do not say of which images they are; run again"),
         (lambda rows: rows[(rows["backbone"] == "mini-dino") | (rows["task"] == "spair")], "has no score"),
     ],
 )
 def test_what_cannot_be_compared_is_a_sentence(two, tmp_path, change, words):
     with pytest.raises(InputError, match=f"mini-dino and mini-clip cannot be compared: .*{words}"):
-        match(change(two), tmp_path, NAMES, "best", ["knn"])
+        match(Board.of(change(two), items=tmp_path), NAMES, "best", ["knn"])
 
 
 def test_items_that_are_gone_or_of_other_images_leave_a_task_out(two, tmp_path):
     scored(tmp_path, "mini-clip", "knn", hits(), hits(), data="d2")
     (tmp_path / scored_path(task_key("spair", "mini-spair", "standard"), "mini-dino")).unlink()
     with pytest.raises(InputError, match=r"cannot read them.*scored on different items"):
-        match(two, tmp_path, NAMES, "best")
+        match(Board.of(two, items=tmp_path), NAMES, "best")
 
 
 @pytest.mark.parametrize(
@@ -178,7 +177,7 @@ def test_items_that_are_gone_or_of_other_images_leave_a_task_out(two, tmp_path):
 def test_wrong_names_are_a_sentence(two, tmp_path, names, tasks, words):
     records = frame([record(**one) for one in two.to_dict("records")], floor([1.0, 2.0], **DATA))
     with pytest.raises(InputError) as caught:
-        match(records, tmp_path, names, "best", tasks)
+        match(Board.of(records, items=tmp_path), names, "best", tasks)
     assert words in str(caught.value)
 
 
@@ -187,7 +186,7 @@ def test_a_table_says_pooling_where_they_differ_and_too_few_items(tmp_path):
         scored(tmp_path, "mini-dino", "knn", np.array([100.0])),
         scored(tmp_path, "mini-clip", "knn", np.array([0.0]), pooling="mean"),
     )
-    found: Match = match(records, tmp_path, NAMES, "best")
+    found: Match = match(Board.of(records, items=tmp_path), NAMES, "best")
     (row,) = match_table(found).to_dict("records")
     assert row["mini-clip"] == "0.0 (1/1, mean)"
     assert (row["p"], row["higher"]) == ("", "too few items")

@@ -6,9 +6,7 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-from leaderboards.choices.analyses import Analysis, View, analyses_of, measured, views_of
-from leaderboards.choices.gaps import empty_analyses
-from leaderboards.choices.selection import BoardBackbone, backbones_of, is_analysis, is_floor, newest
+from leaderboards.board import Board
 from leaderboards.display import inside_name, pooling_name, pooling_rank, task_display
 from leaderboards.pages.inside.tables import (
     inside_frame,
@@ -18,11 +16,11 @@ from leaderboards.pages.inside.tables import (
     whole_table,
 )
 from leaderboards.pages.inside.unlabelled import unlabelled_blocks
-from leaderboards.pages.page import gap_blocks
-from leaderboards.pages.provenance import partial_line, provenance_blocks, units_text
-from leaderboards.pages.wording import ASKED, COMPARED, HEADS, INSIDE_NOTE, MEASURED, RANGES, WHOLE
 from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.record import of_suite
+from leaderboards.scores.analyses import Analysis, View, analyses_of, measured, views_of
+from leaderboards.scores.frames import BoardBackbone, backbones_of, is_floor
+from leaderboards.sections.gaps import empty_analyses, gap_blocks
+from leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
 from tasks.analyses.drawings.evidence import (
     Array,
     Evidence,
@@ -34,6 +32,25 @@ from tasks.analyses.drawings.evidence import (
     matching,
 )
 from tasks.blocks import Block, Heading, Numbers, Page, Plot, Table, Text, said, slug
+
+INSIDE_NOTE = """\
+These numbers describe what happens inside the backbones, layer by layer: where they look, what they pass on.
+They **describe and do not rank**: a higher number is not better than a lower one, and none of them counts for
+the leaderboard. ± is half the width of a 95 % interval: other images of the same kind would give a
+somewhat different number. Layers count from 1; an empty cell is a missing number, not a zero, and the last
+section says why it is missing."""
+
+ASKED = "The question: {asks}"
+
+MEASURED = "The number: {measures}."
+
+RANGES = "The other metrics, each from its lowest layer to its highest, layers in brackets:"
+
+HEADS = "The numbers of single attention heads are in the table of all numbers and in figures."
+
+COMPARED = "Numbers of two backbones, each as a whole:"
+
+WHOLE = "Numbers of each backbone as a whole:"
 
 TOKENS = {
     "cls": "class token",
@@ -65,27 +82,18 @@ def tokens_text(pooling: str) -> str:
     return f"{TOKENS.get(name, name)}{comma}{transform}"
 
 
-def inside_page(records: pd.DataFrame, suite: str, arrays: Path | None = None) -> Page:
-    """The analyses of one suite.
-
-    Args:
-        records: Columns of `Record`; other suites are left out, tasks that rank are only drawn.
-        suite: Name of the suite, which has analyses.
-        arrays: Folder of arrays of the records' run, of which pictures are drawn; None for those of records.
-    """
-    every = newest(of_suite(records, suite))
-    inside = is_analysis(every)
-    own, ranked = every[inside], every[~inside]
-    known = backbones_of(every)
+def inside_page(board: Board) -> Page:
+    """The analyses of one suite, which has some; tasks that rank are only drawn."""
+    records, backbones = board.analysed, backbones_of(board.records)
     blocks: list[Block] = [said(INSIDE_NOTE)]
-    for analysis in analyses_of(own):
-        blocks += _analysis_blocks(analysis, analysis.rows(own), known, arrays)
-    blocks += _probe_blocks(ranked, own, known)
-    blocks += unlabelled_blocks(every)
-    name = inside_name(suite)
-    blocks += provenance_blocks(own, Numbers(inside_frame(own, suite), name))
-    blocks += gap_blocks(empty_analyses(own))
-    return Page(name, f"Inside the backbones: {suite}", tuple(blocks))
+    for analysis in analyses_of(records):
+        blocks += _analysis_blocks(analysis, analysis.rows(records), backbones, board.arrays)
+    blocks += _probe_blocks(board.measured, records, backbones)
+    blocks += unlabelled_blocks(board)
+    name = inside_name(board.suite)
+    blocks += provenance_blocks(board, records, Numbers(inside_frame(records), name))
+    blocks += gap_blocks(empty_analyses(board, records))
+    return Page(name, f"Inside the backbones: {board.suite}", tuple(blocks))
 
 
 def evidence_of(

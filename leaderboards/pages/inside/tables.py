@@ -5,9 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from leaderboards.choices.selection import BoardBackbone, backbones_of, half_widths, is_analysis, newest
 from leaderboards.display import fixed, metric_rank, number_text, pooling_rank, task_rank
-from leaderboards.records.record import of_suite
+from leaderboards.scores.frames import BoardBackbone, backbones_of, half_widths
 from zoo.spec import WHOLE_BACKBONE, Layer
 
 DECIMALS = 6
@@ -20,13 +19,15 @@ INSIDE = [
 why a ``value`` is empty."""
 
 
-def inside_frame(records: pd.DataFrame, suite: str) -> pd.DataFrame:
-    """The analyses of one suite as text, columns `INSIDE`, in the order of the page.
+def inside_frame(records: pd.DataFrame) -> pd.DataFrame:
+    """Analyses as text, columns `INSIDE`, in the order of the page.
 
     Numbers of two layers, which are many, are in the records and arrays alone.
+
+    Args:
+        records: Records of analyses, or of costs, of one suite, each number once.
     """
-    own = newest(of_suite(records, suite))
-    own = own[is_analysis(own) & (own["other_layer"] < 0)].reset_index(drop=True)
+    own = records[records["other_layer"] < 0].reset_index(drop=True)
     ranks = {backbone.name: rank for rank, backbone in enumerate(backbones_of(own))}
     keys = [_rank(row, ranks) for row in own.to_dict("records")]
     rows = own.iloc[sorted(range(len(own)), key=keys.__getitem__)].reset_index(drop=True)

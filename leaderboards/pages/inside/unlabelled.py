@@ -4,12 +4,23 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from leaderboards.choices.regrets import LEVEL, Beaten, Mean, against_rules, mean_correlation, mean_regret
-from leaderboards.choices.selection import Column, backbones_of
-from leaderboards.choices.unlabelled import CRITERIA, RULES, TESTED, Named, choices_without_labels
+from leaderboards.board import Board
 from leaderboards.display import fixed, ranges_text
-from leaderboards.pages.notation import said
-from tasks.blocks import Block, Heading, Table, Text
+from leaderboards.scores.column import Column
+from leaderboards.scores.label_free import (
+    CRITERIA,
+    LEVEL,
+    RULES,
+    TESTED,
+    Beaten,
+    Mean,
+    Named,
+    against_rules,
+    choices_without_labels,
+    mean_correlation,
+    mean_regret,
+)
+from tasks.blocks import Block, Heading, Table, Text, said
 
 READ = """\
 Whoever has no labels has to name a layer by something else. **Regret** is the best score of all layers less
@@ -48,13 +59,9 @@ BY = "named by"
 ALL = "all together"
 
 
-def unlabelled_blocks(records: pd.DataFrame) -> list[Block]:
-    """The section; nothing without criteria and scores of the same backbones.
-
-    Args:
-        records: Columns of `Record`, of one suite, each identity once, analyses and scores.
-    """
-    named = choices_without_labels(records)
+def unlabelled_blocks(board: Board) -> list[Block]:
+    """The section; nothing without criteria and scores of the same backbones."""
+    named = choices_without_labels(board)
     if not named:
         return []
     columns = tuple(dict.fromkeys(one.column for one in named))
@@ -82,7 +89,7 @@ def unlabelled_blocks(records: pd.DataFrame) -> list[Block]:
         blocks += [
             Heading(3, f"Chosen without labels: {column.heading}"),
             said(LAYERS),
-            Table(_layers(records, own), caption=f"Regret of each backbone: {column.heading}"),
+            Table(_layers(board, own), caption=f"Regret of each backbone: {column.heading}"),
         ]
     return blocks
 
@@ -131,12 +138,12 @@ def _beside(beside: Sequence[Beaten]) -> pd.DataFrame:
     return pd.DataFrame(body)
 
 
-def _layers(records: pd.DataFrame, named: Sequence[Named]) -> pd.DataFrame:
+def _layers(board: Board, named: Sequence[Named]) -> pd.DataFrame:
     """Regret and layer by backbone, a column a rule or criterion."""
     cells = {(one.backbone, one.by): one for one in named}
     ways = tuple(dict.fromkeys(one.by for one in named))
     there = {one.backbone for one in named}
-    shown = [one for one in backbones_of(records) if one.name in there]
+    shown = [one for one in board.backbones if one.name in there]
     body = [
         {"backbone": one.label} | {by: _cell(cells[one.name, by]) for by in ways if (one.name, by) in cells}
         for one in shown

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leaderboards.choices.selection import Column
 from leaderboards.records.arrays import read_arrays
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.record import UNREADABLE
 from leaderboards.records.seal import companions_of, file_digest, read_sealed
 from leaderboards.records.thumbnails import FOLDER, NAMES
+from leaderboards.scores.column import Column
 from tasks.examples.draw import VERSION
 
 Array = NDArray[Any]

@@ -10,8 +10,8 @@ import pytest
 from benchmark.commands.backbones_page import PATH, page
 from benchmark.commands.list import BackboneFilters, details, facts, weights
 from benchmark.plan.facts import teachers
-from leaderboards.choices.licences import commercial_use
-from leaderboards.choices.limits import Limits
+from leaderboards.licences import commercial_use
+from leaderboards.limits import Limits
 from tests.benchmark.runs import command
 from zoo.errors import InputError
 from zoo.registry import all_specs, find

@@ -12,9 +12,9 @@ import torch
 from PIL import Image
 
 from benchmark.commands.recommend import RecommendRequest, code_of, recommended
-from leaderboards.choices.picks import Pick
-from leaderboards.choices.selection import Column
+from leaderboards.recommendation import Pick
 from leaderboards.records.record import to_frame, write_frame
+from leaderboards.scores.column import Column
 from tasks.protocols import PROTOCOLS
 from tasks.registry import TASKS, find_tasks
 from tests.benchmark.conftest import BACKBONES, Whole

@@ -5,15 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from leaderboards.charts.raster import (
-    GAP,
-    LEVELS,
-    Sheet,
-    levels,
-    map_png,
-    smaller,
-    steps,
-)
+from leaderboards.charts.raster import GAP, LEVELS, Sheet, levels, map_png, smaller, steps
 from tasks.blocks import own_span
 
 NAN = float("nan")

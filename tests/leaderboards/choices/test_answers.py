@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.answer import answer_frame, answer_notes, answer_table
-from leaderboards.choices.answers import answers
+from leaderboards.answers import answer_frame, answer_notes, answer_table, answers_of
+from leaderboards.board import Board
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
 from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure
@@ -52,7 +52,7 @@ def three(tmp_path: Path) -> pd.DataFrame:
 
 
 def test_the_best_layer_of_the_best_backbone(three: pd.DataFrame, tmp_path: Path) -> None:
-    (found,) = answers(three, tmp_path)
+    (found,) = answers_of(Board.of(three, items=tmp_path))
     assert (found.backbone, found.layer, found.depth, found.pooling) == ("mini-dino", 2, 2, "cls")
     assert (found.score, found.ci_low, found.ci_high, found.honest) == (50.0, 48.0, 52.0, 49.5)
     assert (found.rivals, found.untested, found.compared) == (("mini-clip",), (), 2)
@@ -61,9 +61,9 @@ def test_the_best_layer_of_the_best_backbone(three: pd.DataFrame, tmp_path: Path
 
 
 def test_without_items_nothing_is_compared(three: pd.DataFrame, tmp_path: Path) -> None:
-    (found,) = answers(three, None)
+    (found,) = answers_of(Board.of(three))
     assert (found.rivals, found.untested, found.compared) == ((), (), 0)
-    (found,) = answers(three, tmp_path / "nowhere")
+    (found,) = answers_of(Board.of(three, items=tmp_path / "nowhere"))
     assert (found.rivals, found.untested, found.compared) == ((), ("mini-clip", "mini-mae"), 0)
 
 
@@ -72,29 +72,29 @@ def test_backbones_that_share_the_best_score_are_all_named(tmp_path: Path) -> No
         scored(tmp_path, "mini-dino", fewer(9), fewer(0), family="DINO"),
         scored(tmp_path, "mini-clip", fewer(9), fewer(0), family="CLIP"),
     )
-    (found,) = answers(both, tmp_path)
+    (found,) = answers_of(Board.of(both, items=tmp_path))
     assert {found.backbone, *found.rivals} == {"mini-dino", "mini-clip"}
 
 
 def test_layers_that_share_the_best_score_are_all_named(tmp_path: Path) -> None:
-    (found,) = answers(frame(scored(tmp_path, "mini-clip", fewer(0), fewer(0))), tmp_path)
+    (found,) = answers_of(Board.of(frame(scored(tmp_path, "mini-clip", fewer(0), fewer(0))), items=tmp_path))
     assert (found.layer, found.layers) == (1, (2,))
 
 
 def test_costs_are_those_of_the_device_that_was_measured_last(three: pd.DataFrame) -> None:
     newer = {"dataset": "another card", "date": "2026-11-21T10:00:00+00:00"}
-    (found,) = answers(pd.concat([three, frame([cost("mini-dino", 2, 1.5, **newer)])]), None)
+    (found,) = answers_of(Board.of(pd.concat([three, frame([cost("mini-dino", 2, 1.5, **newer)])])))
     assert (found.milliseconds, found.device) == (1.5, "another card")
-    (found,) = answers(pd.concat([three, frame([cost("mini-clip", 2, 1.5, **newer)])]), None)
+    (found,) = answers_of(Board.of(pd.concat([three, frame([cost("mini-clip", 2, 1.5, **newer)])])))
     assert (math.isnan(found.milliseconds), found.device) == (True, "")
 
 
 def test_a_floor_and_analyses_alone_answer_nothing() -> None:
-    assert answers(frame(floor([1.0, 2.0]), [cost("mini-dino", 1, 1.0)]), None) == []
+    assert answers_of(Board.of(frame(floor([1.0, 2.0]), [cost("mini-dino", 1, 1.0)]))) == ()
 
 
 def test_the_table_and_its_notes(three: pd.DataFrame, tmp_path: Path) -> None:
-    found = answers(three, tmp_path)
+    found = answers_of(Board.of(three, items=tmp_path))
     head, _, row = answer_table(found, {"mini-dino": "DINO!"}).splitlines()
     assert head.split("  ")[0] == "task"
     for cell in ("knn top-1", "DINO!", "2/2", "cls", "50.0 ± 2.0", "49.5", "2.0", "mini-clip; layer 1"):
@@ -103,7 +103,7 @@ def test_the_table_and_its_notes(three: pd.DataFrame, tmp_path: Path) -> None:
 
 
 def test_the_table_leaves_out_what_is_not_known() -> None:
-    found = answers(frame(layers([10.0, 20.0], final=15.0)), None)
+    found = answers_of(Board.of(frame(layers([10.0, 20.0], final=15.0))))
     assert answer_table(found).splitlines()[0].split() == [
         "task",
         "best",
@@ -116,7 +116,9 @@ def test_the_table_leaves_out_what_is_not_known() -> None:
 
 
 def test_a_better_pooling_is_pointed_out() -> None:
-    found = answers(frame(layers([10.0, 20.0]), layers([30.0, 5.0], pooling="mean", primary=False)), None)
+    found = answers_of(
+        Board.of(frame(layers([10.0, 20.0]), layers([30.0, 5.0], pooling="mean", primary=False)))
+    )
     assert "cls ↑" in answer_table(found)
     assert answer_notes(found) == ["↑ knn top-1: pooling mean reaches 30.0 (layer 1/2)."]
 
@@ -124,12 +126,14 @@ def test_a_better_pooling_is_pointed_out() -> None:
 def test_many_rivals_are_counted(tmp_path: Path) -> None:
     names = ("mini-fs", "mini-clip", "mini-moco", "mini-mae", "mini-beit")
     groups = [scored(tmp_path, name, fewer(9), fewer(1)) for name in names]
-    found = answers(frame(scored(tmp_path, "mini-dino", fewer(9), fewer(0)), *groups), tmp_path)
+    found = answers_of(
+        Board.of(frame(scored(tmp_path, "mini-dino", fewer(9), fewer(0)), *groups), items=tmp_path)
+    )
     assert "5 of 5 others" in answer_table(found)
 
 
 def test_the_frame_is_in_full(three: pd.DataFrame, tmp_path: Path) -> None:
-    (row,) = answer_frame(answers(three, tmp_path)).to_dict("records")
+    (row,) = answer_frame(answers_of(Board.of(three, items=tmp_path))).to_dict("records")
     assert (row["task"], row["metric"], row["data"]) == ("knn", "top-1", "d1")
     assert (row["backbone"], row["score"], row["rivals"], row["layers"]) == (
         "mini-dino",

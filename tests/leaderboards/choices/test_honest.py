@@ -1,8 +1,9 @@
 import pytest
 
-from leaderboards.choices.honest import Choice, choices
-from leaderboards.choices.selection import columns_of
-from leaderboards.pages.honest import choice_table, honest_table
+from leaderboards.board import Board
+from leaderboards.scores.column import Choice
+from leaderboards.sections.best import honest_table
+from leaderboards.sections.layers import choice_table
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from tests.leaderboards.shown import shown
 
@@ -12,7 +13,7 @@ SHARES = {1: 0.25, 2: 0.7, 3: 0.05}
 
 def only(records):
     """The one column of some records."""
-    [column] = columns_of(records)
+    [column] = Board.of(records).columns
     return column
 
 
@@ -22,7 +23,7 @@ def split(values, shares, loss=0.5, **changes):
 
 def test_the_honest_score_is_the_mean_over_the_splits_and_the_optimism_the_rest():
     records = frame(split([10.0, 30.0, 20.0], SHARES, loss=1.0))
-    [choice] = choices(records, only(records)).values()
+    [choice] = only(records).honest.values()
     score = 0.25 * 9.0 + 0.7 * 29.0 + 0.05 * 19.0
     assert choice.score == pytest.approx(score)
     assert choice.optimism == pytest.approx(30.0 - score)
@@ -36,25 +37,25 @@ def test_only_blocks_of_the_primary_metric_and_pooling_are_chosen():
         split([80.0, 90.0], {1: 1.0}, metric="top-5", primary=False),
         split([80.0, 90.0], {1: 1.0}, pooling="mean", primary=False),
     )
-    assert choices(records, columns_of(records)[0]) == {"mini-dino": Choice(29.5, 0.5, ((2, 1.0),))}
+    assert Board.of(records).columns[0].honest == {"mini-dino": Choice(29.5, 0.5, ((2, 1.0),))}
 
 
 def test_data_that_were_not_split_have_no_honest_score():
     records = frame(layers([10.0, 30.0]), unsure(floor([1.0, 2.0]), chosen={1: 1.0}))
-    assert choices(records, only(records)) == {}
-    assert honest_table(records).empty
-    assert choice_table(records, only(records)).empty
+    assert only(records).honest == {}
+    assert honest_table(Board.of(records)).empty
+    assert choice_table(only(records)).empty
 
 
 @pytest.mark.parametrize("shares", [{1: 0.5, 2: 0.4}, {3: 1.0}])
 def test_shares_that_do_not_add_up_have_no_honest_score(shares):
-    assert choices(frame(split([1.0, 2.0], shares)), only(frame(layers([1.0])))) == {}
+    assert only(frame(layers([1.0]))).honest == {}
 
 
 def test_a_chosen_block_without_a_held_out_score_has_no_honest_score():
     records = frame(split([10.0, 30.0], SHARES | {3: 0.0, 2: 0.75}))
     records.loc[0, "held_out"] = NAN
-    assert choices(records, only(records)) == {}
+    assert only(records).honest == {}
 
 
 def test_the_honest_table_has_the_columns_of_the_leaderboard_and_no_floor():
@@ -66,7 +67,7 @@ def test_the_honest_table_has_the_columns_of_the_leaderboard_and_no_floor():
         layers([40.0, 70.0], **davis, **CLIP),
         floor([1.0, 2.0]),
     )
-    table = shown(honest_table(records))
+    table = shown(honest_table(Board.of(records)))
     assert list(table.columns) == ["family", "backbone", "knn top-1", "davis J&F"]
     assert table.to_numpy().tolist() == [
         ["CLIP", "mini-clip", "**30.1 (+0.3)**", ""],
@@ -80,7 +81,7 @@ def test_the_choice_table_lists_the_blocks_that_were_chosen_often():
         split([10.0, 11.0, 12.0], {1: 0.04, 2: 0.48, 3: 0.48}, **CLIP),
         layers([1.0, 2.0, 3.0], backbone="mini-fs", family="FS"),
     )
-    assert choice_table(records, only(records)).to_numpy().tolist() == [
+    assert choice_table(only(records)).to_numpy().tolist() == [
         ["mini-clip", "12.0 (3/3)", "10.9", "1.1", "2 (48 %), 3 (48 %)"],
         ["mini-dino", "30.0 (2/3)", "24.0", "6.0", "2 (70 %), 1 (25 %), 3 (5 %)"],
     ]

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from leaderboards.choices.means import MeanScore, dataset_means
-from leaderboards.pages.means import mean_blocks, with_means
-from leaderboards.pages.scores import main_table
+from leaderboards.board import Board
+from leaderboards.sections.means import MeanScore, dataset_means, mean_blocks, with_means
+from leaderboards.sections.tables import main_table
 from tests.leaderboards.builder import NAN, floor, frame, layers
 
 RESNET = {"backbone": "mini-resnet", "family": "ResNet", "pooling": "mean"}
@@ -18,7 +18,7 @@ def on(dataset: str, values: list[float], **changes):  # type: ignore[no-untyped
 
 def test_a_mean_is_of_each_datasets_own_best_layer() -> None:
     records = frame(on("a", [10, 50, 30]), on("b", [70, 20, 10]), on("c", [1, 2, 6]), floor([2.0, 4.0]))
-    (mean,) = dataset_means(records)
+    (mean,) = dataset_means(Board.of(records))
     assert mean.heading == "knn top-1, mean of 3 datasets"
     assert mean.scores["mini-dino"].value == pytest.approx((50 + 70 + 6) / 3)
     assert math.isnan(mean.scores["mini-dino"].spread)
@@ -28,7 +28,9 @@ def test_a_mean_is_of_each_datasets_own_best_layer() -> None:
 
 def test_its_spread_is_that_of_independent_datasets() -> None:
     unsure = {"ci_low": 40.0, "ci_high": 46.0}
-    (mean,) = dataset_means(frame(on("a", [50.0], **unsure), on("b", [60.0], ci_low=50.0, ci_high=58.0)))
+    (mean,) = dataset_means(
+        Board.of(frame(on("a", [50.0], **unsure), on("b", [60.0], ci_low=50.0, ci_high=58.0)))
+    )
     assert mean.scores["mini-dino"] == MeanScore(55.0, pytest.approx(math.sqrt(3**2 + 4**2) / 2))
 
 
@@ -41,11 +43,11 @@ def test_only_datasets_count_on_which_all_have_a_number() -> None:
         on("b", [30.0], **RESNET),
         on("c", [NAN], **RESNET),
     )
-    (mean,) = dataset_means(records)
+    (mean,) = dataset_means(Board.of(records))
     assert {name: one.value for name, one in mean.scores.items()} == {"mini-dino": 55.0, "mini-resnet": 20.0}
     ((column, lacking),) = mean.left_out.items()
     assert (column.dataset, lacking) == ("c", ("mini-resnet",))
-    table = with_means(main_table(records), records)
+    table = with_means(main_table(Board.of(records)), Board.of(records))
     assert [*table.columns][-4:] == [
         "knn top-1, a",
         "knn top-1, b",
@@ -54,20 +56,22 @@ def test_only_datasets_count_on_which_all_have_a_number() -> None:
     ]
     assert [cell.text for cell in table.iloc[:, -1]] == ["55.0", "20.0"]
     assert {cell.mark for cell in table.iloc[:, -1]} == {"none"}
-    (_, bullets) = mean_blocks(records)
+    (_, bullets) = mean_blocks(Board.of(records))
     assert bullets.items == (  # type: ignore[attr-defined]
         "knn top-1 (standard): a, b; left out: c (no score of mini-resnet)",
     )
 
 
 def test_fewer_than_two_datasets_have_no_mean() -> None:
-    assert dataset_means(frame(on("a", [50.0]))) == ()
-    assert mean_blocks(frame(on("a", [50.0]))) == []
+    assert dataset_means(Board.of(frame(on("a", [50.0])))) == ()
+    assert mean_blocks(Board.of(frame(on("a", [50.0])))) == []
     records = frame(on("a", [50.0]), on("b", [60.0]), on("a", [10.0], **RESNET))
-    (mean,) = dataset_means(records)
+    (mean,) = dataset_means(Board.of(records))
     assert not mean.scores
-    assert len(with_means(main_table(records), records).columns) == len(main_table(records).columns)
-    (_, bullets) = mean_blocks(records)
+    assert len(with_means(main_table(Board.of(records)), Board.of(records)).columns) == len(
+        main_table(Board.of(records)).columns
+    )
+    (_, bullets) = mean_blocks(Board.of(records))
     assert bullets.items == (  # type: ignore[attr-defined]
         "knn top-1 (standard): no mean; left out: b (no score of mini-resnet)",
     )
@@ -77,7 +81,7 @@ def test_the_floor_has_a_mean_of_its_draws_and_the_mark_of_partial_data() -> Non
     records = frame(
         on("a", [50.0]), on("b", [60.0], partial=True), floor([2, 4], dataset="a"), floor([4, 8], dataset="b")
     )
-    (mean,) = dataset_means(records)
+    (mean,) = dataset_means(Board.of(records))
     assert mean.heading.endswith("mean of 2 datasets †")
     ((_, score),) = mean.floors.items()
     assert score.value == 4.5

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.choices.licences import COMMERCIAL_USE, commercial_use
-from leaderboards.choices.limits import CANDIDATE, FACTS, Limits, allowed, candidates_of, exclusions
-from leaderboards.choices.picks import least_loss, picks_of
-from leaderboards.choices.possible import Possible, may_be_best, pareto_front
-from leaderboards.choices.selection import Column, columns_of
+from leaderboards.board import Board
+from leaderboards.licences import COMMERCIAL_USE, commercial_use
+from leaderboards.limits import CANDIDATE, FACTS, Limits, allowed, candidates_of, exclusions
+from leaderboards.recommendation import Possible, least_loss, may_be_best, picks_of
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
-from leaderboards.scores.costs import LAYER_COSTS, devices, find_device, layer_costs
+from leaderboards.scores.column import Column
+from leaderboards.scores.costs import LAYER_COSTS, devices, find_device, layer_costs, pareto_front
 from tasks.base import Items
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, record, unsure
 from zoo.errors import InputError
@@ -100,8 +100,8 @@ def test_candidates_have_what_was_measured_and_else_what_is_known() -> None:
     facts = pd.DataFrame(
         [("mini-dino", 1, 80, 500.0, "MIT"), ("mini-dino", 2, 80, 500.0, "MIT")], columns=FACTS
     )
-    (column,) = columns_of(records)
-    found = candidates_of(records, column, layer_costs(records, CPU), facts)
+    (column,) = Board.of(records).columns
+    found = candidates_of(column, layer_costs(records, CPU), facts)
     assert list(found.columns) == CANDIDATE
     found = found.set_index(["backbone", "layer"])
     assert sorted(found.index) == [("mini-clip", 1), ("mini-dino", 1), ("mini-dino", 2)]
@@ -114,8 +114,8 @@ def test_candidates_have_what_was_measured_and_else_what_is_known() -> None:
 
 def test_costs_of_another_input_size_are_not_those_of_a_score() -> None:
     records = frame(layers([10.0]), cost("mini-dino", 1, 2.0, input_size=128))
-    (column,) = columns_of(records)
-    found = candidates_of(records, column, layer_costs(records, CPU), pd.DataFrame(columns=FACTS))
+    (column,) = Board.of(records).columns
+    found = candidates_of(column, layer_costs(records, CPU), pd.DataFrame(columns=FACTS))
     assert found["ms"].isna().all()
 
 

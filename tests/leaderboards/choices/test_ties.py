@@ -3,9 +3,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from leaderboards.choices.ties import Ties, column_ties
+from leaderboards.board import Board
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
+from leaderboards.scores.ties import Ties, column_ties
 from tasks.base import Items
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, unsure
 from tests.leaderboards.goldens import write_knn
@@ -23,7 +24,7 @@ def near(rivals: Sequence[Sequence[Items]], metric: str) -> list[bool | None]:
 
 
 def ties(records, folder) -> Ties:
-    return column_ties(records, folder, near)[KNN]
+    return column_ties(Board.of(records).columns, folder, near)[KNN]
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def test_a_backbone_takes_part_with_its_best_layer_and_those_tied_with_it(tmp_pa
         seen.extend([float(one.values[metric].mean()) for one in layers] for layers in rivals)
         return [True] * len(rivals)
 
-    assert column_ties(records, tmp_path, test)[KNN] == Ties(tied=frozenset({"mini-mae"}))
+    assert column_ties(Board.of(records).columns, tmp_path, test)[KNN] == Ties(tied=frozenset({"mini-mae"}))
     assert seen == [[51, 49, 50], [30]]
 
 
@@ -97,7 +98,9 @@ def test_backbones_that_share_the_best_score_and_the_floor_are_not_tested(tmp_pa
 
 def test_each_column_has_ties_of_its_own(three, items):
     other = layers([1.0, 2.0], dataset="other")
-    found = column_ties(frame(other, layers([1.0, 3.0], dataset="other", **CLIP)), items, near)
+    found = column_ties(
+        Board.of(frame(other, layers([1.0, 3.0], dataset="other", **CLIP))).columns, items, near
+    )
     assert found == {("knn", "other", "standard", "top-1"): Ties(untested=frozenset({"mini-dino"}))}
 
 

@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 
-from leaderboards.choices.twins import RECIPES, Recipe, Variant, matches, parting, partition_of
-from leaderboards.pages.twins import twin_blocks
+from leaderboards.board import Board
+from leaderboards.sections.variants import (
+    RECIPES,
+    Recipe,
+    Variant,
+    matches,
+    parting,
+    partition_of,
+    variant_blocks,
+)
 from tasks.blocks import Heading, Plot, Table
 from tests.leaderboards.builder import NAN, frame, pair, unsure
 
@@ -73,7 +81,7 @@ def test_a_block_without_skips_parts_its_network():
 
 
 def test_the_section_has_the_ceiling_first_and_the_floor_last():
-    blocks = twin_blocks(frame(planted()), (RECIPE,))
+    blocks = variant_blocks(Board.of(frame(planted())), (RECIPE,))
     assert next(one.text for one in blocks if isinstance(one, Heading)) == "What another training changes"
     same, parted = (one.frame for one in blocks if isinstance(one, Table))
     assert same["training"].tolist() == [
@@ -91,11 +99,11 @@ def test_the_section_has_the_ceiling_first_and_the_floor_last():
 
 def test_other_poolings_are_tables_and_what_was_not_compared_is_not_said():
     records = frame(pairs(FULL, SEED, np.eye(3)))
-    cls = twin_blocks(records.assign(pooling="cls"), (RECIPE,))
+    cls = variant_blocks(Board.of(records.assign(pooling="cls")), (RECIPE,))
     assert [type(one) for one in cls].count(Table) == 1
     assert not any(isinstance(one, Plot) for one in cls)
-    assert twin_blocks(frame(pairs(FULL, "other", np.eye(3))), (RECIPE,)) == []
-    assert twin_blocks(frame(planted())) == []  # none of the recipes of the package
+    assert variant_blocks(Board.of(frame(pairs(FULL, "other", np.eye(3)))), (RECIPE,)) == []
+    assert variant_blocks(Board.of(frame(planted()))) == []  # none of the recipes of the package
 
 
 def test_recipes_name_each_backbone_once():

@@ -6,12 +6,21 @@ from typing import Any
 
 import pytest
 
-from leaderboards.choices.regrets import against_rules, mean_correlation, mean_regret
-from leaderboards.choices.selection import newest
-from leaderboards.choices.unlabelled import CRITERIA, RULES, TESTED, Named, choices_without_labels
+from leaderboards.board import Board
 from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.records.record import Record
+from leaderboards.scores.frames import newest
+from leaderboards.scores.label_free import (
+    CRITERIA,
+    RULES,
+    TESTED,
+    Named,
+    against_rules,
+    choices_without_labels,
+    mean_correlation,
+    mean_regret,
+)
 from tasks.registry import TASKS
 from tests.leaderboards.builder import NAN, floor, frame, layers
 
@@ -37,7 +46,7 @@ def criterion(metric: str, values: Sequence[float], name: str = "net-0", **chang
 
 
 def chosen(*groups: Sequence[Record]) -> tuple[Named, ...]:
-    return choices_without_labels(newest(frame(*groups)))
+    return choices_without_labels(Board.of(newest(frame(*groups))))
 
 
 def by_way(found: Sequence[Named]) -> Mapping[str, Named]:
@@ -138,7 +147,7 @@ def test_means_are_over_backbones() -> None:
 
 
 def page(groups: Sequence[Sequence[Record]]) -> str:
-    return " ".join(markdown_page(inside_page(frame(*groups), "mini")).split())
+    return " ".join(markdown_page(inside_page(Board.of(frame(*groups), "mini"))).split())
 
 
 def test_the_page_names_the_criterion_that_wins() -> None:

@@ -1,11 +1,12 @@
 """Scores beside what the grids of their layers allow."""
 
+import math
 from dataclasses import replace
 
 import pandas as pd
 
-from leaderboards.choices.allowed import Allowed, allowed
-from leaderboards.choices.selection import columns_of
+from leaderboards.board import Board
+from leaderboards.sections.ceilings import Ceiling, ceilings_of
 from tests.leaderboards.builder import NAN, floor, frame, layers
 from tests.leaderboards.shown import render_page
 
@@ -28,11 +29,12 @@ def records() -> pd.DataFrame:
 
 
 def test_the_ceiling_is_that_of_the_best_layer() -> None:
-    (knn, davis) = columns_of(records())
-    (found,) = allowed(records(), davis)
-    assert replace(found, by_area=0.0) == Allowed("mini-dino", 2, 45.0, 90.0, 0.0)
-    assert not found.has_area
-    assert allowed(records(), knn) == ()
+    (knn, davis) = Board.of(records()).columns
+    ceilings = ceilings_of(davis)
+    assert list(ceilings) == ["mini-dino"]
+    assert replace(ceilings["mini-dino"], by_area=0.0) == Ceiling(2, 45.0, 90.0, 0.0)
+    assert math.isnan(ceilings["mini-dino"].by_area)
+    assert ceilings_of(knn) == {}
 
 
 def test_the_page_says_how_much_of_it_the_score_is() -> None:

@@ -2,11 +2,10 @@
 
 import pytest
 
-from leaderboards.choices.best import best_layers
-from leaderboards.choices.gaps import empty_cells
-from leaderboards.choices.selection import columns_of
-from leaderboards.pages.similarity import cka_tables
+from leaderboards.board import Board
 from leaderboards.pages.tidy import tidy_frame
+from leaderboards.sections.gaps import empty_cells
+from leaderboards.sections.similarity import cka_tables
 from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure
 from tests.leaderboards.goldens import uncertain, write_knn, write_measured
 from tests.leaderboards.shown import render_page
@@ -23,7 +22,7 @@ def limited():
 
 
 def test_rows_of_different_images_stand_in_columns_of_their_own():
-    first, second = columns_of(limited())
+    first, second = Board.of(limited()).columns
     assert (first.heading, second.heading) == ("knn top-1 [66666666] †", "knn top-1 [44444444] †")
     assert first.key != second.key
     page = render_page(limited(), "mini")
@@ -33,47 +32,42 @@ def test_rows_of_different_images_stand_in_columns_of_their_own():
     assert "**Not over the same images.**" in page
     assert "- knn top-1 \\[44444444\\] †: limited to 4 images a class: 8 used" in page
     assert "### knn on mini-imagenet \\[66666666\\] (standard)" in page
-    assert empty_cells(limited()) == []
+    assert empty_cells(Board.of(limited())) == []
 
 
 def test_the_same_images_share_a_column_however_many_of_them_were_scored():
     records = frame(layers([1.0, 2.0], n=400, data="a"), layers([1.0, 3.0], n=398, **CLIP, data="a"))
-    assert [column.heading for column in columns_of(records)] == ["knn top-1"]
+    assert [column.heading for column in Board.of(records).columns] == ["knn top-1"]
     assert "Not over the same images" not in render_page(records, "mini")
 
 
 def test_complete_data_come_first():
     both = [*layers([1.0], data="aa"), *layers([2.0], **CLIP, **SIX), *layers([2.0], backbone="x", **SIX)]
-    assert [column.data for column in columns_of(frame(both))] == ["aa", "66666666"]
-
-
-def test_records_of_an_earlier_version_stand_apart_and_it_is_said_why():
-    page = render_page(frame(layers([1.0]), layers([2.0], **CLIP, data="aa")), "mini")
-    assert "knn top-1 \\[earlier version\\]: records of an earlier version, which do not say" in page
+    assert [column.data for column in Board.of(frame(both)).columns] == ["aa", "66666666"]
 
 
 def test_comparisons_of_other_images_have_tables_of_their_own():
     pairs = [pair("mini-dino", 3, "mini-clip", 3, 0.5, data=data) for data in ("a", "b")]
     tables = cka_tables(frame(pairs))
-    assert [table.place for table in tables] == ["mini-imagenet [a]", "mini-imagenet [b]"]
+    assert [table.dataset_name for table in tables] == ["mini-imagenet [a]", "mini-imagenet [b]"]
     assert [len(table.rows(frame(pairs))) for table in tables] == [1, 1]
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf")])
 def test_what_is_infinite_is_no_score(value):
     records = frame(layers([5.0, value, 3.0]), layers([4.0], **CLIP))
-    assert best_layers(records)["value"].tolist() == [4.0, 5.0]
-    assert empty_cells(records) == [
+    assert Board.of(records).best["value"].tolist() == [4.0, 5.0]
+    assert empty_cells(Board.of(records)) == [
         "mini-dino: knn on mini-imagenet (standard), layer 2: not a number: infinite."
     ]
-    assert "inf" not in set(tidy_frame(records, "mini")["value"])
+    assert "inf" not in set(tidy_frame(Board.of(records, "mini"))["value"])
 
 
 def test_the_numbers_hold_every_pooling():
     mean = {"pooling": "mean", "primary": False}
     other = [record(metric="top-5", primary=False, layer=1)]
     records = frame(layers([1.0, 2.0]), layers([3.0, 1.0], **mean), other, floor([1.0]))
-    found = tidy_frame(records, "mini")
+    found = tidy_frame(Board.of(records, "mini"))
     shown = found[["backbone", "pooling", "layer", "value", "best"]].to_numpy().tolist()
     assert shown == [
         ["mini-dino", "cls", "1", "1.0000", "False"],

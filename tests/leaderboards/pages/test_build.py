@@ -3,13 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.check import Tolerance, check_pages
-from leaderboards.choices.ties import column_ties
+from leaderboards.board import Board
+from leaderboards.check import check_pages
 from leaderboards.display import page_name
 from leaderboards.pages.build import tables_folder, write_pages
 from leaderboards.pages.csv import read_numbers
 from leaderboards.pages.inside.tables import INSIDE
 from leaderboards.pages.tidy import TIDY, read_tidy, tidy_frame
+from leaderboards.records.key import Tolerance
 from leaderboards.records.record import to_frame
 from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure
 from tests.leaderboards.goldens import several, uncertain, write_measured
@@ -81,7 +82,7 @@ def test_the_csv_has_one_row_a_layer_with_four_decimals(committed):
 def test_the_csv_says_how_sure_a_score_is():
     records = frame(unsure(layers([10.0, 30.0]), half=1.5, chosen={2: 1.0}, tied=[1]))
     columns = ["ci_low", "ci_high", "tied", "chosen", "held_out"]
-    assert tidy_frame(records, "mini")[columns].to_numpy().tolist() == [
+    assert tidy_frame(Board.of(records, "mini"))[columns].to_numpy().tolist() == [
         ["8.5000", "11.5000", "True", "0.0000", ""],
         ["28.5000", "31.5000", "False", "1.0000", "29.5000"],
     ]
@@ -94,16 +95,6 @@ def test_backbones_are_compared_by_the_items_of_the_run(tmp_path):
     texts = [(tmp_path / name / "mini.md").read_text() for name in ("with", "without")]
     assert ["68.0 ± 9.0 (2/3) ≈" in text for text in texts] == [True, False]
     assert check_pages(uncertain(), tmp_path / "without") == check_pages(uncertain(), tmp_path / "with") == []
-
-
-def test_what_was_found_in_the_items_is_not_looked_for_again(tmp_path):
-    write_measured(tmp_path / "items")
-    known = column_ties(uncertain(), tmp_path / "items")
-    paths = [
-        write_pages(uncertain(), tmp_path / name, compared)
-        for name, compared in (("items", tmp_path / "items"), ("known", known))
-    ]
-    assert [path.read_bytes() for path in paths[0]] == [path.read_bytes() for path in paths[1]]
 
 
 def test_the_csv_of_many_tasks_is_in_the_order_of_the_page(tmp_path):
@@ -200,20 +191,6 @@ def test_sets_of_data_by_one_name_are_told_apart(tmp_path):
         f"{start}, data bbbb2222: lacks 2 rows of the records; write the leaderboard again"
     ]
     assert check_pages(frame(of("cccc3333", 30.0)), tmp_path) == []  # one set each: rendered elsewhere
-
-
-def test_a_table_of_an_earlier_version_does_not_know_its_data(tmp_path):
-    written = layers([10.0, 30.0], data="aaaa1111")
-    write_pages(frame(written), tmp_path)
-    rows = read_tidy(tmp_path / "mini.csv")
-    rows.drop(columns="data").to_csv(tmp_path / "mini.csv", index=False)
-    assert read_tidy(tmp_path / "mini.csv").equals(rows.assign(data=""))
-    both = frame(written, layers([10.0, 50.0], data="bbbb2222"))
-    assert [text.partition(": ")[2].rpartition(", data ")[2] for text in check_pages(both, tmp_path)[1:]] == [
-        "unknown: 2 rows that the records lack; run the suite in full",
-        "aaaa1111: lacks 2 rows of the records; write the leaderboard again",
-        "bbbb2222: lacks 2 rows of the records; write the leaderboard again",
-    ]
 
 
 def test_absent_files_are_named(tmp_path):

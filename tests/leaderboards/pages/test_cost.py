@@ -5,10 +5,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from leaderboards.board import Board
 from leaderboards.check import check_pages
 from leaderboards.pages.build import pages_of, write_pages
-from leaderboards.pages.cost import cost_page, up_to_table, whole_table
 from leaderboards.pages.markdown import markdown_page
+from leaderboards.sections.cost import cost_page, up_to_table, whole_table
 from tests.leaderboards.builder import NAN, frame, layers, record
 from tests.leaderboards.choices.test_picks import CPU, cost
 
@@ -64,7 +65,7 @@ def test_times_of_every_block(costs: pd.DataFrame) -> None:
 
 def test_each_device_has_a_section_and_what_lacks_a_reason(costs: pd.DataFrame) -> None:
     card = frame(cost("mini-dino", 1, 0.5, "A <Card>", depth=2))
-    text = markdown_page(cost_page(pd.concat([costs, card], ignore_index=True), "mini"))
+    text = markdown_page(cost_page(Board.of(pd.concat([costs, card], ignore_index=True), "mini")))
     assert [line for line in text.splitlines() if line.startswith("## On")] == [
         "## On A &lt;Card>",
         f"## On {CPU}",
@@ -76,9 +77,9 @@ def test_each_device_has_a_section_and_what_lacks_a_reason(costs: pd.DataFrame) 
 def test_costs_have_a_page_of_their_own_that_no_check_reads(costs: pd.DataFrame, tmp_path: Path) -> None:
     scored = frame(layers([1.0, 2.0]))
     records = pd.concat([scored, costs], ignore_index=True)
-    assert [page.name for page in pages_of(records, "mini")] == ["mini", "mini.cost"]
-    assert [page.name for page in pages_of(costs, "mini")] == ["mini.cost"]
-    texts = [markdown_page(pages_of(one, "mini")[0]) for one in (records, scored)]
+    assert [page.name for page in pages_of(Board.of(records, "mini"))] == ["mini", "mini.cost"]
+    assert [page.name for page in pages_of(Board.of(costs, "mini"))] == ["mini.cost"]
+    texts = [markdown_page(pages_of(Board.of(one, "mini"))[0]) for one in (records, scored)]
     assert texts[0] == texts[1]
     write_pages(scored, tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}

@@ -5,9 +5,10 @@ import re
 import pandas as pd
 import pytest
 
+from leaderboards.board import Board
+from leaderboards.pages.build import leaderboard_page
 from leaderboards.pages.csv import csv_page, read_numbers
 from leaderboards.pages.markdown import markdown_page
-from leaderboards.pages.page import leaderboard_page
 from leaderboards.pages.tidy import TIDY, tidy_frame
 from tasks.blocks import Numbers, Page
 from tests.leaderboards.builder import frame, layers, pair
@@ -25,7 +26,7 @@ def test_a_page_without_numbers_has_no_csv():
     ["=HYPERLINK(1)", "+1+1", "-a", "@a", "\ta", "'=1", "''=1", "'a", "-", "=<script>alert(1)</script>"],
 )
 def test_no_cell_is_a_formula_and_all_come_back(tmp_path, name):
-    numbers = Numbers(tidy_frame(frame(layers([1.0, -2.0], backbone=name)), "mini"), "mini")
+    numbers = Numbers(tidy_frame(Board.of(frame(layers([1.0, -2.0], backbone=name)), "mini")), "mini")
     text = csv_page(Page("mini", "T", (numbers,)))
     rows = list(csv.reader(io.StringIO(text)))
     texts = [cell for row in rows for cell in row if not re.fullmatch(r"-?[0-9.]+", cell)]
@@ -41,13 +42,13 @@ def test_no_tag_of_a_backbone_reaches_a_page(write):
     records = frame(
         layers([1.0, 2.0], backbone=name, coverage=name, partial=True), [pair(name, 3, "b", 3, 0.5)]
     )
-    text = write(leaderboard_page(records, "mini"))
+    text = write(leaderboard_page(Board.of(records, "mini")))
     assert "<script" not in text
     assert "<img" not in text
 
 
 def test_hostile_names_come_back_as_they_were(tmp_path):
-    numbers = Numbers(tidy_frame(frame(layers([1.0, 2.0], backbone=HOSTILE)), "mini"), "mini")
+    numbers = Numbers(tidy_frame(Board.of(frame(layers([1.0, 2.0], backbone=HOSTILE)), "mini")), "mini")
     text = csv_page(Page("mini", "T", (numbers,)))
     rows = list(csv.reader(io.StringIO(text)))
     assert rows[0] == TIDY

@@ -4,23 +4,24 @@ import pandas as pd
 import pytest
 
 from leaderboards import display
-from leaderboards.check import Tolerance, check_pages
-from leaderboards.choices.analyses import Analysis, View, analyses_of, views_of
-from leaderboards.choices.gaps import empty_analyses, empty_cells
-from leaderboards.choices.honest import choices
-from leaderboards.choices.selection import columns_of, is_analysis, score_rows
-from leaderboards.choices.ties import column_ties
+from leaderboards.board import Board
+from leaderboards.check import check_pages
 from leaderboards.display import number_text
 from leaderboards.pages.build import write_pages
 from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.inside.tables import INSIDE, inside_frame, layers_table, ranges_table
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.tidy import tidy_frame
+from leaderboards.records.key import Tolerance
+from leaderboards.scores.analyses import Analysis, View, analyses_of, views_of
+from leaderboards.scores.frames import is_analysis
+from leaderboards.scores.ties import column_ties
+from leaderboards.sections.gaps import empty_cells
 from tasks.blocks import Plot
 from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from tests.leaderboards.reader import page_html
-from tests.leaderboards.shown import render_page
+from tests.leaderboards.shown import gaps_of, render_page
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
 DINO_HEADS = [[0.1, 0.3], [0.5, 0.5]]
@@ -48,12 +49,15 @@ def main(records):
 
 def test_an_analysis_is_nowhere_on_the_leaderboard(tmp_path):
     records, without = both(), frame(ranked())
-    assert [column.task for column in columns_of(records)] == ["knn"]
-    assert set(score_rows(records)["task"]) == {"knn"}
-    assert column_ties(records, tmp_path).keys() == column_ties(without, tmp_path).keys()
-    assert choices(records, columns_of(records)[0]) == choices(without, columns_of(without)[0])
-    assert tidy_frame(records, "mini").equals(tidy_frame(without, "mini"))
-    assert empty_cells(records) == empty_cells(without)
+    assert [column.task for column in Board.of(records).columns] == ["knn"]
+    assert set(Board.of(records).scores["task"]) == {"knn"}
+    assert (
+        column_ties(Board.of(records).columns, tmp_path).keys()
+        == column_ties(Board.of(without).columns, tmp_path).keys()
+    )
+    assert Board.of(records).columns[0].honest == Board.of(without).columns[0].honest
+    assert tidy_frame(Board.of(records, "mini")).equals(tidy_frame(Board.of(without, "mini")))
+    assert empty_cells(Board.of(records)) == empty_cells(Board.of(without))
     page = render_page(records, "mini")
     sentence = (
         "What the backbones do inside, which ranks none of them, is on a page of its own: `mini.inside`.\n\n"
@@ -70,7 +74,7 @@ def test_what_the_registry_calls_an_analysis_is_one(monkeypatch):
 
 def test_a_single_head_is_no_score_of_a_layer():
     records = frame(layers([1.0, 2.0]), [record(value=99.0, head=0, depth=2)])
-    assert score_rows(records)["value"].tolist() == [1.0, 2.0]
+    assert Board.of(records).scores["value"].tolist() == [1.0, 2.0]
 
 
 def test_analyses_are_in_order_and_name_their_primary_metric_first():
@@ -121,7 +125,7 @@ def test_numbers_are_no_percentages():
 
 
 def test_the_page_says_what_it_is_and_names_what_is_missing_once():
-    text = markdown_page(inside_page(both(), "mini"))
+    text = markdown_page(inside_page(Board.of(both(), "mini")))
     assert text.startswith("# Inside the backbones: mini\n\nThese numbers describe")
     assert "**describe and do not rank**" in text
     assert f"## {TASK} on mini-imagenet (standard)" in text
@@ -136,7 +140,7 @@ def test_the_page_says_what_it_is_and_names_what_is_missing_once():
 
 def test_an_analysis_that_nothing_draws_has_lines_and_points():
     records = both().replace({"task": {TASK: "own"}, "metric": {TASK: "own"}})
-    page = inside_page(records, "mini")
+    page = inside_page(Board.of(records, "mini"))
     lines, heads = [block for block in page.blocks if isinstance(block, Plot)]
     assert lines.kind == "lines"
     assert lines.frame["series"].unique().tolist() == ["mini-clip", "mini-dino"]
@@ -150,14 +154,14 @@ def test_an_analysis_that_nothing_draws_has_lines_and_points():
 
 
 def test_an_analysis_of_nothing_says_so():
-    text = markdown_page(inside_page(frame(without_attention()), "mini"))
+    text = markdown_page(inside_page(Board.of(frame(without_attention()), "mini")))
     assert "Nothing could be measured; the last section says why." in text
 
 
 def test_missing_layers_are_named_and_backbones_that_were_not_run():
     gap = [record(**DISTANCE | PIXELS | {"value": NAN, "reason": "no grid", "layer": 2, "depth": 2})]
     other = distances(CLIP_HEADS, **CLIP, dataset="other")
-    assert empty_analyses(frame(distances([[0.1]]), gap, other, ranked())) == [
+    assert gaps_of(frame(distances([[0.1]]), gap, other, ranked())) == [
         f"mini-clip: {TASK} on mini-imagenet (standard): not run.",
         f"mini-dino: {TASK} on mini-imagenet (standard), layer attention of 2: no grid.",
         f"mini-dino: {TASK} on other (standard): not run.",
@@ -166,7 +170,7 @@ def test_missing_layers_are_named_and_backbones_that_were_not_run():
 
 def test_a_number_of_no_single_block_is_named_as_one_of_all():
     never = record(**DISTANCE | {"value": NAN, "reason": "never", "layer": -1, "tap": "mlp"})
-    found = empty_analyses(frame(distances([[0.1]]), [never]))
+    found = gaps_of(frame(distances([[0.1]]), [never]))
     assert f"mini-dino: {TASK} on mini-imagenet (standard), layer mlp of all blocks: never." in found
 
 
@@ -175,14 +179,12 @@ def test_an_analysis_that_failed_as_a_whole_is_named():
         **DISTANCE
         | {"metric": "", "value": NAN, "reason": "out of memory", "layer": -1, "tap": "block", "n": 0}
     )
-    assert empty_analyses(frame([whole])) == [
-        f"mini-dino: {TASK} on mini-imagenet (standard): out of memory."
-    ]
-    assert "out of memory" in markdown_page(inside_page(frame([whole]), "mini"))
+    assert gaps_of(frame([whole])) == [f"mini-dino: {TASK} on mini-imagenet (standard): out of memory."]
+    assert "out of memory" in markdown_page(inside_page(Board.of(frame([whole]), "mini")))
 
 
 def test_the_csv_has_one_row_a_number_with_its_head():
-    rows = inside_frame(both(), "mini")
+    rows = inside_frame(Board.of(both(), "mini").analysed)
     assert rows.columns.tolist() == INSIDE
     assert len(rows) == 3 * 3 * (2 + 3) + 2
     first = f"mini-clip,CLIP,True,{TASK},mini-imagenet,standard,patch,{TASK},1,attention,"
@@ -199,8 +201,10 @@ def test_the_csv_has_one_row_a_number_with_its_head():
 def test_the_page_does_not_depend_on_the_order_of_the_records():
     records = both()
     shuffled = records.sample(frac=1, random_state=5)
-    assert inside_page(shuffled, "mini").name == "mini.inside"
-    assert page_html(inside_page(shuffled, "mini")) == page_html(inside_page(records, "mini"))
+    assert inside_page(Board.of(shuffled, "mini")).name == "mini.inside"
+    assert page_html(inside_page(Board.of(shuffled, "mini"))) == page_html(
+        inside_page(Board.of(records, "mini"))
+    )
 
 
 def test_pages_are_written_where_there_are_records_for_them(tmp_path):
@@ -233,7 +237,9 @@ def test_analyses_that_are_not_committed_are_named(tmp_path):
 @pytest.mark.parametrize("writer", [markdown_page, page_html])
 def test_hostile_names_are_escaped(writer):
     name = "<script>|*`"
-    text = writer(inside_page(frame(distances(DINO_HEADS, backbone=name, dataset=name, unit=name)), "mini"))
+    text = writer(
+        inside_page(Board.of(frame(distances(DINO_HEADS, backbone=name, dataset=name, unit=name)), "mini"))
+    )
     assert "<script>" not in text
     assert pd.notna(text)
 
@@ -243,12 +249,12 @@ def test_numbers_of_two_layers_or_backbones_stand_apart():
     rho = record(**facts, value=-0.5, other="mini-resnet")
     block = record(**facts, value=-0.1, other="mini-resnet", other_layer=1, other_tap="block")
     within = record(**facts, value=0.3, other="mini-dino", other_layer=2, other_tap="mlp")
-    text = markdown_page(inside_page(frame([rho, block, within]), "mini"))
+    text = markdown_page(inside_page(Board.of(frame([rho, block, within]), "mini")))
     assert "-0.500" in text
     assert "-0.100" not in text
     assert "0.300" not in text
     assert "mini-resnet: locality" not in text  # it is what others are compared with, and was run
-    numbers = inside_frame(frame([rho, block, within]), "mini")
+    numbers = inside_frame(Board.of(frame([rho, block, within]), "mini").analysed)
     assert numbers[["layer", "tap", "other", "value"]].to_numpy().tolist() == [
         ["1", "heads", "mini-resnet", "-0.500000"]
     ]

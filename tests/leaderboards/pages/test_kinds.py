@@ -1,7 +1,7 @@
 """Scores by kind of keypoints, in the order of kinds, at the best layer."""
 
-from leaderboards.choices.beside import NAMES, kind_of
 from leaderboards.records.record import Record
+from leaderboards.sections.tables import KIND_NAMES, kind_of
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.shown import render_page
 
@@ -14,7 +14,11 @@ def kind(name: str, values: list[float]) -> list[Record]:
 
 
 def test_azimuths_stand_between_levels_and_geometry_aware_points() -> None:
-    assert NAMES[-7:] == ("occlusion both", *(f"azimuth {eighths}" for eighths in range(5)), "geometry-aware")
+    assert KIND_NAMES[-7:] == (
+        "occlusion both",
+        *(f"azimuth {eighths}" for eighths in range(5)),
+        "geometry-aware",
+    )
     assert kind_of("PCK@0.1 azimuth 3") == "azimuth 3"
     text = render_page(
         frame(

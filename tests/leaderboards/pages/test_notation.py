@@ -1,7 +1,6 @@
 import pytest
 
-from leaderboards.pages.notation import said
-from tasks.blocks import Break, Code, Link, Strong, Text
+from tasks.blocks import Break, Code, Link, Strong, Text, said
 
 
 def test_our_own_sentences_are_read():

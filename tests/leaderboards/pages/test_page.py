@@ -3,9 +3,10 @@ import re
 import pandas as pd
 import pytest
 
-from leaderboards.choices.gaps import empty_cells
+from leaderboards.board import Board
 from leaderboards.display import ranges_text, score_text, similarity_text, task_display
 from leaderboards.pages.markdown import plain, table
+from leaderboards.sections.gaps import empty_cells
 from tests.leaderboards.builder import NAN, floor, frame, full_suite, layers, record, unsure
 from tests.leaderboards.goldens import EXPECTED, PAGES, page, uncertain, write_knn, write_measured
 from tests.leaderboards.shown import render_page
@@ -101,14 +102,14 @@ def test_text_of_others_cannot_break_a_table():
 
 def test_reasons_of_one_kind_share_a_line():
     records = frame(layers([NAN, NAN, 3.0, NAN], NAN), layers([1.0] * 4, backbone="mini-clip", family="CLIP"))
-    assert empty_cells(records) == [
+    assert empty_cells(Board.of(records)) == [
         "mini-dino: knn on mini-imagenet (standard), layers 1, 2, 4, final: its features are all equal."
     ]
 
 
 def test_a_gap_without_a_reason_and_one_in_another_pooling_are_named():
     secondary = layers([NAN], pooling="mean", primary=False, reason="no grid")
-    assert empty_cells(frame(layers([NAN], reason=""), secondary)) == [
+    assert empty_cells(Board.of(frame(layers([NAN], reason=""), secondary))) == [
         "mini-dino: knn on mini-imagenet (standard), layer 1: no reason was recorded.",
         "mini-dino: knn on mini-imagenet (standard), mean of the patch tokens, layer 1: no grid.",
     ]
@@ -118,7 +119,7 @@ def test_a_backbone_whose_task_failed_as_a_whole_is_listed_once():
     whole = record(
         backbone="mini-mae", family="MAE", metric="", value=NAN, reason="out of memory", layer=-1, n=0
     )
-    sentences = empty_cells(frame(layers([1.0]), [whole]))
+    sentences = empty_cells(Board.of(frame(layers([1.0]), [whole])))
     assert sentences == ["mini-mae: knn on mini-imagenet (standard): out of memory."]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leaderboards.pages.provenance import unlike_blocks
+from leaderboards.sections.provenance import unlike_blocks
 from tasks.protocols import PROTOCOLS
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.shown import render_page

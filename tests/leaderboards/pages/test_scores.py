@@ -1,53 +1,48 @@
 import pandas as pd
 import pytest
 
-from leaderboards.choices.best import BEST, best_layers
-from leaderboards.choices.floor import floor_scores
-from leaderboards.choices.selection import backbones_of, columns_of, score_rows
-from leaderboards.choices.ties import Ties
-from leaderboards.pages.scores import (
-    floor_sentence,
-    layer_table,
-    main_table,
-    metrics_table,
-)
+from leaderboards.board import Board
+from leaderboards.scores.column import BEST
+from leaderboards.scores.frames import backbones_of, floor_draws
+from leaderboards.scores.ties import Ties
+from leaderboards.sections.tables import floor_sentence, layer_table, main_table, metrics_table
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
-from tests.leaderboards.shown import shown
+from tests.leaderboards.shown import shown, tied
 from zoo.spec import FAMILIES
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
 
 
 def cell(records, backbone, column):
-    table = shown(main_table(records)).set_index("backbone")
+    table = shown(main_table(Board.of(records))).set_index("backbone")
     return table.loc[backbone, column]
 
 
 def test_the_best_layer_keeps_value_layer_depth_and_count():
-    found = best_layers(frame(layers([10.0, 30.0, 20.0])))
+    found = Board.of(frame(layers([10.0, 30.0, 20.0]))).best
     assert list(found.columns) == BEST
     assert found.loc[0, ["value", "layer", "depth", "n"]].tolist() == [30.0, 2, 3, 400]
 
 
 def test_ties_go_to_the_lower_layer():
-    assert best_layers(frame(layers([1.0, 7.0, 7.0])))["layer"].tolist() == [2]
+    assert Board.of(frame(layers([1.0, 7.0, 7.0]))).best["layer"].tolist() == [2]
 
 
 def test_neither_the_final_norm_nor_the_input_of_block_1_can_be_best():
     records = frame(layers([1.0, 2.0], 9.0), [record(layer=0, value=8.0, depth=2)])
-    assert best_layers(records)["layer"].tolist() == [2]
+    assert Board.of(records).best["layer"].tolist() == [2]
 
 
 def test_secondary_metrics_and_poolings_are_not_shown():
     other = layers([90.0, 95.0], pooling="mean", primary=False)
     metric = layers([99.0, 99.0], metric="top-5", primary=False)
-    found = best_layers(frame(layers([1.0, 2.0]), other, metric))
+    found = Board.of(frame(layers([1.0, 2.0]), other, metric)).best
     assert found[["metric", "pooling", "value"]].to_numpy().tolist() == [["top-1", "cls", 2.0]]
 
 
 def test_a_missing_score_is_an_empty_cell_and_has_no_best_layer():
     records = frame(layers([NAN, NAN]), layers([NAN, 2.0], **CLIP))
-    assert best_layers(records)["backbone"].tolist() == ["mini-clip"]
+    assert Board.of(records).best["backbone"].tolist() == ["mini-clip"]
     assert cell(records, "mini-dino", "knn top-1") == ""
     assert cell(records, "mini-clip", "knn top-1") == "**2.0 (2/2)**"
 
@@ -55,7 +50,7 @@ def test_a_missing_score_is_an_empty_cell_and_has_no_best_layer():
 def test_rows_follow_the_families_then_the_names():
     names = [("b", family) for family in reversed(FAMILIES)] + [("a", "DINO")]
     records = frame(*(layers([1.0], backbone=f"{a}-{f}", family=f, trained=f != "random") for a, f in names))
-    table = shown(main_table(records))
+    table = shown(main_table(Board.of(records)))
     assert table["family"].tolist() == [*FAMILIES[:3], "DINO", *FAMILIES[3:-1], ""]
     assert table["backbone"].tolist()[2:4] == ["a-DINO", "b-DINO"]
     assert table["backbone"].tolist()[-1] == "random floor"
@@ -68,30 +63,36 @@ def test_an_unknown_family_stands_with_the_others():
 
 def test_the_best_of_a_column_is_bold_and_equal_ones_share_it():
     records = frame(layers([5.0]), layers([5.0], **CLIP), layers([4.0], backbone="mini-fs", family="FS"))
-    assert shown(main_table(records))["knn top-1"].tolist() == ["4.0 (1/1)", "**5.0 (1/1)**", "**5.0 (1/1)**"]
+    assert shown(main_table(Board.of(records)))["knn top-1"].tolist() == [
+        "4.0 (1/1)",
+        "**5.0 (1/1)**",
+        "**5.0 (1/1)**",
+    ]
 
 
 def test_the_random_floor_is_last_with_its_spread_and_never_bold():
     records = frame(floor([98.0, 99.0, 100.0]), layers([5.0]))
-    assert shown(main_table(records))["knn top-1"].tolist() == ["**5.0 (1/1)**", "99.0 ± 1.0"]
-    assert shown(main_table(records))["backbone"].tolist() == ["mini-dino", "random floor"]
+    assert shown(main_table(Board.of(records)))["knn top-1"].tolist() == ["**5.0 (1/1)**", "99.0 ± 1.0"]
+    assert shown(main_table(Board.of(records)))["backbone"].tolist() == ["mini-dino", "random floor"]
 
 
 def test_the_floor_of_one_draw_has_no_spread():
-    assert shown(main_table(frame(floor([3.0]))))["knn top-1"].tolist() == ["3.0"]
+    assert shown(main_table(Board.of(frame(floor([3.0])))))["knn top-1"].tolist() == ["3.0"]
 
 
 def test_the_floor_counts_the_draws_that_have_a_value():
-    found = floor_scores(frame(floor([1.0, NAN, 3.0]), [record(family="random", layer=0, value=50.0)]))
+    found = floor_draws(
+        Board.of(frame(floor([1.0, NAN, 3.0]), [record(family="random", layer=0, value=50.0)])).scores
+    )
     assert found["mean"].tolist() == [2.0]
     assert found["deviation"].tolist() == pytest.approx([2**0.5])
     assert found["draws"].tolist() == [2]
     records = frame(floor([1.0, 3.0]))
-    assert floor_sentence(records, columns_of(records)[0]) == "Random floor: 2.0 ± 1.4 (2 draws)."
+    assert floor_sentence(Board.of(records).columns[0]) == "Random floor: 2.0 ± 1.4 (2 draws)."
 
 
 def test_untrained_backbones_say_so():
-    assert shown(main_table(frame(layers([5.0], trained=False))))["backbone"].tolist() == [
+    assert shown(main_table(Board.of(frame(layers([5.0], trained=False)))))["backbone"].tolist() == [
         "mini-dino (untrained)"
     ]
 
@@ -105,7 +106,7 @@ def test_columns_name_the_dataset_or_protocol_only_where_there_are_several():
         layers([1.0], protocol="paper"),
         layers([1.0]),
     )
-    assert [column.heading for column in columns_of(records)] == [
+    assert [column.heading for column in Board.of(records).columns] == [
         "knn top-1 (standard)",
         "knn top-1 (paper)",
         "retrieval mAP medium, roxford5k",
@@ -116,9 +117,9 @@ def test_columns_name_the_dataset_or_protocol_only_where_there_are_several():
 
 def test_a_cell_has_half_the_width_of_its_interval_where_there_is_one():
     records = frame(unsure(layers([5.0, 6.0]), half=0.83), layers([4.0, 3.0], **CLIP))
-    assert shown(main_table(records))["knn top-1"].tolist() == ["4.0 (1/2)", "**6.0 ± 0.8 (2/2)**"]
+    assert shown(main_table(Board.of(records)))["knn top-1"].tolist() == ["4.0 (1/2)", "**6.0 ± 0.8 (2/2)**"]
     sure = frame(unsure(layers([5.0]), half=0.0))
-    assert shown(main_table(sure))["knn top-1"].tolist() == ["**5.0 ± 0.0 (1/1)**"]
+    assert shown(main_table(Board.of(sure)))["knn top-1"].tolist() == ["**5.0 ± 0.0 (1/1)**"]
 
 
 def test_a_lopsided_interval_is_as_wide_as_it_is():
@@ -129,8 +130,10 @@ def test_a_lopsided_interval_is_as_wide_as_it_is():
 
 def test_backbones_that_are_tied_with_the_best_are_marked():
     records = frame(layers([5.0]), layers([4.0], **CLIP), layers([3.0], backbone="mini-fs", family="FS"))
-    ties = {columns_of(records)[0].key: Ties(tied=frozenset({"mini-clip"}), apart=frozenset({"mini-fs"}))}
-    assert shown(main_table(records, ties))["knn top-1"].tolist() == [
+    ties = {
+        Board.of(records).columns[0].key: Ties(tied=frozenset({"mini-clip"}), apart=frozenset({"mini-fs"}))
+    }
+    assert shown(main_table(tied(records, ties)))["knn top-1"].tolist() == [
         "3.0 (1/1)",
         "4.0 (1/1) ≈",
         "**5.0 (1/1)**",
@@ -139,7 +142,7 @@ def test_backbones_that_are_tied_with_the_best_are_marked():
 
 def test_layers_that_are_tied_with_the_best_are_marked():
     records = frame(unsure(layers([4.5, 5.0, 1.0], 5.5), half=1.25, tied=[1]))
-    assert shown(layer_table(records, columns_of(records)[0])).to_numpy().tolist() == [
+    assert shown(layer_table(Board.of(records).columns[0])).to_numpy().tolist() == [
         ["mini-dino", "4.5 ± 1.2 ≈", "**5.0 ± 1.2**", "1.0 ± 1.2", "5.5 ± 1.2"]
     ]
 
@@ -150,14 +153,14 @@ def test_all_metrics_have_intervals():
         unsure(layers([8.0, 7.0], metric="top-5", primary=False), half=0.25),
         floor([1.0, 2.0]),
     )
-    table = shown(metrics_table(records, columns_of(records)[0]))
+    table = shown(metrics_table(Board.of(records).columns[0]))
     assert table["top-1"].tolist() == ["**5.0 ± 0.5 (2/2)**", "1.5 ± 0.7"]
     assert table["top-5"].tolist() == ["**8.0 ± 0.2 (1/2)**", ""]
 
 
 def test_every_layer_is_shown_and_the_best_block_is_bold():
     records = frame(layers([1.0, 3.0, 2.0], 9.0), layers([4.0, NAN], **CLIP))
-    table = shown(layer_table(records, columns_of(records)[0]))
+    table = shown(layer_table(Board.of(records).columns[0]))
     assert list(table.columns) == ["backbone", "1", "2", "3", "final"]
     assert table.to_numpy().tolist() == [
         ["mini-clip", "**4.0**", "", "", ""],
@@ -171,12 +174,12 @@ def test_the_mean_that_stands_in_for_the_class_token_is_called_global_average():
         layers([2.0], pooling="mean", primary=False),
         layers([3.0], backbone="mini-resnet", family="ResNet", pooling="mean"),
     )
-    column = columns_of(records)[0]
-    assert shown(layer_table(records, column))["backbone"].tolist() == [
+    column = Board.of(records).columns[0]
+    assert shown(layer_table(column))["backbone"].tolist() == [
         "mini-dino",
         "mini-resnet, global average",
     ]
-    secondary = shown(layer_table(records, column, "mean"))
+    secondary = shown(layer_table(column, "mean"))
     assert secondary["backbone"].tolist() == ["mini-dino", "mini-resnet, global average"]
     assert secondary["1"].tolist() == ["**2.0**", "**3.0**"]
 
@@ -184,11 +187,11 @@ def test_the_mean_that_stands_in_for_the_class_token_is_called_global_average():
 def test_the_newest_of_two_records_of_one_score_counts():
     old, new = record(value=9.0, date="2026-01-01"), record(value=5.0, date="2026-02-01")
     for order in ([old, new], [new, old]):
-        assert score_rows(frame(order))["value"].tolist() == [5.0]
+        assert Board.of(frame(order)).scores["value"].tolist() == [5.0]
 
 
 def test_tables_do_not_depend_on_the_order_of_the_records():
     records = frame(layers([1.0, 3.0, 3.0]), layers([4.0, NAN], **CLIP), floor([1.0, 2.0]))
     shuffled = records.sample(frac=1, random_state=3)
-    pd.testing.assert_frame_equal(main_table(shuffled), main_table(records))
-    pd.testing.assert_frame_equal(best_layers(shuffled), best_layers(records))
+    pd.testing.assert_frame_equal(main_table(Board.of(shuffled)), main_table(Board.of(records)))
+    pd.testing.assert_frame_equal(Board.of(shuffled).best, Board.of(records).best)

@@ -1,9 +1,10 @@
 """The table of what was seen in training: beside the scores, and never in their place."""
 
 from benchmark.plan.facts import with_seen
+from leaderboards.board import Board
 from leaderboards.pages.build import pages_of, write_pages
 from leaderboards.pages.markdown import markdown_page
-from leaderboards.pages.seen import seen_blocks, seen_table
+from leaderboards.sections.seen import seen_blocks
 from tests.leaderboards.builder import floor, frame, layers
 
 
@@ -13,7 +14,7 @@ def scored(*names, dataset="imagenet"):
 
 def test_marks_of_backbones_by_datasets():
     records = with_seen(scored("dino-b16", "clip-b16", "fs-b16@abc", "somebody/else"))
-    table = seen_table(records).set_index("backbone")
+    table = seen_blocks(Board.of(records))[-1].frame.set_index("backbone")
     marks = {
         "dino-b16": "images",
         "clip-b16": "unknown, with texts",
@@ -38,7 +39,9 @@ def test_the_page_says_it_and_no_score_changes(tmp_path):
 
 def test_a_page_on_which_nothing_was_seen_has_no_such_section():
     mini = with_seen(frame(layers([1.0, 2.0]), floor([1.0, 2.0])))
-    marked, plain = (markdown_page(pages_of(one, "mini")[0]) for one in (mini, mini.drop(columns="seen")))
+    marked, plain = (
+        markdown_page(pages_of(Board.of(one, "mini"))[0]) for one in (mini, mini.drop(columns="seen"))
+    )
     assert marked == plain
-    assert seen_blocks(with_seen(scored("capi-l14-places205"))) == []
-    assert seen_blocks(with_seen(scored("clip-b16", dataset="my photos"))) == []
+    assert seen_blocks(Board.of(with_seen(scored("capi-l14-places205")))) == []
+    assert seen_blocks(Board.of(with_seen(scored("clip-b16", dataset="my photos")))) == []

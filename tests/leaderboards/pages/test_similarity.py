@@ -1,5 +1,6 @@
-from leaderboards.choices.selection import backbones_of, pair_rows
-from leaderboards.pages.similarity import CkaTable, cka_table, cka_tables, most_similar
+from leaderboards.board import Board
+from leaderboards.scores.frames import backbones_of, pair_rows
+from leaderboards.sections.similarity import CkaTable, cka_tables, last_table, most_similar
 from tests.leaderboards.builder import NAN, frame, pair, unsure
 
 CLS = CkaTable("mini-imagenet", "standard", "cls")
@@ -21,7 +22,7 @@ def test_the_table_of_last_blocks_is_symmetric():
             pair(DINO, 3, CLIP, 3, 0.7, tap="final"),
         ]
     )
-    table = cka_table(records, CLS)
+    table = last_table(Board.of(records), CLS)
     assert table.to_numpy().tolist() == [[CLIP, "1.000", "0.250"], [DINO, "0.250", "1.000"]]
     assert list(table.columns) == ["", CLIP, DINO]
 
@@ -29,13 +30,13 @@ def test_the_table_of_last_blocks_is_symmetric():
 def test_an_interval_stands_beside_its_comparison_but_not_beside_a_layer_with_itself():
     sure = [pair(DINO, 3, DINO, 3, 1.0), pair(CLIP, 3, CLIP, 3, 1.0), pair(DINO, 3, CLIP, 3, 0.25)]
     records = frame(unsure(sure, half=0.0104))
-    assert cka_table(records, CLS)[DINO].tolist() == ["0.250 ± 0.010", "1.000"]
-    assert most_similar(records, CLS)["CKA"].tolist() == ["0.250 ± 0.010"]
+    assert last_table(Board.of(records), CLS)[DINO].tolist() == ["0.250 ± 0.010", "1.000"]
+    assert most_similar(Board.of(records), CLS)["CKA"].tolist() == ["0.250 ± 0.010"]
 
 
 def test_a_missing_comparison_is_an_empty_cell():
     records = frame([pair(DINO, 3, DINO, 3, 1.0), pair(CLIP, 3, CLIP, 3, 1.0), pair(DINO, 3, CLIP, 3, NAN)])
-    assert cka_table(records, CLS)[DINO].tolist() == ["", "1.000"]
+    assert last_table(Board.of(records), CLS)[DINO].tolist() == ["", "1.000"]
 
 
 def test_the_most_similar_blocks_of_each_two_backbones():
@@ -53,7 +54,7 @@ def test_the_most_similar_blocks_of_each_two_backbones():
             pair("random", 1, "random", 1, 1.0, family="random", trained=False),
         ]
     )
-    assert most_similar(records, CLS).to_numpy().tolist() == [
+    assert most_similar(Board.of(records), CLS).to_numpy().tolist() == [
         [DINO, "2/3", MAE, "3/3", "0.800"],
         [CLIP, "1/3", DINO, "2/3", "0.500"],
     ]

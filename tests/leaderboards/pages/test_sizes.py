@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.choices.selection import BoardBackbone, backbones_of
-from leaderboards.choices.sizes import AtSize, by_size, size_columns
+from leaderboards.board import Board
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
 from leaderboards.reproduce import reproduce
+from leaderboards.scores.frames import BoardBackbone, backbones_of
+from leaderboards.sections.sizes import AtSize, by_size, size_columns
 from tests.leaderboards.builder import floor, frame, layers, measured
 from tests.leaderboards.shown import render_page
 from tests.leaderboards.test_reproduce import README, final
@@ -55,7 +56,7 @@ def items(tmp_path: Path) -> Path:
 
 
 def test_the_best_layers_of_the_largest_and_the_smallest_are_paired(items: Path) -> None:
-    found = {(one.column.task, one.backbone): one for one in by_size(records(), items)}
+    found = {(one.column.task, one.backbone): one for one in by_size(Board.of(records(), items=items))}
     assert list(found) == [
         *(("knn", name) for name in ("mini-clip", "mini-dino", "mini-random")),
         ("davis", "mini-dino"),
@@ -73,7 +74,9 @@ def test_the_best_layers_of_the_largest_and_the_smallest_are_paired(items: Path)
 
 
 def test_without_items_a_difference_has_no_interval_and_a_floor_has_none(tmp_path: Path) -> None:
-    found = {one.backbone: one for one in by_size(records(), tmp_path) if one.column.task == "knn"}
+    found = {
+        one.backbone: one for one in by_size(Board.of(records(), items=tmp_path)) if one.column.task == "knn"
+    }
     gain = found["mini-dino"].gain
     assert gain is not None
     assert gain.value == pytest.approx(LARGER.mean() - SMALL.mean())
@@ -87,10 +90,10 @@ def test_without_items_a_difference_has_no_interval_and_a_floor_has_none(tmp_pat
 
 
 def test_sizes_that_nearly_agree_share_a_column(items: Path) -> None:
-    found = by_size(records(), items)
+    found = by_size(Board.of(records(), items=items))
     assert size_columns(found) == ((64,), (126, 128))
     both = frame(layers([1.0], input_size=120, backbone="mini-dino@120px"), layers([2.0], **LARGE))
-    assert size_columns([*found, *by_size(both, None)]) == ((64,), (120, 126), (128,))
+    assert size_columns([*found, *by_size(Board.of(both))]) == ((64,), (120, 126), (128,))
 
 
 def test_the_page_has_one_table_of_them_and_each_size_is_a_row_elsewhere(items: Path) -> None:

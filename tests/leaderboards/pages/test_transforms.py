@@ -7,13 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.choices.gains import gains_of
-from leaderboards.choices.ties import KnownTies, column_ties
-from leaderboards.pages.build import write_pages
+from leaderboards.board import Board
 from leaderboards.pages.tidy import tidy_frame
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import write_items
 from leaderboards.records.record import Record
+from leaderboards.sections.transforms import gains_of
 from tests.leaderboards.builder import NAN, frame, layers, measured, unsure
 from tests.leaderboards.shown import render_page
 
@@ -47,7 +46,7 @@ def items(tmp_path: Path) -> Path:
 
 
 def test_gains_are_paired_over_the_same_items(items: Path) -> None:
-    gains = {one.transform: one for one in gains_of(records(), items)}
+    gains = {one.transform: one for one in gains_of(Board.of(records(), items=items))}
     assert list(gains) == ["debias:10", "whiten"]
     whitened, nothing = gains["whiten"], gains["debias:10"]
     difference = WHITENED[1] - PLAIN[1]
@@ -64,7 +63,7 @@ def test_another_best_layer_stands_beside_the_plain_one(items: Path) -> None:
     found = records()
     third = (found["transform"] == "whiten") & (found["layer"] == 3)
     found.loc[third, "value"] = 99.0
-    (gain,) = (one for one in gains_of(found, None) if one.transform == "whiten")
+    (gain,) = (one for one in gains_of(Board.of(found)) if one.transform == "whiten")
     assert (gain.plain.layer, gain.best.layer) == (2, 3)
     assert gain.gain.value == pytest.approx(99 - PLAIN[1].mean())
     assert gain.same_layer is not None
@@ -82,16 +81,6 @@ def test_no_other_table_and_no_number_of_the_page_changes(items: Path) -> None:
     assert "| knn top-1 | whiten" in rest.replace("  ", "")
     lacking = "mini-clip: knn on mini-imagenet (standard) with zscore, 3 layers: features are not finite."
     assert lacking in rest
-    pd.testing.assert_frame_equal(tidy_frame(records(), "mini"), tidy_frame(plain, "mini"))
-
-
-def test_what_was_tested_before_brings_the_items_along(items: Path, tmp_path: Path) -> None:
-    known = KnownTies(items, column_ties(records(), items))
-    paths = [
-        write_pages(records(), tmp_path / name, compared, ["md"])[0]
-        for name, compared in (("items", items), ("known", known), ("none", None))
-    ]
-    texts = [path.read_text() for path in paths]
-    assert texts[0] == texts[1]
-    assert "No gain has an interval" in texts[2]
-    assert "No gain has an interval" not in texts[0]
+    pd.testing.assert_frame_equal(
+        tidy_frame(Board.of(records(), "mini")), tidy_frame(Board.of(plain, "mini"))
+    )

@@ -2,7 +2,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.choices.selection import newest
 from leaderboards.records.record import (
     COLUMNS,
     add_suite,
@@ -13,6 +12,7 @@ from leaderboards.records.record import (
     to_frame,
     write_frame,
 )
+from leaderboards.scores.frames import newest
 from tests.leaderboards.builder import NAN, frame, layers, record
 from zoo.errors import InputError
 

@@ -2,22 +2,24 @@ import math
 
 import pytest
 
-from leaderboards.choices.selection import columns_of
-from leaderboards.choices.ties import Ties
+from leaderboards.board import Board
 from leaderboards.literature import Published
-from leaderboards.report.board import BEST, FIRST, LAYERS, MAYBE, UNTESTED, WORSE, board_of
+from leaderboards.report.board import BEST, FIRST, LAYERS, MAYBE, UNTESTED, WORSE, frames_of
+from leaderboards.scores.ties import Ties
 from tests.leaderboards.builder import floor, frame, layers
 from tests.leaderboards.report.boards import DAVIS, FACTS, HOSTILE, KNN, SCORES, small
 
 
 def board(records=None, ties=None, published=()):
     records = small() if records is None else records
-    return board_of(records[~records["analysis"]], ties or {}, FACTS, published)
+    made = Board.of(records, published=published)
+    vars(made)["ties"] = ties or {}
+    return frames_of(made, FACTS)
 
 
 def test_the_best_layers_stand_highest_first_with_what_the_data_tell():
     records = small()
-    key = columns_of(records)[0].key
+    key = Board.of(records).columns[0].key
     ties = {key: Ties(frozenset({"mini-clip"}), frozenset({"mini-fs"}), frozenset({HOSTILE}))}
     best = board(records, ties).best
     own = best[best["column"] == KNN]

@@ -3,7 +3,8 @@ import re
 import pandas as pd
 import pytest
 
-from leaderboards.pages.page import leaderboard_page
+from leaderboards.board import Board
+from leaderboards.pages.build import leaderboard_page
 from leaderboards.report.collapsible import Collapsible, CollapsibleWriter, collapsibles
 from tasks.blocks import (
     Bullets,
@@ -35,7 +36,7 @@ def table(**columns):
 
 
 def test_a_page_is_whole_and_needs_nothing_else():
-    text = page_html(leaderboard_page(full_suite(compared=["mean"], metrics=2), "mini"))
+    text = page_html(leaderboard_page(Board.of(full_suite(compared=["mean"], metrics=2), "mini")))
     found = Reader(text)
     assert found.open == []
     assert not found.named("script") + found.named("img") + found.named("link") + found.named("a")
@@ -84,7 +85,7 @@ def test_hostile_records_cannot_leave_their_cells():
     }
     gap = record(**hostile, layer=3, value=float("nan"), reason=HOSTILE)
     records = frame(unsure(layers([1.0, 2.0], **hostile)), [gap], floor([1.0]))
-    found = Reader(page_html(leaderboard_page(records, "mini")))
+    found = Reader(page_html(leaderboard_page(Board.of(records, "mini"))))
     assert found.open == []
     assert not found.named("script")
     assert found.text.count(HOSTILE) > 10

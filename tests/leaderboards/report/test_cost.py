@@ -2,13 +2,14 @@ import math
 
 import pandas as pd
 
-from leaderboards.choices.possible import pareto_front
+from leaderboards.board import Board
 from leaderboards.report.cost import costs_of
+from leaderboards.scores.costs import pareto_front
 from tests.leaderboards.report.boards import FACTS, HOSTILE, small
 
 
 def test_what_was_measured_is_told_and_the_rest_follows_from_facts():
-    costs = costs_of(small(), FACTS)
+    costs = costs_of(Board.of(small()), FACTS)
     rows = {(row["backbone"], row["layer"]): row for row in costs.layers.to_dict("records")}
     assert costs.measured
     assert [rows["mini-clip", layer]["ms"] for layer in (1, 2, 3)] == [2.0, 4.0, 6.0]
@@ -25,7 +26,7 @@ def test_what_was_measured_is_told_and_the_rest_follows_from_facts():
 
 def test_nothing_is_made_up_where_nothing_is_known():
     records = small()
-    costs = costs_of(records[records["task"] != "cost"], {})
+    costs = costs_of(Board.of(records[records["task"] != "cost"]), {})
     assert not costs.measured
     assert costs.axes == ()
     assert costs.whole.empty
@@ -54,7 +55,7 @@ def test_costs_are_those_of_the_device_that_was_measured_last():
     records = small()
     own = records[(records["task"] == "cost") & (records["layer"] == 1)]
     newer = own.assign(dataset="another card", date="2027-01-01T00:00:00+00:00", value=0.5)
-    costs = costs_of(pd.concat([records, newer], ignore_index=True), FACTS)
+    costs = costs_of(Board.of(pd.concat([records, newer], ignore_index=True)), FACTS)
     rows = {(row["backbone"], row["layer"]): row for row in costs.layers.to_dict("records")}
     assert rows["mini-clip", 1]["ms"] == 0.5
     assert ("mini-clip", 2) not in rows

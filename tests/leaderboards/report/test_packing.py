@@ -6,13 +6,7 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.report.alike import Alike
-from leaderboards.report.packing import (
-    json_script,
-    packed,
-    packed_file,
-    packed_matrix,
-    script_digest,
-)
+from leaderboards.report.packing import json_script, packed, packed_file, packed_matrix, script_digest
 from tests.leaderboards.report.boards import HOSTILE
 
 

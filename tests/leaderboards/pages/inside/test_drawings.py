@@ -5,6 +5,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
+from leaderboards.board import Board
 from leaderboards.charts.svg import svg_file
 from leaderboards.pages.inside.page import inside_page
 from leaderboards.pages.markdown import markdown_page
@@ -57,7 +58,7 @@ def found(task, backbones=TWO, depth=5, heads=3):
 
 
 def page(task, folder: Path | None, backbones=TWO, **sizes):
-    return inside_page(found(task, backbones, **sizes), "mini", folder)
+    return inside_page(Board.of(found(task, backbones, **sizes), "mini", arrays=folder))
 
 
 def pictures(page):
@@ -233,7 +234,9 @@ def test_probes_are_drawn_beside_the_analyses(planted):
     scores = {"task": "fewshot", "metric": "top1-10shot", "backbone": "mini-dino"}
     means = layers([15.0, 30.0], **scores, pooling="mean", primary=False)
     ranked = [*layers([10.0, 20.0], **scores), *means]
-    drawn = inside_page(frame(records("token-probes", TWO, depth=2), ranked), "mini", planted)
+    drawn = inside_page(
+        Board.of(frame(records("token-probes", TWO, depth=2), ranked), "mini", arrays=planted)
+    )
     probes = pictures(drawn)[-1]
     assert probes.name == f"fewshot.{DATASET}.standard.poolings"
     assert list(dict.fromkeys(probes.frame["series"])) == [

@@ -1,0 +1,195 @@
+"""The answer to each column of a leaderboard: its best backbone and layer, how sure that is, and the cost."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from tabulate import tabulate
+
+from leaderboards.board import Board
+from leaderboards.display import fixed, ranges_text, score_text
+from leaderboards.scores.column import BetterPooling, Column
+from leaderboards.scores.ties import Ties
+
+MOST_NAMED = 3
+"""Backbones that are named in a row of the table; of more, their number is said."""
+
+_COLUMN = ("task", "dataset", "data", "protocol", "metric", "partial")
+_FIELDS = (
+    *("backbone", "layer", "depth", "pooling", "score", "ci_low", "ci_high", "honest"),
+    *("milliseconds", "device", "rivals", "untested", "layers"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a column says.
+
+    Attributes:
+        column: Task, dataset, protocol and metric.
+        backbone: The backbone that scores best, the first of equal ones in the order of the tables.
+        layer: Its best block, from 1, the lower one of equal ones.
+        depth: Its number of blocks.
+        pooling: Pooling of the vectors, or ``grid``.
+        score: Its score, in percent.
+        ci_low: Lower end of the score's 95 % interval; NaN where there is none.
+        ci_high: Upper end.
+        honest: Score of the layer when it is chosen on other data than it is scored on; NaN where no data
+            were split.
+        rivals: Backbones of which the data cannot tell that they are worse: together with the best, they
+            hold the true best with 95 %.
+        untested: Backbones that could not be compared with the best.
+        compared: Number of other backbones that were compared with the best.
+        layers: Further blocks of the best backbone of which the data cannot tell that they are worse.
+        better: The best layer of this backbone in another pooling, where that scores higher.
+        milliseconds: Time of one image up to the layer; NaN where it was not measured.
+        device: Name of the device that it was measured on; "" where it was not.
+    """
+
+    column: Column
+    backbone: str
+    layer: int
+    depth: int
+    pooling: str
+    score: float
+    ci_low: float
+    ci_high: float
+    honest: float
+    rivals: tuple[str, ...]
+    untested: tuple[str, ...]
+    compared: int
+    layers: tuple[int, ...]
+    better: BetterPooling | None
+    milliseconds: float
+    device: str
+
+
+def answers_of(board: Board) -> tuple[Answer, ...]:
+    """The answer to every column of a leaderboard that has a score, in their order."""
+    device = board.device()
+    fields = board.layer_costs(device)[["backbone", "input_size", "layer", "ms"]]
+    times = {
+        (str(name), int(size), int(layer)): float(value)
+        for name, size, layer, value in fields.itertuples(index=False, name=None)
+    }
+    return tuple(
+        _answer(column, board.ties.get(column.key), times, device or "")
+        for column in board.columns
+        if len(column.best)
+    )
+
+
+def _answer(
+    column: Column, ties: Ties | None, times: Mapping[tuple[str, int, int], float], device: str
+) -> Answer:
+    """The answer to one column; one that shares the best score cannot be told from the best either."""
+    best = column.best
+    top = best.loc[best["value"] == best["value"].max()].iloc[0]
+    name, layer = str(top["backbone"]), int(top["layer"])
+    others = [str(other) for other in best["backbone"] if other != name]
+    equal = set(best.loc[best["value"] == top["value"], "backbone"])
+    tied, untested = (ties.tied, ties.untested) if ties else (frozenset(), frozenset())
+    milliseconds = times.get((name, int(top["input_size"]), layer), math.nan)
+    honest = column.honest.get(name)
+    return Answer(
+        column=column,
+        backbone=name,
+        layer=layer,
+        depth=int(top["depth"]),
+        pooling=str(top["pooling"]),
+        score=float(top["value"]),
+        ci_low=float(top["ci_low"]),
+        ci_high=float(top["ci_high"]),
+        honest=math.nan if honest is None else honest.score,
+        rivals=tuple(other for other in others if other in equal | tied),
+        untested=tuple(other for other in others if other in untested),
+        compared=sum(other not in untested for other in others) if ties else 0,
+        layers=_as_good(column, top),
+        better=column.better_poolings.get(name),
+        milliseconds=milliseconds,
+        device="" if math.isnan(milliseconds) else device,
+    )
+
+
+def _as_good(column: Column, top: pd.Series) -> tuple[int, ...]:
+    """Further blocks of the best backbone that are tied with its best one, or score the same."""
+    rows = column.candidates[column.candidates["backbone"] == top["backbone"]]
+    rows = rows[rows["tied"].astype(bool) | (rows["value"] == top["value"])]
+    return tuple(sorted({*rows["layer"].astype(int)} - {int(top["layer"])}))
+
+
+def answer_frame(answers: Sequence[Answer]) -> pd.DataFrame:
+    """One row a column of the leaderboard, in full.
+
+    ``rivals`` are the backbones, and ``layers`` the further blocks of the best one, that the data cannot tell
+    from the best; ``untested`` the backbones that could not be compared.
+    """
+    rows = [
+        {name: getattr(answer.column, name) for name in _COLUMN}
+        | {name: getattr(answer, name) for name in _FIELDS}
+        for answer in answers
+    ]
+    return pd.DataFrame(rows, columns=[*_COLUMN, *_FIELDS])
+
+
+def answer_table(answers: Sequence[Answer], labels: Mapping[str, str] | None = None) -> str:
+    """The cells as a table for a terminal or a file of plain text; arguments as in `answer_cells`."""
+    cells = answer_cells(answers, labels).to_dict("list")
+    return tabulate(cells, headers="keys", tablefmt="simple", disable_numparse=True)
+
+
+def answer_cells(answers: Sequence[Answer], labels: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """One row a column of the leaderboard, as text; columns that no answer fills are left out.
+
+    Args:
+        answers: The answers.
+        labels: For backbones what tables call them, where that is not their name.
+    """
+    labels = labels or {}
+    table = pd.DataFrame(
+        {
+            "task": answer.column.heading,
+            "best backbone": labels.get(answer.backbone, answer.backbone),
+            "layer": f"{answer.layer}/{answer.depth}",
+            "vectors": f"{answer.pooling}{' ↑' if answer.better else ''}",
+            "score": score_text(answer.score, (answer.ci_high - answer.ci_low) / 2),
+            "honest": score_text(answer.honest),
+            "ms": fixed(answer.milliseconds, 1),
+            "may be best, too": _others(answer, labels),
+        }
+        for answer in answers
+    )
+    return table.loc[:, [(table[name] != "").any() for name in table]]
+
+
+def _others(answer: Answer, labels: Mapping[str, str]) -> str:
+    """Rivals and layers in a few words."""
+    names = [labels.get(name, name) for name in answer.rivals]
+    if len(names) > MOST_NAMED:
+        names = [f"{len(names)} of {answer.compared} others"]
+    if answer.layers:
+        names.append(f"layer {ranges_text(list(answer.layers))}")
+    if answer.untested:
+        names.append(f"{len(answer.untested)} not compared")
+    return "; ".join(names)
+
+
+def answer_notes(answers: Sequence[Answer]) -> list[str]:
+    """How to read the table: one sentence for each thing that it shows."""
+    notes = []
+    if any(answer.rivals or answer.layers for answer in answers):
+        notes.append("May be best, too: together with the best, these hold the true best with 95 %.")
+    if any(not math.isnan(answer.honest) for answer in answers):
+        notes.append("Honest: the layer chosen on one half of the data and scored on the other.")
+    if devices := " and ".join(sorted({answer.device for answer in answers} - {""})):
+        notes.append(f"ms: one image up to that layer, on {devices}.")
+    notes += [
+        f"↑ {answer.column.heading}: pooling {answer.better.pooling} reaches "
+        f"{score_text(answer.better.value)} (layer {answer.better.layer}/{answer.better.depth})."
+        for answer in answers
+        if answer.better
+    ]
+    if any(answer.column.partial for answer in answers):
+        notes.append("†: measured on a part of the official data.")
+    return notes

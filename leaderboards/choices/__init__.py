@@ -1,1 +1,0 @@
-"""What may be said of the records: which layer is best, honestly chosen, tied, or missing."""

@@ -1,0 +1,171 @@
+"""Numbers of today against a baseline that somebody keeps: what moved."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pandas as pd
+
+from leaderboards.board import Board
+from leaderboards.display import fixed
+from leaderboards.pages.tidy import TIDY, read_tidy, tidy_frame
+from leaderboards.records.key import Limit, RecordKey, Tolerance, keys_of
+from leaderboards.records.record import read_records, suites_of
+from zoo.errors import InputError, unknown
+
+SHOWN = 20
+"""Rows of a table of what moved; the others are counted."""
+
+_DESCRIBING = (".inside.csv", ".cost.csv")
+"""Ends of the names of files whose numbers do not rank."""
+
+
+Row = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A number of the baseline that is another one now, or is not there.
+
+    Attributes:
+        row: The row of the baseline, columns `TIDY`.
+        now: The number of today as text; "" where there is none.
+        reason: Why it counts as moved.
+    """
+
+    row: Row
+    now: str
+    reason: str
+
+    @property
+    def distance(self) -> float:
+        """By how much it moved; infinite where nothing can be compared."""
+        if not (self.now and self.row["value"]):
+            return float("inf")
+        return abs(float(self.now) - float(self.row["value"]))
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionCheck:
+    """What became of a baseline.
+
+    Attributes:
+        count: Its numbers that were looked at.
+        moved: Those that moved, the furthest first.
+    """
+
+    count: int
+    moved: tuple[Moved, ...]
+
+
+def regression_check(
+    baseline: pd.DataFrame, now: pd.DataFrame, backbones: Sequence[str], tolerance: Tolerance
+) -> RegressionCheck:
+    """Compare the numbers of some backbones with a baseline.
+
+    A number moved where it differs by more than the tolerance, is gone, or is of another number of items;
+    only numbers of the same images and ground truth are compared. Numbers that the baseline lacks are none
+    of its business.
+
+    Args:
+        baseline: Columns `TIDY`, as text.
+        now: The same of today.
+        backbones: Names and patterns; all if empty. Of comparisons, either side counts.
+        tolerance: How far numbers may move.
+
+    Raises:
+        InputError: A name or pattern fits no backbone of the baseline.
+    """
+    names = sorted({*baseline["backbone"]})
+    for pattern in backbones:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise unknown("backbone", pattern, names)
+    today = _by_key(now)
+    rows = {key: row for key, row in _by_key(baseline).items() if _is_meant(key, backbones)}
+    moved = {
+        key: change
+        for key, row in rows.items()
+        if (change := _moved(row, today.get(key), tolerance.limit(key.task)))
+    }
+    order = sorted(moved, key=lambda key: (-moved[key].distance, key))
+    return RegressionCheck(len(rows), tuple(moved[key] for key in order))
+
+
+def read_baseline(folder: Path) -> pd.DataFrame:
+    """The numbers of an output folder, or of a folder of the leaderboard's CSV files, columns `TIDY` as text.
+
+    Raises:
+        InputError: There are none, or a file is something else.
+    """
+    if (folder / "records").is_dir():
+        return tidy_records(read_records([folder / "records"]))
+    tables = folder if any(folder.glob("*.csv")) else folder / "tables"
+    paths = sorted(path for path in tables.glob("*.csv") if not path.name.endswith(_DESCRIBING))
+    if not paths:
+        raise InputError(
+            f"expected a baseline (an output folder, or CSV files of `leaderboard`) in {folder}, found none; "
+            "`python -m benchmark export csv --to DIR` writes one"
+        )
+    return _together([read_tidy(path) for path in paths])
+
+
+def tidy_records(records: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of the records' suites, columns `TIDY` as text, each once."""
+    return _together([tidy_frame(Board.of(records, suite)).astype(str) for suite in suites_of(records)])
+
+
+def _together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of several tables, each number once: suites share results."""
+    rows = pd.concat(list(frames), ignore_index=True)[TIDY]
+    return rows[~pd.Series(keys_of(rows), dtype=object).duplicated().to_numpy()].reset_index(drop=True)
+
+
+def moved_table(check: RegressionCheck) -> pd.DataFrame:
+    """What moved, the furthest first, at most `SHOWN` rows of text."""
+    return pd.DataFrame([_cells(moved) for moved in check.moved[:SHOWN]])
+
+
+def _cells(moved: Moved) -> dict[str, str]:
+    row = moved.row
+    layer = "final" if row["tap"] == "final" else row["layer"]
+    layer += "" if row["tap"] in ("block", "final") else f" {row['tap']}"
+    other = f" with {row['other']}" if row["other"] else ""
+    both = bool(moved.now and row["value"])
+    return {
+        "backbone": f"{row['backbone']}{other}",
+        "score": f"{row['task']} {row['metric']}, {row['dataset']} ({row['protocol']})",
+        "layer": f"{layer} {row['pooling']}",
+        "baseline": row["value"],
+        "now": moved.now,
+        "moved": f"{float(moved.now) - float(row['value']):+.4g}" if both else "",
+        "why": moved.reason,
+    }
+
+
+def _moved(row: Row, today: Row | None, limit: Limit) -> Moved | None:
+    """What happened to a number of the baseline; None where nothing did."""
+    if today is None:
+        return Moved(row, "", "not measured on these images")
+    now = today["value"]
+    if row["n"] != today["n"]:
+        return Moved(row, now, f"of {today['n']} items, before of {row['n']}")
+    if bool(row["value"]) != bool(now):
+        return Moved(row, now, "has a score now" if now else "has no score now")
+    if now and limit.is_moved(float(row["value"]), float(now)):
+        return Moved(row, now, f"by more than {fixed(limit.amount, 4).rstrip('0').rstrip('.')}")
+    return None
+
+
+def _by_key(frame: pd.DataFrame) -> dict[RecordKey, Row]:
+    """The rows of a table of text; a number that several suites have stands once."""
+    rows = frame.to_dict("records")
+    return {
+        key: {str(name): str(text) for name, text in row.items()}
+        for key, row in zip(keys_of(frame), rows, strict=True)
+    }
+
+
+def _is_meant(key: RecordKey, backbones: Sequence[str]) -> bool:
+    names = [name for name in (key.backbone, key.other) if name]
+    return not backbones or any(fnmatchcase(name, pattern) for name in names for pattern in backbones)

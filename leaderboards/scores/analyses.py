@@ -1,0 +1,90 @@
+"""Which analyses some records hold, and what may be said of their numbers: nothing that ranks."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from leaderboards.display import metric_rank, pooling_rank, task_rank
+from leaderboards.scores.frames import is_floor
+from zoo.spec import Layer
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """One analysis of a dataset under a protocol.
+
+    Attributes:
+        task: Its name.
+        dataset: What it was measured on.
+        protocol: How.
+        metrics: Its metrics in order, the primary one first; empty where nothing could be measured.
+        data: Digest of the images.
+        apart: Whether it stands beside the same one of other images.
+    """
+
+    task: str
+    dataset: str
+    protocol: str
+    metrics: tuple[str, ...]
+    data: str = ""
+    apart: bool = False
+
+    @property
+    def place(self) -> str:
+        """The dataset, and its data where that tells analyses apart."""
+        return f"{self.dataset} [{self.data}]" if self.apart else self.dataset
+
+    def rows(self, records: pd.DataFrame) -> pd.DataFrame:
+        """Its records, of all metrics, layers and heads."""
+        same = (records["task"] == self.task) & (records["dataset"] == self.dataset)
+        return records[same & (records["protocol"] == self.protocol) & (records["data"] == self.data)]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What of a layer an analysis looks at: the tokens, and where in the block."""
+
+    pooling: str
+    tap: str
+
+    def rows(self, records: pd.DataFrame) -> pd.DataFrame:
+        """Its records."""
+        return records[(records["pooling"] == self.pooling) & (records["tap"] == self.tap)]
+
+
+def analyses_of(records: pd.DataFrame) -> tuple[Analysis, ...]:
+    """The analyses of some records, all of which are of analyses, in order."""
+    keys = sorted(
+        set(zip(*(records[name] for name in ("task", "dataset", "protocol", "data")), strict=True)),
+        key=lambda key: (task_rank(key[0]), key[1], key[2] != "standard", key[2], key[3]),
+    )
+    several = Counter(key[:3] for key in keys)
+    analyses = []
+    for task, dataset, protocol, data in keys:
+        apart = several[task, dataset, protocol] > 1
+        analysis = Analysis(task, dataset, protocol, (), data, apart)
+        analyses.append(replace(analysis, metrics=_metrics(task, analysis.rows(records))))
+    return tuple(analyses)
+
+
+def _metrics(task: str, rows: pd.DataFrame) -> tuple[str, ...]:
+    """The metrics of an analysis in order, the primary one first."""
+    rows = rows[rows["metric"] != ""]
+    primary = set(rows.loc[rows["primary"].astype(bool), "metric"])
+    return tuple(sorted(set(rows["metric"]), key=lambda name: (name not in primary, metric_rank(task, name))))
+
+
+def measured(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of blocks that have a number; the random floor, whose layers are draws, has no blocks.
+
+    Numbers of two layers, of which there are many for one place, are left out.
+    """
+    return rows[rows["value"].notna() & ~is_floor(rows) & (rows["other_layer"] < 0)]
+
+
+def views_of(rows: pd.DataFrame) -> tuple[View, ...]:
+    """The views of which some rows have a number, in order."""
+    found = set(zip(measured(rows)["pooling"], measured(rows)["tap"], strict=True))
+    ordered = sorted(found, key=lambda key: (pooling_rank(key[0]), Layer(1, key[1]).place))
+    return tuple(View(*key) for key in ordered)

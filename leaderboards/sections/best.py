@@ -1,0 +1,241 @@
+"""The section on the best layer of each backbone, with what is needed to read it."""
+
+import math
+from collections.abc import Iterator
+
+import pandas as pd
+
+from leaderboards.board import Board
+from leaderboards.display import (
+    GLOBAL_AVERAGE,
+    pooling_name,
+    pooling_rank,
+    score_text,
+    signed_text,
+    task_display,
+)
+from leaderboards.scores.column import Column
+from leaderboards.scores.frames import is_floor
+from leaderboards.sections.means import mean_blocks, with_means
+from leaderboards.sections.provenance import join
+from leaderboards.sections.tables import board_table, main_table, mark_of
+from tasks.blocks import Block, Bullets, Cell, Heading, Table, Text, said, wrapped
+
+CAPTION = "The best layer of each backbone"
+
+READING = """\
+Each row is a backbone: a pretrained vision network that is used as it is, without any further training.
+Each column is a task that is solved with nothing but its features. The features of **every layer** were
+scored; a cell shows the best layer's score and which layer that is: {cell}, reached by the features after
+block 9 of 12. {sure}Higher is better, 100 is perfect, and the best backbone of each column is in **bold**.
+{tied}An empty cell is a missing score, not a zero; the last section says why it is missing."""
+
+CERTAIN_CELL = "`61.2 (9/12)` is 61.2 %"
+UNCERTAIN_CELL = "`61.2 ± 0.8 (9/12)` is 61.2 %"
+
+INTERVAL = """\
+Other test images of the same kind would give a somewhat different score: ± is half the width of its 95 %
+interval. """
+
+COLUMN_TIES = """\
+`≈` marks backbones that may be the best of their column, too: together with the bold one, these hold the
+true best with 95 %. """
+
+NO_ITEMS = """\
+Which backbones are tied is not marked: the measurements of single images, by which two backbones are
+compared, were not there when this page was written."""
+
+UNTESTED = """\
+Not compared with the best of the column, for want of measurements of the same images: {names}."""
+
+NOTHING_COMPARED = """\
+Which backbones are tied is not marked: measurements of the same images, by which two backbones are compared,
+were not there, or too few, when this page was written."""
+
+APART = """\
+**Not over the same images.** Only scores over the same images and the same ground truth are ranked together.
+Those that were taken over others, such as a smaller part of the data, stand apart in columns of their own,
+named by a digest of what was looked at:"""
+
+BETTER = "↑ marks scores that another kind of feature of the same backbone exceeds, at its own best layer:"
+
+PARTIAL = "† PARTIAL data: not comparable with scores on the complete dataset."
+
+FEATURES = "What a layer's features are: {uses}."
+
+AVERAGED = "Without a class token, the {average} of the feature map stands in: {names}."
+
+HONEST = """\
+**The same with an honest choice of the layer.** The layer above is the best on the very data that its score
+is taken on, so luck helps it. Here it is chosen on one random half of the data and scored on the other half:
+the mean over 100 such splits and, in brackets, what that took off the score above."""
+
+OPTIMISM = """\
+The best layer is chosen on the same data that its score is reported on, so the scores are a little
+optimistic, most of all where the data are few."""
+
+UNTRAINED_NOTE = """\
+An untrained backbone has the usual blocks but random weights: what the architecture gives without any
+learning."""
+
+FLOOR_NOTE = """\
+The random floor is what features of pure noise reach: the mean ± standard deviation over independent
+draws{unlike}. A score near it says that the features hold nothing the task can use."""
+
+UNLIKE_INTERVALS = " (here ± is not half an interval)"
+
+
+def best_blocks(board: Board) -> list[Block]:
+    """The leaderboard, how to read it, and what its columns ask; nothing where nothing was scored."""
+    if not board.columns:
+        return []
+    return [
+        _reading(board),
+        Heading(2, CAPTION),
+        Table(with_means(main_table(board), board), left=2, caption=CAPTION, head=1),
+        _pooling_note(board),
+        *_better_blocks(board),
+        *mean_blocks(board),
+        *_apart_blocks(board),
+        *_partial_blocks(board),
+        _tie_note(board),
+        *_honest_blocks(board),
+        *_floor_notes(board),
+        said("What the columns ask:"),
+        Table(_legend(board), left=3, caption="What the columns ask"),
+    ]
+
+
+def _reading(board: Board) -> Text:
+    """How to read the leaderboard."""
+    text = READING.format(
+        cell=UNCERTAIN_CELL if board.has_intervals else CERTAIN_CELL,
+        sure=INTERVAL if board.has_intervals else "",
+        tied=COLUMN_TIES if _any_compared(board) else "",
+    )
+    return wrapped(text)
+
+
+def _any_compared(board: Board) -> bool:
+    """Whether any backbone was compared with the best of its column."""
+    return any(ties.tied or ties.apart for ties in board.ties.values())
+
+
+def _pooling_note(board: Board) -> Text:
+    """Which features of a layer the cells are computed from."""
+    labels = {one.name: one.label for one in board.backbones_in(board.scores) if not one.floor}
+    tasks: dict[str, list[str]] = {}
+    averaged: set[str] = set()
+    for column in board.columns:
+        taken = {name: pooling for name, pooling in column.poolings.items() if name in labels}
+        averaged |= {name for name, pooling in taken.items() if pooling == "mean"}
+        for pooling in {"cls" if pooling == "mean" else pooling for pooling in taken.values()}:
+            tasks.setdefault(pooling, []).append(column.task)
+    uses = [
+        f"{', '.join(dict.fromkeys(tasks[pooling]))}: {pooling_name(pooling)}"
+        for pooling in sorted(tasks, key=pooling_rank)
+    ]
+    names = [label for name, label in labels.items() if name in averaged]
+    sentences = [*([FEATURES] if uses else []), *([AVERAGED] if names else [])]
+    return said(" ".join(sentences), uses="; ".join(uses), average=GLOBAL_AVERAGE, names=", ".join(names))
+
+
+def _better_blocks(board: Board) -> list[Block]:
+    """One line a column with the backbones that score higher in another pooling; none without any."""
+    lines = []
+    for column in board.columns:
+        texts = [
+            f"{label} {score_text(better.value)} "
+            f"({better.layer}/{better.depth}, {pooling_name(better.pooling)})"
+            for name, label in board.labels.items()
+            if (better := column.better_poolings.get(name))
+        ]
+        if texts:
+            lines.append(f"{column.heading}: {', '.join(texts)}")
+    return [said(BETTER), Bullets(tuple(lines))] if lines else []
+
+
+def _apart_blocks(board: Board) -> list[Block]:
+    """Which columns hold scores of one dataset over different images, and what each is over."""
+    lines = [f"{column.heading}: {join(column.rows['coverage'])}" for column in board.columns if column.apart]
+    return [said(APART), Bullets(tuple(lines))] if lines else []
+
+
+def _partial_blocks(board: Board) -> list[Block]:
+    """What the mark † means, where something is marked."""
+    if not any(column.partial for column in board.columns):
+        return []
+    rows = pd.concat([column.rows for column in board.columns])
+    rows = rows[rows["partial"].astype(bool)]
+    lines = [f"{name}: {join(part['coverage'])}" for name, part in rows.groupby("dataset", sort=True)]
+    return [said(PARTIAL), Bullets(tuple(lines))]
+
+
+def _tie_note(board: Board) -> Text:
+    """Which backbones were not compared; no words where all were or nothing says how sure a score is."""
+    labels = {one.name: one.label for one in board.backbones_in(board.scores) if not one.floor}
+    if len(labels) < 2 or not board.has_intervals:
+        return Text(())
+    if not board.ties:
+        return said(NO_ITEMS)
+    untested = {column.heading: board.ties[column.key].untested for column in board.columns}
+    if any(untested.values()) and not _any_compared(board):
+        return said(NOTHING_COMPARED)
+    lines = [
+        f"{heading} ({', '.join(label for name, label in labels.items() if name in names)})"
+        for heading, names in untested.items()
+        if names
+    ]
+    return said(UNTESTED, names="; ".join(lines)) if lines else Text(())
+
+
+def _honest_blocks(board: Board) -> Iterator[Block]:
+    """The leaderboard with honest choices of the layer, or that there are none."""
+    table = honest_table(board)
+    if table.empty:
+        yield said(OPTIMISM)
+    else:
+        yield said(HONEST)
+        yield Table(table, left=2, caption=f"{CAPTION} with an honest choice", head=1)
+
+
+def honest_table(board: Board) -> pd.DataFrame:
+    """The leaderboard with honest choices: cells ``score (what the choice took off)``.
+
+    Returns:
+        Rows and columns as in `leaderboards.sections.tables.main_table`, without the random floor, each
+        column's best marked; empty where no data were split.
+    """
+    if not any(column.honest for column in board.columns):
+        return pd.DataFrame()
+
+    def cells(column: Column) -> dict[str, Cell]:
+        top = max((choice.score for choice in column.honest.values()), default=math.nan)
+        return {
+            name: Cell(
+                f"{score_text(choice.score)} ({signed_text(-choice.optimism)})",
+                mark_of(best=choice.score == top, tied=False),
+            )
+            for name, choice in column.honest.items()
+        }
+
+    return board_table(board, cells, floor=False)
+
+
+def _floor_notes(board: Board) -> Iterator[Text]:
+    """What the random floor and untrained backbones are, where there are some."""
+    if is_floor(board.scores).any():
+        yield wrapped(FLOOR_NOTE.format(unlike=UNLIKE_INTERVALS if board.has_intervals else ""))
+    if any(not one.trained and not one.floor for one in board.backbones_in(board.scores)):
+        yield said(UNTRAINED_NOTE)
+
+
+def _legend(board: Board) -> pd.DataFrame:
+    """What each task of the columns asks and counts."""
+    tasks = [task_display(name) for name in dict.fromkeys(column.task for column in board.columns)]
+    return pd.DataFrame(
+        [
+            {"task": task.name, "the question": task.asks, "the score, in percent": task.measures}
+            for task in tasks
+        ]
+    )

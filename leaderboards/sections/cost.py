@@ -1,0 +1,109 @@
+"""A suite's page of costs: what its backbones take on each device that they were measured on."""
+
+import math
+
+import pandas as pd
+
+from leaderboards.board import Board
+from leaderboards.display import cost_name, count_text, fixed, ms_text
+from leaderboards.pages.inside.tables import inside_frame
+from leaderboards.scores.analyses import analyses_of
+from leaderboards.scores.frames import BoardBackbone, backbones_of
+from leaderboards.sections.gaps import empty_analyses, gap_blocks
+from leaderboards.sections.provenance import provenance_blocks
+from tasks.analyses.drawings.evidence import by_layer
+from tasks.blocks import Block, Heading, Numbers, Page, Table, said
+
+MEGABYTE = 1e6
+
+NOTE = """\
+Times are **medians on the machine that is named**, measured while nothing else of the run computed: they tell
+backbones and depths apart there, and differ elsewhere. One forward is timed at every layer, so what stands at
+a layer is what a backbone costs that is cut after it. Images lie on the device already; decoding and resizing
+are not in the times. GFLOPs count additions and multiplications apart. Peak memory is of a forward at the
+best batch, weights included: what a graphics card's allocator tells; on a CPU, the tensors alive at once."""
+
+_TIMES = {"ms": "Milliseconds of one image", "ms-batch": "Milliseconds an image, at the best batch"}
+
+
+def cost_page(board: Board) -> Page:
+    """The costs of one suite, which has some."""
+    blocks: list[Block] = [said(NOTE)]
+    for analysis in analyses_of(board.costs):
+        blocks += _device_blocks(analysis.rows(board.costs), analysis.dataset)
+    name = cost_name(board.suite)
+    blocks += provenance_blocks(board, board.costs, Numbers(inside_frame(board.costs), name))
+    blocks += gap_blocks(empty_analyses(board, board.costs))
+    return Page(name, f"What the backbones cost: {board.suite}", tuple(blocks))
+
+
+def _device_blocks(rows: pd.DataFrame, device: str) -> list[Block]:
+    """What backbones cost on one device: each as a whole, and up to each layer."""
+    rows = rows[rows["value"].notna()]
+    if rows.empty:
+        return []
+    blocks: list[Block] = [
+        Heading(2, f"On {device}"),
+        Table(whole_table(rows), caption=f"Each backbone as a whole on {device}"),
+    ]
+    for metric, title in _TIMES.items():
+        times = rows[rows["metric"] == metric]
+        caption = f"{title}, up to each layer, on {device}"
+        blocks += [
+            said("{title}, up to each layer:", title=title),
+            Table(up_to_table(times), caption=caption),
+        ]
+    return blocks
+
+
+def whole_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """What each backbone costs as a whole, as text; a row a backbone.
+
+    Args:
+        rows: Records of one device that have a number.
+    """
+    return pd.DataFrame(
+        [_whole(rows[rows["backbone"] == backbone.name], backbone) for backbone in backbones_of(rows)]
+    )
+
+
+def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:
+    whole, last = (rows[rows["layer"] == layer] for layer in (-1, backbone.depth))
+    found = dict(zip(whole["metric"], whole["value"].astype(float), strict=True))
+    dims = last.loc[(last["metric"] == "dim") & (last["tap"] == "block"), "value"]
+    dim = float(dims.iloc[0]) if len(dims) else math.nan
+    peak = found.get("peak-memory", math.nan) / MEGABYTE
+    return {
+        "backbone": backbone.label,
+        "images/s": fixed(found.get("images-per-second", math.nan), 0),
+        "at batch": fixed(found.get("best-batch", math.nan), 0),
+        "largest batch": fixed(found.get("largest-batch", math.nan), 0),
+        "latency, ms": ms_text(found.get("latency", math.nan)),
+        "peak memory, MB": fixed(peak, 0 if peak >= 100 else 1),
+        "weights": count_text(found.get("parameters", math.nan)),
+        "GFLOPs": _three(found.get("gflops", math.nan)),
+        "dim": fixed(dim, 0),
+        "bytes a vector": fixed(4 * dim, 0),
+        "GB a million vectors": fixed(4 * dim / 1000, 2),
+    }
+
+
+def up_to_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Times up to each block, as text; a row a backbone.
+
+    Args:
+        rows: Records of one device and metric that have a number.
+    """
+    rows = rows[rows["tap"] == "block"]
+    layers = sorted({int(layer) for layer in rows["layer"]})
+    body = []
+    for one in backbones_of(rows):
+        times = dict(by_layer(rows[rows["backbone"] == one.name]))
+        cells = {str(layer): ms_text(times.get(layer, math.nan)) for layer in layers}
+        body.append({"backbone": one.label} | cells)
+    return pd.DataFrame(body)
+
+
+def _three(value: float) -> str:
+    """Three digits that count; "" where there is no number."""
+    return "" if math.isnan(value) else f"{value:.3g}"

@@ -1,0 +1,138 @@
+"""The section on empty cells of the tables, and why they are empty."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import pandas as pd
+
+from leaderboards.board import Board
+from leaderboards.display import pooling_name, ranges_text, task_rank
+from leaderboards.scores.analyses import analyses_of
+from leaderboards.scores.column import Column
+from tasks.blocks import Block, Bullets, Heading
+from zoo.spec import SUBLAYER_TAPS
+
+NOT_RUN = "not run"
+NO_REASON = "no reason was recorded"
+
+
+class Gap(NamedTuple):
+    """What missing numbers have in common; a pooling only where it needs naming."""
+
+    backbone: str
+    task: str
+    dataset: str
+    protocol: str
+    pooling: str
+    other: str
+    reason: str
+
+
+Gaps = Mapping[Gap, set[tuple[int, str]]]
+"""Layers and taps of each gap; none where all of a backbone is missing."""
+
+
+def gap_blocks(sentences: list[str]) -> list[Block]:
+    """The section on empty cells, where there are any."""
+    return [Heading(2, "Empty cells"), Bullets(tuple(sentences))] if sentences else []
+
+
+def empty_cells(board: Board) -> list[str]:
+    """One sentence for each group of missing scores that share backbone, task and reason, in order.
+
+    Analyses, transformed features and sets of layers have no cells on the leaderboard and are left out.
+    """
+    gaps: dict[Gap, set[tuple[int, str]]] = defaultdict(set)
+    poolings: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
+    for column in board.columns:
+        poolings[column.task, column.dataset, column.protocol] |= column.poolings
+    rows = board.plain[board.plain["value"].isna()]
+    fields = ["backbone", "task", "dataset", "protocol", "pooling", "other", "reason", "layer", "tap"]
+    for *values, layer, tap in rows[fields].itertuples(index=False, name=None):
+        gap = Gap._make(values)
+        usual = poolings[gap.task, gap.dataset, gap.protocol].get(gap.backbone, gap.pooling)
+        pooling = "" if gap.pooling == usual else gap.pooling
+        gaps[gap._replace(pooling=pooling, reason=gap.reason or NO_REASON)].add((int(layer), tap))
+    for column in board.columns:
+        for name, layers in _not_run(board, column):
+            gaps[Gap(name, column.task, column.dataset, column.protocol, "", "", NOT_RUN)] |= layers
+    return _sentences(board, gaps)
+
+
+def _not_run(board: Board, column: Column) -> Iterator[tuple[str, set[tuple[int, str]]]]:
+    """Backbones and their blocks that have no record of a column; no blocks where it has none at all.
+
+    Backbones whose scores are of other data, which stand apart, and random floors are left out.
+    """
+    there = {backbone.name for backbone in column.backbones}
+    elsewhere = {
+        backbone.name
+        for other in board.columns
+        if other.source[:3] == column.source[:3]
+        for backbone in other.backbones
+    } - there
+    for backbone in board.backbones_in(board.plain):
+        rows = column.rows[column.rows["backbone"] == backbone.name]
+        if backbone.floor or backbone.name in elsewhere or (rows["metric"] == "").any():
+            continue
+        scored = rows[(rows["metric"] == column.metric) & (rows["tap"] == "block")]
+        layers = {int(layer) for layer in scored["layer"]}
+        lacking = {(layer, "block") for layer in range(1, backbone.depth + 1) if layer not in layers}
+        if lacking:
+            yield backbone.name, lacking if layers else set()
+
+
+def empty_analyses(board: Board, records: pd.DataFrame) -> list[str]:
+    """The sentences of analyses; a backbone that one says nothing about is named once, without layers.
+
+    Args:
+        board: What the records are of.
+        records: Its records of analyses, or of costs.
+    """
+    backbones = board.backbones_in(records)
+    gaps: dict[Gap, set[tuple[int, str]]] = {}
+    for analysis in analyses_of(records):
+        key = (analysis.task, analysis.dataset, analysis.protocol)
+        every = analysis.rows(records)
+        for backbone in backbones:
+            rows = every[every["backbone"] == backbone.name]
+            several = len(set(rows["pooling"])) > 1
+            whole = not rows["value"].notna().any()
+            missing = rows.loc[rows["value"].isna(), ["pooling", "reason", "layer", "tap"]]
+            for pooling, reason, layer, tap in missing.itertuples(index=False, name=None):
+                gap = Gap(
+                    backbone.name, *key, pooling if several and not whole else "", "", reason or NO_REASON
+                )
+                gaps.setdefault(gap, set()).update(set() if whole else {(int(layer), tap)})
+            compared = (every["other"] == backbone.name).any()
+            if rows.empty and not backbone.floor and not compared:
+                gaps[Gap(backbone.name, *key, "", "", NOT_RUN)] = set()
+    return _sentences(board, gaps)
+
+
+def _sentences(board: Board, gaps: Gaps) -> list[str]:
+    """Groups of missing numbers in words, in the order of the page."""
+    ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
+    ordered = sorted(gaps, key=lambda gap: (task_rank(gap.task), gap[2:4], ranks[gap.backbone], gap[4:]))
+    return [_sentence(gap, gaps[gap], board.labels[gap.backbone]) for gap in ordered]
+
+
+def _sentence(gap: Gap, layers: set[tuple[int, str]], label: str) -> str:
+    """A group of missing scores in words."""
+    blocks = [layer for layer, tap in layers if tap == "block" and layer >= 0]
+    names = [ranges_text(blocks)] if blocks else []
+    names += ["final"] if any(tap == "final" for _, tap in layers) else []
+    for sublayer in SUBLAYER_TAPS:
+        inside = [layer for layer, tap in layers if tap == sublayer]
+        names += [f"{sublayer} of {_blocks_text(inside)}"] if inside else []
+    where = f", {'layer' if len(layers) == 1 else 'layers'} {', '.join(names)}" if names else ""
+    how = f", {pooling_name(gap.pooling)}" if gap.pooling else ""
+    label += f" with {gap.other}" if gap.other else ""
+    what = f"{gap.task} on {gap.dataset} ({gap.protocol})"
+    return f"{label}: {what}{how}{where}: {gap.reason.rstrip('.')}."
+
+
+def _blocks_text(layers: list[int]) -> str:
+    """Numbers of blocks in words; scores of no single block have a number below 0."""
+    return ranges_text(layers) if min(layers) >= 0 else "all blocks"

@@ -1,0 +1,128 @@
+"""The section on every layer: for each column its tables."""
+
+import pandas as pd
+
+from leaderboards.board import Board
+from leaderboards.display import fixed, pooling_name, score_text
+from leaderboards.scores.column import Choice, Column
+from leaderboards.sections.provenance import partial_line, units_text
+from leaderboards.sections.tables import (
+    TURNS,
+    every_layer,
+    floor_sentence,
+    kind_table,
+    layer_table,
+    metrics_table,
+    pooling_names,
+)
+from tasks.blocks import Block, Heading, Table, said, wrapped
+
+SHOWN_SHARE = 0.05
+"""Blocks that fewer of the splits chose are not listed."""
+
+NOTE = """\
+Layer k is the output of block k, before any final norm. The bold score of each row is the one in the table
+above. {tied}{choices}`final` is the last block's output after the network's final norm; it is shown for
+comparison and takes no part in the choice of the best layer. Cells beyond a backbone's last block, and
+`final` where it has no such norm, are empty by nature."""
+
+TIES = """\
+`≈` marks blocks that may be the best of their row, too: together with the bold one, these hold the true
+best with 95 %. """
+
+CHOICES_NOTE = """\
+A short table follows the first: the honest score, how much lower it is (optimism), and on what share of
+the random halves each block was chosen (from {least} on). """
+
+CHOICES = "Which block is chosen on random halves of the data:"
+
+KINDS = """\
+By kind, at the best layer of all: how far the viewpoints and the sizes of the two objects differ; which
+object is cut off or covered; and points whose target image shows another one that stands for the same."""
+
+AZIMUTHS = "`azimuth` is how many eighths of a turn lie between the two viewpoints."
+
+
+def layer_blocks(board: Board) -> list[Block]:
+    """For each column its scores of every layer, in each pooling, and its task's other metrics."""
+    if not board.columns:
+        return []
+    least = f"{fixed(100 * SHOWN_SHARE, 0)} %"
+    choices = CHOICES_NOTE.format(least=least) if any(column.honest for column in board.columns) else ""
+    note = NOTE.format(tied=TIES if board.has_intervals else "", choices=choices)
+    blocks: list[Block] = [Heading(2, "Every layer"), wrapped(note)]
+    for column in board.columns:
+        blocks += _column_blocks(column)
+    return blocks
+
+
+def _column_blocks(column: Column) -> list[Block]:
+    """The part of one column."""
+    mark = " †" if column.partial else ""
+    title = f"{column.task} on {column.dataset_name} ({column.protocol}): {column.metric}, %{mark}"
+    blocks: list[Block] = [Heading(3, title)]
+    blocks += _pooling_blocks(column, None, title)
+    chosen, metrics, kinds = choice_table(column), metrics_table(column), kind_table(column)
+    if not chosen.empty:
+        blocks += [said(CHOICES), Table(chosen, caption=f"{title}: blocks chosen on random halves")]
+    for pooling in column.other_poolings:
+        blocks += _pooling_blocks(column, pooling, title)
+    if not metrics.empty:
+        note = said("All metrics, each at its own best layer:")
+        blocks += [note, Table(metrics, caption=f"{title}: all metrics")]
+    if not kinds.empty:
+        note = said(f"{KINDS}\n{AZIMUTHS}" if {*kinds["kind"]} & {*TURNS} else KINDS)
+        blocks += [note, Table(kinds, left=1, caption=f"{column.heading} by kind")]
+    return blocks
+
+
+def _pooling_blocks(column: Column, pooling: str | None, title: str) -> list[Block]:
+    """One table of every layer with its caption, its floor and its mark."""
+    rows, floor = every_layer(column, pooling), floor_sentence(column, pooling)
+    if rows.empty:
+        return [said("{floor}", floor=floor)]
+    names = pooling_names(rows)
+    if "cls" in names and pooling is None:
+        names = [name for name in names if name != "mean"]
+    caption = ", ".join(pooling_name(name) for name in names)
+    units = units_text(rows)
+    return [
+        said(
+            "**{caption}**{units}. {floor}",
+            caption=f"{caption[:1].upper()}{caption[1:]}",
+            units=f", {units}" if units else "",
+            floor=floor,
+        ),
+        Table(layer_table(column, pooling), caption=f"{title}: every layer, {caption}"),
+        partial_line(rows),
+    ]
+
+
+def choice_table(column: Column) -> pd.DataFrame:
+    """Best and honest score, optimism and chosen blocks of each backbone in one column as text.
+
+    Returns:
+        A row a backbone; empty where no data were split. Blocks are listed with the share of the splits that
+        chose them, from `SHOWN_SHARE` on.
+    """
+    best = {str(row["backbone"]): row for row in column.best.to_dict("records")}
+    return pd.DataFrame(
+        [
+            {
+                "backbone": backbone.label,
+                "best": f"{score_text(row['value'])} ({row['layer']}/{row['depth']})",
+                "honest": score_text(choice.score),
+                "optimism": score_text(choice.optimism),
+                "blocks chosen": _shares(choice),
+            }
+            for backbone in column.backbones
+            if (row := best.get(backbone.name)) and (choice := column.honest.get(backbone.name))
+        ]
+    )
+
+
+def _shares(choice: Choice) -> str:
+    """Chosen blocks in words: ``9 (62 %), 8 (30 %)``."""
+    return ", ".join(
+        f"{block} ({fixed(100 * share, 0)} %)" for block, share in choice.shares if share >= SHOWN_SHARE
+    )

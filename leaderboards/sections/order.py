@@ -1,0 +1,56 @@
+"""The sections of a leaderboard, each a function of the board: pages and the report read this one list."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from leaderboards.board import Board
+from leaderboards.sections.best import best_blocks
+from leaderboards.sections.ceilings import ceiling_blocks
+from leaderboards.sections.layers import layer_blocks
+from leaderboards.sections.published import published_blocks
+from leaderboards.sections.seen import seen_blocks
+from leaderboards.sections.sets import set_blocks
+from leaderboards.sections.similarity import similarity_blocks
+from leaderboards.sections.sizes import size_blocks
+from leaderboards.sections.transforms import transform_blocks
+from leaderboards.sections.variants import variant_blocks
+from tasks.blocks import Block
+
+Place = Literal["beyond", "tables"]
+"""Where the report has a section: among what single layers at the usual size do not show, or the tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of the leaderboard.
+
+    Attributes:
+        blocks: What stands in it; nothing where the board has nothing for it.
+        report: Where the report has it.
+    """
+
+    blocks: Callable[[Board], list[Block]]
+    report: Place = "tables"
+
+
+SECTIONS: tuple[Section, ...] = (
+    Section(best_blocks),
+    Section(seen_blocks),
+    Section(ceiling_blocks),
+    Section(size_blocks, "beyond"),
+    Section(layer_blocks),
+    Section(set_blocks, "beyond"),
+    Section(transform_blocks, "beyond"),
+    Section(published_blocks),
+    Section(similarity_blocks),
+    Section(variant_blocks),
+)
+"""Every section in the order of the page, before the one on where the numbers come from."""
+
+
+def section_blocks(board: Board, report: Place | None = None) -> list[Block]:
+    """The blocks of the sections in their order: all of them, or those of one place of the report."""
+    return [
+        block for section in SECTIONS if report in (None, section.report) for block in section.blocks(board)
+    ]

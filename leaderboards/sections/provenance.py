@@ -1,0 +1,111 @@
+"""The section on what stands behind numbers: data, backbones, versions and dates."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from leaderboards.board import Board
+from leaderboards.display import counted, task_rank
+from leaderboards.pages.csv import csv_text, file_digest
+from tasks.blocks import Block, Bullets, Heading, Numbers, Table, Text, said
+from tasks.protocols import PROTOCOLS
+
+
+def provenance_blocks(board: Board, records: pd.DataFrame, numbers: Numbers) -> list[Block]:
+    """What stands behind the numbers of a page, and the numbers themselves.
+
+    Args:
+        board: What the records are of.
+        records: Those that the page shows.
+        numbers: Its table of numbers.
+    """
+    return [
+        Heading(2, "Where the numbers come from"),
+        said(
+            "{run} The numbers as a table: [{file}]({file}), SHA-256 {digest}.",
+            run=run_sentence(records),
+            file=f"{numbers.name}.csv",
+            digest=file_digest(csv_text(numbers)),
+        ),
+        numbers,
+        Table(datasets_table(records), left=6, caption="What was read of each dataset"),
+        *unlike_blocks(records),
+        Table(backbones_table(board, records), left=6, caption="Which weights were run"),
+    ]
+
+
+def unlike_blocks(records: pd.DataFrame) -> list[Block]:
+    """What the protocols of some records do not do as their sources do; nothing where there is nothing."""
+    present = set(records["protocol"].astype(str))
+    notes = tuple(
+        f"{protocol.name}: {note}"
+        for protocol in PROTOCOLS
+        if protocol.name in present
+        for note in protocol.unlike
+    )
+    return [said("Where a protocol is not what its source does:"), Bullets(notes)] if notes else []
+
+
+def datasets_table(records: pd.DataFrame) -> pd.DataFrame:
+    """What was read of each dataset, split and protocol, and whether it was all of the official data."""
+    body = []
+    for (dataset, split, protocol), rows in records.groupby(["dataset", "split", "protocol"], sort=True):
+        body.append(
+            {
+                "dataset": f"{dataset} †" if rows["partial"].any() else dataset,
+                "split": split,
+                "protocol": protocol,
+                "used by": ", ".join(sorted({str(task) for task in rows["task"]}, key=task_rank)),
+                "complete": "PARTIAL" if rows["partial"].any() else "yes",
+                "what was there": join(rows["coverage"]),
+            }
+        )
+    return pd.DataFrame(body)
+
+
+def backbones_table(board: Board, records: pd.DataFrame) -> pd.DataFrame:
+    """Which weights were run, at what size, dtype and on what device."""
+    body = []
+    for backbone in board.backbones_in(records):
+        rows = records[records["backbone"] == backbone.name]
+        if rows.empty:
+            continue
+        body.append(
+            {
+                "backbone": backbone.label,
+                "revision": join(str(revision)[:12] for revision in rows["revision"]),
+                "blocks": "" if backbone.floor else str(backbone.depth),
+                "input": join(f"{size} px" for size in rows["input_size"]),
+                "dtype": join(rows["dtype"]),
+                "device": join(rows["device"]),
+            }
+        )
+    return pd.DataFrame(body)
+
+
+def run_sentence(records: pd.DataFrame) -> str:
+    """Versions of this package and days of the scoring."""
+    days = sorted({str(date)[:10] for date in records["date"]})
+    period = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
+    return f"Scored with layerboard {join(records['version'])} {period} (UTC)."
+
+
+def units_text(rows: pd.DataFrame) -> str:
+    """How many units the scores of some rows are taken over: ``n = 400 images``."""
+    rows = rows[rows["value"].notna()]
+    texts = []
+    for unit, counts in rows.groupby("unit", sort=True)["n"]:
+        low, high = int(counts.min()), int(counts.max())
+        texts.append(counted(low, str(unit)) if low == high else f"{low:,} to {high:,} {unit}")
+    return f"n = {' or '.join(texts)}" if texts else ""
+
+
+def partial_line(rows: pd.DataFrame) -> Text:
+    """The mark's meaning beside one table, without words where its data are complete."""
+    partial = rows[rows["partial"].astype(bool)]
+    return said("† PARTIAL data: {what}", what=join(partial["coverage"])) if len(partial) else Text(())
+
+
+def join(values: Iterable[object]) -> str:
+    """Different values in order, separated by commas."""
+    return ", ".join(sorted({str(value) for value in values} - {""}))

@@ -1,0 +1,69 @@
+"""The section on published numbers beside measured ones."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from leaderboards.board import Board
+from leaderboards.display import fixed
+from leaderboards.disputes import disputes
+from leaderboards.reproduce import NOT_MEASURED
+from tasks.blocks import Block, Bullets, Heading, Table, said
+
+AGREES = (
+    "A published number agrees where it meets the 95 % interval of the measured one. Layers are in brackets. "
+    "How the published numbers were measured is told by their source."
+)
+DISPUTED = "Published numbers of the same that disagree with each other:"
+NONE = "None of the published numbers that were given is of a backbone, task and dataset of this page."
+
+
+def published_blocks(board: Board) -> list[Block]:
+    """The section on numbers of others; empty where none are given."""
+    if not board.published:
+        return []
+    frame = board.reproduced
+    heading = Heading(2, "Numbers of others")
+    if frame.empty:
+        return [heading, said(NONE)]
+    table = Table(published_table(frame), left=3, caption="Published and measured numbers")
+    names = set(zip(frame["backbone"], frame["task"], strict=True))
+    sentences = disputes([one for one in board.published if (one.backbone, one.task) in names])
+    blocks: list[Block] = [heading, said(AGREES), table]
+    return [*blocks, said(DISPUTED), Bullets(sentences)] if sentences else blocks
+
+
+def published_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `leaderboards.reproduce.reproduce` as a reader wants them, as text."""
+    return pd.DataFrame(
+        [_cells(row) for row in frame.astype(object).where(frame.notna(), None).to_dict("records")]
+    )
+
+
+def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
+    """One row as text; empty cells where nothing was measured."""
+    how = [part for part in (row["protocol"], row["transform"]) if part not in ("", "none")]
+    protocol = f" ({', '.join(how)})" if how else ""
+    unmeasured = row["verdict"] in NOT_MEASURED
+    measured, interval = row["measured"] is not None, row["ci_low"] is not None
+    return {
+        "backbone": row["backbone"],
+        "score": f"{row['task']} {row['metric']}, {row['dataset']}{protocol}",
+        "source": f"{row['source']}, {row['table']}{' (second hand)' if row['second_hand'] else ''}",
+        "published": fixed(row["published"], row["decimals"]) + _layer(row["published_layer"], row["rule"]),
+        "measured": fixed(row["measured"], 2) + _layer(row["measured_layer"], row["rule"])
+        if measured
+        else "",
+        "95 % interval": f"{fixed(row['ci_low'], 2)} to {fixed(row['ci_high'], 2)}" if interval else "",
+        "difference": f"{row['difference']:+.2f}" if measured else "",
+        "verdict": row["verdict"],
+        "reason": row["reason"] + (f"; how it was measured: {row['conditions']}" if unmeasured else ""),
+    }
+
+
+def _layer(layer: int | None, rule: str) -> str:
+    """The layer of a score in brackets; the rule where it says so."""
+    if rule == "final":
+        return " (final)"
+    return "" if layer is None else f" ({layer})"

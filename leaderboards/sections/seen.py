@@ -1,0 +1,45 @@
+"""The section on what the trainings of the backbones have seen of the datasets."""
+
+import pandas as pd
+
+from leaderboards.board import Board
+from tasks.blocks import Block, Heading, Table, said
+
+COLUMN = "seen"
+"""The column of marks, which whoever knows backbones joins to records; without it there is no such table."""
+
+UNREMARKABLE = ("", "no")
+"""Marks of a training that has seen nothing of a dataset, and of a dataset that marks are not about."""
+
+NOTE = """\
+What each training has seen of a dataset of this page, as its authors say: `images` and `labels` of the
+training split or of a collection that holds it; images `by a teacher` that it was distilled from; `similar
+images`, which were looked for with the dataset's as queries; `images of its source`, of which some may be the
+same; `no`: the training data are known, and the dataset is not among them; `unknown`: images of the web, or
+not public; `with texts`: its images came with texts. Nothing is left out for it, and no score is changed.
+Empty: nobody has said. `python -m benchmark list backbones NAME` tells who says so."""
+
+
+def seen_blocks(board: Board) -> list[Block]:
+    """The section on what was seen in training; nothing where none has, or may have, seen a dataset."""
+    rows = board.plain
+    if not board.columns or COLUMN not in rows or set(rows[COLUMN].astype(str)) <= set(UNREMARKABLE):
+        return []
+    table = Table(_seen_table(board), left=1, caption="What was seen in training")
+    return [Heading(2, "What the trainings have seen"), said(NOTE), table]
+
+
+def _seen_table(board: Board) -> pd.DataFrame:
+    """Backbones by datasets; datasets that no mark is about are left out."""
+    fields = board.plain[["backbone", "dataset", COLUMN]].astype(str).itertuples(index=False, name=None)
+    backbones = [backbone for backbone in board.backbones_in(board.plain) if not backbone.floor]
+    names = {backbone.name for backbone in backbones}
+    marks = {(name, dataset): mark for name, dataset, mark in fields if mark and name in names}
+    datasets = sorted({dataset for _, dataset in marks})
+    return pd.DataFrame(
+        [
+            {"backbone": backbone.label}
+            | {dataset: marks.get((backbone.name, dataset), "") for dataset in datasets}
+            for backbone in backbones
+        ]
+    )

@@ -1,0 +1,148 @@
+"""The section on CKA: how alike two layers are, within and across backbones."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from leaderboards.board import Board
+from leaderboards.display import pooling_name, pooling_rank, similarity_text
+from leaderboards.scores.frames import half_widths, pair_rows
+from leaderboards.sections.provenance import partial_line, units_text
+from tasks.blocks import Block, Heading, Table, said
+
+NOTE = """\
+CKA compares two layers, of one backbone or of two, by asking whether they find the same images alike: 1 is
+the same up to rotation and scale, 0 is unrelated. It says how similar features are, not how good."""
+
+
+@dataclass(frozen=True, slots=True)
+class CkaTable:
+    """What one table of CKA is about.
+
+    Attributes:
+        dataset: Name of the dataset.
+        protocol: How it was measured.
+        pooling: The tokens that were compared.
+        data: Digest of the images.
+        apart: Whether there are tables of the same dataset and protocol with other images.
+    """
+
+    dataset: str
+    protocol: str
+    pooling: str
+    data: str = ""
+    apart: bool = False
+
+    @property
+    def dataset_name(self) -> str:
+        """The dataset, and its data where that tells tables apart."""
+        return f"{self.dataset} [{self.data}]" if self.apart else self.dataset
+
+    @property
+    def title(self) -> str:
+        """What it compares, in words."""
+        return f"{pooling_name(self.pooling)}, {self.dataset_name} ({self.protocol})"
+
+    def rows(self, pairs: pd.DataFrame) -> pd.DataFrame:
+        """Its rows of the records that compare layers."""
+        same = (pairs["dataset"] == self.dataset) & (pairs["protocol"] == self.protocol)
+        return pairs[same & (pairs["pooling"] == self.pooling) & (pairs["data"] == self.data)]
+
+
+def cka_tables(pairs: pd.DataFrame) -> tuple[CkaTable, ...]:
+    """One comparison for each dataset, protocol, pooling and set of images of records, in order."""
+    columns = ["dataset", "protocol", "pooling", "data"]
+    keys = [*pairs.loc[pairs["other"] != "", columns].drop_duplicates().itertuples(index=False, name=None)]
+    data: dict[tuple[str, str], set[str]] = {}
+    for key in keys:
+        data.setdefault(key[:2], set()).add(key[3])
+    ordered = sorted(
+        keys, key=lambda key: (key[0], key[1] != "standard", key[1], pooling_rank(key[2]), key[3])
+    )
+    return tuple(
+        CkaTable(dataset, protocol, pooling, digest, len(data[dataset, protocol]) > 1)
+        for dataset, protocol, pooling, digest in ordered
+    )
+
+
+def similarity_blocks(board: Board) -> list[Block]:
+    """The section on CKA; nothing where no layers were compared."""
+    tables = cka_tables(board.pairs)
+    if not tables:
+        return []
+    blocks: list[Block] = [Heading(2, "How similar the backbones are (CKA)"), said(NOTE)]
+    for table in tables:
+        mark = " †" if table.rows(board.pairs)["partial"].any() else ""
+        title = f"CKA: {table.title}{mark}"
+        blocks += [Heading(3, title), *_table_blocks(board, table, title)]
+    return blocks
+
+
+def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:
+    """The table of last blocks and the list of most similar blocks in one pooling."""
+    rows, similar, lasts = table.rows(board.pairs), most_similar(board, table), last_table(board, table)
+    if lasts.empty:
+        return [
+            said("The last blocks were not compared, only other layers, whose numbers are in the records.")
+        ]
+    units = units_text(rows)
+    blocks: list[Block] = [
+        said(
+            "The last block of each backbone against each other's{units}:",
+            units=f", {units}" if units else "",
+        ),
+        Table(lasts, caption=f"{title}: last blocks"),
+        partial_line(rows),
+    ]
+    if len(similar):
+        note = said("The most similar blocks of each two backbones:")
+        blocks += [note, Table(similar, caption=f"{title}: most similar blocks")]
+    return blocks
+
+
+def last_table(board: Board, table: CkaTable) -> pd.DataFrame:
+    """CKA of each backbone's last block with each other's, symmetric, as text; ± is half an interval."""
+    rows = table.rows(board.last_blocks)
+    backbones = board.backbones_in(rows)
+    cells: dict[tuple[str, str], str] = {}
+    fields = rows[["backbone", "other", "value"]].assign(spread=half_widths(rows))
+    for first, second, value, spread in fields.itertuples(index=False, name=None):
+        text = similarity_text(value) if first == second else similarity_text(value, spread)
+        cells[first, second] = cells[second, first] = text
+    frame = pd.DataFrame({"": [backbone.label for backbone in backbones]})
+    for backbone in backbones:
+        frame[backbone.label] = [cells.get((row.name, backbone.name), "") for row in backbones]
+    return frame
+
+
+def most_similar(board: Board, table: CkaTable) -> pd.DataFrame:
+    """For each two different backbones their most similar blocks, the most similar two first.
+
+    Blocks count from 1; ties go to the lower layers; the random floor takes no part.
+
+    Returns:
+        Columns backbone, block, other backbone, its block, CKA; as text, blocks as ``layer/depth``.
+    """
+    depths = {backbone.name: backbone.depth for backbone in board.backbones}
+    floors = {backbone.name for backbone in board.backbones if backbone.floor}
+    rows = pair_rows(table.rows(board.pairs), board.backbones)
+    rows = rows[(rows["tap"] == "block") & (rows["other_tap"] == "block")]
+    rows = rows[(rows["layer"] >= 1) & (rows["other_layer"] >= 1) & rows["value"].notna()]
+    rows = rows[(rows["backbone"] != rows["other"]) & ~rows["backbone"].isin(floors)]
+    rows = rows[~rows["other"].isin(floors)]
+    rows = rows.sort_values(["value", "layer", "other_layer"], ascending=[False, True, True], kind="stable")
+    rows = rows.drop_duplicates(["backbone", "other"])
+
+    def blocks(names: Iterable[str], layers: Iterable[int]) -> list[str]:
+        return [f"{layer}/{depths[name]}" for name, layer in zip(names, layers, strict=True)]
+
+    return pd.DataFrame(
+        {
+            "backbone": rows["backbone"].map(dict(board.labels)).tolist(),
+            "block": blocks(rows["backbone"], rows["layer"]),
+            "other backbone": rows["other"].map(dict(board.labels)).tolist(),
+            "its block": blocks(rows["other"], rows["other_layer"]),
+            "CKA": list(map(similarity_text, rows["value"], half_widths(rows))),
+        }
+    )

@@ -1,0 +1,164 @@
+"""The section on scores against the input size: the best layer at each size that a backbone was run at."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from leaderboards.board import Board
+from leaderboards.display import score_text
+from leaderboards.scores.column import Column
+from leaderboards.scores.differences import Difference, Measured, Side, best_side, differences_of
+from leaderboards.sections.ceilings import Ceiling, ceilings_of
+from leaderboards.sections.transforms import difference_text
+from tasks.blocks import Block, Heading, Table, said
+from zoo.spec import entry_name
+
+ALIKE = 1.05
+"""Sizes up to this factor apart stand in one column where no backbone was run at both: 768 px are 770 px to
+a network of patches of 14 px."""
+
+NOTE = """\
+The same backbones, shown images of several sizes; views scale with them. In the other tables each size has a
+row of its own, called after it (`@448px`; without one it is the backbone's own). A cell is the best layer at
+that size, `of` what the ground truth itself would get on that layer's grid. `largest less smallest`
+is in points, with its 95 % interval over the same items; the interval is of that difference alone, so of
+twenty about one lies off 0 by chance, and both layers were chosen on the items that score them. `alike`: all
+layers score the same, as they do where the protocol shows images at one size whatever the backbone's. A
+larger image costs more: the tokens grow with the square of its side."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtSize:
+    """A backbone at one input size in a column.
+
+    Attributes:
+        name: Its name at that size.
+        input_size: Side in pixels.
+        score: Score of its best block, in percent; of the random floor the mean of its draws.
+        best: That block; None of the random floor.
+        ceiling: What the grid of that block allows; None where that is not known.
+    """
+
+    name: str
+    input_size: int
+    score: float
+    best: Side | None = None
+    ceiling: Ceiling | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BySize:
+    """A backbone at several input sizes in a column.
+
+    Attributes:
+        column: Task, dataset, data, protocol and metric.
+        backbone: Its name without a size.
+        sizes: What it has at each size, the smallest first.
+        gain: Score at the largest size less that at the smallest one; both layers were chosen on the items
+            that score them. None of the random floor.
+        same: Whether all of its layers score the same at every size.
+    """
+
+    column: Column
+    backbone: str
+    sizes: tuple[AtSize, ...]
+    gain: Difference | None
+    same: bool
+
+
+def by_size(board: Board) -> tuple[BySize, ...]:
+    """Every backbone of several input sizes, by column and backbone in the order of the tables."""
+    names: dict[str, list[str]] = {}
+    for backbone in board.backbones_in(board.scores):
+        names.setdefault(entry_name(backbone.name), []).append(backbone.name)
+    several = {entry: sized for entry, sized in names.items() if len(sized) > 1}
+    rows = []
+    for column in board.columns if several else ():
+        ceilings = ceilings_of(column)
+        for entry, sized in several.items():
+            scored = [at for name in sized if (at := _at_size(column, name, ceilings))]
+            sizes = sorted(scored, key=lambda at: at.input_size)
+            if len({at.input_size for at in sizes}) > 1:
+                gain = _gain(board, column, sizes[0], sizes[-1])
+                same = _same(column, [at.name for at in sizes])
+                rows.append(BySize(column, entry, tuple(sizes), gain, same))
+    return tuple(rows)
+
+
+def size_columns(rows: Sequence[BySize]) -> tuple[tuple[int, ...], ...]:
+    """Input sizes as columns of a table, from the smallest on; one may stand for sizes that nearly agree."""
+    every = [{at.input_size for at in row.sizes} for row in rows]
+    columns: list[tuple[int, ...]] = []
+    for size in sorted(set().union(*every)):
+        near = columns[-1] if columns and size <= ALIKE * columns[-1][0] else ()
+        if near and not any(size in sizes and sizes & {*near} for sizes in every):
+            columns[-1] = (*near, size)
+        else:
+            columns.append((size,))
+    return tuple(columns)
+
+
+def _at_size(column: Column, name: str, ceilings: Mapping[str, Ceiling]) -> AtSize | None:
+    """A backbone of that name in a column; None where it has no score there."""
+    rows = column.candidates[column.candidates["backbone"] == name]
+    if len(rows):
+        best = best_side(rows, name)
+        return AtSize(name, int(rows["input_size"].iloc[0]), best.score, best, ceilings.get(name))
+    draws = column.floors[column.floors["backbone"] == name]
+    if draws.empty:
+        return None
+    size = column.rows.loc[column.rows["backbone"] == name, "input_size"].iloc[0]
+    return AtSize(name, int(size), float(draws["mean"].iloc[0]))
+
+
+def _gain(board: Board, column: Column, first: AtSize, last: AtSize) -> Difference | None:
+    """The score at the last size less that at the first, paired over the items that both have."""
+    if first.best is None or last.best is None:
+        return None
+    smallest = Measured(first.name, first.best.place, first.score)
+    largest = Measured(last.name, last.best.place, last.score)
+    return differences_of(column, [largest], smallest, board.items)[0]
+
+
+def _same(column: Column, names: Sequence[str]) -> bool:
+    """Whether some backbones have the same layers with the same values of the column's metric."""
+    rows = column.scored[column.scored["value"].notna()]
+    keys = ["layer", "tap", "pooling", "value"]
+    tables = [
+        sorted(rows.loc[rows["backbone"] == name, keys].itertuples(index=False, name=None)) for name in names
+    ]
+    return all(table == tables[0] for table in tables[1:])
+
+
+def size_blocks(board: Board) -> list[Block]:
+    """The section on scores against input sizes; nothing where each backbone was run at one."""
+    rows = by_size(board)
+    if not rows:
+        return []
+    columns = size_columns(rows)
+    labels = {entry_name(backbone.name): backbone.entry_label for backbone in board.backbones}
+    body = [_cells(row, labels[row.backbone], columns) for row in rows]
+    table = Table(pd.DataFrame(body), left=2, caption="Scores against the input size", head=1)
+    return [Heading(2, "Score against input size"), said(NOTE), table]
+
+
+def _cells(row: BySize, label: str, columns: tuple[tuple[int, ...], ...]) -> dict[str, str]:
+    cells = {"column": row.column.heading, "backbone": label}
+    for sizes in columns:
+        at = next((at for at in row.sizes if at.input_size in sizes), None)
+        cells[_heading(sizes)] = "" if at is None else _cell(at, exact=len(sizes) > 1)
+    gain = "" if row.gain is None else difference_text(row.gain)
+    return cells | {"largest less smallest": "alike" if row.same else gain}
+
+
+def _heading(sizes: tuple[int, ...]) -> str:
+    """``768 px``, or ``768 to 770 px`` of sizes that share a column."""
+    return f"{sizes[0]} px" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} px"
+
+
+def _cell(at: AtSize, *, exact: bool) -> str:
+    """``71.2 (9/12) of 89.3``: score, best layer, depth and ceiling; the size where columns have several."""
+    layer = "" if at.best is None else f" ({at.best.layer}/{at.best.depth})"
+    ceiling = "" if at.ceiling is None else f" of {at.ceiling}"
+    return f"{score_text(at.score)}{layer}{ceiling}{f', {at.input_size} px' if exact else ''}"

@@ -1,0 +1,199 @@
+"""Scores as tables: frames of text and of cells that may be marked."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pandas as pd
+
+from leaderboards.board import Board
+from leaderboards.display import GLOBAL_AVERAGE, metric_rank, pooling_rank, score_text
+from leaderboards.scores.column import Column
+from leaderboards.scores.frames import BoardBackbone, best_rows, floor_draws, half_widths, is_floor
+from leaderboards.scores.ties import Ties
+from tasks.base import area_ceiling_metric, ceiling_metric
+from tasks.blocks import Cell, Mark
+from tasks.keypoints.kinds import AZIMUTH, KINDS, MISTAKABLE
+from tasks.keypoints.problem import PULL
+
+EMPTY = Cell("")
+
+BETTER = "↑"
+"""Stands behind a score that another pooling of the backbone's layers exceeds."""
+
+TURNS, LEVELS = (
+    tuple(f"{field} {level}" for field, levels in kinds.items() for level in levels)
+    for kinds in (AZIMUTH, KINDS)
+)
+KIND_NAMES = (*LEVELS, *TURNS, MISTAKABLE)
+"""Kinds of keypoints, in the order of tables."""
+
+CEILINGS = (ceiling_metric(""), area_ceiling_metric(""))
+
+
+def kind_of(metric: str) -> str:
+    """The kind of items that a metric is of; "" of all."""
+    return next((name for name in KIND_NAMES if metric.endswith(f" {name}")), "")
+
+
+def is_alternative(metric: str) -> bool:
+    """Whether a metric is shown in a table of its own, not among its task's: of kinds, ceilings, a rule."""
+    return bool(kind_of(metric)) or metric == PULL or metric.endswith(CEILINGS)
+
+
+def mark_of(*, best: bool, tied: bool) -> Mark:
+    """The mark of a score: the best one, one that cannot be told from it, or neither."""
+    if best:
+        return "best"
+    return "tied" if tied else "none"
+
+
+def main_table(board: Board) -> pd.DataFrame:
+    """The leaderboard: backbones by columns, cells ``score ± half interval (layer/depth)``.
+
+    Each column's best is marked, what is tied with it, and where another pooling is better. The random
+    floor's row is last, its cells are ``mean ± s.d.``, and it is never marked.
+    """
+
+    def cells(column: Column) -> dict[str, Cell]:
+        best = _best_cells(column.best, board.ties.get(column.key, Ties()))
+        marked = {
+            name: replace(cell, text=f"{cell.text} {BETTER}") if name in column.better_poolings else cell
+            for name, cell in best.items()
+        }
+        return _floor_cells(column.floors) | marked
+
+    return board_table(board, cells)
+
+
+def board_table(
+    board: Board, cells: Callable[[Column], Mapping[str, Cell]], *, floor: bool = True
+) -> pd.DataFrame:
+    """A table of the leaderboard's columns.
+
+    Args:
+        board: Its rows are the backbones that have scores.
+        cells: For a column, the cell of each backbone that has one, by name.
+        floor: Whether the random floor has a row.
+    """
+    backbones = [one for one in board.backbones_in(board.scores) if floor or not one.floor]
+    table: dict[str, list[str] | list[Cell]] = {
+        "family": ["" if backbone.floor else backbone.family for backbone in backbones],
+        "backbone": [backbone.label for backbone in backbones],
+    }
+    for column in board.columns:
+        by_name = cells(column)
+        table[column.heading] = [by_name.get(backbone.name, EMPTY) for backbone in backbones]
+    return pd.DataFrame(table)
+
+
+def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
+    """Scores of every layer in one column of the leaderboard.
+
+    Args:
+        column: The column.
+        pooling: The pooling to show; None for each backbone's primary one.
+
+    Returns:
+        A row a backbone without the random floor, columns ``1``..greatest depth and, where there is one,
+        ``final``. Each row's best block, which the leaderboard shows, is marked, and layers that are tied
+        with it.
+    """
+    rows = every_layer(column, pooling)
+    backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
+    heads = [str(layer) for layer in range(1, 1 + max((backbone.depth for backbone in backbones), default=0))]
+    heads += ["final"] if (rows["tap"] == "final").any() else []
+    best = {(str(row["backbone"]), str(row["layer"])) for _, row in best_rows(rows).iterrows()}
+    cells: dict[tuple[str, str], Cell] = {}
+    fields = rows[["backbone", "layer", "tap", "value", "tied"]].assign(spread=half_widths(rows))
+    for name, layer, tap, value, tied, spread in fields.itertuples(index=False, name=None):
+        key = (str(name), "final" if tap == "final" else str(layer))
+        cells[key] = Cell(score_text(value, spread), mark_of(best=key in best, tied=bool(tied)))
+    body = [[cells.get((backbone.name, head), EMPTY) for head in heads] for backbone in backbones]
+    table = pd.DataFrame(body, columns=heads, index=range(len(backbones)), dtype=object)
+    table.insert(0, "backbone", [_label(backbone, column, pooling) for backbone in backbones])
+    return table
+
+
+def every_layer(column: Column, pooling: str | None) -> pd.DataFrame:
+    """Scores of blocks and final norms by a column's metric, in one pooling or the primary ones; no floor."""
+    rows = column.in_pooling(pooling)
+    rows = rows[(rows["metric"] == column.metric) & ~is_floor(rows)]
+    return rows[rows["tap"].isin(["block", "final"])]
+
+
+def _label(backbone: BoardBackbone, column: Column, pooling: str | None) -> str:
+    """The name of a row, which says where the global average stands in for the class token."""
+    averaged = column.poolings.get(backbone.name) == "mean" and pooling in (None, "mean")
+    return f"{backbone.label}, {GLOBAL_AVERAGE}" if averaged else backbone.label
+
+
+def metrics_table(column: Column) -> pd.DataFrame:
+    """All metrics of a column's task in the primary pooling, each at its own best layer.
+
+    Returns:
+        Rows and cells as in `main_table`, without the family; empty where there is only one metric.
+    """
+    rows = column.pooled
+    metrics = {str(metric) for metric in rows["metric"] if metric and not is_alternative(str(metric))}
+    if len(metrics) < 2:
+        return pd.DataFrame()
+    backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
+    best, floors = best_rows(rows), floor_draws(rows)
+    table: dict[str, list[str] | list[Cell]] = {"backbone": [backbone.label for backbone in backbones]}
+    for metric in sorted(metrics, key=lambda name: metric_rank(column.task, name)):
+        cells = _floor_cells(floors[floors["metric"] == metric])
+        cells |= _best_cells(best[best["metric"] == metric], Ties())
+        table[metric] = [cells.get(backbone.name, EMPTY) for backbone in backbones]
+    return pd.DataFrame(table)
+
+
+def kind_table(column: Column) -> pd.DataFrame:
+    """Scores by kind of items at the best layer of all, a column a backbone; empty without kinds."""
+    rows = column.at_best.assign(kind=[kind_of(str(metric)) for metric in column.at_best["metric"]])
+    rows = rows[rows["kind"] != ""]
+    values = {
+        (str(name), str(kind)): f"{value:.1f}"
+        for name, kind, value in rows[["backbone", "kind", "value"]].itertuples(index=False, name=None)
+    }
+    backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
+    body = [
+        {"kind": kind} | {backbone.label: values.get((backbone.name, kind), "") for backbone in backbones}
+        for kind in KIND_NAMES
+        if kind in set(rows["kind"])
+    ]
+    return pd.DataFrame(body)
+
+
+def floor_sentence(column: Column, pooling: str | None = None) -> str:
+    """The random floor of one column in words, "" where there is none."""
+    floors = floor_draws(column.in_pooling(pooling))
+    labels = {backbone.name: backbone.label for backbone in column.backbones}
+    return " ".join(
+        f"R{labels[row['backbone']][1:]}: {score_text(row['mean'], row['deviation'])} "
+        f"({row['draws']} {'draw' if row['draws'] == 1 else 'draws'})."
+        for row in floors[floors["metric"] == column.metric].to_dict("records")
+    )
+
+
+def pooling_names(rows: pd.DataFrame) -> list[str]:
+    """The poolings of some rows, in order."""
+    return sorted({str(pooling) for pooling in rows["pooling"]}, key=pooling_rank)
+
+
+def _best_cells(best: pd.DataFrame, ties: Ties) -> dict[str, Cell]:
+    """For each backbone the cell of its best layer; the highest one and those tied with it are marked."""
+    top = best["value"].max()
+    fields = best[["backbone", "value", "layer", "depth"]].assign(spread=half_widths(best))
+    return {
+        str(name): Cell(
+            f"{score_text(float(value), spread)} ({layer}/{depth})",
+            mark_of(best=value == top, tied=name in ties.tied),
+        )
+        for name, value, layer, depth, spread in fields.itertuples(index=False, name=None)
+    }
+
+
+def _floor_cells(floors: pd.DataFrame) -> dict[str, Cell]:
+    """For each random floor its cell ``mean ± s.d.``, or the mean of a single draw."""
+    fields = floors[["backbone", "mean", "deviation"]].itertuples(index=False, name=None)
+    return {str(name): Cell(score_text(mean, deviation)) for name, mean, deviation in fields}
