@@ -56,7 +56,7 @@ class PackedFile:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The rows of a parquet file: paths, sizes, digests (as `file_digest`) and where their bytes begin."""
+    """The rows of a parquet file: paths, sizes, digests (as `content_digest`) and where their bytes begin."""
 
     file: Path
     paths: list[str]
@@ -83,42 +83,32 @@ def write_shard(file: Path, data: Path, rows: Sequence[PackedFile], classes: Seq
         InputError: A file is gone, or is not as long as it was.
     """
     schema = _schema(classes)
-    column = schema.names[0]
+    column, *others = schema.names
+    compression = dict.fromkeys((*others, f"{column}.path"), "ZSTD") | {f"{column}.bytes": "NONE"}
+    options = {"use_dictionary": False, "write_statistics": False, "data_page_size": _WHOLE_PAGE}
     with whole_file(file) as draft:
-        with ParquetWriter(
-            draft,
-            schema,
-            compression=dict.fromkeys((*schema.names[1:], f"{column}.path"), "ZSTD")
-            | {f"{column}.bytes": "NONE"},
-            use_dictionary=False,
-            write_statistics=False,
-            data_page_size=_WHOLE_PAGE,
-        ) as writer:
+        with ParquetWriter(draft, schema, compression=compression, **options) as writer:
             for group in _groups(rows):
                 writer.write_table(_table(data, group, schema), row_group_size=len(group))
-        _require_lengths(read_shard(draft))
+        shard = read_shard(draft)
+        with draft.open("rb") as written:
+            for size, start in zip(shard.sizes.tolist(), shard.starts.tolist(), strict=True):
+                if os.pread(written.fileno(), LENGTH.size, start - LENGTH.size) != LENGTH.pack(size):
+                    raise InputError("this version of pyarrow writes parquet in another way; use another one")
 
 
 def _schema(classes: Sequence[str]) -> Any:  # noqa: ANN401  # pyarrow has no types of its own
     """Columns of a shard, as ``datasets`` reads them."""
-    column = "image" if classes else "file"
+    text, binary, integer = ({"dtype": kind, "_type": "Value"} for kind in ("string", "binary", "int64"))
     stored = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    fields = [(column, stored), ("size", pa.int64()), ("digest", pa.string())]
-    features: dict[str, Any] = {
-        column: {"_type": "Image"}
-        if classes
-        else {
-            name: {"dtype": kind, "_type": "Value"}
-            for name, kind in (("bytes", "binary"), ("path", "string"))
-        },
-        "size": {"dtype": "int64", "_type": "Value"},
-        "digest": {"dtype": "string", "_type": "Value"},
-    }
+    rest = [("size", pa.int64(), integer), ("digest", pa.string(), text)]
+    columns: list[tuple[str, Any, object]] = [("file", stored, {"bytes": binary, "path": text}), *rest]
     if classes:
-        fields.insert(1, ("label", pa.int64()))
-        features["label"] = {"names": list(classes), "_type": "ClassLabel"}
-    said = {"info": {"features": {name: features[name] for name, _ in fields}}}
-    return pa.schema(fields, metadata={"huggingface": json.dumps(said)})
+        label = ("label", pa.int64(), {"names": list(classes), "_type": "ClassLabel"})
+        columns = [("image", stored, {"_type": "Image"}), label, *rest]
+    features = {"info": {"features": {name: feature for name, _, feature in columns}}}
+    fields = [(name, kind) for name, kind, _ in columns]
+    return pa.schema(fields, metadata={"huggingface": json.dumps(features)})
 
 
 def _groups(rows: Sequence[PackedFile]) -> Iterator[list[PackedFile]]:
@@ -136,7 +126,7 @@ def _groups(rows: Sequence[PackedFile]) -> Iterator[list[PackedFile]]:
 
 
 def _table(data: Path, rows: Sequence[PackedFile], schema: Any) -> Any:  # noqa: ANN401  # of pyarrow
-    contents = [_content(data, row) for row in rows]
+    contents = [_content(data / row.path, row.size) for row in rows]
     files = [{"bytes": content, "path": row.path} for content, row in zip(contents, rows, strict=True)]
     columns = {
         schema.names[0]: pa.array(files, schema.field(0).type),
@@ -147,13 +137,13 @@ def _table(data: Path, rows: Sequence[PackedFile], schema: Any) -> Any:  # noqa:
     return pa.table({name: columns[name] for name in schema.names}, schema=schema)
 
 
-def _content(data: Path, row: PackedFile) -> bytes:
+def _content(path: Path, size: int) -> bytes:
     try:
-        content = (data / row.path).read_bytes()
+        content = path.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot read {data / row.path}: {error.strerror}") from error
-    if len(content) != row.size:
-        raise InputError(f"{data / row.path} changed from {row.size:,} to {len(content):,} bytes; pack again")
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    if len(content) != size:
+        raise InputError(f"{path} changed from {size:,} to {len(content):,} bytes; pack again")
     return content
 
 
@@ -173,19 +163,15 @@ def read_shard(file: Path) -> Shard:
             starts = _starts(stored.metadata, f"{column}.bytes", sizes)
             paths = [str(path) for path in compute.struct_field(columns[column], "path").to_pylist()]
             digests = np.array(columns["digest"].to_pylist(), dtype="S32")
-            _require_inside(sizes, starts, file.stat().st_size)
+            room = file.stat().st_size - sizes  # who reads them trusts these numbers
+            if np.any(sizes < 0) or np.any(starts < LENGTH.size) or np.any(starts > room):
+                raise ValueError("its rows do not fit into it")
     except (OSError, ValueError, KeyError, TypeError, LookupError, pa.ArrowException) as error:
-        said = " ".join(str(error).split())
+        reason = " ".join(str(error).split())[:200]
         raise InputError(
-            f"expected a shard of a pack at {file}, which is damaged ({said[:200]}); fetch it again"
+            f"expected a shard of a pack at {file}, which is damaged ({reason}); fetch it again"
         ) from error
     return Shard(file, paths, sizes, digests, starts)
-
-
-def _require_inside(sizes: NDArray[np.int64], starts: NDArray[np.int64], length: int) -> None:
-    """Raise ValueError unless all bytes are in a file of that length: who reads them trusts these numbers."""
-    if np.any(sizes < 0) or np.any(starts < LENGTH.size) or np.any(starts > length - sizes):
-        raise ValueError("its rows do not fit into it")
 
 
 def _starts(metadata: Any, column: str, sizes: NDArray[np.int64]) -> NDArray[np.int64]:  # noqa: ANN401  # pyarrow
@@ -203,12 +189,3 @@ def _starts(metadata: Any, column: str, sizes: NDArray[np.int64]) -> NDArray[np.
         starts.append(chunk.data_page_offset + chunk.total_compressed_size - behind + LENGTH.size)
         row += group.num_rows
     return np.concatenate([np.empty(0, np.int64), *starts])
-
-
-def _require_lengths(shard: Shard) -> None:
-    """Raise InputError unless every value's length stands before it: pyarrow wrote what is read here."""
-    with shard.file.open("rb") as file:
-        for size, start in zip(shard.sizes.tolist(), shard.starts.tolist(), strict=True):
-            length = os.pread(file.fileno(), LENGTH.size, start - LENGTH.size)
-            if length != LENGTH.pack(size):
-                raise InputError("this version of pyarrow writes parquet in another way; use another one")
