@@ -1,4 +1,4 @@
-"""Where data is, and how the dataset of each role is read: one function a role, in one table."""
+"""How the datasets of each role are read, and the tasks that are run on them."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -10,16 +10,12 @@ from typing import Any
 from benchmark.plan.location import DataLocation
 from benchmark.plan.tasks import PlannedTasks, Unbound
 from tasks.clustering import REGIONS
-from tasks.datasets.base import Count, Coverage, DatasetEntry
+from tasks.datasets.base import Count, Coverage, Data, DatasetEntry
 from tasks.datasets.catalogue import read_own
 from tasks.datasets.classes import Classification, Unlabelled
-from tasks.datasets.coco import Regions
-from tasks.datasets.davis import Videos
 from tasks.datasets.folder import OwnImages
 from tasks.datasets.imagenet import probe_subset
-from tasks.datasets.revisitop import Retrieval
-from tasks.datasets.scenes import VOC_2012, VOC_2012_AUG, Scenes
-from tasks.datasets.spair import Keypoints
+from tasks.datasets.scenes import VOC_2012, VOC_2012_AUG
 from tasks.identity import own_name
 from tasks.registry import INSIDE, Role, TaskEntry, config_of
 from tasks.sources import (
@@ -103,28 +99,6 @@ def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[s
     return {name: replace(data, name=name) if short[data.name] > 1 else data for name, data in found.items()}
 
 
-def retrieval(at: DataLocation, folder: Path, entry: DatasetEntry[Retrieval]) -> Retrieval:
-    """Read one of the revisited datasets: database, queries, and which images answer them."""
-    return entry.read(folder).limited(at.limit)
-
-
-def videos(at: DataLocation, folder: Path) -> Videos:
-    """Read DAVIS: videos with annotated objects."""
-    return at.catalogue.videos.read(folder).limited(at.limit)
-
-
-def keypoints(at: DataLocation, folder: Path) -> Keypoints:
-    """Read SPair-71k: pairs of images with keypoints."""
-    return at.catalogue.keypoints.read(folder).limited(at.limit)
-
-
-def scenes(at: DataLocation, folder: Path, entry: DatasetEntry[Scenes]) -> Scenes:
-    """Read one of the datasets with the class of every pixel; of VOC with the masks of the protocol."""
-    further = entry == VOC_2012 and config_of(at.protocol, "segment").further_masks
-    entry = VOC_2012_AUG if further else entry
-    return entry.read(folder).limited(at.limit)
-
-
 def objects(at: DataLocation, folder: Path) -> ClusteredRegions:
     """Read COCO: images with annotated objects, without those that the protocol leaves out."""
     entry, left_out = at.catalogue.objects, at.protocol.choice(REGIONS).left_out
@@ -143,61 +117,54 @@ def parts(at: DataLocation, folder: Path) -> ClusteredRegions:
     return ClusteredRegions(data.limited(at.limit), k)
 
 
-def masked_objects(at: DataLocation, folder: Path) -> Regions:
-    """Read COCO: all images that have masks."""
-    entry = at.catalogue.objects
-    return replace(entry, first=entry.images).read(folder).limited(at.limit)
+def _masked(at: DataLocation) -> tuple[DatasetEntry[Data], ...]:
+    """All images of COCO that have masks, and more of PartImageNet than are clustered."""
+    objects, parts = at.catalogue.objects, at.catalogue.parts
+    by_partition = at.protocol.choice(REGIONS).parts_by_partition
+    most = config_of(at.protocol, "saliency").images_per_supercategory
+    parts = replace(parts, by_partition=by_partition, per_supercategory=most)
+    return replace(objects, first=objects.images), parts
 
 
-def masked_parts(at: DataLocation, folder: Path) -> Regions:
-    """Read PartImageNet: images with masks of parts, more of them than are clustered."""
-    entry = replace(
-        at.catalogue.parts,
-        by_partition=at.protocol.choice(REGIONS).parts_by_partition,
-        per_supercategory=config_of(at.protocol, "saliency").images_per_supercategory,
-    )
-    return entry.read(folder).limited(at.limit)
+def _scenes(at: DataLocation) -> tuple[DatasetEntry[Data], ...]:
+    """Datasets with the class of every pixel; of VOC with the masks of the protocol."""
+    further = config_of(at.protocol, "segment").further_masks
+    return tuple(VOC_2012_AUG if further and entry == VOC_2012 else entry for entry in at.catalogue.scenes)
 
 
-def _one(read: Callable[[DataLocation, Path], Any]) -> Callable[[DataLocation], list[Read]]:
-    """Readers of a role with one dataset, which the user's own images do not have."""
-    return lambda at: [] if at.data is None else [partial(read, at, at.data)]
+ENTRIES: Mapping[Role, Callable[[DataLocation], tuple[DatasetEntry[Data], ...]]] = {
+    "retrieval": lambda at: at.catalogue.retrieval,
+    "videos": lambda at: (at.catalogue.videos,),
+    "keypoints": lambda at: (at.catalogue.keypoints,),
+    "scenes": _scenes,
+    "masks": _masked,
+}
+"""For each role whose tasks are on a dataset as it is read, its datasets."""
+
+READERS: Mapping[Role, Callable[[DataLocation, Path], Any]] = {
+    "classification": imagenet,
+    "objects": objects,
+    "parts": parts,
+}
+"""For each other role, what reads its one dataset."""
 
 
-def _classification(at: DataLocation) -> list[Read]:
-    if not at.images:
-        return [] if at.data is None else [partial(imagenet, at, at.data)]
-    return [partial(own_images, at, data, name) for name, data in own_datasets(at.images, at.labels).items()]
-
-
-def _retrieval(at: DataLocation) -> list[Read]:
-    entries = () if at.data is None else at.catalogue.retrieval
-    return [partial(retrieval, at, at.data, entry) for entry in entries if at.data is not None]
-
-
-def _scenes(at: DataLocation) -> list[Read]:
-    entries = () if at.data is None else at.catalogue.scenes
-    return [partial(scenes, at, at.data, entry) for entry in entries if at.data is not None]
-
-
-def _masks(at: DataLocation) -> list[Read]:
+def readers_of(role: Role, at: DataLocation) -> list[Read]:
+    """What reads each dataset of a role; nothing where the user's own images have none."""
+    if role == "weights":
+        return [lambda: None]
+    if role == "classification" and at.images:
+        own = own_datasets(at.images, at.labels)
+        return [partial(own_images, at, data, name) for name, data in own.items()]
     if at.data is None:
         return []
-    return [partial(masked_objects, at, at.data), partial(masked_parts, at, at.data)]
+    if role in READERS:
+        return [partial(READERS[role], at, at.data)]
+    return [partial(_limited, entry, at.data, at.limit) for entry in ENTRIES[role](at)]
 
 
-READERS: Mapping[Role, Callable[[DataLocation], list[Read]]] = {
-    "classification": _classification,
-    "retrieval": _retrieval,
-    "videos": _one(videos),
-    "keypoints": _one(keypoints),
-    "scenes": _scenes,
-    "objects": _one(objects),
-    "parts": _one(parts),
-    "masks": _masks,
-    "weights": lambda at: [lambda: None],
-}
-"""For each role, what reads each of its datasets."""
+def _limited(entry: DatasetEntry[Data], folder: Path, limit: int | None) -> Data:
+    return entry.read(folder).limited(limit)
 
 
 def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collection[str]) -> PlannedTasks:
@@ -214,7 +181,7 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
     """
     named = bool(names)
     bound = PlannedTasks()
-    readers = {role: [cache(read) for read in READERS[role](at)] for role in {task.role for task in tasks}}
+    readers = {role: [cache(read) for read in readers_of(role, at)] for role in {task.role for task in tasks}}
     if at.images:
         found = [read().images for read in readers.get("classification", ())]
         bound.understood += [f"{images.name}: {images.coverage}" for images in found]
