@@ -6,75 +6,69 @@ of the untrained networks come from a seed.
 
 from dataclasses import replace
 
-from zoo.entries.family import ViTSize
+from zoo.entries.family import Family, ViTSize
 from zoo.entries.teachers import floor
 from zoo.seen import NOTHING
-from zoo.spec import CLIP, HALF, IMAGENET, BackboneSpec, Normalisation, Stage
+from zoo.spec import CLIP, HALF, IMAGENET, BackboneSpec
 
 SIDE = 64
 PATCH = 8
 MINI = ViTSize(12, 96, 3)
 MINI_NARROW = ViTSize(12, 64, 4)
 _LABELS = "labels (24 classes)"
-_ALONE = "images alone"
-_TYPES = {"CLIP": ("clip_vision_model",), "BEiT": ("beit",)}
+_PACKAGED = "mini.checkpoints:packaged"
 
-
-def _vit(
-    family: str, supervision: str, normalisation: Normalisation, paper: str, parameters: int = 1_367_136
-) -> BackboneSpec:
-    return BackboneSpec(
-        name=f"mini-{family.lower()}",
-        family=family,
-        supervision=supervision,
-        data="rendered images",
-        seen=NOTHING,
-        parameters=parameters,
-        repository="mini.checkpoints:packaged",
-        checkpoint="packaged",
-        model_types=_TYPES.get(family, ("vit",)),
-        stages=MINI.stages(PATCH),
-        heads=MINI.heads,
-        prefix_tokens=1,
-        has_cls=True,
-        has_final=True,
-        input_size=SIDE,
-        mean=normalisation.mean,
-        std=normalisation.std,
-        licence="Apache-2.0",
-        paper=paper,
-    )
-
-
-_FS = _vit("FS", _LABELS, HALF, "Dosovitskiy et al., ICLR 2021, arXiv:2010.11929")
-_CLIP = _vit("CLIP", "image-text pairs", CLIP, "Radford et al., ICML 2021, arXiv:2103.00020", 1_367_232)
-_DINO = _vit("DINO", _ALONE, IMAGENET, "Caron et al., ICCV 2021, arXiv:2104.14294")
-_MOCO = _vit("MoCo", _ALONE, IMAGENET, "Chen et al., ICCV 2021, arXiv:2104.02057")
-_MAE = _vit("MAE", _ALONE, IMAGENET, "He et al., CVPR 2022, arXiv:2111.06377")
-_BEIT = _vit("BEiT", _ALONE, HALF, "Bao et al., ICLR 2022, arXiv:2106.08254", 1_362_828)
-_RESNET = BackboneSpec(
-    name="mini-resnet",
-    family="ResNet",
+_FAMILY = Family(
+    family="FS",
     supervision=_LABELS,
     data="rendered images",
     seen=NOTHING,
-    parameters=408_864,
-    repository="mini.checkpoints:packaged",
-    checkpoint="packaged",
-    model_types=("resnet",),
-    stages=(Stage(4, 64, 4), Stage(4, 128, 8), Stage(4, 256, 16)),
-    heads=None,
-    prefix_tokens=0,
-    has_cls=False,
-    has_final=False,
-    stem_width=32,
-    input_size=SIDE,
-    mean=IMAGENET.mean,
-    std=IMAGENET.std,
+    normalisation=HALF,
     licence="Apache-2.0",
-    paper="He et al., CVPR 2016, arXiv:1512.03385",
+    paper="Dosovitskiy et al., ICLR 2021, arXiv:2010.11929",
+    checkpoint="packaged",
+    input_size=SIDE,
 )
 
+
+def _vit(family: Family, parameters: int = 1_367_136) -> BackboneSpec:
+    return family.vit(f"mini-{family.family.lower()}", _PACKAGED, MINI, PATCH, parameters)
+
+
+_TEXTS = replace(_FAMILY, supervision="image-text pairs", normalisation=CLIP)
+_ALONE = replace(_FAMILY, supervision="images alone", normalisation=IMAGENET)
+_FS = _vit(_FAMILY)
+_CLIP = _vit(
+    replace(
+        _TEXTS,
+        family="CLIP",
+        paper="Radford et al., ICML 2021, arXiv:2103.00020",
+        model_types=("clip_vision_model",),
+    ),
+    1_367_232,
+)
+_DINO = _vit(replace(_ALONE, family="DINO", paper="Caron et al., ICCV 2021, arXiv:2104.14294"))
+_MOCO = _vit(replace(_ALONE, family="MoCo", paper="Chen et al., ICCV 2021, arXiv:2104.02057"))
+_MAE = _vit(replace(_ALONE, family="MAE", paper="He et al., CVPR 2022, arXiv:2111.06377"))
+_BEIT = _vit(
+    replace(
+        _ALONE,
+        family="BEiT",
+        normalisation=HALF,
+        paper="Bao et al., ICLR 2022, arXiv:2106.08254",
+        model_types=("beit",),
+    ),
+    1_362_828,
+)
+_RESNET = replace(
+    _FAMILY,
+    family="ResNet",
+    normalisation=IMAGENET,
+    paper="He et al., CVPR 2016, arXiv:1512.03385",
+    model_types=("resnet",),
+    has_final=False,
+    stem_width=32,
+).pyramid("mini-resnet", _PACKAGED, (4, 4, 4), (64, 128, 256), 408_864)
 
 _FS64 = replace(
     _FS, name="mini-fs64", stages=MINI_NARROW.stages(PATCH), heads=MINI_NARROW.heads, parameters=616_512

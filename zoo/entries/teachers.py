@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from zoo.architecture import Architecture
 from zoo.entries.distilled import DINOV2
-from zoo.entries.family import BASE, HUGE, LARGE, Family
+from zoo.entries.family import BASE, HUGE, LARGE, Family, ViTSize
 from zoo.seen import MAE_AND_SA_1B, NOTHING, taught_by_dino
-from zoo.spec import HALF, IMAGENET, UNIT, BackboneSpec, Stage
+from zoo.spec import HALF, IMAGENET, UNIT, BackboneSpec
 
 # C-RADIO: networks distilled from several teachers at once, of NVIDIA. One class token for each teacher
 # precedes the registers: the one that is read is that of the first teacher in the authors' list. Positions
@@ -93,24 +93,18 @@ def floor(name: str, width: int, patch: int, input_size: int) -> BackboneSpec:
     Its features are Gaussian and know nothing of the image but its identity. Its ten "blocks" are draws:
     independent floors of the shape of a ViT.
     """
-    return BackboneSpec(
-        name=name,
+    family = Family(
         family="random",
         supervision="none",
         data="none",
         seen=NOTHING,
-        parameters=0,
-        repository="generated",
-        checkpoint="generated",
-        stages=(Stage(10, width, patch),),
-        heads=None,
-        prefix_tokens=1,
-        has_cls=True,
-        has_final=False,
-        input_size=input_size,
-        mean=HALF.mean,
-        std=HALF.std,
+        normalisation=HALF,
         licence="none",
         paper="Walmer et al., Teaching Matters, CVPR 2023, arXiv:2212.03862",
-        trained=False,
+        checkpoint="generated",
+        model_types=(),
+        has_final=False,
+        input_size=input_size,
     )
+    spec = family.vit(name, "generated", ViTSize(10, width, 0), patch, 0)
+    return replace(spec, heads=None, trained=False)

@@ -96,18 +96,11 @@ def _known(config_class: type[PreTrainedConfig], values: dict[str, Any]) -> dict
 def _encoder_of_mae(values: dict[str, Any]) -> PreTrainedConfig:
     """The encoder of a ViTMAE as a plain ViT: ViTMAE itself shuffles the patches at every call."""
     config = ViTMAEConfig.from_dict(values)
-    return ViTConfig(
-        hidden_size=config.hidden_size,
-        num_hidden_layers=config.num_hidden_layers,
-        num_attention_heads=config.num_attention_heads,
-        intermediate_size=config.intermediate_size,
-        hidden_act=config.hidden_act,
-        layer_norm_eps=config.layer_norm_eps,
-        image_size=config.image_size,
-        patch_size=config.patch_size,
-        num_channels=config.num_channels,
-        qkv_bias=config.qkv_bias,
+    names = (
+        *("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act"),
+        *("layer_norm_eps", "image_size", "patch_size", "num_channels", "qkv_bias"),
     )
+    return ViTConfig(**{name: getattr(config, name) for name in names})
 
 
 def _radio_of_authors(values: Mapping[str, Any], path: Path) -> dict[str, Any]:

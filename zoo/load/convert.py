@@ -7,7 +7,7 @@ own or inside a training checkpoint. The names themselves stand in `zoo.entries`
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isqrt
 from typing import Any
 
@@ -58,12 +58,8 @@ _OF_HEADS = re.compile(r"(^|\.)(head|head_dist|fc|classifier|predictor|lm_head|d
 _TIMM_HEADS = {"tiny": 3, "small": 6, "base": 12, "large": 16, "huge": 16}
 
 
-@dataclass(frozen=True, slots=True)
-class Converted:
-    """A configuration that was read from shapes, and a state dict under the names of transformers."""
-
-    config: PreTrainedConfig
-    tensors: dict[str, Tensor]
+Converted = tuple[PreTrainedConfig, dict[str, Tensor]]
+"""A configuration that was read from shapes, and a state dict under the names of transformers."""
 
 
 def convert(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
@@ -94,10 +90,10 @@ def convert(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
     )
 
 
-def kind_of(tensors: Mapping[str, Tensor], converted: Converted) -> str:
+def kind_of(tensors: Mapping[str, Tensor], config: PreTrainedConfig) -> str:
     """Model type of what was converted; an MAE is told by its decoder, which conversion leaves out."""
     has_decoder = any(name.startswith("decoder_") for name in tensors)
-    return "vit_mae" if has_decoder else str(converted.config.model_type)
+    return "vit_mae" if has_decoder else str(config.model_type)
 
 
 def has_names_of_transformers(tensors: Mapping[str, Tensor]) -> bool:
@@ -133,7 +129,7 @@ def _convert_vit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted
         layer_norm_eps=_VIT_EPSILON,
         qkv_bias=True,
     )
-    return Converted(config, renamed)
+    return config, renamed
 
 
 def _convert_dinov2(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
@@ -158,7 +154,7 @@ def _convert_dinov2(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Conver
         use_swiglu_ffn=gated,
         use_mask_token=False,
     )
-    return Converted(config, renamed)
+    return config, renamed
 
 
 def _convert_beit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
@@ -191,7 +187,7 @@ def _convert_beit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
         use_mean_pooling=pooled,
         use_mask_token=False,
     )
-    return Converted(config, renamed)
+    return config, renamed
 
 
 def _convert_clip(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
@@ -216,7 +212,7 @@ def _convert_clip(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
         hidden_act="quick_gelu",
         layer_norm_eps=_EPSILON,
     )
-    return Converted(config, renamed)
+    return config, renamed
 
 
 def _convert_capi(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
@@ -237,7 +233,7 @@ def _convert_capi(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
         norm_after="plain",
         coordinates="unit",
     )
-    return Converted(config, renamed)
+    return config, renamed
 
 
 def _is_perception_encoder(tensors: Mapping[str, Tensor]) -> bool:
@@ -284,7 +280,7 @@ def _convert_perception(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Co
         for part in ("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias"):
             name = f"layers.{index}.attention.{part}"
             renamed[name] = _halves_of_pairs(renamed[name], heads, channels)
-    return Converted(config, renamed)
+    return config, renamed
 
 
 def _halves_of_pairs(rows: Tensor, heads: int, channels: int) -> Tensor:
@@ -339,7 +335,7 @@ def _convert_resnet(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Conver
         layer_type="bottleneck" if convolutions == 3 else "basic",
         hidden_act="relu",
     )
-    return Converted(config, {new: tensors[old] for old, new in table.items()})
+    return config, {new: tensors[old] for old, new in table.items()}
 
 
 def _normed_convolution(convolution: str, norm: str, new: str) -> dict[str, str]:

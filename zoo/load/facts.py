@@ -1,7 +1,7 @@
 """What a configuration says about a backbone, and whether that is what its entry says."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,29 +12,10 @@ from zoo.architecture import Architecture
 from zoo.errors import InputError
 from zoo.load.config import read_config
 from zoo.load.rotary_vit import RotaryViTConfig
-from zoo.spec import BackboneSpec, Stage
+from zoo.spec import BackboneSpec, Layer, Stage
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkFacts:
-    """What a configuration says about a backbone: fields of `BackboneSpec` of the same names.
-
-    Attributes:
-        input_size: Side in pixels of the training images; None where the configuration does not know it.
-        mlp_width: Channels inside the MLP of a plain Vision Transformer; None for others.
-    """
-
-    stages: tuple[Stage, ...]
-    heads: int | None
-    prefix_tokens: int
-    has_cls: bool
-    has_final: bool
-    stem_width: int
-    input_size: int | None
-    mlp_width: int | None = None
-
-
-def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig, NetworkFacts]:
+def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig, BackboneSpec]:
     """Architecture, configuration and facts of a ``config.json`` that makes sense.
 
     Args:
@@ -70,27 +51,45 @@ def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreT
     return architecture, config, facts
 
 
-def read_facts(architecture: Architecture, config: PreTrainedConfig) -> NetworkFacts:
-    """What the configuration says about the backbone."""
+def read_facts(architecture: Architecture, config: PreTrainedConfig) -> BackboneSpec:
+    """What the configuration says about the backbone, as a spec without a name and a repository.
+
+    Its ``trained_size`` is the side of the training images in pixels; None where the configuration does not
+    know it.
+    """
+    facts = BackboneSpec(
+        name="",
+        family=architecture.family,
+        supervision="unknown",
+        repository="",
+        stages=(),
+        heads=None,
+        prefix_tokens=0,
+        has_cls=False,
+        has_final=architecture.final_norm is not None,
+    )
     if architecture.layout == "maps":
-        return _convolutional_facts(architecture, config)
+        return _convolutional_facts(facts, config)
     if architecture.hierarchical:
-        return _hierarchical_facts(architecture, config)
-    has_final = architecture.final_norm is not None
+        heads = getattr(config, "num_heads", None)
+        return replace(
+            facts,
+            stages=_hierarchical_stages(config),
+            heads=int(heads[-1]) if heads else None,
+            trained_size=_side(config.image_size),
+        )
+    has_cls, lacks_norm = architecture.has_cls, architecture.mean_pooled and bool(config.use_mean_pooling)
     if isinstance(config, RotaryViTConfig):
-        has_cls, has_final = config.class_token, has_final and config.norm_after != "none"
-    else:
-        has_cls = architecture.has_cls
-        has_final = has_final and not (architecture.mean_pooled and bool(config.use_mean_pooling))
+        has_cls, lacks_norm = config.class_token, config.norm_after == "none"
     mlp_width = getattr(config, "intermediate_size", getattr(config, "mlp_dim", None))
-    return NetworkFacts(
+    return replace(
+        facts,
         stages=(Stage(int(config.num_hidden_layers), int(config.hidden_size), _side(config.patch_size)),),
         heads=int(config.num_attention_heads),
         prefix_tokens=_prefix_tokens(architecture, config),
         has_cls=has_cls,
-        has_final=has_final,
-        stem_width=int(config.hidden_size),
-        input_size=_side(getattr(config, "image_size", None) or config.crop_size),
+        has_final=facts.has_final and not lacks_norm,
+        trained_size=_side(getattr(config, "image_size", None) or config.crop_size),
         mlp_width=int(config.hidden_size * config.mlp_ratio) if mlp_width is None else int(mlp_width),
     )
 
@@ -104,37 +103,24 @@ def _prefix_tokens(architecture: Architecture, config: PreTrainedConfig) -> int:
     return int(first) + int(getattr(config, "num_register_tokens", 0))
 
 
-def _convolutional_facts(architecture: Architecture, config: PreTrainedConfig) -> NetworkFacts:
+def _convolutional_facts(facts: BackboneSpec, config: PreTrainedConfig) -> BackboneSpec:
     widths = [int(width) * int(getattr(config, "width_factor", 1)) for width in config.hidden_sizes]
+    stem = int(getattr(config, "embedding_size", widths[0]))
     doubled = 2 if getattr(config, "downsample_in_first_stage", False) else 1
     is_normed = getattr(config, "layer_type", "preactivation") == "preactivation"
-    return NetworkFacts(
+    return replace(
+        facts,
         stages=_stages(config.depths, widths, int(getattr(config, "patch_size", 4)) * doubled),
-        heads=None,
-        prefix_tokens=0,
-        has_cls=False,
-        has_final=architecture.final_norm is not None and is_normed,
-        stem_width=int(getattr(config, "embedding_size", widths[0])),
-        input_size=None,
+        has_final=facts.has_final and is_normed,
+        stem_width=None if stem == widths[0] else stem,
     )
 
 
-def _hierarchical_facts(architecture: Architecture, config: PreTrainedConfig) -> NetworkFacts:
-    heads = getattr(config, "num_heads", None)
+def _hierarchical_stages(config: PreTrainedConfig) -> tuple[Stage, ...]:
     if isinstance(config, HieraConfig):
-        stages = _hiera_stages(config)
-    else:
-        widths = [int(config.embed_dim) * 2**index for index in range(len(config.depths))]
-        stages = _stages(config.depths, widths, _side(config.patch_size))
-    return NetworkFacts(
-        stages=stages,
-        heads=int(heads[-1]) if heads else None,
-        prefix_tokens=0,
-        has_cls=False,
-        has_final=architecture.final_norm is not None,
-        stem_width=int(config.embed_dim),
-        input_size=_side(config.image_size),
-    )
+        return _hiera_stages(config)
+    widths = [int(config.embed_dim) * 2**index for index in range(len(config.depths))]
+    return _stages(config.depths, widths, _side(config.patch_size))
 
 
 def _hiera_stages(config: HieraConfig) -> tuple[Stage, ...]:
@@ -187,7 +173,7 @@ def _side(size: int | Sequence[int]) -> int:
     return int(first)
 
 
-def check_facts(spec: BackboneSpec, facts: NetworkFacts) -> None:
+def check_facts(spec: BackboneSpec, facts: BackboneSpec) -> None:
     """Raise InputError where an entry and what its checkpoint says differ, with all that does."""
     pairs: dict[str, tuple[object, object]] = {}
     if len(spec.stages) == len(facts.stages) == 1:
@@ -202,8 +188,8 @@ def check_facts(spec: BackboneSpec, facts: NetworkFacts) -> None:
         "prefix tokens": (spec.prefix_tokens, facts.prefix_tokens),
         "a class token": (spec.has_cls, facts.has_cls),
         "a final norm": (spec.has_final, facts.has_final),
-        "channels of the stem": (spec.stem_width or spec.stages[0].width, facts.stem_width),
-        "pixels a side of its training images": (spec.trained_size, spec.trained_size and facts.input_size),
+        "channels of the stem": (spec.stage_of(Layer(0)).width, facts.stage_of(Layer(0)).width),
+        "pixels a side of its training images": (spec.trained_size, spec.trained_size and facts.trained_size),
     }
     if facts.mlp_width is not None and len(spec.stages) == 1:
         pairs["width inside the MLP"] = spec.mlp_width or 4 * spec.width, facts.mlp_width

@@ -1,6 +1,7 @@
 """The spec of a backbone that is not in the registry, read from its files in Hugging Face format."""
 
 import logging
+from dataclasses import replace
 from math import isclose, isfinite
 from pathlib import Path
 from typing import Any
@@ -44,20 +45,13 @@ def infer(repository: str, revision: str | None, cache_dir: Path | None) -> Back
     architecture, _, facts = read_network(values, checkpoint.config)
     normalisation, side = _preprocessing(repository, checkpoint, architecture)
     patch = max(stage.stride for stage in facts.stages)
-    evaluated = min(facts.input_size or side or REFERENCE_SIZE, REFERENCE_SIZE)
-    return BackboneSpec(
+    evaluated = min(facts.trained_size or side or REFERENCE_SIZE, REFERENCE_SIZE)
+    return replace(
+        facts,
         name=f"{repository}@{revision}" if revision else repository,
-        family=architecture.family,
-        supervision="unknown",
         repository=repository,
         revision=revision,
-        stages=facts.stages,
-        mlp_width=facts.mlp_width,
-        heads=facts.heads,
-        prefix_tokens=facts.prefix_tokens,
-        has_cls=facts.has_cls,
-        has_final=facts.has_final,
-        stem_width=None if facts.stem_width == facts.stages[0].width else facts.stem_width,
+        trained_size=None,
         input_size=max(patch, patch * round(evaluated / patch)),
         mean=normalisation.mean,
         std=normalisation.std,

@@ -85,15 +85,15 @@ def _read(
             f"{spec.name}: there is no config.json beside {checkpoint.weights[0]}, whose tensors have "
             "names of transformers; give a directory that has both."
         )
-    converted = convert(tensors, spec)
-    kind = converted.config.model_type
+    config, converted = convert(tensors, spec)
+    kind = config.model_type
     architecture = next(
         entry for entry in ARCHITECTURES if entry.model_type == kind and entry.checkpoint_class is None
     )
-    facts = read_facts(architecture, converted.config)
-    _check_kind(spec, kind_of(tensors, converted))
+    facts = read_facts(architecture, config)
+    _check_kind(spec, kind_of(tensors, config))
     check_facts(spec, replace(facts, heads=stated_heads(values) or facts.heads))
-    return architecture, converted.config, converted.tensors
+    return architecture, config, converted
 
 
 def _check_kind(spec: BackboneSpec, kind: str) -> None:
