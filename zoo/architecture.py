@@ -143,7 +143,7 @@ class AuthorsNames:
         new_block: The same of the new names.
         unused: Patterns of tensors on which no feature depends.
         patches: Old name of the patch embedding's weight.
-        hidden: Old name, inside a block, of the weight whose rows are the channels inside the MLP.
+        hidden: Old name, in a block, of the weight whose rows are the channels inside the MLP; "" for none.
     """
 
     layout: str

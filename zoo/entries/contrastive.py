@@ -9,6 +9,20 @@ from zoo.entries.supervised import VIT_PARTS
 from zoo.seen import WEB_TEXTS
 from zoo.spec import CLIP, HALF, UNIT, BackboneSpec
 
+
+def _openai_block(norm1: str, norm2: str, attention: str, out: str) -> dict[str, str | tuple[str, ...]]:
+    """Names inside a block of OpenAI's code, old to new."""
+    projections = tuple(f"{attention}.{part}_proj" for part in "qkv")
+    return {
+        **affine({"ln_1": norm1, "ln_2": norm2, "attn.out_proj": f"{attention}.{out}"}),
+        **affine({"mlp.c_fc": "mlp.fc1", "mlp.c_proj": "mlp.fc2"}),
+        **{
+            f"attn.in_proj_{kind}": tuple(f"{part}.{kind}" for part in projections)
+            for kind in ("weight", "bias")
+        },
+    }
+
+
 # CLIP: the vision towers of contrastive image-text models, by OpenAI, LAION (OpenCLIP) and Meta (MetaCLIP).
 # OpenAI's revisions are those that mteb pins. LAION's L/14 was trained with other pixels than the rest: mean
 # and std of 0.5, as OpenCLIP's table of checkpoints says.
@@ -82,14 +96,7 @@ CLIP_NAMES = AuthorsNames(
         "conv1.weight": "embeddings.patch_embedding.weight",
         **affine({"ln_pre": "pre_layrnorm", "ln_post": "post_layernorm"}),
     },
-    block={
-        **affine({"ln_1": "layer_norm1", "ln_2": "layer_norm2", "attn.out_proj": "self_attn.out_proj"}),
-        **affine({"mlp.c_fc": "mlp.fc1", "mlp.c_proj": "mlp.fc2"}),
-        **{
-            f"attn.in_proj_{kind}": tuple(f"self_attn.{part}_proj.{kind}" for part in "qkv")
-            for kind in ("weight", "bias")
-        },
-    },
+    block=_openai_block("layer_norm1", "layer_norm2", "self_attn", "out_proj"),
     old_block="transformer.resblocks.{}.",
     new_block="encoder.layers.{}.",
     unused=(r"^proj$",),
@@ -169,26 +176,17 @@ _SPATIAL = replace(_CORE, supervision="image-text pairs, captioned videos, masks
 _SPATIAL_G = replace(_SPATIAL, prefix_tokens=0, has_cls=False)
 _PE_T = ViTSize(12, 192, 3)
 _PE_G = ViTSize(50, 1536, 16, mlp=8960)
-PE_NAMES = AuthorsNames(
+PE_NAMES = replace(
+    CLIP_NAMES,
     layout="the Perception Encoder",
     fixed={
         "conv1.weight": "embeddings.patch_embeddings.weight",
         "positional_embedding": "embeddings.position_embeddings",
         **affine({"ln_pre": "embeddings.norm"}),
     },
-    block={
-        **affine({"ln_1": "norm1", "ln_2": "norm2", "attn.out_proj": "attention.o_proj"}),
-        **affine({"mlp.c_fc": "mlp.fc1", "mlp.c_proj": "mlp.fc2"}),
-        **{
-            f"attn.in_proj_{kind}": tuple(f"attention.{part}_proj.{kind}" for part in "qkv")
-            for kind in ("weight", "bias")
-        },
-    },
-    old_block="transformer.resblocks.{}.",
+    block=_openai_block("norm1", "norm2", "attention", "o_proj"),
     new_block="layers.{}.",
     unused=(r"^proj$", r"^attn_pool\."),
-    patches="conv1.weight",
-    hidden="mlp.c_fc.weight",
 )
 PE_FINAL = affine({"ln_post": "norm"})
 PE_SCALES = {"ls_1.gamma": "layer_scale1.lambda1", "ls_2.gamma": "layer_scale2.lambda1"}

@@ -145,6 +145,7 @@ DINOV2_GATED_NAMES = replace(
         **split_affine({"mlp.w12": ("mlp.gate_proj", "mlp.up_proj")}),
         **affine({"mlp.w3": "mlp.down_proj"}),
     },
+    hidden="",
 )
 
 # DINOv3: self-distillation on 1.7 G curated images; the others are distilled from the 7 B network. All

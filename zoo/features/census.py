@@ -105,12 +105,8 @@ def count_up_to(
     """How many weights a forward has read, and floating-point operations it has made, up to each layer.
 
     Additions and multiplications count apart, those of products and convolutions only
-    (`torch.utils.flop_counter`). Attention is computed as plain products, which fused kernels hide.
-
-    Args:
-        backbone: The backbone; of one whose numbers are no torch tensors, all counts are 0.
-        pixels: uint8 RGB [batch 3 height width].
-        layers: Layers with features.
+    (`torch.utils.flop_counter`). Attention is computed as plain products, which fused kernels hide. Of a
+    backbone whose numbers are no torch tensors, all counts are 0.
     """
     counts: dict[Layer, tuple[int, int]] = {}
     read, made = WeightsRead(), FlopCounterMode(display=False)

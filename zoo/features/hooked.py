@@ -31,15 +31,10 @@ _Show = Callable[[Layer, Tensor | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network and where to look into it.
+    """A network whose ``body`` runs all blocks, and where to look into it.
 
-    Attributes:
-        body: Module whose forward runs all blocks.
-        blocks: Its residual blocks, first to last.
-        final_norm: Norm after the last block; None where there is none.
-        layouts: Axes of layer 0 and of what each block passes on, in order; ``final`` has the last.
-        interpolates: Whether the forward must be asked to fit position embeddings to the image.
-        parts: Where the parts of a block are; None where they are not known.
+    ``layouts`` are those of layer 0 and of what each block passes on; ``final`` has the last.
+    ``interpolates`` says whether the forward must be asked to fit position embeddings to the image.
     """
 
     body: nn.Module

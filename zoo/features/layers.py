@@ -84,13 +84,8 @@ def shapes_of(spec: BackboneSpec, layer: Layer, cells: Cells, width: int) -> lis
     """Rows, columns and channels that a layer may have, the likeliest first.
 
     What enters the first block of a stage is that stage's in some networks, and in others still the last
-    one's. Channels inside attention and MLP are promised by no entry: they are what the network gives.
-
-    Args:
-        spec: The backbone.
-        layer: The layer.
-        cells: Rows and columns of the coarsest grid.
-        width: Channels that the network gives.
+    one's. Channels inside attention and MLP are promised by no entry: they are what the network gives,
+    ``width``.
     """
     stages = [spec.stage_of(layer)]
     if layer.tap == "input":
@@ -106,18 +101,10 @@ def shapes_of(spec: BackboneSpec, layer: Layer, cells: Cells, width: int) -> lis
 def features_of(
     spec: BackboneSpec, layer: Layer, stream: Tensor, layout: StreamLayout, batch: int, cells: Cells
 ) -> LayerFeatures:
-    """Features of a layer from what its block passes on; views, but for mask units.
+    """Features of a layer of so many images from what its block passes on; views, but for mask units.
 
-    Args:
-        spec: The backbone.
-        layer: The layer.
-        stream: The activation.
-        layout: Its axes.
-        batch: How many images there are.
-        cells: Rows and columns of the coarsest grid, which is that of mask units.
-
-    Raises:
-        InputError: The activation is not what the entry promises.
+    ``cells`` are those of the coarsest grid, which is that of mask units. Raises InputError where the
+    activation is not what the entry promises.
     """
     if layout == "units":
         return _token_features(spec, layer, in_rows(stream, cells), batch, cells)
@@ -170,16 +157,11 @@ def _map_features(spec: BackboneSpec, layer: Layer, maps: Tensor, batch: int, ce
 
 
 def in_rows(tokens: Tensor, units: Cells) -> Tensor:
-    """Tokens row by row, [batch tokens dim]; as they are where they do not fill units of 1, 2, 4, ... a side.
+    """Tokens of mask units, [batch tokens dim], row by row; as they are if units are of no power of two.
 
     So that pooling takes four neighbours by one maximum, Hiera keeps a cell's token where the lowest bits of
     its row and column say first, those that the first pooling takes away, then the next ones, and at last its
-    unit's row and column, which no pooling touches. The tokens of the last stage, one a unit, are row by row
-    by themselves. Source: ``Unroll`` in ``hiera_utils.py`` of Ryali et al., Hiera, arXiv:2306.00989.
-
-    Args:
-        tokens: In the order of mask units, [batch tokens dim].
-        units: Rows and columns of the units.
+    unit's row and column. Source: ``Unroll`` in ``hiera_utils.py`` of Ryali et al., Hiera, arXiv:2306.00989.
     """
     rows, columns = units
     side = isqrt(tokens.shape[1] // (rows * columns))

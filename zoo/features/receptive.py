@@ -30,16 +30,11 @@ class _Centre:
 
 
 def receptive_fields(forward: Forward, images: Tensor, channels: Channels) -> tuple[ReceptiveField, ...]:
-    """Fields of the layers that a forward shows, from one forward and a backward a layer and channel.
+    """Fields of the layers that a forward shows of normalised images [batch 3 height width], float32.
 
-    A place in the residual stream that is seen to be the sum of two others costs no backward: its gradient is
-    the sum of theirs. Memory grows with the number of layers: the graph of the forward is there until all
-    are done.
-
-    Args:
-        forward: The forward.
-        images: The network's normalised input, [batch 3 height width], float32.
-        channels: Which channels of a layer of so many are looked at.
+    From one forward and a backward a layer and channel; a place in the residual stream that is seen to be the
+    sum of two others costs no backward: its gradient is the sum of theirs. Memory grows with the number of
+    layers: the graph of the forward is there until all are done.
     """
     images = images.detach().requires_grad_()
     centres: dict[Layer, _Centre] = {}

@@ -26,13 +26,9 @@ Rotary = tuple[Tensor, Tensor]
 
 
 def watch_inside(parts: Parts, tap: Tap, block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
-    """Hooks that show a tap of a block when a forward reaches it.
+    """Hooks that show one of `zoo.spec.SUBLAYER_TAPS` of a block when a forward reaches it.
 
-    Args:
-        parts: What is known of the block; `zoo.architecture.knows` of the tap is true.
-        tap: One of `zoo.spec.SUBLAYER_TAPS`.
-        block: The block.
-        show: Is called with what the tap reads, [batch tokens width] or [batch width height width].
+    Shown is [batch tokens width] or [batch width height width]; `zoo.architecture.knows` of the tap is true.
     """
     if tap == "input":
         yield before(block, show)

@@ -167,15 +167,10 @@ class MapNorm(nn.Module):
 def fitted_positions(
     table: Tensor, cells: tuple[int, int], rule: Interpolation | Literal["bilinear"]
 ) -> Tensor:
-    """Position embeddings of a grid by a rule.
+    """Position embeddings of a grid of so many rows and columns by a rule, resized in float32.
 
-    Args:
-        table: Those of the training, [1 tokens dim]: prefix tokens, then a square grid in row-major order.
-        cells: Rows and columns of the grid that is wanted.
-        rule: The rule; ``huggingface`` is here what most classes of transformers do.
-
-    Returns:
-        [1 prefix + rows * columns, dim], in the table's dtype; resized in float32.
+    The table, whose dtype they have, is that of the training, [1 tokens dim]: prefix tokens, then a square
+    grid in row-major order. The rule ``huggingface`` is here what most classes of transformers do.
     """
     side = isqrt(table.shape[1])
     if cells == (side, side):
@@ -195,10 +190,8 @@ def fitted_positions(
 def use_rule(body: nn.Module, stride: int, rule: Interpolation) -> None:
     """Make a network fit its absolute position embeddings by a rule; one that has none stays as it is.
 
-    Args:
-        body: A network of transformers, whose own method is that of ``huggingface``.
-        stride: Pixels a side of the cells that it adds them to.
-        rule: The rule.
+    Its own method is that of ``huggingface``; ``stride`` is the side in pixels of the cells that it adds them
+    to.
     """
     embeddings = getattr(body, "embeddings", None)
     if rule != "huggingface" and embeddings is not None and position_table(embeddings) is not None:

@@ -41,14 +41,9 @@ class Checkpoint:
 
 
 def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
-    """Files of a directory in Hugging Face format.
+    """Files of a directory in Hugging Face format, of a commit or else a digest of configuration and weights.
 
-    Args:
-        directory: Where they are.
-        revision: Commit that they belong to; a digest of configuration and weights is taken if None.
-
-    Raises:
-        InputError: There are no weights.
+    Raises InputError where there are no weights.
     """
     path = next((directory / name for name in WEIGHT_FILES if (directory / name).is_file()), None)
     if path is None:

@@ -51,12 +51,8 @@ def model_class(architecture: Architecture) -> type[PreTrainedModel]:
 def read_config(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig]:
     """Architecture and configuration of the vision backbone that a ``config.json`` describes.
 
-    Args:
-        values: Content of the file.
-        path: Where it was read, for the error.
-
-    Raises:
-        InputError: The model type is missing or not supported.
+    ``path`` is where its values were read. Raises InputError where the model type is missing or not
+    supported.
     """
     classes = values.get("architectures") or ()
     if _RADIO_CLASS in classes and isinstance(values.get("args"), Mapping):

@@ -63,16 +63,10 @@ Converted = tuple[PreTrainedConfig, dict[str, Tensor]]
 
 
 def convert(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted:
-    """Configuration and tensors of a network of transformers.
+    """Configuration and tensors of a network of transformers, from a state dict that was unwrapped.
 
-    The number of heads cannot be read from most layouts: it is the entry's.
-
-    Args:
-        tensors: A state dict under original names, as `zoo.load.renaming.unwrap` gives it.
-        spec: Entry, for the heads and for errors.
-
-    Raises:
-        InputError: The layout is not known, or a tensor is missing, unknown or of another shape.
+    The number of heads cannot be read from most layouts: it is the entry's. Raises InputError where the
+    layout is not known, or a tensor is missing, unknown or of another shape.
     """
     if _is_perception_encoder(tensors):
         return _convert_perception(tensors, spec)
@@ -123,8 +117,6 @@ def _convert_vit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converted
     configure: Callable[..., PreTrainedConfig] = DeiTConfig if distilled else ViTConfig
     config = configure(
         **_sizes(tensors, names, depth, side, spec),
-        num_attention_heads=_heads(tensors, names, spec),
-        intermediate_size=_hidden(tensors, names, spec),
         hidden_act="gelu",
         layer_norm_eps=_VIT_EPSILON,
         qkv_bias=True,
@@ -145,11 +137,11 @@ def _convert_dinov2(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Conver
     renamed, depth = rename(tensors, names, spec)
     side = _grid_side(shape_of(tensors, "pos_embed", 3, spec)[1] - 1, "pos_embed", spec)
     sizes = _sizes(tensors, names, depth, side, spec)
+    inner = sizes.pop("intermediate_size", _GATED_RATIO * sizes["hidden_size"])
     config = configure(
         **sizes,
         **registers,
-        num_attention_heads=_heads(tensors, names, spec),
-        mlp_ratio=_GATED_RATIO if gated else _hidden(tensors, names, spec) // sizes["hidden_size"],
+        mlp_ratio=inner // sizes["hidden_size"],
         layer_norm_eps=_VIT_EPSILON,
         use_swiglu_ffn=gated,
         use_mask_token=False,
@@ -177,9 +169,7 @@ def _convert_beit(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
     rows, heads = shape_of(tensors, name, 2, spec)
     side = (1 + _grid_side(rows - _OUTSIDE_GRID, name, spec)) // 2
     config = BeitConfig(
-        **_sizes(tensors, names, depth, side, spec),
-        num_attention_heads=heads,
-        intermediate_size=_hidden(tensors, names, spec),
+        **_sizes(tensors, names, depth, side, spec, heads),
         hidden_act="gelu",
         layer_norm_eps=_VIT_EPSILON,
         use_relative_position_bias=each,
@@ -207,8 +197,6 @@ def _convert_clip(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
     rows = shape_of(tensors, "positional_embedding", 2, spec)[0]
     config = CLIPVisionConfig(
         **_sizes(tensors, CLIP_NAMES, depth, _grid_side(rows - 1, "positional_embedding", spec), spec),
-        num_attention_heads=_heads(tensors, CLIP_NAMES, spec),
-        intermediate_size=_hidden(tensors, CLIP_NAMES, spec),
         hidden_act="quick_gelu",
         layer_norm_eps=_EPSILON,
     )
@@ -221,8 +209,6 @@ def _convert_capi(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
     sizes = _sizes(tensors, CAPI_NAMES, depth, 1, spec)
     config = CapiConfig(
         **{**sizes, "image_size": _CAPI_SIDE // sizes["patch_size"] * sizes["patch_size"]},
-        num_attention_heads=_heads(tensors, CAPI_NAMES, spec),
-        intermediate_size=_hidden(tensors, CAPI_NAMES, spec),
         norm="rms",
         layer_norm_eps=_EPSILON,
         bias=False,
@@ -258,13 +244,10 @@ def _convert_perception(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Co
         block={**PE_NAMES.block, **(PE_SCALES if scaled else {})},
     )
     renamed, depth = rename(tensors, names, spec)
-    heads = _heads(tensors, names, spec)
     rows = shape_of(tensors, "positional_embedding", 2, spec)[0]
     sizes = _sizes(tensors, names, depth, _grid_side(rows - classed, "positional_embedding", spec), spec)
     config = PerceptionEncoderConfig(
         **sizes,
-        num_attention_heads=heads,
-        intermediate_size=_hidden(tensors, names, spec),
         layer_norm_eps=_EPSILON,
         class_token=classed,
         norm_after="weights" if final else "none",
@@ -274,6 +257,7 @@ def _convert_perception(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Co
     renamed[table] = renamed[table][None]
     if classed:
         renamed[class_token] = renamed[class_token].view(1, 1, -1)
+    heads = sizes["num_attention_heads"]
     channels = sizes["hidden_size"] // heads
     for index in range(depth):
         renamed[f"layers.{index}.rotary.frequencies"] = _frequencies(channels)
@@ -359,28 +343,42 @@ _CONVERTERS: tuple[tuple[str, Callable[[Mapping[str, Tensor], BackboneSpec], Con
 
 
 def _sizes(
-    tensors: Mapping[str, Tensor], names: AuthorsNames, depth: int, side: int, spec: BackboneSpec
+    tensors: Mapping[str, Tensor],
+    names: AuthorsNames,
+    depth: int,
+    side: int,
+    spec: BackboneSpec,
+    heads: int | None = None,
 ) -> dict[str, Any]:
     """What all configurations of Vision Transformers say, for a grid of so many patches a side.
 
-    Raises:
-        InputError: Patches are not square.
+    Heads are the entry's if None. Raises InputError where patches are not square, or the entry has no heads
+    or so many that the width cannot be split into them.
     """
     width, channels, height, across = shape_of(tensors, names.patches, 4, spec)
     if height != across:
         refuse(spec, f"square patches are expected, and {names.patches} has {height} x {across} px")
-    return {
+    heads = heads or spec.heads
+    if heads is None:
+        refuse(spec, "it is a Vision Transformer, and the entry is a ConvNet")
+    if width % heads:
+        refuse(
+            spec,
+            f"a width of {width} cannot be split into the {heads} heads of the entry, whose width is "
+            f"{spec.width}",
+        )
+    sizes = {
         "hidden_size": width,
         "num_hidden_layers": depth,
+        "num_attention_heads": heads,
         "image_size": side * height,
         "patch_size": height,
         "num_channels": channels,
     }
-
-
-def _hidden(tensors: Mapping[str, Tensor], names: AuthorsNames, spec: BackboneSpec) -> int:
-    """Channels inside the MLP."""
-    return shape_of(tensors, names.old_block.format(0) + names.hidden, 2, spec)[0]
+    if names.hidden:
+        first = names.old_block.format(0) + names.hidden
+        sizes["intermediate_size"] = shape_of(tensors, first, 2, spec)[0]
+    return sizes
 
 
 def _grid_side(cells: int, name: str, spec: BackboneSpec) -> int:
@@ -396,21 +394,3 @@ def _grid_side(cells: int, name: str, spec: BackboneSpec) -> int:
             f"positions of a square grid are expected, and {name} has {cells} beside those of prefix tokens",
         )
     return side
-
-
-def _heads(tensors: Mapping[str, Tensor], names: AuthorsNames, spec: BackboneSpec) -> int:
-    """Attention heads of the entry.
-
-    Raises:
-        InputError: The entry has none, or the width cannot be split into them.
-    """
-    width = shape_of(tensors, names.patches, 4, spec)[0]
-    if spec.heads is None:
-        refuse(spec, "it is a Vision Transformer, and the entry is a ConvNet")
-    if width % spec.heads:
-        refuse(
-            spec,
-            f"a width of {width} cannot be split into the {spec.heads} heads of the entry, whose width is "
-            f"{spec.width}",
-        )
-    return spec.heads

@@ -16,14 +16,9 @@ from zoo.spec import BackboneSpec, Layer, Stage
 
 
 def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreTrainedConfig, BackboneSpec]:
-    """Architecture, configuration and facts of a ``config.json`` that makes sense.
+    """Architecture, configuration and facts of a ``config.json``, read at ``path``, that makes sense.
 
-    Args:
-        values: Content of the file.
-        path: Where it was read, for the error.
-
-    Raises:
-        InputError: It makes none, or its model type is not supported.
+    Raises InputError where it makes none, or its model type is not supported.
     """
     try:
         architecture, config = read_config(values, path)

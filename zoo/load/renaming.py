@@ -28,18 +28,12 @@ _LISTED = 3
 
 
 def unwrap(content: Mapping[str, object], spec: BackboneSpec) -> dict[str, Tensor]:
-    """Tensors of the backbone in a checkpoint, under the names of its own code.
+    """Tensors of the backbone in what a file holds, under the names of its own code.
 
     Training checkpoints keep them under ``state_dict``, ``model``, ``weights`` or ``teacher``, and beside
     other networks: of DINO and iBOT this is the teacher, of MoCo-v3 the query encoder, of CLIP the vision
-    tower.
-
-    Args:
-        content: What the file holds.
-        spec: Entry, for errors.
-
-    Raises:
-        InputError: Of the networks that were trained together, the one whose features are meant is missing.
+    tower. Raises InputError where the network whose features are meant is missing among those that were
+    trained together.
     """
     for _ in range(_DEEPEST):
         inner = next((content[name] for name in _WRAPPERS if isinstance(content.get(name), Mapping)), None)

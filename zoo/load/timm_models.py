@@ -27,16 +27,11 @@ _MISFIT = re.compile(r"size mismatch for (\S+): .*?Size\((\[.*?\])\).*?Size\((\[
 
 
 def timm_spec(text: str) -> BackboneSpec:
-    """What a network of timm is: it is built without its weights, and tried.
+    """What a network of timm is, ``timm:NAME``, ``timm:NAME.TAG`` or ``timm:NAME@TAG``.
 
-    Mean, std and size are those of its ``pretrained_cfg``; its repository is that of the Hub with its
-    weights, "" where there is none.
-
-    Args:
-        text: ``timm:NAME``, ``timm:NAME.TAG`` or ``timm:NAME@TAG``.
-
-    Raises:
-        InputError: timm is not installed or has no such network, or it is no backbone.
+    It is built without weights, and tried. Mean, std and size are those of its ``pretrained_cfg``; its
+    repository is that of the Hub with its weights, "" where there is none. Raises InputError where timm is
+    not installed or has no such network, or it is no backbone.
     """
     return _examined(text).spec
 

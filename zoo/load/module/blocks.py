@@ -35,15 +35,11 @@ Runs = Mapping[str, Sequence[Run]]
 """Runs of modules by path."""
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
-    """Dotted paths of a network's blocks, first to last, and all in words: ``net.layers.*.blocks``."""
-
-    paths: tuple[str, ...]
-    words: str
+Paths = tuple[str, ...]
+"""Dotted paths of a network's blocks, first to last."""
 
 
-def named_blocks(net: nn.Module, hint: BlocksHint) -> Blocks:
+def named_blocks(net: nn.Module, hint: BlocksHint) -> Paths:
     """The blocks that somebody names.
 
     A path without ``*`` at its end that leads to a list of modules stands for its members.
@@ -58,7 +54,7 @@ def named_blocks(net: nn.Module, hint: BlocksHint) -> Blocks:
         paths = [path_of(net, module, "a block") for module in members]
     if not paths:
         raise InputError(f"blocks={shortened(hint)} names no module of {type(net).__name__}; {GIVE}")
-    return Blocks(tuple(paths), f"net.{_pattern(paths)}")
+    return tuple(paths)
 
 
 def path_of(net: nn.Module, module: object, what: str) -> str:
@@ -71,18 +67,12 @@ def path_of(net: nn.Module, module: object, what: str) -> str:
     return path
 
 
-def find_blocks(net: nn.Module, images: Tensor) -> Blocks:
+def find_blocks(net: nn.Module, images: Tensor) -> Paths:
     """The longest row of modules of one kind that pass on what they give, one to the next.
 
     Lists whose paths differ in numbers only (the stages of Swin, ``layer1`` to ``layer4`` of a ResNet) count
     as one row. Modules without modules in them are no blocks, nor are those that run beside each other.
-
-    Args:
-        net: The network.
-        images: A batch that it takes.
-
-    Raises:
-        InputError: There is no such row, or the network does not take the images.
+    Raises InputError where there is no such row, or the network does not take the images.
     """
     rows = _rows(net)
     members = {path: net.get_submodule(path) for row in rows.values() for paths in row for path in paths}
@@ -101,7 +91,7 @@ def find_blocks(net: nn.Module, images: Tensor) -> Blocks:
             f"next; {GIVE}"
         )
     words = max(chains, key=lambda words: (sum(map(len, chains[words])), -len(words)))
-    return Blocks(tuple(path for paths in chains[words] for path in paths), f"net.{words}")
+    return tuple(path for paths in chains[words] for path in paths)
 
 
 def _rows(net: nn.Module) -> dict[str, list[list[str]]]:
@@ -161,12 +151,12 @@ def _paths_like(net: nn.Module, pattern: str) -> list[str]:
     return paths
 
 
-def _pattern(paths: Sequence[str]) -> str:
-    """Paths in a word: what differs between them as ``*``, and no number at the end."""
+def in_words(paths: Paths) -> str:
+    """Where blocks are, such as ``net.layers.*.blocks``: what differs as ``*``, and no number at the end."""
     if len(paths) == 1:
-        return paths[0]
+        return f"net.{paths[0]}"
     parents = {path.rpartition(".")[0] for path in paths}
     if len(parents) == 1 and all(path.rpartition(".")[2].isdigit() for path in paths):
-        return parents.pop() or "*"
+        return f"net.{parents.pop() or '*'}"
     patterns = dict.fromkeys(re.sub(r"\.\*$", "", re.sub(r"\d+", "*", path)) for path in paths)
-    return " and ".join(patterns) if len(patterns) < 4 else f"{paths[0]} to {paths[-1]}"
+    return "net." + (" and ".join(patterns) if len(patterns) < 4 else f"{paths[0]} to {paths[-1]}")

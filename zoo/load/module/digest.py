@@ -15,10 +15,6 @@ def digest_of(net: nn.Module, *facts: object) -> str:
     """``sha256:`` and 16 digits that change whenever features would, as far as the network itself tells.
 
     Functions that its classes call are not followed, nor are settings that are no plain numbers or words.
-
-    Args:
-        net: The network.
-        facts: What else it depends on.
     """
     combined = hashlib.sha256()
     for fact in (*facts, *_described(net)):

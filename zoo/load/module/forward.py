@@ -46,16 +46,10 @@ class TrialNetwork:
 
 
 def run_watched(net: nn.Module, images: Tensor, modules: Mapping[str, nn.Module], see: See) -> None:
-    """Run a forward and tell what passes through some modules, as they end.
+    """Run a forward on normalised images and tell what passes through modules, by path, as they end.
 
-    Args:
-        net: The network, in evaluation mode.
-        images: Its input, [batch 3 height width], normalised.
-        modules: Modules by path.
-        see: Is called with live activations.
-
-    Raises:
-        InputError: The network does not take the images, or the modules cannot be watched.
+    Activations are live. Raises InputError where the network does not take the images, or modules cannot be
+    watched.
     """
 
     def hook_of(path: str) -> Callable[..., None]:

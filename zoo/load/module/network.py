@@ -12,7 +12,7 @@ from zoo.architecture import Layout
 from zoo.errors import InputError, shortened
 from zoo.features import BackboneIdentity
 from zoo.features.hooked import HookedBackbone, Network
-from zoo.load.module.blocks import Blocks, find_blocks, named_blocks, path_of
+from zoo.load.module.blocks import Paths, find_blocks, in_words, named_blocks, path_of
 from zoo.load.module.digest import digest_of
 from zoo.load.module.forward import TrialNetwork
 from zoo.load.module.hints import InputImages, ModuleHints, has_class_token, images_of
@@ -27,18 +27,13 @@ MARK = "given:"
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What a trial told of a network: its spec, and where to look into it.
+    """What a trial told of a network: its spec but for where it is from, where to look into it; all in words.
 
-    Attributes:
-        spec: All but where it is from.
-        blocks: Paths of its blocks.
-        final_norm: Path of its final norm; "" where it has none.
-        layouts: Axes of layer 0 and of what each block passes on.
-        lines: What was found, in words, a sentence a line.
+    Blocks and final norm ("" for none) are paths; layouts are those of layer 0 and of each block.
     """
 
     spec: BackboneSpec
-    blocks: tuple[str, ...]
+    blocks: Paths
     final_norm: str
     layouts: tuple[Layout, ...]
     lines: tuple[str, ...]
@@ -54,14 +49,10 @@ class Examined:
 
 
 class NetworkCopy:
-    """A copy of somebody's network, and what was found out about it.
+    """A copy of somebody's network, and what was found out about it, in words as ``lines``.
 
-    It stands in this process only. What happens to the network that it was made of changes nothing here.
-
-    Attributes:
-        spec: What is known of it.
-        lines: What was found, in words.
-        reference: By which `given` finds it, as long as this object lives.
+    It stands in this process only, where `given` finds it by its ``reference`` as long as this object lives.
+    What happens to the network that it was made of changes nothing here.
     """
 
     def __init__(self, net: nn.Module, examined: Examined) -> None:
@@ -145,18 +136,12 @@ def _norm_path(net: nn.Module, hints: ModuleHints) -> str | None:
 
 
 def examine(
-    net: nn.Module, hints: ModuleHints, blocks: Blocks | None = None, final_norm: str | None = None
+    net: nn.Module, hints: ModuleHints, blocks: Paths | None = None, final_norm: str | None = None
 ) -> Examined:
-    """What a network is, by trial forwards; it is in evaluation mode.
+    """What a network in evaluation mode is, by trial forwards.
 
-    Args:
-        net: The network.
-        hints: What is said of it.
-        blocks: Its blocks; None to look for them.
-        final_norm: Path of its final norm, "" for none; None to look for it.
-
-    Raises:
-        InputError: It is not what is said of it, or is no backbone.
+    Blocks are looked for if None, and so is the path of the final norm, "" for none. Raises InputError where
+    the network is not what is said of it, or is no backbone.
     """
     images = images_of(net, hints)
     try:
@@ -186,7 +171,7 @@ def examine(
         lines.append(f"images of other sizes: none, {shortened(trial.other_sizes)}")
     return Examined(
         spec,
-        blocks_tried.paths,
+        blocks_tried,
         trial.final_norm,
         tuple(reading.layout for reading in trial.readings),
         (f"{spec.name}: {_headline(spec, trial, blocks_tried)}", *(f"  {line}" for line in lines)),
@@ -194,12 +179,12 @@ def examine(
 
 
 def _try(
-    net: nn.Module, hints: ModuleHints, images: InputImages, blocks: Blocks | None, final_norm: str | None
-) -> tuple[Blocks, Trial]:
+    net: nn.Module, hints: ModuleHints, images: InputImages, blocks: Paths | None, final_norm: str | None
+) -> tuple[Paths, Trial]:
     """Blocks and what was found, with images of that size; raises InputError where they are no backbone's."""
     probe = TrialNetwork(net, (), images.size, images.normalisation)
     found = blocks or find_blocks(net, probe.images(probe.draw()[None]))
-    return found, try_out(replace(probe, blocks=found.paths), final_norm, hints)
+    return found, try_out(replace(probe, blocks=found), final_norm, hints)
 
 
 def _spec(
@@ -229,7 +214,7 @@ def _spec(
     )
 
 
-def _headline(spec: BackboneSpec, trial: Trial, blocks: Blocks) -> str:
+def _headline(spec: BackboneSpec, trial: Trial, blocks: Paths) -> str:
     """What was found: blocks, tokens, grid, channels, norm."""
     grids = _joined(f"{reading.side}x{reading.side}" for reading in trial.readings[1:])
     strides = _joined(str(stage.stride) for stage in spec.stages)
@@ -237,7 +222,7 @@ def _headline(spec: BackboneSpec, trial: Trial, blocks: Blocks) -> str:
     tokens = f"{spec.prefix_tokens} prefix {'token' if spec.prefix_tokens == 1 else 'tokens'}"
     norm = f"final norm net.{trial.final_norm}" if trial.final_norm else "no final norm"
     count = f"{spec.depth} {'block' if spec.depth == 1 else 'blocks'}"
-    return f"{count} of {blocks.words}, {tokens} + {grids} grid of patch {strides}, {widths} channels, {norm}"
+    return f"{count} of {in_words(blocks)}, {tokens} + {grids} grid of patch {strides}, {widths} channels, {norm}"
 
 
 def _joined(words: Iterable[str]) -> str:

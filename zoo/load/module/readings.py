@@ -36,14 +36,7 @@ NEAR = 1
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way to read an activation.
-
-    Attributes:
-        layout: Its axes.
-        prefix: Tokens before the patches; 0 for maps.
-        side: Cells a side of its grid.
-        width: Its channels.
-    """
+    """One way to read an activation: axes, prefix tokens (0 for maps), cells a side of its grid, channels."""
 
     layout: Layout
     prefix: int

@@ -16,13 +16,10 @@ from zoo.spec import Stage
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What was found.
+    """How to read what enters the first block and what leaves each; the path of the norm that follows, or "".
 
-    Attributes:
-        readings: Of what enters the first block, and of what leaves each block.
-        size: Side of the images in pixels.
-        final_norm: Path of the norm that follows the last block; "" where none does.
-        other_sizes: Why it takes no other sizes than this; "" if it does.
+    ``size`` is the side of the images in pixels; ``other_sizes`` says why the network takes no others, "" if
+    it does.
     """
 
     readings: tuple[Reading, ...]
@@ -50,14 +47,9 @@ class Trial:
 def try_out(subject: TrialNetwork, final_norm: str | None, hints: ModuleHints) -> Trial:
     """Run forwards of noise and tell what the activations are.
 
-    Args:
-        subject: The network.
-        final_norm: Path of its final norm, "" for none; None to look for it.
-        hints: What is said of its tokens.
-
-    Raises:
-        InputError: Blocks do not run once each, in order; or what they pass on is no square grid of cells,
-            not of the image alone, or can be read in several ways.
+    The path of the final norm is "" for none; None to look for it. Raises InputError where blocks do not run
+    once each, in order; or what they pass on is no square grid of cells, not of the image alone, or can be
+    read in several ways.
     """
     base, other = subject.draw(), subject.draw().flip(-1, -2)
     streams, norms = streams_of(subject, torch.stack([base, base, other]))
