@@ -51,8 +51,50 @@ class View(Protocol):
         ...
 
 
+class Resized(ABC):
+    """The image at another size, some of which may be cut off or padded with black."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Width and height that an image of that width and height is shown at."""
+
+    def _view(self, resized: tuple[int, int]) -> tuple[int, int]:
+        """Width and height of the view."""
+        return resized
+
+    @property
+    def _resampling(self) -> Image.Resampling:
+        """How pixels are computed."""
+        return Image.Resampling.BICUBIC
+
+    def _corner(self, resized: tuple[int, int]) -> tuple[int, int]:
+        """Where the view has the image's upper left corner: below 0 where that is cut off."""
+        return 0, 0
+
+    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
+        """Coordinate map of crop and resize, of which the two scales may differ; padding is no content."""
+        width, height = resized = self._resized(cropped_size(size, box)[0])
+        left, top = corner = self._corner(resized)
+        scale, offset = resize_geometry(size, box, resized, corner)
+        view = self._view(resized)
+        content = (max(0, left), max(0, top), min(view[0], left + width), min(view[1], top + height))
+        return Geometry(scale, offset, view, content)
+
+    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
+        """Pixels, uint8 [1 3 height width]."""
+        image = crop_to_box(image, box)
+        image = image.resize(self._resized(image.size), self._resampling)
+        left, top = self._corner(image.size)
+        width, height = self._view(image.size)
+        if (width, height) != image.size:
+            image = image.crop((-left, -top, width - left, height - top))
+        return to_tensor(image)[None]
+
+
 @dataclass(frozen=True, slots=True)
-class ResizeCrop:
+class ResizeCrop(Resized):
     """Shorter side to ``short``, then the centre ``crop`` x ``crop``; the rule of torchvision."""
 
     short: int
@@ -69,23 +111,11 @@ class ResizeCrop:
             return self.short, int(self.short * height / width)
         return int(self.short * width / height), self.short
 
+    def _view(self, resized: tuple[int, int]) -> tuple[int, int]:
+        return self.crop, self.crop
+
     def _corner(self, resized: tuple[int, int]) -> tuple[int, int]:
-        return round((resized[0] - self.crop) / 2), round((resized[1] - self.crop) / 2)
-
-    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map; points outside the crop fall outside the view."""
-        resized = self._resized(cropped_size(size, box)[0])
-        left, top = self._corner(resized)
-        scale, offset = resize_geometry(size, box, resized, (-left, -top))
-        return Geometry(scale, offset, (self.crop, self.crop), (0, 0, self.crop, self.crop))
-
-    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        """Pixels, uint8 [1 3 crop crop]."""
-        image = crop_to_box(image, box)
-        resized = self._resized(image.size)
-        left, top = self._corner(resized)
-        image = image.resize(resized, Image.Resampling.BICUBIC)
-        return to_tensor(image.crop((left, top, left + self.crop, top + self.crop)))[None]
+        return -round((resized[0] - self.crop) / 2), -round((resized[1] - self.crop) / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,47 +167,15 @@ class ThumbnailCrop:
         small.thumbnail((self.long, self.long))
         first, offset = resize_geometry(size, box, small.size)
         second = self._enlarged.geometry(small.size)
-        return Geometry(
-            (first[0] * second.scale[0], first[1] * second.scale[1]),
-            (
-                offset[0] * second.scale[0] + second.offset[0],
-                offset[1] * second.scale[1] + second.offset[1],
-            ),
-            second.size,
-            second.content,
-        )
+        (scale_x, scale_y), (x, y) = second.scale, second.offset
+        offset = (offset[0] * scale_x + x, offset[1] * scale_y + y)
+        return replace(second, scale=(first[0] * scale_x, first[1] * scale_y), offset=offset)
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
         """Pixels, uint8 [1 3 crop crop]."""
         small = crop_to_box(image, box).copy()
         small.thumbnail((self.long, self.long), Image.Resampling.LANCZOS, reducing_gap=2.0)
         return self._enlarged.render(small)
-
-
-class Resized(ABC):
-    """All of the image at another size; nothing is cut off or padded."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
-        """Width and height that an image of that width and height is shown at."""
-
-    @property
-    def _resampling(self) -> Image.Resampling:
-        """How pixels are computed."""
-        return Image.Resampling.BICUBIC
-
-    def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map of crop and resize; the two scales may differ."""
-        resized = self._resized(cropped_size(size, box)[0])
-        scale, offset = resize_geometry(size, box, resized)
-        return Geometry(scale, offset, resized, (0, 0, *resized))
-
-    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        """Pixels, uint8 [1 3 height width]."""
-        image = crop_to_box(image, box)
-        return to_tensor(image.resize(self._resized(image.size), self._resampling))[None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +200,7 @@ class FitLongSide(Resized):
 class Stretch(Resized):
     """All of the image as a square, whatever its proportions.
 
-    Attributes:
-        side: Side of the square.
-        bilinear: Whether to resize by a triangle, anti-aliased when it shrinks, instead of bicubic.
+    ``bilinear`` resizes by a triangle, anti-aliased when it shrinks, instead of bicubic.
     """
 
     side: int
@@ -238,15 +234,12 @@ class LoweredSquare(Stretch):
 
 
 @dataclass(frozen=True, slots=True)
-class Letterbox:
+class Letterbox(Resized):
     """Longer side to ``side``, centred on a black square; scale is the same on both axes.
 
     The shorter side is rounded to whole pixels, half to even, while coordinates use the exact scale, as
-    SPair-71k's public evaluations do; the two differ by at most half a pixel.
-
-    Attributes:
-        side: Side of the square.
-        lanczos: Whether to resize by Lanczos instead of bicubic.
+    SPair-71k's public evaluations do; the two differ by at most half a pixel. ``lanczos`` resizes by Lanczos
+    instead of bicubic.
     """
 
     side: int
@@ -256,27 +249,27 @@ class Letterbox:
         """The side in proportion to the input size, rounded to the multiple."""
         return replace(self, side=nearest_multiple(self.side * input_size / REFERENCE_SIZE, multiple))
 
-    def _placement(self, size: tuple[int, int]) -> tuple[float, tuple[int, int], tuple[int, int]]:
+    @property
+    def _resampling(self) -> Image.Resampling:
+        return Image.Resampling.LANCZOS if self.lanczos else Image.Resampling.BICUBIC
+
+    def _resized(self, size: tuple[int, int]) -> tuple[int, int]:
         long = max(size)
         # one division, as in the published code: by a rounded scale, halves such as 115.5 go either way
-        resized = max(1, round(self.side * size[0] / long)), max(1, round(self.side * size[1] / long))
-        return self.side / long, resized, ((self.side - resized[0]) // 2, (self.side - resized[1]) // 2)
+        return max(1, round(self.side * size[0] / long)), max(1, round(self.side * size[1] / long))
+
+    def _view(self, resized: tuple[int, int]) -> tuple[int, int]:
+        return self.side, self.side
+
+    def _corner(self, resized: tuple[int, int]) -> tuple[int, int]:
+        return (self.side - resized[0]) // 2, (self.side - resized[1]) // 2
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
-        """Coordinate map; ``content`` leaves the padding out."""
+        """Coordinate map by the exact scale; ``content`` leaves the padding out."""
         cropped, (left, top) = cropped_size(size, box)
-        scale, (width, height), (x, y) = self._placement(cropped)
-        offset = (x - left * scale, y - top * scale)
-        return Geometry((scale, scale), offset, (self.side, self.side), (x, y, x + width, y + height))
-
-    def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
-        """Pixels, uint8 [1 3 side side]."""
-        image = crop_to_box(image, box)
-        _, resized, corner = self._placement(image.size)
-        canvas = Image.new("RGB", (self.side, self.side))
-        resampling = Image.Resampling.LANCZOS if self.lanczos else Image.Resampling.BICUBIC
-        canvas.paste(image.resize(resized, resampling), corner)
-        return to_tensor(canvas)[None]
+        rounded, scale = Resized.geometry(self, size, box), self.side / max(cropped)
+        x, y, *_ = rounded.content
+        return replace(rounded, scale=(scale, scale), offset=(x - left * scale, y - top * scale))
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,14 +340,9 @@ class Tiles(Resized):
         """(left, top) of every tile in row-major order, for a resized image of (width, height)."""
         columns = range(ceil(resized[0] / self.tile))
         rows = range(ceil(resized[1] / self.tile))
-        return tuple(
-            (
-                min(column * self.tile, resized[0] - self.tile),
-                min(row * self.tile, resized[1] - self.tile),
-            )
-            for row in rows
-            for column in columns
-        )
+        lefts = [min(column * self.tile, resized[0] - self.tile) for column in columns]
+        tops = [min(row * self.tile, resized[1] - self.tile) for row in rows]
+        return tuple((left, top) for top in tops for left in lefts)
 
     def render(self, image: Image.Image, box: Box | None = None) -> Tensor:
         """Pixels, uint8 [tiles 3 tile tile]."""

@@ -222,7 +222,8 @@ def _headline(spec: BackboneSpec, trial: Trial, blocks: Paths) -> str:
     tokens = f"{spec.prefix_tokens} prefix {'token' if spec.prefix_tokens == 1 else 'tokens'}"
     norm = f"final norm net.{trial.final_norm}" if trial.final_norm else "no final norm"
     count = f"{spec.depth} {'block' if spec.depth == 1 else 'blocks'}"
-    return f"{count} of {in_words(blocks)}, {tokens} + {grids} grid of patch {strides}, {widths} channels, {norm}"
+    grid = f"{grids} grid of patch {strides}"
+    return f"{count} of {in_words(blocks)}, {tokens} + {grid}, {widths} channels, {norm}"
 
 
 def _joined(words: Iterable[str]) -> str:
