@@ -18,13 +18,11 @@ from tasks.analyses.base import (
     Array,
     BatchMeasurer,
     KeptImages,
+    LayerArrays,
     LayerSummary,
     ProbeAnalysis,
-    Summaries,
     Tally,
-    block_numbers,
     first,
-    stacked,
 )
 from tasks.base import Group, LayerOutcome, Measurer, Outcome
 from tasks.feeds import ATTENTION
@@ -70,10 +68,9 @@ class AttentionDistance(ProbeAnalysis[AttentionMaps]):
         arrays = {"distance": unit, "image": np.array(images.keys)}
         return LayerSummary([LayerOutcome(layer, "patch", outcome)], arrays)
 
-    def arrays(self, summaries: Summaries) -> dict[str, Array]:
-        images = next(iter(summaries.values())).arrays["image"]
-        distance = stacked(summaries, "distance", axis=1)
-        return {"distance": distance, "image": images, "block": block_numbers(summaries)}
+    def arrays(self, layers: LayerArrays) -> dict[str, Array]:
+        distance = layers.stacked("distance", axis=1)
+        return {"distance": distance, "image": layers.first["image"], "block": layers.blocks}
 
 
 def _distances(

@@ -17,13 +17,11 @@ from tasks.analyses.base import (
     Array,
     BatchMeasurer,
     KeptImages,
+    LayerArrays,
     LayerSummary,
     ProbeAnalysis,
-    Summaries,
     Tally,
-    block_numbers,
     first,
-    stacked,
 )
 from tasks.base import Group, LayerOutcome, Measurer, Outcome
 from tasks.feeds import PICTURED, Pictured
@@ -135,19 +133,18 @@ class AttentionMapsTask(ProbeAnalysis[Pictured]):
         sideways = [head.name == "offset" for head in offsets]
         tally.number("offset-heads", float(np.mean(sideways)), len(sideways), "heads")
 
-    def arrays(self, summaries: Summaries) -> dict[str, Array]:
-        every = [one.arrays for one in summaries.values()]
-        maps = [name for name in ("cls_map", "patch_map", "aaam") if name in every[0]]
-        arrays: dict[str, Array] = {name: stacked(summaries, name) for name in maps}
-        arrays |= {name: np.stack([one[name] for one in every]) for name in ("peak", "class")}
-        arrays |= {"block": block_numbers(summaries), "images": every[0]["images"]}
-        if "sample_image" not in every[0]:
+    def arrays(self, layers: LayerArrays) -> dict[str, Array]:
+        names = [name for name in ("cls_map", "patch_map", "aaam") if name in layers.first]
+        arrays: dict[str, Array] = {name: layers.stacked(name) for name in names}
+        arrays |= {name: np.stack(layers.every(name)) for name in ("peak", "class")}
+        arrays |= {"block": layers.blocks, "images": layers.first["images"]}
+        if "sample_image" not in layers.first:
             return arrays
-        arrays |= {name: every[0][name] for name in ("sample", "sample_image")}
+        arrays |= {name: layers.first[name] for name in ("sample", "sample_image")}
         for name in ("sample_cls", "sample_rollout"):
-            single = stacked(summaries, name, axis=1)
-            arrays[name] = single.reshape(*single.shape[:2], *every[0]["cells"].tolist())
-        return arrays | {"sample_of": np.array("cls" if "cls_map" in maps else "patch")}
+            single = layers.stacked(name, axis=1)
+            arrays[name] = single.reshape(*single.shape[:2], *layers.first["cells"].tolist())
+        return arrays | {"sample_of": np.array("cls" if "cls_map" in names else "patch")}
 
 
 class _Maps:

@@ -133,17 +133,29 @@ class LayerSummary:
     arrays: Mapping[str, Array] = field(default_factory=dict)
 
 
-Summaries = Mapping[Layer, LayerSummary]
+@dataclass(frozen=True)
+class LayerArrays:
+    """Arrays of all layers that have any, in order."""
 
+    by_layer: Mapping[Layer, Mapping[str, Array]]
 
-def stacked(summaries: Summaries, name: str, axis: int = 0) -> Array:
-    """An array of all layers in one, float32, with the layers along an axis."""
-    return np.stack([one.arrays[name] for one in summaries.values()], axis=axis).astype(np.float32)
+    @property
+    def blocks(self) -> NDArray[np.int64]:
+        """Numbers of the layers' blocks, [layers]."""
+        return np.array([layer.index for layer in self.by_layer], np.int64)
 
+    @property
+    def first(self) -> Mapping[str, Array]:
+        """Those of the first layer."""
+        return next(iter(self.by_layer.values()))
 
-def block_numbers(summaries: Summaries) -> NDArray[np.int64]:
-    """The blocks of the layers, [layers]."""
-    return np.array([layer.index for layer in summaries], np.int64)
+    def every(self, name: str) -> list[Array]:
+        """An array of each layer."""
+        return [arrays[name] for arrays in self.by_layer.values()]
+
+    def stacked(self, name: str, axis: int = 0) -> Array:
+        """An array of all layers in one, float32, with the layers along an axis."""
+        return np.stack(self.every(name), axis=axis).astype(np.float32)
 
 
 class ImageAnalysis(AnalysisTask, Generic[Portion]):
@@ -175,12 +187,11 @@ class ImageAnalysis(AnalysisTask, Generic[Portion]):
     def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
         """What one layer comes to, of which some image could be read."""
 
-    def report(self, summaries: Summaries) -> Findings:
-        """What all layers say, of which there is one at least."""
-        outcomes = (outcome for one in summaries.values() for outcome in one.outcomes)
-        return Findings(tuple(outcomes), self.arrays(summaries))
+    def report(self, outcomes: Sequence[LayerOutcome], layers: LayerArrays) -> Findings:
+        """What all layers say, and more that follows from their arrays."""
+        return Findings(tuple(outcomes), self.arrays(layers) if layers.by_layer else {})
 
-    def arrays(self, summaries: Summaries) -> Mapping[str, Array]:
+    def arrays(self, layers: LayerArrays) -> Mapping[str, Array]:
         """Arrays that are kept beside the records, by name; `docs/arrays.md` says what they are."""
         return {}
 
@@ -194,7 +205,9 @@ class ImageAnalysis(AnalysisTask, Generic[Portion]):
                 summaries[layer] = self.summarise(layer, KeptImages(read, self.index))
         if not summaries:
             raise nothing_read(self.source)
-        return self.report(summaries)
+        outcomes = [outcome for summary in summaries.values() for outcome in summary.outcomes]
+        arrays = {layer: summary.arrays for layer, summary in summaries.items() if summary.arrays}
+        return self.report(outcomes, LayerArrays(arrays))
 
 
 @dataclass(frozen=True, eq=False)

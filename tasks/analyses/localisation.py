@@ -12,16 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.analyses.base import (
-    Array,
-    BatchMeasurer,
-    KeptImages,
-    LayerSummary,
-    ProbeAnalysis,
-    Summaries,
-    block_numbers,
-    stacked,
-)
+from tasks.analyses.base import Array, BatchMeasurer, KeptImages, LayerArrays, LayerSummary, ProbeAnalysis
 from tasks.base import Group, LayerOutcome, Measurer, Outcome, Score
 from tasks.feeds import GridsOfPixels, PixelFeed
 from tasks.metrics.arrays import Floats
@@ -104,16 +95,9 @@ class LocalisationTask(ProbeAnalysis[GridsOfPixels]):
             outcomes = _outcomes(layer, cka, (int(cells[0]), int(cells[1])), count)
         return LayerSummary(outcomes, {"token_patch": cka, "cells": cells})
 
-    def arrays(self, summaries: Summaries) -> dict[str, Array]:
-        compared = {layer: one for layer, one in summaries.items() if one.arrays}
-        if not compared:
-            return {}
-        cells = np.asarray(next(iter(compared.values())).arrays["cells"], np.int64)
-        return {
-            "token_patch": stacked(compared, "token_patch"),
-            "cells": cells,
-            "block": block_numbers(compared),
-        }
+    def arrays(self, layers: LayerArrays) -> dict[str, Array]:
+        cells = layers.first["cells"].astype(np.int64)
+        return {"token_patch": layers.stacked("token_patch"), "cells": cells, "block": layers.blocks}
 
 
 class _TokenSums:

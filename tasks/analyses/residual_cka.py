@@ -12,15 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.analyses.base import (
-    Array,
-    BatchMeasurer,
-    KeptImages,
-    LayerSummary,
-    ProbeAnalysis,
-    Summaries,
-    block_numbers,
-)
+from tasks.analyses.base import Array, BatchMeasurer, KeptImages, LayerArrays, LayerSummary, ProbeAnalysis
 from tasks.analyses.residuals import Taps, precision, sum_gaps, token_kinds, unsound
 from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome, Score, digest
 from tasks.cka import UNDEFINED, CkaConfig, Grams
@@ -74,20 +66,20 @@ class ResidualCka(ProbeAnalysis[Taps]):
         count = sum(int(kept[0]) for kept in images.every("images"))
         return LayerSummary((), arrays | {"unsound": np.array(unsound(images)), "images": np.array(count)})
 
-    def report(self, summaries: Summaries) -> Findings:
-        first = next(iter(summaries.values())).arrays
-        similarities = [_Similarities.of(summaries, name) for name in self.config.poolings if name in first]
+    def report(self, outcomes: Sequence[LayerOutcome], layers: LayerArrays) -> Findings:
+        poolings = [pooling for pooling in self.config.poolings if pooling in layers.first]
+        similarities = [_Similarities.of(layers, pooling) for pooling in poolings]
         if not similarities:
             few = Outcome((), empty="no batch has four images that can be read")
-            layers = (Layer(layer.index, terms[1]) for layer in summaries for terms in sums_of(layer))
-            return Findings(tuple(LayerOutcome(layer, "patch", few) for layer in layers))
-        outcomes = (outcome for one in similarities for outcome in (*one.within(), *one.across()))
+            halves = (Layer(layer.index, terms[1]) for layer in layers.by_layer for terms in sums_of(layer))
+            return Findings(tuple(LayerOutcome(half, "patch", few) for half in halves))
+        outcomes = [outcome for one in similarities for outcome in (*one.within(), *one.across())]
         arrays: dict[str, Array] = {
             "cka": np.array([one.tables() for one in similarities], np.float32),
-            "pooling": np.array([one.pooling for one in similarities]),
+            "pooling": np.array(poolings),
             "half": np.array([terms[1] for terms in similarities[0].halves]),
             "pair": np.array(list(PAIRS)),
-            "block": block_numbers(summaries),
+            "block": layers.blocks,
         }
         return Findings(tuple(outcomes), arrays)
 
@@ -167,19 +159,18 @@ class _Similarities:
     error: Floats
 
     @classmethod
-    def of(cls, summaries: Summaries, pooling: str) -> "_Similarities":
+    def of(cls, layers: LayerArrays, pooling: str) -> "_Similarities":
         """What the sums of HSIC of all layers come to; layers that failed elsewhere are left out."""
-        blocks = block_numbers(summaries)
-        rows = [one.arrays[pooling][:, :, blocks] for one in summaries.values()]
+        blocks = layers.blocks
+        rows = [sums[:, :, blocks] for sums in layers.every(pooling)]
         shape = (len(blocks), rows[0].shape[1]) * 2
         sums = np.concatenate(rows, axis=1).astype(np.float64)
         cka = CkaAccumulator.of(torch.from_numpy(sums.reshape(len(sums), *(2 * [shape[0] * shape[1]]))))
         value, error = cka.matrix().value.numpy().reshape(shape), cka.standard_error().numpy().reshape(shape)
-        reasons = {layer: str(one.arrays["unsound"]) for layer, one in summaries.items()}
+        reasons = {layer: str(arrays["unsound"]) for layer, arrays in layers.by_layer.items()}
         broken = [row for row, reason in enumerate(reasons.values()) if reason]
         value[broken], value[:, :, broken] = np.nan, np.nan
-        images = int(next(iter(summaries.values())).arrays["images"])
-        return cls(pooling, images, reasons, value, error)
+        return cls(pooling, int(layers.first["images"]), reasons, value, error)
 
     @property
     def halves(self) -> tuple[Sum, ...]:

@@ -20,11 +20,10 @@ from tasks.analyses.base import (
     Array,
     Join,
     KeptImages,
+    LayerArrays,
     LayerSummary,
     ProbeAnalysis,
-    Summaries,
     Tally,
-    block_numbers,
     first,
 )
 from tasks.base import Findings, LayerOutcome, Outcome, Score
@@ -107,22 +106,21 @@ class Residuals(ProbeAnalysis[Taps]):
                 outcomes.append(LayerOutcome(Layer(layer.index, branch), pooling, outcome))
         return LayerSummary(outcomes, {"ratio": ratio, "means": means})
 
-    def report(self, summaries: Summaries) -> Findings:
+    def report(self, outcomes: Sequence[LayerOutcome], layers: LayerArrays) -> Findings:
         """What each block says, and for each half where the patches pass the class token."""
-        found = super().report(summaries)
         transitions = (
-            LayerOutcome(replace(WHOLE_BACKBONE, tap=tap), "patch", _transition(summaries, half))
-            for half, tap in enumerate(_branches(summaries))
+            LayerOutcome(replace(WHOLE_BACKBONE, tap=tap), "patch", _transition(layers, half))
+            for half, tap in enumerate(_branches(layers))
         )
-        return replace(found, outcomes=(*found.outcomes, *transitions))
+        return super().report((*outcomes, *transitions), layers)
 
-    def arrays(self, summaries: Summaries) -> dict[str, Array]:
-        ratios = [one.arrays["ratio"] for one in summaries.values()]
-        most = max(one.shape[1] for one in ratios)
-        ratio = np.full((len(ratios), len(ratios[0]), most), np.nan, np.float32)
-        for row, one in zip(ratio, ratios, strict=True):
-            row[:, : one.shape[1]] = one
-        return {"ratio": ratio, "block": block_numbers(summaries), "half": np.array(_branches(summaries))}
+    def arrays(self, layers: LayerArrays) -> dict[str, Array]:
+        ratios = layers.every("ratio")
+        most = max(ratio.shape[1] for ratio in ratios)
+        padded = np.full((len(ratios), len(ratios[0]), most), np.nan, np.float32)
+        for row, ratio in zip(padded, ratios, strict=True):
+            row[:, : ratio.shape[1]] = ratio
+        return {"ratio": padded, "block": layers.blocks, "half": np.array(_branches(layers))}
 
 
 def token_kinds(features: LayerFeatures) -> list[Tensor]:
@@ -210,18 +208,18 @@ def _kinds(means: Array) -> tuple[str, ...]:
     return KINDS if means.shape[2] > 1 else ("patch",)
 
 
-def _branches(summaries: Summaries) -> list[Tap]:
+def _branches(layers: LayerArrays) -> list[Tap]:
     """Taps of the branches of every block."""
-    return [branch for _, branch, _ in sums_of(next(iter(summaries)))]
+    return [branch for _, branch, _ in sums_of(next(iter(layers.by_layer)))]
 
 
-def _transition(summaries: Summaries, half: int) -> Outcome:
+def _transition(layers: LayerArrays, half: int) -> Outcome:
     """The first block in which the mean ratio of patches is above the class token's, or why none is."""
-    means = {layer.index: np.asarray(one.arrays["means"], np.float64) for layer, one in summaries.items()}
-    ratios = {block: one[half, :, :2, 0] for block, one in means.items() if "cls" in _kinds(one)}
+    means = zip(layers.blocks.tolist(), layers.every("means"), strict=True)
+    ratios = {block: one[half, :, :2, 0].astype(np.float64) for block, one in means if "cls" in _kinds(one)}
     if not ratios:
         return Outcome((), missing={TRANSITION: "there is no class token"})
-    both = [block for block, one in ratios.items() if np.isfinite(one).any(axis=0).all()]
+    both = [block for block, pair in ratios.items() if np.isfinite(pair).any(axis=0).all()]
     if not both:
         return Outcome((), missing={TRANSITION: "no block has ratios of both class token and patches"})
     for block in both:

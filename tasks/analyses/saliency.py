@@ -5,7 +5,7 @@ Dosovitskiy et al., ICLR 2021, appendix D.7 (rollout), which do not score it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,11 +19,9 @@ from tasks.analyses.base import (
     BatchMeasurer,
     ImageAnalysis,
     KeptImages,
+    LayerArrays,
     LayerSummary,
-    Summaries,
     Tally,
-    block_numbers,
-    stacked,
 )
 from tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome, Source, digest
 from tasks.datasets.coco import RegionImage, Regions
@@ -181,32 +179,29 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
         arrays = {"iou": iou, "rollout_iou": rollout[:, 0], "rollout_map": rolled / len(images.keys)}
         return LayerSummary(outcomes, arrays | {"image": np.array(keys, np.str_)})
 
-    def report(self, summaries: Summaries) -> Findings:
+    def report(self, outcomes: Sequence[LayerOutcome], layers: LayerArrays) -> Findings:
         """What each block says, and the best of all heads of all blocks in each mode."""
-        found = super().report(summaries)
-        every = [one.arrays for one in summaries.values()]
-        iou, whole = np.concatenate([one["iou"] for one in every], axis=1), []
+        iou, whole = np.concatenate(layers.every("iou"), axis=1).astype(np.float64), []
         for mode, pooling in enumerate(POOLINGS[-iou.shape[2] :]):
-            reason = _unscored(iou[:, :, mode])
-            tally = None if reason else self._best(every[0]["image"].tolist(), iou[:, :, mode])
-            outcome = tally.outcome() if tally else Outcome((), empty=reason)
+            outcome = Outcome((), empty=_unscored(iou[:, :, mode]))
+            if not outcome.empty:
+                outcome = self._best(layers.first["image"].tolist(), iou[:, :, mode]).outcome()
             whole.append(LayerOutcome(WHOLE_BACKBONE, pooling, outcome))
-        return replace(found, outcomes=(*found.outcomes, *whole))
+        return super().report((*outcomes, *whole), layers)
 
-    def arrays(self, summaries: Summaries) -> dict[str, Array]:
-        every = [one.arrays for one in summaries.values()]
-        iou = stacked(summaries, "iou", axis=1)
+    def arrays(self, layers: LayerArrays) -> dict[str, Array]:
+        iou = layers.stacked("iou", axis=1)
         lacking = len(POOLINGS) - iou.shape[3]
-        best = np.full((len(every), len(POOLINGS)), -1, np.int64)
+        best = np.full((len(layers.blocks), len(POOLINGS)), -1, np.int64)
         if len(iou):
-            best[:, lacking:] = [_best_heads(np.asarray(one["iou"], np.float64)) for one in every]
+            best[:, lacking:] = [_best_heads(overlaps.astype(np.float64)) for overlaps in layers.every("iou")]
         return {
             "iou": np.pad(iou, ((0, 0), (0, 0), (0, 0), (lacking, 0)), constant_values=np.nan),
             "best_head": best,
-            "rollout_iou": stacked(summaries, "rollout_iou", axis=1),
-            "rollout_map": stacked(summaries, "rollout_map"),
-            "image": every[0]["image"],
-            "block": block_numbers(summaries),
+            "rollout_iou": layers.stacked("rollout_iou", axis=1),
+            "rollout_map": layers.stacked("rollout_map"),
+            "image": layers.first["image"],
+            "block": layers.blocks,
         }
 
     def _best(self, keys: Sequence[str], heads: Floats) -> Tally:

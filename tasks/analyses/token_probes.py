@@ -13,7 +13,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.analyses.base import Array, Join, KeptImages, LayerSummary, ProbeAnalysis, Summaries, Tally, first
+from tasks.analyses.base import (
+    Array,
+    Join,
+    KeptImages,
+    LayerArrays,
+    LayerSummary,
+    ProbeAnalysis,
+    Tally,
+    first,
+)
 from tasks.base import LayerOutcome, Outcome, digest
 from tasks.checks import unlearnable
 from tasks.feeds import GRIDS
@@ -83,19 +92,16 @@ class TokenProbes(ProbeAnalysis[Tensor]):
         arrays = {"accuracy": 100 * np.nanmean(shares, axis=0), "grid": images.first["grid"]}
         return LayerSummary([LayerOutcome(layer, "token", tally.outcome())], arrays)
 
-    def arrays(self, summaries: Summaries) -> dict[str, Array]:
-        probed = {layer: one.arrays for layer, one in summaries.items() if one.arrays}
-        if not probed:
-            return {}
-        most = max(len(one["accuracy"]) for one in probed.values())
-        accuracies = np.full((len(probed), most), np.nan, np.float32)
-        cells = np.full((len(probed), most, 2), -1, np.int64)
-        grids = np.array([one["grid"] for one in probed.values()], np.int64)
-        for row, one in enumerate(probed.values()):
-            accuracies[row, : len(one["accuracy"])] = one["accuracy"]
-            cells[row, : len(one["accuracy"])] = kept_cells(*grids[row].tolist())
-        layers = np.array([str(layer) for layer in probed])
-        return {"token_accuracy": accuracies, "token": cells, "grid": grids, "layer": layers}
+    def arrays(self, layers: LayerArrays) -> dict[str, Array]:
+        accuracies, grids = layers.every("accuracy"), np.array(layers.every("grid"), np.int64)
+        most = max(len(accuracy) for accuracy in accuracies)
+        padded = np.full((len(grids), most), np.nan, np.float32)
+        cells = np.full((len(grids), most, 2), -1, np.int64)
+        for row, accuracy in enumerate(accuracies):
+            padded[row, : len(accuracy)] = accuracy
+            cells[row, : len(accuracy)] = kept_cells(*grids[row].tolist())
+        names = np.array([str(layer) for layer in layers.by_layer])
+        return {"token_accuracy": padded, "token": cells, "grid": grids, "layer": names}
 
     def _labels_of(self, images: KeptImages) -> Integers:
         """Classes of the images that were read."""
