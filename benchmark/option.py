@@ -5,10 +5,11 @@ both have exactly its options, with the same names, defaults and words.
 """
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from inspect import getattr_static
+from pathlib import Path
 from textwrap import fill
 from types import EllipsisType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_args, get_type_hints, overload
@@ -92,6 +93,20 @@ class Option(Generic[Given, Kept]):
         """The error of being given something else than what is expected."""
         name = self.name if self.positional else self.flag
         return InputError(f"{name} takes {expected}; found {shortened(found)}")
+
+
+Switch = Option[bool, bool]
+OptionalSwitch = Option[bool | None, bool | None]
+OneWord = Option[str, str]
+OptionalWord = Option[str | None, str | None]
+Words = Option[str | Sequence[str], tuple[str, ...]]
+OnePath = Option[str | Path, Path]
+OptionalPath = Option[str | Path | None, Path | None]
+Paths = Option[str | Path | Sequence[str | Path], tuple[Path, ...]]
+Whole = Option[int, int]
+OptionalWhole = Option[int | None, int | None]
+Wholes = Option[int | Sequence[int], tuple[int, ...]]
+OptionalReal = Option[float | None, float | None]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Literal, Protocol, get_args
 
 from benchmark import parsers
-from benchmark.option import Option
+from benchmark.option import (
+    OnePath,
+    OneWord,
+    Option,
+    OptionalPath,
+    OptionalWhole,
+    OptionalWord,
+    Switch,
+    Whole,
+    Words,
+)
 from zoo.spec import Tap
 
 Dtype = Literal["float32", "bfloat16", "float16"]
@@ -64,29 +74,25 @@ class Request:
         several=True,
         shown="the suite's",
     )
-    tasks: Option[Texts, tuple[str, ...]] = Option(
+    tasks: Words = Option(
         (), "Tasks to run.", parsers.names, short="-t", several=True, shown="all that the data allows"
     )
     _: KW_ONLY
-    suite: Option[str | None, str | None] = Option(
+    suite: OptionalWord = Option(
         None,
         "Suite of datasets and backbones.",
         parsers.text,
         shown="mini, or standard with --data or --images",
     )
-    data: Option[str | Path | None, Path | None] = Option(None, DATA, parsers.path)
+    data: OptionalPath = Option(None, DATA, parsers.path)
     images: Option[Paths, tuple[str, ...]] = Option(
         (),
         IMAGES,
         parsers.names,
         several=True,
     )
-    labels: Option[str | Path | None, Path | None] = Option(
-        None, LABELS, parsers.path, shown="DIR/metadata.csv, or the folders"
-    )
-    output: Option[str | Path, Path] = Option(
-        "results", "Folder of records and tables.", parsers.path, short="-o"
-    )
+    labels: OptionalPath = Option(None, LABELS, parsers.path, shown="DIR/metadata.csv, or the folders")
+    output: OnePath = Option("results", "Folder of records and tables.", parsers.path, short="-o")
     cache: Option[str | Path | None, Path] = Option(
         None,
         "Folder of features and rendered data; they serve later runs.",
@@ -94,8 +100,8 @@ class Request:
         instead=parsers.default_cache,
         shown="below the user's cache folder",
     )
-    device: Option[str, str] = Option("auto", "auto, cpu, cuda or cuda:N.", parsers.text)
-    devices: Option[Texts, tuple[str, ...]] = Option(
+    device: OneWord = Option("auto", "auto, cpu, cuda or cuda:N.", parsers.text)
+    devices: Words = Option(
         (),
         "Several devices, a process each: cuda:0,cuda:1, or all for every GPU of this machine.",
         parsers.listed,
@@ -108,7 +114,7 @@ class Request:
         parsers.choice,
         choices=get_args(EngineChoice),
     )
-    address: Option[str | None, str | None] = Option(
+    address: OptionalWord = Option(
         None, "Of --engine ray: an existing cluster, HOST:PORT.", parsers.text, shown="one on this machine"
     )
     dtype: Option[Dtype, Dtype] = Option(
@@ -120,7 +126,7 @@ class Request:
         parsers.choice,
         choices=get_args(StoreDtype),
     )
-    batch_size: Option[int, int] = Option(64, "Images in a batch.", parsers.whole, least=1)
+    batch_size: Whole = Option(64, "Images in a batch.", parsers.whole, least=1)
     workers: Option[int | None, int] = Option(
         None,
         "Threads that decode and score.",
@@ -129,16 +135,14 @@ class Request:
         instead=parsers.default_workers,
         shown="processors",
     )
-    layers: Option[str, str] = Option(
-        "all", "all, or a list such as 4,8-12,final (0: the input).", parsers.text
-    )
+    layers: OneWord = Option("all", "all, or a list such as 4,8-12,final (0: the input).", parsers.text)
     taps: Option[Texts, tuple[Tap, ...]] = Option(
         "block",
         "What to read of them, one or several: block,input,norm1,query,key,value,heads,attention,mid,norm2,"
         "mlp_hidden,mlp; of ResNets block,input,skip,branch.",
         parsers.taps,
     )
-    transform: Option[Texts, tuple[str, ...]] = Option(
+    transform: Words = Option(
         (),
         "What to do to features before they are scored, beside nothing, one or several: debias:K (tokens "
         "without K directions of the position), whiten, zscore (vectors).",
@@ -146,7 +150,7 @@ class Request:
         several=True,
         shown="nothing",
     )
-    fuse: Option[Texts, tuple[str, ...]] = Option(
+    fuse: Words = Option(
         (),
         "Sets of layers that are scored together, beside each layer, one or several: last4, quarters, all, "
         "pairs.",
@@ -168,26 +172,26 @@ class Request:
         parsers.choice,
         choices=get_args(InterpolationChoice),
     )
-    poolings: Option[Texts, tuple[str, ...]] = Option(
+    poolings: Words = Option(
         "cls,mean",
         "Vectors to keep: cls, mean, or both; and patchwise, of a grid without a class token the mean after "
         "blocks of cells were moved into channels.",
         parsers.poolings,
     )
-    limit: Option[int | None, int | None] = Option(
+    limit: OptionalWhole = Option(
         None,
         "Less data, to try things: images a class, videos, pairs, ...",
         parsers.whole,
         least=1,
         shown="all data",
     )
-    floor: Option[bool, bool] = Option(True, "Run the random floor, too.", parsers.switch)
-    examples: Option[bool, bool] = Option(
+    floor: Switch = Option(True, "Run the random floor, too.", parsers.switch)
+    examples: Switch = Option(
         True,
         "Keep small pictures of a few images and what was predicted of them, to show failures.",
         parsers.switch,
     )
-    protocol: Option[Texts, tuple[str, ...]] = Option(
+    protocol: Words = Option(
         (),
         "Whose numbers and ways, several with commas: standard; paper, the code of Teaching Matters; or that "
         "of one task, such as insid3 (`list protocols`).",

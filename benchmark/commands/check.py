@@ -11,7 +11,7 @@ from rich.table import Table
 
 from benchmark import parsers
 from benchmark.commands.command import command
-from benchmark.option import Option
+from benchmark.option import Option, OptionalPath, Switch
 from benchmark.request import DATA, IMAGES, LABELS
 from tasks.datasets.hub_spec import PREFIX
 from zoo.errors import InputError
@@ -24,14 +24,12 @@ if TYPE_CHECKING:
 class CheckRequest:
     """Which data to look at."""
 
-    data: Option[str | Path | None, Path | None] = Option(None, DATA, parsers.path)
+    data: OptionalPath = Option(None, DATA, parsers.path)
     images: Option[str | Path | Sequence[str | Path], tuple[str, ...]] = Option(
         (), IMAGES, parsers.names, several=True
     )
-    labels: Option[str | Path | None, Path | None] = Option(
-        None, LABELS, parsers.path, shown="DIR/metadata.csv, or the folders"
-    )
-    digests: Option[bool, bool] = Option(
+    labels: OptionalPath = Option(None, LABELS, parsers.path, shown="DIR/metadata.csv, or the folders")
+    digests: Switch = Option(
         False, "With --data hf:PACK: read every byte and compare it with the digests.", parsers.switch
     )
 

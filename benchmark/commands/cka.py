@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from benchmark import parsers
 from benchmark.commands.command import records_of
 from benchmark.commands.result import Result
-from benchmark.option import Option, called_with
+from benchmark.option import OnePath, Option, OptionalWhole, OptionalWord, called_with
 from zoo.errors import InputError, shortened, unknown
 from zoo.spec import Layer
 
@@ -31,19 +31,17 @@ class CkaCall:
     )
     second: Option[Any, Any] = Option(..., "Another one of the same kind.", parsers.anything)
     _: KW_ONLY
-    output: Option[str | Path, Path] = Option(
-        "results", "Of backbones: folder of their records.", parsers.path
-    )
-    dataset: Option[str | None, str | None] = Option(
+    output: OnePath = Option("results", "Of backbones: folder of their records.", parsers.path)
+    dataset: OptionalWord = Option(
         None, "Of backbones: on which images.", parsers.text, shown="those that there are, if they are of one"
     )
-    pooling: Option[str | None, str | None] = Option(
+    pooling: OptionalWord = Option(
         None, "Of backbones: cls, mean or patch.", parsers.text, shown="the first of these that was compared"
     )
     estimator: Option[CkaEstimator, CkaEstimator] = Option(
         "unbiased", "Of arrays: which HSIC.", parsers.choice, choices=get_args(CkaEstimator)
     )
-    batch_size: Option[int | None, int | None] = Option(
+    batch_size: OptionalWhole = Option(
         None, "Of arrays: samples of a batch.", parsers.whole, least=4, shown="all"
     )
 

@@ -1,9 +1,7 @@
 """Two backbones, paired: the command `compare` and `benchmark.compare`."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 import typer
@@ -11,7 +9,7 @@ import typer
 from benchmark import parsers
 from benchmark.commands.command import command, records_of
 from benchmark.commands.result import Result
-from benchmark.option import Option, called_with
+from benchmark.option import OnePath, Option, Switch, Words, called_with
 from benchmark.request import GivenNetwork
 
 if TYPE_CHECKING:
@@ -27,10 +25,8 @@ class CompareRequest:
     first: Option[str | GivenNetwork, str] = Option(..., "A backbone that was run.", parsers.run_name)
     second: Option[str | GivenNetwork, str] = Option(..., "Another one.", parsers.run_name)
     _: KW_ONLY
-    output: Option[str | Path, Path] = Option(
-        "results", "Folder of records and per-item files.", parsers.path, short="-o"
-    )
-    tasks: Option[str | Sequence[str], tuple[str, ...]] = Option(
+    output: OnePath = Option("results", "Folder of records and per-item files.", parsers.path, short="-o")
+    tasks: Words = Option(
         (), "Tasks to compare them in.", parsers.names, short="-t", several=True, shown="all that both ran"
     )
     layers: Option[ComparedLayers, ComparedLayers] = Option(
@@ -39,7 +35,7 @@ class CompareRequest:
         parsers.choice,
         choices=get_args(ComparedLayers),
     )
-    json: Option[bool, bool] = Option(False, "For machines.", parsers.switch)
+    json: Switch = Option(False, "For machines.", parsers.switch)
 
 
 @command("compare", CompareRequest)

@@ -8,7 +8,7 @@ import typer
 
 from benchmark import parsers
 from benchmark.commands.command import command, ended_by_signals
-from benchmark.option import Option
+from benchmark.option import OneWord, Option
 from benchmark.request import Request
 from tasks.transforms import parse_transform
 from zoo.errors import InputError
@@ -40,11 +40,9 @@ def transform(value: Any, option: parsers.AnyOption) -> str:  # noqa: ANN401  # 
 class DecomposeRequest(Request):
     """Options of a run, a task and two protocols."""
 
-    task: Option[str, str] = Option(..., "A task: spair or davis.", parsers.text)
-    start: Option[str, str] = Option(
-        "standard", "The protocol to begin with.", parsers.text, also=("--from",)
-    )
-    to: Option[str, str] = Option("paper", "The protocol to arrive at.", parsers.text)
+    task: OneWord = Option(..., "A task: spair or davis.", parsers.text)
+    start: OneWord = Option("standard", "The protocol to begin with.", parsers.text, also=("--from",))
+    to: OneWord = Option("paper", "The protocol to arrive at.", parsers.text)
     from_tap: Option[EndTap, EndTap] = Option(
         "block",
         "What the first protocol reads: the best block, or the last one behind the final norm.",
@@ -54,10 +52,10 @@ class DecomposeRequest(Request):
     to_tap: Option[EndTap, EndTap] = Option(
         "block", "The same of the second.", parsers.choice, choices=get_args(EndTap), also=("--tap",)
     )
-    from_transform: Option[str, str] = Option(
+    from_transform: OneWord = Option(
         "", "What is done to the first protocol's tokens before: debias:K.", transform, shown="nothing"
     )
-    to_transform: Option[str, str] = Option(
+    to_transform: OneWord = Option(
         "", "The same of the second.", transform, shown="nothing", also=("--transform",)
     )
 

@@ -12,7 +12,7 @@ import typer
 from benchmark import parsers
 from benchmark.commands.command import command, records_of
 from benchmark.commands.result import Files, files_of
-from benchmark.option import Option, called_with
+from benchmark.option import OnePath, Option, OptionalPath, Words, called_with
 from zoo.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -40,13 +40,9 @@ class ExportRequest:
         choices=get_args(ExportForm),
     )
     _: KW_ONLY
-    output: Option[str | Path, Path] = Option(
-        "results", "Folder of records and per-item files.", parsers.path, short="-o"
-    )
-    to: Option[str | Path | None, Path | None] = Option(
-        None, "Folder for what is written.", parsers.path, shown="OUTPUT/export"
-    )
-    backbones: Option[str | Sequence[str], tuple[str, ...]] = Option(
+    output: OnePath = Option("results", "Folder of records and per-item files.", parsers.path, short="-o")
+    to: OptionalPath = Option(None, "Folder for what is written.", parsers.path, shown="OUTPUT/export")
+    backbones: Words = Option(
         (), "Names or patterns ('dino-*').", parsers.names, short="-b", several=True, shown="all"
     )
     benchmarks: Option[str | Sequence[str] | Mapping[str, str], Mapping[str, str]] = Option(

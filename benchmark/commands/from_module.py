@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from benchmark import parsers
-from benchmark.option import Option, called_with
+from benchmark.option import OneWord, Option, OptionalSwitch, OptionalWhole, OptionalWord, Switch, called_with
 
 if TYPE_CHECKING:
     from zoo.load.module.network import NetworkCopy
@@ -22,9 +22,7 @@ class ModuleCall:
         ..., "Any torch.nn.Module whose forward takes a batch of images.", parsers.anything
     )
     _: KW_ONLY
-    name: Option[str | None, str | None] = Option(
-        None, "Name in tables.", parsers.text, shown="that of its class"
-    )
+    name: OptionalWord = Option(None, "Name in tables.", parsers.text, shown="that of its class")
     blocks: Option[Any, Any] = Option(
         None,
         "Its residual blocks: a ModuleList or Sequential of it, a list of its modules, or a dotted path such "
@@ -38,17 +36,17 @@ class ModuleCall:
         parsers.anything,
         shown="the norm that is given what the last block gives",
     )
-    image_size: Option[int | None, int | None] = Option(
+    image_size: OptionalWhole = Option(
         None,
         "Side of its square images in pixels.",
         parsers.whole,
         least=1,
         shown="its configuration's, or 224",
     )
-    family: Option[str, str] = Option("other", "Group in tables, any word.", parsers.text)
-    supervision: Option[str, str] = Option("unknown", "What it learned from, in a few words.", parsers.text)
-    data: Option[str, str] = Option("unknown", "What it was trained on.", parsers.text)
-    licence: Option[str, str] = Option("unknown", "Licence of its weights.", parsers.text)
+    family: OneWord = Option("other", "Group in tables, any word.", parsers.text)
+    supervision: OneWord = Option("unknown", "What it learned from, in a few words.", parsers.text)
+    data: OneWord = Option("unknown", "What it was trained on.", parsers.text)
+    licence: OneWord = Option("unknown", "Licence of its weights.", parsers.text)
     mean: Option[Sequence[float] | None, Any] = Option(
         None,
         "Mean of its input, red, green, blue, for pixels from 0 to 1.",
@@ -66,16 +64,16 @@ class ModuleCall:
         choices=get_args(LayoutChoice),
         shown="found by experiment",
     )
-    prefix_tokens: Option[int | None, int | None] = Option(
+    prefix_tokens: OptionalWhole = Option(
         None, "Tokens before the patches.", parsers.whole, least=0, shown="found by experiment"
     )
-    class_token: Option[bool | None, bool | None] = Option(
+    class_token: OptionalSwitch = Option(
         None,
         "Whether the first prefix token is a class token.",
         parsers.switch,
         shown="whether it has a cls_token, or else yes",
     )
-    verbose: Option[bool, bool] = Option(True, "Print what was found.", parsers.switch)
+    verbose: Switch = Option(True, "Print what was found.", parsers.switch)
 
 
 @called_with(ModuleCall)

@@ -1,6 +1,5 @@
 """The pages again, or compared with committed ones or a baseline: the command `leaderboard`."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +8,7 @@ import typer
 
 from benchmark import parsers
 from benchmark.commands.command import command
-from benchmark.option import Option
+from benchmark.option import OnePath, OneWord, Option, OptionalPath, OptionalReal, Paths, Switch, Words
 from zoo.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,28 +21,24 @@ CURRENT = "The committed pages are current."
 class LeaderboardRequest:
     """Which pages to write or to check."""
 
-    output: Option[str | Path, Path] = Option(
-        "results", "Folder of records and tables.", parsers.path, short="-o"
-    )
-    tables: Option[str | Path | None, Path | None] = Option(
-        None, "Where the pages go.", parsers.path, shown="OUTPUT/tables"
-    )
-    check: Option[bool, bool] = Option(
+    output: OnePath = Option("results", "Folder of records and tables.", parsers.path, short="-o")
+    tables: OptionalPath = Option(None, "Where the pages go.", parsers.path, shown="OUTPUT/tables")
+    check: Switch = Option(
         False, "Compare the records with the committed pages, or with --baseline.", parsers.switch
     )
-    format: Option[str, str] = Option("csv,md", "What to write: csv, md; several with commas.", parsers.text)
-    published: Option[str | Path | Sequence[str | Path], tuple[Path, ...]] = Option(
+    format: OneWord = Option("csv,md", "What to write: csv, md; several with commas.", parsers.text)
+    published: Paths = Option(
         (),
         "CSV files of numbers of others, in the columns of leaderboards/published: a section of the page.",
         parsers.paths,
         several=True,
     )
-    baseline: Option[str | Path | None, Path | None] = Option(
+    baseline: OptionalPath = Option(
         None,
         "With --check: an output folder, or a folder of the leaderboard's CSV files, to compare with.",
         parsers.path,
     )
-    backbones: Option[str | Sequence[str], tuple[str, ...]] = Option(
+    backbones: Words = Option(
         (),
         "With --baseline: names or patterns ('dino-*').",
         parsers.names,
@@ -51,7 +46,7 @@ class LeaderboardRequest:
         several=True,
         shown="all of the baseline",
     )
-    tolerance: Option[float | None, float | None] = Option(
+    tolerance: OptionalReal = Option(
         None, "With --baseline: points by which a score may move.", parsers.real, shown="0.5"
     )
 

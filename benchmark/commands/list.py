@@ -1,7 +1,4 @@
-"""Backbones, tasks, suites and protocols: the command `list` and `benchmark.list_backbones`.
-
-Imports no torch, but for protocols.
-"""
+"""Backbones, tasks, suites and protocols: the command `list`, `benchmark.list_backbones`; without torch."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -16,9 +13,11 @@ from rich.table import Table
 from benchmark import parsers
 from benchmark.commands.command import command, counted
 from benchmark.commands.result import Result
-from benchmark.option import Option, called_with
+from benchmark.option import Option, OptionalSwitch, OptionalWord, Switch, Words, called_with
 from benchmark.plan.facts import teachers
 from leaderboards.licences import fits_licence
+from tasks.protocols import PROTOCOLS
+from tasks.registry import TASKS
 from zoo.errors import InputError
 from zoo.registry import all_specs
 from zoo.seen import DATASETS
@@ -48,16 +47,16 @@ def families(value: Any, option: parsers.AnyOption) -> tuple[str, ...]:  # noqa:
 class BackboneFilters:
     """Which backbones to list."""
 
-    family: Option[str | Sequence[str], tuple[str, ...]] = Option(
+    family: Words = Option(
         (), "Backbones of a family (dino, clip, dinov2, ...).", families, several=True, shown="all"
     )
-    supervision: Option[str | None, str | None] = Option(
+    supervision: OptionalWord = Option(
         None,
         "Part of what they learned from: images, texts, labels, ImageNet-22k, ...",
         parsers.text,
         shown="any",
     )
-    licence: Option[str | None, str | None] = Option(
+    licence: OptionalWord = Option(
         None,
         "Part of the licence: apache, mit, cc-by-nc, ...; commercial: those alone whose names allow it.",
         parsers.text,
@@ -66,7 +65,7 @@ class BackboneFilters:
     max_parameters: Option[str | int | None, int | None] = Option(
         None, "Most weights: 100M, 1.2G.", parsers.count, shown="any number"
     )
-    gated: Option[bool | None, bool | None] = Option(
+    gated: OptionalSwitch = Option(
         None,
         "Only those whose terms must be accepted, or only the others.",
         parsers.switch,
@@ -97,11 +96,11 @@ class ListRequest(BackboneFilters):
     """What to list, which backbones of all, and for whom."""
 
     what: Option[What, What] = Option(..., "What to list.", parsers.choice, choices=get_args(What))
-    name: Option[str | None, str | None] = Option(
+    name: OptionalWord = Option(
         None, "A backbone's name or Hub id: all that is known of it.", parsers.text, positional=True
     )
     _: KW_ONLY
-    json: Option[bool, bool] = Option(False, "For machines; all that is known.", parsers.switch)
+    json: Switch = Option(False, "For machines; all that is known.", parsers.switch)
 
     def __post_init__(self) -> None:
         filters = (self.family, self.supervision, self.licence, self.max_parameters, self.gated)
@@ -161,8 +160,6 @@ def list_backbones(filters: BackboneFilters) -> Result:
 
 
 def _tasks() -> list[Row]:
-    from tasks.registry import TASKS
-
     return [
         {"name": task.name, "what": task.title, "primary metric": task.metric, "standard data": task.data}
         for task in TASKS
@@ -179,7 +176,6 @@ def _suites() -> list[Row]:
 
 
 def _protocols() -> list[Row]:
-    from tasks.protocols import PROTOCOLS
 
     return [
         {

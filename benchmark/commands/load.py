@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from benchmark import parsers
-from benchmark.option import Option, called_with
+from benchmark.option import OneWord, Option, OptionalPath, OptionalWhole, called_with
 from benchmark.request import Dtype, InterpolationChoice
 from zoo.errors import InputError
 from zoo.spec import BackboneSpec, Layer
@@ -44,9 +44,9 @@ class LoadRequest:
         parsers.choice,
         choices=get_args(Pooling),
     )
-    task: Option[str, str] = Option("knn", "Images are shown as this task shows them.", parsers.text)
-    protocol: Option[str, str] = Option("standard", "By this protocol.", parsers.text)
-    input_size: Option[int | None, int | None] = Option(
+    task: OneWord = Option("knn", "Images are shown as this task shows them.", parsers.text)
+    protocol: OneWord = Option("standard", "By this protocol.", parsers.text)
+    input_size: OptionalWhole = Option(
         None, "Side in pixels, rounded to the patch size.", parsers.whole, least=1, shown="its own"
     )
     interpolation: Option[InterpolationChoice, InterpolationChoice] = Option(
@@ -55,10 +55,8 @@ class LoadRequest:
         parsers.choice,
         choices=get_args(InterpolationChoice),
     )
-    weights: Option[str | Path | None, Path | None] = Option(
-        None, "A file or directory of weights in place of its own.", parsers.path
-    )
-    device: Option[str, str] = Option("auto", "auto, cpu, cuda or cuda:N.", parsers.text)
+    weights: OptionalPath = Option(None, "A file or directory of weights in place of its own.", parsers.path)
+    device: OneWord = Option("auto", "auto, cpu, cuda or cuda:N.", parsers.text)
     dtype: Option[Dtype, Dtype] = Option(
         "float32", "Of the forward.", parsers.choice, choices=get_args(Dtype)
     )

@@ -1,15 +1,13 @@
 """Several output folders as one, with its pages: the command `merge` and `benchmark.merge`."""
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
 
 import typer
 
 from benchmark import parsers
 from benchmark.commands.command import command
 from benchmark.commands.result import Files
-from benchmark.option import Option, called_with
+from benchmark.option import Option, OptionalPath, Paths, called_with
 from zoo.errors import InputError
 
 
@@ -17,11 +15,9 @@ from zoo.errors import InputError
 class MergeRequest:
     """Which output folders become one."""
 
-    folders: Option[str | Path | Sequence[str | Path], tuple[Path, ...]] = Option(
-        ..., "Output folders of runs, two or more.", parsers.paths, several=True
-    )
+    folders: Paths = Option(..., "Output folders of runs, two or more.", parsers.paths, several=True)
     _: KW_ONLY
-    output: Option[str | Path | None, Path | None] = Option(
+    output: OptionalPath = Option(
         None, "Folder of the result; what it has already stays.", parsers.path, short="-o"
     )
 

@@ -10,7 +10,7 @@ import typer
 
 from benchmark import parsers
 from benchmark.commands.command import command, ended_by_signals
-from benchmark.option import Option
+from benchmark.option import OnePath, Option, OptionalPath, Whole, Words
 from zoo.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -24,19 +24,17 @@ if TYPE_CHECKING:
 class PackRequest:
     """Which datasets to write as parquet, and where."""
 
-    data: Option[str | Path, Path] = Option(..., "Folder that holds the real datasets.", parsers.path)
+    data: OnePath = Option(..., "Folder that holds the real datasets.", parsers.path)
     _: KW_ONLY
-    to: Option[str | Path | None, Path | None] = Option(
-        None, "Folder of the pack; datasets that it has already stay.", parsers.path
-    )
-    datasets: Option[str | Sequence[str], tuple[str, ...]] = Option(
+    to: OptionalPath = Option(None, "Folder of the pack; datasets that it has already stay.", parsers.path)
+    datasets: Words = Option(
         (),
         "Datasets by the names that `check` shows.",
         parsers.listed,
         several=True,
         shown="all that are there",
     )
-    shard_megabytes: Option[int, int] = Option(
+    shard_megabytes: Whole = Option(
         500, "Megabytes of the files of one parquet file at most.", parsers.whole, least=1
     )
 

@@ -16,7 +16,16 @@ from benchmark import parsers
 from benchmark.commands.command import command, records_of
 from benchmark.commands.export import chosen
 from benchmark.commands.result import Result
-from benchmark.option import Option, called_with
+from benchmark.option import (
+    OnePath,
+    Option,
+    OptionalReal,
+    OptionalWhole,
+    OptionalWord,
+    Switch,
+    Words,
+    called_with,
+)
 from zoo.errors import InputError, unknown
 from zoo.registry import all_specs
 from zoo.spec import BackboneSpec, Layer, entry_name, split_size
@@ -38,7 +47,7 @@ Licences = Literal["any", "commercial"]
 class RecommendRequest:
     """For which tasks, and within which limits."""
 
-    tasks: Option[str | Sequence[str], tuple[str, ...]] = Option(
+    tasks: Words = Option(
         (),
         "Tasks that one backbone is wanted for.",
         parsers.names,
@@ -48,18 +57,12 @@ class RecommendRequest:
         shown="all that were run",
     )
     _: KW_ONLY
-    output: Option[str | Path, Path] = Option(
-        "results", "Folder of records and per-item files.", parsers.path, short="-o"
-    )
-    backbones: Option[str | Sequence[str], tuple[str, ...]] = Option(
+    output: OnePath = Option("results", "Folder of records and per-item files.", parsers.path, short="-o")
+    backbones: Words = Option(
         (), "Names or patterns ('dino-*').", parsers.names, short="-b", several=True, shown="all"
     )
-    max_ms: Option[float | None, float | None] = Option(
-        None, "Most milliseconds of one image, up to the layer.", parsers.positive
-    )
-    max_dim: Option[int | None, int | None] = Option(
-        None, "Most numbers of a vector.", parsers.whole, least=1
-    )
+    max_ms: OptionalReal = Option(None, "Most milliseconds of one image, up to the layer.", parsers.positive)
+    max_dim: OptionalWhole = Option(None, "Most numbers of a vector.", parsers.whole, least=1)
     max_parameters: Option[int | str | None, int | None] = Option(
         None, "Most weights up to the layer, such as 100M.", parsers.count
     )
@@ -69,10 +72,10 @@ class RecommendRequest:
         parsers.choice,
         choices=get_args(Licences),
     )
-    device: Option[str | None, str | None] = Option(
+    device: OptionalWord = Option(
         None, "Times of this device: cpu, cuda, or a part of its name.", parsers.text, shown="the latest"
     )
-    json: Option[bool, bool] = Option(False, "For machines.", parsers.switch)
+    json: Switch = Option(False, "For machines.", parsers.switch)
 
 
 @command("recommend", RecommendRequest)

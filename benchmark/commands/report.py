@@ -1,6 +1,5 @@
 """What was measured, to look at: the command `report` and `benchmark.report`."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -10,7 +9,7 @@ import typer
 from benchmark import parsers
 from benchmark.commands.command import command, records_of
 from benchmark.commands.result import Files, files_of
-from benchmark.option import Option, called_with
+from benchmark.option import OnePath, Option, OptionalPath, OptionalWord, Paths, called_with
 from zoo.errors import InputError, unknown
 
 FigureFormat = Literal["svg", "pdf", "both"]
@@ -20,15 +19,9 @@ FigureFormat = Literal["svg", "pdf", "both"]
 class ReportRequest:
     """What to look at, and in which form."""
 
-    output: Option[str | Path, Path] = Option(
-        "results", "Folder of records and tables.", parsers.path, short="-o"
-    )
-    suite: Option[str | None, str | None] = Option(
-        None, "A suite of the folder.", parsers.text, shown="all, a page each"
-    )
-    to: Option[str | Path | None, Path | None] = Option(
-        None, "Folder for what is written.", parsers.path, shown="OUTPUT/report"
-    )
+    output: OnePath = Option("results", "Folder of records and tables.", parsers.path, short="-o")
+    suite: OptionalWord = Option(None, "A suite of the folder.", parsers.text, shown="all, a page each")
+    to: OptionalPath = Option(None, "Folder for what is written.", parsers.path, shown="OUTPUT/report")
     figures: Option[FigureFormat | None, FigureFormat | None] = Option(
         None,
         "Write the charts as files, too, in a style fit for papers.",
@@ -36,12 +29,12 @@ class ReportRequest:
         choices=get_args(FigureFormat),
         shown="no files",
     )
-    site: Option[str | Path | None, Path | None] = Option(
+    site: OptionalPath = Option(
         None,
         "Write a folder for any static host, or a Hugging Face Space of sdk static.",
         parsers.path,
     )
-    published: Option[str | Path | Sequence[str | Path], tuple[Path, ...]] = Option(
+    published: Paths = Option(
         (),
         "CSV files of numbers of others, in the columns of leaderboards/published: marks in the charts.",
         parsers.paths,

@@ -5,14 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 import typer
 
 from benchmark import parsers
 from benchmark.commands.command import command, records_of
-from benchmark.option import Option
+from benchmark.option import OnePath, Option, Paths, Switch, Words
 from zoo.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,28 +26,20 @@ ComparisonFormat = Literal["table", "csv", "json"]
 class ReproduceRequest:
     """Which published numbers to compare with."""
 
-    output: Option[str | Path, Path] = Option(
-        "results", "Folder of records and tables.", parsers.path, short="-o"
-    )
-    backbones: Option[str | Sequence[str], tuple[str, ...]] = Option(
+    output: OnePath = Option("results", "Folder of records and tables.", parsers.path, short="-o")
+    backbones: Words = Option(
         (), "Names or patterns ('dino-*').", parsers.names, short="-b", several=True, shown="all"
     )
-    tasks: Option[str | Sequence[str], tuple[str, ...]] = Option(
-        (), "Tasks.", parsers.names, short="-t", several=True, shown="all"
-    )
-    source: Option[str | Sequence[str], tuple[str, ...]] = Option(
-        (), "Sources of published numbers.", parsers.names, several=True, shown="all"
-    )
+    tasks: Words = Option((), "Tasks.", parsers.names, short="-t", several=True, shown="all")
+    source: Words = Option((), "Sources of published numbers.", parsers.names, several=True, shown="all")
     format: Option[ComparisonFormat, ComparisonFormat] = Option(
         "table",
         "A table, or everything as CSV or JSON.",
         parsers.choice,
         choices=get_args(ComparisonFormat),
     )
-    all: Option[bool, bool] = Option(
-        False, "Show numbers that were not run or are not comparable, too.", parsers.switch
-    )
-    published: Option[str | Path | Sequence[str | Path], tuple[Path, ...]] = Option(
+    all: Switch = Option(False, "Show numbers that were not run or are not comparable, too.", parsers.switch)
+    published: Paths = Option(
         (),
         "CSV files of further published numbers, in the columns of leaderboards/published.",
         parsers.paths,

@@ -12,7 +12,7 @@ from benchmark import parsers
 from benchmark.commands.command import command, counted, ended_by_signals
 from benchmark.commands.result import Result
 from benchmark.commands.show import answered_by, result_of
-from benchmark.option import Option, called_with
+from benchmark.option import Option, OptionalSwitch, Switch, called_with
 from benchmark.request import Request
 from leaderboards.records.version import VERSION
 from zoo.errors import InputError
@@ -32,13 +32,13 @@ class RunCommand(Request):
     """Options of a run, and whether it is only planned."""
 
     _: KW_ONLY
-    plan: Option[bool, bool] = Option(
+    plan: Switch = Option(
         False,
         "Say what the run would take, images, forwards, hours, disk and memory, from a short warm-up; keep "
         "nothing of it.",
         parsers.switch,
     )
-    json: Option[bool, bool] = Option(False, "With --plan: for machines.", parsers.switch)
+    json: Switch = Option(False, "With --plan: for machines.", parsers.switch)
 
     def __post_init__(self) -> None:
         if self.json and not self.plan:
@@ -50,7 +50,7 @@ class RunCall(Request):
     """Options of a run, and whether the call shows how far it is."""
 
     _: KW_ONLY
-    progress: Option[bool | None, bool | None] = Option(
+    progress: OptionalSwitch = Option(
         None,
         "Show bars and what is found; of the Python call alone.",
         parsers.switch,

@@ -17,14 +17,24 @@ from rich.table import Table
 
 from benchmark import parsers
 from benchmark.commands.command import command
-from benchmark.option import Option
+from benchmark.option import (
+    OnePath,
+    OneWord,
+    Option,
+    OptionalPath,
+    OptionalReal,
+    OptionalWhole,
+    Paths,
+    Switch,
+    Wholes,
+)
+from tasks.protocols import PROTOCOLS
 from zoo.errors import InputError
 
 if TYPE_CHECKING:
     from benchmark.scores.exported.report import Cell, ScoreReport
 
 CkaEstimator = Literal["unbiased", "biased", "paper"]
-KeypointProtocol = Literal["standard", "paper", "probe3d", "geoaware", "sd-dino", "insid3", "dift"]
 SegmentProtocol = Literal["standard", "hummingbird", "capi"]
 Numbers = int | Sequence[int]
 
@@ -42,14 +52,12 @@ WIDEST = 10_000
 class KnnRequest:
     """What to classify by its neighbours."""
 
-    features: Option[str | Path, Path] = Option(..., LABELLED, parsers.path, positional=False)
-    k: Option[Numbers, tuple[int, ...]] = Option(
-        (), "Neighbours.", parsers.wholes, several=True, shown=OF_PROTOCOL
-    )
-    temperature: Option[float | None, float | None] = Option(
+    features: OnePath = Option(..., LABELLED, parsers.path, positional=False)
+    k: Wholes = Option((), "Neighbours.", parsers.wholes, several=True, shown=OF_PROTOCOL)
+    temperature: OptionalReal = Option(
         None, "Of the vote exp(cosine / temperature).", parsers.positive, shown=OF_PROTOCOL
     )
-    json: Option[bool, bool] = Option(False, FOR_MACHINES, parsers.switch)
+    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
 
 @command("score knn", KnnRequest)
@@ -64,14 +72,12 @@ def knn_command(request: KnnRequest) -> None:
 class FewShotRequest:
     """What to classify by a few labels."""
 
-    features: Option[str | Path, Path] = Option(..., LABELLED, parsers.path, positional=False)
-    shots: Option[Numbers, tuple[int, ...]] = Option(
-        (), "Items a class.", parsers.wholes, several=True, shown=OF_PROTOCOL
-    )
-    penalty: Option[float | None, float | None] = Option(
+    features: OnePath = Option(..., LABELLED, parsers.path, positional=False)
+    shots: Wholes = Option((), "Items a class.", parsers.wholes, several=True, shown=OF_PROTOCOL)
+    penalty: OptionalReal = Option(
         None, "Of the squared weights.", parsers.positive, shown="chosen on held-out shots"
     )
-    json: Option[bool, bool] = Option(False, FOR_MACHINES, parsers.switch)
+    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
 
 @command("score fewshot", FewShotRequest)
@@ -86,14 +92,14 @@ def fewshot_command(request: FewShotRequest) -> None:
 class LinearRequest:
     """What to train a linear layer on, and for how long."""
 
-    features: Option[str | Path, Path] = Option(..., LABELLED, parsers.path, positional=False)
-    epochs: Option[int | None, int | None] = Option(
+    features: OnePath = Option(..., LABELLED, parsers.path, positional=False)
+    epochs: OptionalWhole = Option(
         None, "How often each item is seen.", parsers.whole, least=1, shown=OF_PROTOCOL
     )
-    seed: Option[int | None, int | None] = Option(
+    seed: OptionalWhole = Option(
         None, "Of the order and the held-out items.", parsers.whole, least=0, shown=OF_PROTOCOL
     )
-    json: Option[bool, bool] = Option(False, FOR_MACHINES, parsers.switch)
+    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
 
 @command("score linear", LinearRequest)
@@ -108,16 +114,14 @@ def linear_command(request: LinearRequest) -> None:
 class RetrievalRequest:
     """What to rank, and what is true of it."""
 
-    ground_truth: Option[str | Path, Path] = Option(
+    ground_truth: OnePath = Option(
         ..., "gnd_roxford5k.pkl, gnd_rparis6k.pkl or one like them.", parsers.path, positional=False
     )
-    features: Option[str | Path | None, Path | None] = Option(
+    features: OptionalPath = Option(
         None, "An .npz with database and queries, compared by cosine.", parsers.path
     )
-    similarity: Option[str | Path | None, Path | None] = Option(
-        None, "Instead: an .npy [database queries].", parsers.path
-    )
-    json: Option[bool, bool] = Option(False, FOR_MACHINES, parsers.switch)
+    similarity: OptionalPath = Option(None, "Instead: an .npy [database queries].", parsers.path)
+    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
 
 @command("score retrieval", RetrievalRequest)
@@ -134,13 +138,13 @@ def retrieval_command(request: RetrievalRequest) -> None:
 class DavisRequest:
     """What masks were predicted, and what is true."""
 
-    ground_truth: Option[str | Path, Path] = Option(
+    ground_truth: OnePath = Option(
         ..., "DAVIS root, or a folder of <sequence>/*.png.", parsers.path, positional=False
     )
-    predictions: Option[str | Path, Path] = Option(
+    predictions: OnePath = Option(
         ..., "Folder of <sequence>/*.png, pixel values are object ids.", parsers.path, positional=False
     )
-    json: Option[bool, bool] = Option(False, FOR_MACHINES, parsers.switch)
+    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
 
 @command("score davis", DavisRequest)
@@ -155,30 +159,30 @@ def davis_command(request: DavisRequest) -> None:
 class SpairRequest:
     """What to find keypoints by, and by whose rules."""
 
-    dataset: Option[str | Path, Path] = Option(
+    dataset: OnePath = Option(
         ..., "SPair-71k root (PairAnnotation, JPEGImages).", parsers.path, positional=False
     )
-    features: Option[str | Path | None, Path | None] = Option(
+    features: OptionalPath = Option(
         None,
         "Folder of [<category>/]<image>.npy, each [side side dim] of the letterboxed view.",
         parsers.path,
     )
-    predictions: Option[str | Path | None, Path | None] = Option(
+    predictions: OptionalPath = Option(
         None,
         "Instead: a .json with [x, y] in target image pixels for each keypoint of each pair file.",
         parsers.path,
     )
-    protocol: Option[KeypointProtocol, KeypointProtocol] = Option(
+    protocol: OneWord = Option(
         "standard",
         "Whose pairs, matches and averages: see list protocols.",
         parsers.choice,
-        choices=get_args(KeypointProtocol),
+        choices=tuple(protocol.name for protocol in PROTOCOLS if protocol.speaks_of("spair")),
     )
-    split: Option[str, str] = Option("test", "Folder of PairAnnotation.", parsers.text)
-    view_size: Option[int | None, int | None] = Option(
+    split: OneWord = Option("test", "Folder of PairAnnotation.", parsers.text)
+    view_size: OptionalWhole = Option(
         None, "Pixels of the view that --features show.", parsers.whole, least=1, shown="the protocol's"
     )
-    json: Option[bool, bool] = Option(False, FOR_MACHINES, parsers.switch)
+    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
 
 @command("score spair", SpairRequest)
@@ -187,39 +191,37 @@ def spair_command(request: SpairRequest) -> None:
     from benchmark.scores.exported.spair import read_dataset, score_features, score_predictions
 
     name, path = _one_of(features=request.features, predictions=request.predictions)
-    data = read_dataset(request.dataset, request.split, request.protocol)
+    task = read_dataset(request.dataset, request.split, request.protocol)
     if name == "features":
-        _show(score_features(path, data, request.view_size), request.json)
+        _show(score_features(path, task, request.view_size), request.json)
     else:
-        _show(score_predictions(path, data), request.json)
+        _show(score_predictions(path, task), request.json)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SegmentRequest:
     """What to label the cells of images by, and by whose rules."""
 
-    features: Option[str | Path | None, Path | None] = Option(
+    features: OptionalPath = Option(
         None, "An .npz with train and test [n h w dim], train_masks and test_masks [n H W].", parsers.path
     )
-    predictions: Option[str | Path | None, Path | None] = Option(
+    predictions: OptionalPath = Option(
         None, "Instead: a folder of <image>.png, pixel values are classes.", parsers.path
     )
-    ground_truth: Option[str | Path | None, Path | None] = Option(
+    ground_truth: OptionalPath = Option(
         None, "With --predictions: a folder of masks of the same names.", parsers.path
     )
-    classes: Option[int | None, int | None] = Option(
+    classes: OptionalWhole = Option(
         None, "Classes, from 0.", parsers.whole, least=1, shown="as the masks hold"
     )
-    ignore: Option[Numbers, tuple[int, ...]] = Option(
+    ignore: Wholes = Option(
         (), "Labels of pixels that are not judged.", parsers.wholes, several=True, shown="255"
     )
-    k: Option[int | None, int | None] = Option(
-        None, "Cells that vote.", parsers.whole, least=1, shown=OF_PROTOCOL
-    )
-    temperature: Option[float | None, float | None] = Option(
+    k: OptionalWhole = Option(None, "Cells that vote.", parsers.whole, least=1, shown=OF_PROTOCOL)
+    temperature: OptionalReal = Option(
         None, "Of the vote exp(cosine / temperature).", parsers.positive, shown=OF_PROTOCOL
     )
-    memory: Option[int | None, int | None] = Option(
+    memory: OptionalWhole = Option(
         None, "Cells of train that vote at most.", parsers.whole, least=1, shown=OF_PROTOCOL
     )
     protocol: Option[SegmentProtocol, SegmentProtocol] = Option(
@@ -228,7 +230,7 @@ class SegmentRequest:
         parsers.choice,
         choices=get_args(SegmentProtocol),
     )
-    json: Option[bool, bool] = Option(False, FOR_MACHINES, parsers.switch)
+    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
 
 @command("score segment", SegmentRequest)
@@ -262,22 +264,16 @@ def segment_command(request: SegmentRequest) -> None:
 class ClusteringRequest:
     """What to cluster, and how."""
 
-    features: Option[str | Path | None, Path | None] = Option(
+    features: OptionalPath = Option(
         None, "An .npz with features and labels (whole numbers or text).", parsers.path
     )
-    assignments: Option[str | Path | None, Path | None] = Option(
-        None, "Instead: an .npz with clusters and labels.", parsers.path
-    )
-    k: Option[int | None, int | None] = Option(
-        None, "Clusters.", parsers.whole, least=1, shown="number of classes"
-    )
-    seed: Option[int | None, int | None] = Option(
-        None, "Of k-means.", parsers.whole, least=0, shown=OF_PROTOCOL
-    )
-    n_init: Option[int | None, int | None] = Option(
+    assignments: OptionalPath = Option(None, "Instead: an .npz with clusters and labels.", parsers.path)
+    k: OptionalWhole = Option(None, "Clusters.", parsers.whole, least=1, shown="number of classes")
+    seed: OptionalWhole = Option(None, "Of k-means.", parsers.whole, least=0, shown=OF_PROTOCOL)
+    n_init: OptionalWhole = Option(
         None, "Runs of k-means; the best counts.", parsers.whole, least=1, shown=OF_PROTOCOL
     )
-    json: Option[bool, bool] = Option(False, FOR_MACHINES, parsers.switch)
+    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
 
 @command("score clustering", ClusteringRequest)
@@ -296,7 +292,7 @@ def clustering_command(request: ClusteringRequest) -> None:
 class CkaRequest:
     """What to compare, and how."""
 
-    features: Option[str | Path | Sequence[str | Path], tuple[Path, ...]] = Option(
+    features: Paths = Option(
         ...,
         "Two or more .npy files [n ...] of the same samples.",
         parsers.paths,
@@ -309,14 +305,14 @@ class CkaRequest:
         parsers.choice,
         choices=get_args(CkaEstimator),
     )
-    batch_size: Option[int | None, int | None] = Option(
+    batch_size: OptionalWhole = Option(
         None,
         "Rows of a batch, in the given order.",
         parsers.whole,
         least=4,
         shown="all rows; for paper its protocol's",
     )
-    json: Option[bool, bool] = Option(False, FOR_MACHINES, parsers.switch)
+    json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
 
 @command("score cka", CkaRequest)

@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -12,7 +11,7 @@ import typer
 from benchmark import parsers
 from benchmark.commands.command import command, records_of
 from benchmark.commands.result import Result
-from benchmark.option import Option, called_with
+from benchmark.option import OnePath, Option, OptionalWord, Switch, Words, called_with
 from zoo.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -24,16 +23,10 @@ if TYPE_CHECKING:
 class ShowRequest:
     """Which answers to show."""
 
-    output: Option[str | Path, Path] = Option(
-        "results", "Folder of records and tables.", parsers.path, short="-o"
-    )
-    suite: Option[str | None, str | None] = Option(
-        None, "One of the folder's suites.", parsers.text, shown="all of them"
-    )
-    tasks: Option[str | Sequence[str], tuple[str, ...]] = Option(
-        (), "Tasks.", parsers.names, short="-t", several=True, shown="all"
-    )
-    json: Option[bool, bool] = Option(False, "For machines.", parsers.switch)
+    output: OnePath = Option("results", "Folder of records and tables.", parsers.path, short="-o")
+    suite: OptionalWord = Option(None, "One of the folder's suites.", parsers.text, shown="all of them")
+    tasks: Words = Option((), "Tasks.", parsers.names, short="-t", several=True, shown="all")
+    json: Switch = Option(False, "For machines.", parsers.switch)
 
 
 @dataclass(frozen=True, slots=True)

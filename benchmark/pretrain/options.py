@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from benchmark import parsers
-from benchmark.option import Option
+from benchmark.option import OnePath, OneWord, Option, OptionalReal, OptionalWhole, Switch, Whole
 
 OBJECTIVES = ("fs", "clip", "dino", "moco", "mae", "beit", "resnet")
 """Names of the methods of `mini.training.methods`."""
@@ -22,26 +22,24 @@ Pooling = Literal["cls", "mean"]
 class Pretraining:
     """What `pretrain` is asked for; the command has exactly its options."""
 
-    objective: Option[str, str] = Option(
-        ..., "What the backbone learns by.", parsers.text, choices=OBJECTIVES
-    )
-    steps: Option[int | None, int | None] = Option(
+    objective: OneWord = Option(..., "What the backbone learns by.", parsers.text, choices=OBJECTIVES)
+    steps: OptionalWhole = Option(
         None, "Updates of the weights.", parsers.whole, least=1, shown="those of the packaged weights"
     )
-    batch_size: Option[int, int] = Option(64, "Images in each.", parsers.whole, least=2)
-    images: Option[int, int] = Option(48_000, "Different training images.", parsers.whole, least=2)
-    image_size: Option[int, int] = Option(
+    batch_size: Whole = Option(64, "Images in each.", parsers.whole, least=2)
+    images: Whole = Option(48_000, "Different training images.", parsers.whole, least=2)
+    image_size: Whole = Option(
         96, "Their side in pixels, at least 16; crops are taken from them.", parsers.whole
     )
-    seed: Option[int, int] = Option(0, "Of images, weights and every draw.", parsers.whole)
-    device: Option[str, str] = Option("auto", "auto, cpu, cuda or cuda:N.", parsers.text)
+    seed: Whole = Option(0, "Of images, weights and every draw.", parsers.whole)
+    device: OneWord = Option("auto", "auto, cpu, cuda or cuda:N.", parsers.text)
     dtype: Option[TrainingDtype, TrainingDtype] = Option(
         "auto",
         "Of the forward; auto: bfloat16 where the device multiplies in it, else float32.",
         parsers.choice,
         choices=get_args(TrainingDtype),
     )
-    output: Option[str | Path, Path] = Option(
+    output: OnePath = Option(
         "results/pretrained",
         "Folder below which the backbone's directory is written.",
         parsers.path,
@@ -62,34 +60,26 @@ class Pretraining:
         instead=parsers.default_workers,
         shown="processors",
     )
-    resume: Option[bool, bool] = Option(
-        True, "Go on from the checkpoint in the output folder.", parsers.switch
-    )
+    resume: Switch = Option(True, "Go on from the checkpoint in the output folder.", parsers.switch)
     pooling: Option[Pooling | None, Pooling | None] = Option(
         None, "fs: what the classifier sees.", parsers.choice, choices=get_args(Pooling)
     )
-    no_skip: Option[int | None, int | None] = Option(
-        None, "fs: block without skip connections.", parsers.whole, least=1
-    )
-    narrow: Option[bool, bool] = Option(
+    no_skip: OptionalWhole = Option(None, "fs: block without skip connections.", parsers.whole, least=1)
+    narrow: Switch = Option(
         False, "fs: the network of 64 channels that variants are compared on.", parsers.switch
     )
     fraction: Option[float, float] = Option(
         1.0, "fs, resnet: share of the images of each class.", parsers.real
     )
-    learning_rate: Option[float | None, float | None] = Option(
+    learning_rate: OptionalReal = Option(
         None, "Peak, for batches of 256.", parsers.rate, shown="the recipe's"
     )
-    log_every: Option[int, int] = Option(50, "Steps from one line to the next.", parsers.whole, least=1)
-    checkpoint_every: Option[int, int] = Option(
-        500, "Steps from checkpoint to checkpoint.", parsers.whole, least=1
-    )
-    probe_every: Option[int, int] = Option(
+    log_every: Whole = Option(50, "Steps from one line to the next.", parsers.whole, least=1)
+    checkpoint_every: Whole = Option(500, "Steps from checkpoint to checkpoint.", parsers.whole, least=1)
+    probe_every: Whole = Option(
         0, "Steps from one k-NN and linear probe to the next; 0: at the end.", parsers.whole, least=0
     )
-    install: Option[bool, bool] = Option(
-        False, "Copy the result into the package, for the mini suite.", parsers.switch
-    )
+    install: Switch = Option(False, "Copy the result into the package, for the mini suite.", parsers.switch)
 
     @property
     def name(self) -> str:

@@ -5,7 +5,8 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,15 +23,10 @@ Floats = NDArray[np.float32] | NDArray[np.float64]
 DAMAGE = (
     *(OSError, ValueError, TypeError, LookupError, EOFError, SyntaxError, tokenize.TokenError),
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
-    *(
-        RuntimeError,
-        MemoryError,
-        ArithmeticError,
-    ),  # encrypted, unknown compression, a shape beyond all memory
+    # encrypted, unknown compression, a shape beyond all memory
+    *(RuntimeError, MemoryError, ArithmeticError),
 )
 """What numpy and its archives raise for files that are not what they say."""
-
-PICKLED = "save numbers or text, not Python objects (np.asarray(values) with a plain dtype)"
 
 
 def read_archive(path: Path, names: Iterable[str]) -> dict[str, Array]:
@@ -148,41 +144,40 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _load(stream: BinaryIO, path: Path) -> Array | np.lib.npyio.NpzFile:
-    try:
+    with _readable(path):
         content: Array | np.lib.npyio.NpzFile = np.load(stream, allow_pickle=False)
-    except DAMAGE as error:
-        raise _unreadable(path, error) from error
     return content
 
 
 def _map(path: Path) -> Array:
-    try:
-        with np.errstate(over="raise"):  # in the product of the lengths
-            array: Array = np.lib.format.open_memmap(path, mode="r")
-    except DAMAGE as error:
-        raise _unreadable(path, error) from error
+    with _readable(path), np.errstate(over="raise"):  # in the product of the lengths
+        array: Array = np.lib.format.open_memmap(path, mode="r")
     return array
 
 
 def _member(content: np.lib.npyio.NpzFile, name: str, path: Path) -> Array:
-    try:
+    with _readable(path, name):
         array: Array | bytes = content[name]
-    except DAMAGE as error:
-        raise _unreadable(path, error, name) from error
-    if isinstance(array, bytes):  # what numpy gives for a member of another kind
-        raise _unreadable(path, ValueError("it is no .npy file"), name)
+        if isinstance(array, bytes):  # what numpy gives for a member of another kind
+            raise ValueError("it is no .npy file")
     return array
 
 
-def _unreadable(path: Path, error: Exception, name: str = "") -> InputError:
-    of = f"array {name} of {path}" if name else str(path)
-    if "pickle" in str(error).lower() or "object" in str(error).lower():
-        return InputError(
-            f"expected plain numbers or text in {of}, found Python objects or no file of numpy; {PICKLED}"
-        )
-    return InputError(
-        f"expected a file of numpy (.npy or .npz), but {of} is damaged: {error}; export it again"
-    )
+@contextmanager
+def _readable(path: Path, name: str = "") -> Iterator[None]:
+    """Say of what numpy cannot read in a file, or in an array of it, what it is."""
+    try:
+        yield
+    except DAMAGE as error:
+        what = f"array {name} of {path}" if name else str(path)
+        if "pickle" in str(error).lower() or "object" in str(error).lower():
+            raise InputError(
+                f"expected plain numbers or text in {what}, found Python objects or no file of numpy; "
+                "save numbers or text, not Python objects (np.asarray(values) with a plain dtype)"
+            ) from error
+        raise InputError(
+            f"expected a file of numpy (.npy or .npz), but {what} is damaged: {error}; export it again"
+        ) from error
 
 
 def _shape(array: Array) -> str:

@@ -44,10 +44,10 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
     arrays = [read_array(path, mapped=True) for path in features]
     names = _names(features)
     compared = compare_arrays(arrays, features, estimator, batch_size)
-    found, size, used, n = compared.matrix, compared.size, compared.used, len(arrays[0])
+    matrix, size, used, n = compared.matrix, compared.size, compared.used, len(arrays[0])
     rows = [
         [float(value) if defined else None for value, defined in zip(*pair, strict=True)]
-        for pair in zip(found.value.tolist(), found.defined.tolist(), strict=True)
+        for pair in zip(matrix.value.tolist(), matrix.defined.tolist(), strict=True)
     ]
     undefined = [name for name, row in zip(names, rows, strict=True) if all(value is None for value in row)]
     parameters: dict[str, Json] = {
@@ -73,7 +73,7 @@ def score_cka(features: Sequence[Path], estimator: Estimator, batch_size: int | 
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedArrays:
     """CKA of arrays with each other.
 
     Attributes:
@@ -89,42 +89,32 @@ class Compared:
 
 def compare_arrays(
     arrays: Sequence[Array], sources: Sequence[object], estimator: Estimator, batch_size: int | None
-) -> Compared:
-    """CKA of every array with every other one; arguments as of `score_cka`.
+) -> ComparedArrays:
+    """CKA of every array with every other one, over batches, one of which is in memory at a time.
 
     Args:
         arrays: Two or more, [n ...], with the same samples in the same order.
         sources: What sentences call them.
         estimator: Which HSIC.
-        batch_size: Rows of a batch.
+        batch_size: Rows of a batch; None as for `score_cka`.
 
     Raises:
         InputError: Something about the numbers is wrong.
     """
     n = _check(arrays, sources)
-    of_paper = estimator == "paper"
-    size = min(batch_size or (PAPER.choice(IMAGES).batches.size if of_paper else n), n)
+    config = config_of(PAPER if estimator == "paper" else STANDARD, "cka")
+    size = min(batch_size or (PAPER.choice(IMAGES).batches.size if estimator == "paper" else n), n)
     used = n if n % size >= SMALLEST_BATCH else n - n % size
-    return Compared(_compare(arrays, sources, estimator, size, used), size, used)
-
-
-def _compare(
-    arrays: Sequence[Array], sources: Sequence[object], estimator: Estimator, size: int, used: int
-) -> CkaMatrix:
-    """CKA over batches, one of which is in memory at a time."""
     unbiased = CkaAccumulator()
     biased = torch.zeros(len(arrays), len(arrays), dtype=torch.float64)
     for start in range(0, used, size):
-        batch = [
-            _rows(array, source, start, start + size) for array, source in zip(arrays, sources, strict=True)
-        ]
+        batch = [_rows(*pair, start, start + size) for pair in zip(arrays, sources, strict=True)]
         if estimator == "biased":
             grams = torch.stack([gram_matrix(values) / (len(values) - 1) for values in batch]).flatten(1)
             biased += grams @ grams.T
         else:
-            rule = config_of(PAPER, "cka") if estimator == "paper" else config_of(STANDARD, "cka")
-            unbiased.add(torch.stack([centred_gram(values, min_max=rule.min_max) for values in batch]))
-    return normalise(biased) if estimator == "biased" else unbiased.matrix()
+            unbiased.add(torch.stack([centred_gram(values, min_max=config.min_max) for values in batch]))
+    return ComparedArrays(normalise(biased) if estimator == "biased" else unbiased.matrix(), size, used)
 
 
 def _rows(array: Array, source: object, start: int, stop: int) -> Tensor:
@@ -139,8 +129,8 @@ def _check(arrays: Sequence[Array], features: Sequence[object]) -> int:
         raise InputError(f"expected at least two arrays as --features, found {len(arrays)}")
     for array, path in zip(arrays, features, strict=True):
         if array.ndim < 2 or not array.size:
-            found = " ".join(str(length) for length in array.shape)
-            raise InputError(f"expected features [n ...] of at least two axes in {path}, found [{found}]")
+            shape = " ".join(str(length) for length in array.shape)
+            raise InputError(f"expected features [n ...] of at least two axes in {path}, found [{shape}]")
         if len(array) != len(arrays[0]):
             raise InputError(
                 f"expected the same samples in all arrays, found {len(arrays[0]):,} rows in {features[0]} "

@@ -32,7 +32,7 @@ def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
         for sequence, video in zip(sequences, videos, strict=True)
         for number, (j, f) in enumerate(zip(video.j, video.f, strict=True), start=1)
     }
-    rows = {name: tuple(one.get(column) for column in overall) for name, one in objects.items()}
+    rows = {name: tuple(scores.get(column) for column in overall) for name, scores in objects.items()}
     names: list[Json] = [sequence.name for sequence in sequences]
     return ScoreReport(
         command="davis",
@@ -82,6 +82,6 @@ def _columns(j: Statistics, f: Statistics) -> Columns:
     named = (("J", j), ("F", f))
     return {
         f"{name}-{column}": 100.0 * value
-        for name, found in named
-        for column, value in (("Mean", found.mean), ("Recall", found.recall), ("Decay", found.decay))
+        for name, measure in named
+        for column, value in (("Mean", measure.mean), ("Recall", measure.recall), ("Decay", measure.decay))
     }

@@ -51,10 +51,10 @@ class Judged:
 
     def count(self, masks: Sequence[Labels]) -> int:
         """How many classes there are; raises InputError where a mask holds more."""
-        shown = 1 + max((int(mask[mask != VOID].max(initial=0)) for mask in masks), default=0)
-        if self.classes is not None and not shown <= self.classes <= VOID:
-            raise InputError(f"expected --classes of {shown} to {VOID}, found {self.classes}")
-        return self.classes or shown
+        least = 1 + max((int(mask[mask != VOID].max(initial=0)) for mask in masks), default=0)
+        if self.classes is not None and not least <= self.classes <= VOID:
+            raise InputError(f"expected --classes of {least} to {VOID}, found {self.classes}")
+        return self.classes or least
 
     def numbers(self, classes: int) -> dict[str, Json]:
         """What was judged, of so many classes, for reports."""
@@ -80,10 +80,10 @@ def score_predictions(ground_truth: Path, predictions: Path, judged: Judged) -> 
         raise InputError(f"expected predicted masks (*.png) in {predictions}, found none")
     given = [read_mask(predictions / name, "classes") for name in names]
     truth = [judged.truth(read_mask(ground_truth / name, "classes")) for name in names]
-    for name, one, other in zip(names, given, truth, strict=True):
-        if one.shape != other.shape:
-            raise InputError(f"{name} has another size than its ground truth: {one.shape}, {other.shape}")
-        if (one == VOID).any():
+    for name, mask, true in zip(names, given, truth, strict=True):
+        if mask.shape != true.shape:
+            raise InputError(f"{name} has another size than its ground truth: {mask.shape}, {true.shape}")
+        if (mask == VOID).any():
             raise InputError(f"expected a class for every pixel of {predictions / name}, found {VOID} (none)")
     classes = judged.count([*given, *truth])
     tables = [confusion(*pair, classes) for pair in zip(truth, given, strict=True)]
@@ -243,20 +243,20 @@ def _report(
         notes: What a reader must know.
     """
     table = np.sum(tables, axis=0)
-    found = Overlaps.of(table)
-    others = {"mIoU of shown or predicted": found.mean_iou_of_seen()}
+    overlaps = Overlaps.of(table)
+    others = {"mIoU of shown or predicted": overlaps.mean_iou_of_seen()}
     if protocol == "capi":  # of which one class is no class that is predicted, and nothing is renamed
         first = others["mIoU of shown or predicted"]
-        others = {"mIoU of shown": found.mean_iou()}
+        others = {"mIoU of shown": overlaps.mean_iou()}
     else:
         others["mIoU of all, renamed"] = Overlaps.of(renamed(table)).mean_iou_of_all()
-        first = others["mIoU of all, renamed"] if protocol == "hummingbird" else found.mean_iou()
-    every = {"mIoU": first, "pixel accuracy": found.accuracy(), "class accuracy": found.mean_accuracy()}
+        first = others["mIoU of all, renamed"] if protocol == "hummingbird" else overlaps.mean_iou()
+    every = {"mIoU": first, "pixel accuracy": overlaps.accuracy(), "class accuracy": overlaps.mean_accuracy()}
     percent: dict[str, float | None] = {
         name: None if np.isnan(value) else 100.0 * value for name, value in {**every, **others}.items()
     }
-    shown = np.flatnonzero(found.truth)
-    classes = {str(number): 100.0 * float(found.iou[number]) for number in shown}
+    seen = np.flatnonzero(overlaps.truth)
+    classes = {str(number): 100.0 * float(overlaps.iou[number]) for number in seen}
     return ScoreReport(
         command="segment",
         protocol=protocol,
@@ -264,9 +264,9 @@ def _report(
         n=len(tables),
         unit="images",
         scores=percent,
-        grid=Grid("class", ("IoU",), {name: (one,) for name, one in {**classes, **percent}.items()}),
+        grid=Grid("class", ("IoU",), {name: (score,) for name, score in {**classes, **percent}.items()}),
         details={"IoU": classes},
-        reason="" if len(shown) else "no pixel that is judged has a class",
+        reason="" if len(seen) else "no pixel that is judged has a class",
         notes=notes,
     )
 
@@ -296,8 +296,8 @@ def _memory_of(grids: Floats, masks: Labels, pixels: Pixels, rule: CapiConfig) -
     for number, (grid, mask) in enumerate(zip(grids, masks, strict=True)):
         key = str(number)
         chosen = pixels.of(mask, (grid.shape[0], grid.shape[1]), key)
-        kept = kept_of(torch.from_numpy(grid), *chosen, held_out=key in pixels.held_out)
-        left.append({name: array.numpy() for name, array in kept.items()})
+        cells = kept_of(torch.from_numpy(grid), *chosen, held_out=key in pixels.held_out)
+        left.append({name: array.numpy() for name, array in cells.items()})
     return PixelMemories({WHOLE_BACKBONE: left}, {}, pixels, rule.electorate).of(
         WHOLE_BACKBONE, torch.device("cpu")
     )

@@ -1,7 +1,6 @@
 """PCK on SPair-71k of exported feature grids or of keypoints that any code predicted."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ from tasks.datasets.files import describe, some
 from tasks.datasets.spair import KeypointPair, SpairEntry
 from tasks.keypoints.places import stated, true_places
 from tasks.keypoints.problem import KeypointTask
-from tasks.keypoints.rule import KeypointConfig
 from tasks.protocols import find_protocol
 from tasks.registry import config_of
 from zoo.errors import InputError
@@ -27,12 +25,8 @@ from zoo.view.views import Letterbox
 SEPARATORS = ":?_"
 """What may stand before the category in a pair's file name: not every system can hold the official colon."""
 
-Errors = NDArray[np.float64]
 CategoryErrors = dict[str, NDArray[np.generic]]
 """What a measurer of `KeypointTask` keeps of a category."""
-
-Finder = Callable[[str], CategoryErrors]
-"""Measures a category."""
 
 LARGEST_VIEW = 2048
 """Pixels of a side; each keypoint is compared with every pixel of the view."""
@@ -41,33 +35,20 @@ EXPORTED = Layer(1)
 """Exported features are of one layer, whichever it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dataset:
-    """The pairs that a protocol takes from a split, with the rule that scores them."""
-
-    protocol: str
-    problem: KeypointTask
-
-    @property
-    def pairs(self) -> tuple[KeypointPair, ...]:
-        """Different pairs, category by category."""
-        return tuple({pair.key: pair for pairs in self.problem.pairs.values() for pair in pairs}.values())
-
-
-def read_dataset(root: Path, split: str, protocol: str) -> Dataset:
+def read_dataset(root: Path, split: str, protocol: str) -> KeypointTask:
     """The task on a split of SPair-71k, whose own folder is the root; raises InputError."""
     folder = root.resolve()
     data = SpairEntry(folder=folder.name, split=split).read(folder.parent)
-    return Dataset(protocol, KeypointTask(data, config_of(find_protocol(protocol), "spair")))
+    return KeypointTask(data, config_of(find_protocol(protocol), "spair"), protocol=protocol)
 
 
-def score_features(features: Path, dataset: Dataset, view_size: int | None = None) -> ScoreReport:
+def score_features(features: Path, task: KeypointTask, view_size: int | None = None) -> ScoreReport:
     """PCK in percent of matches between grids of features, image by image from the disk.
 
     Args:
         features: Folder of ``<category>/<image>.npy`` or ``<image>.npy``, each [side side dim]: features of
             the whole square view, whatever their number.
-        dataset: Of ``read_dataset``.
+        task: Of ``read_dataset``.
         view_size: Pixels of the longer side of the image, which is centred in a square view; the protocol's
             if None.
 
@@ -79,64 +60,57 @@ def score_features(features: Path, dataset: Dataset, view_size: int | None = Non
             f"expected --view-size of 1 to {LARGEST_VIEW:,} pixels, found {describe(view_size)}; images of "
             "SPair-71k have at most 500"
         )
-    problem = dataset.problem
-    view = problem.config.view
+    view = task.config.view
     if view_size is not None and not isinstance(view, Letterbox):
-        raise InputError(f"{dataset.protocol} shows images at its own size; leave out --view-size")
+        raise InputError(f"{task.protocol} shows images at its own size; leave out --view-size")
     view = view if view_size is None else Letterbox(view_size)
-    side = view.geometry((1, 1)).size[0]
-    paths = _grid_paths(features, problem)
-    groups = {group.key: group for group in problem.source.groups}
-
-    def find(category: str) -> CategoryErrors:
-        grids = [_read_grid(paths[index]) for index in problem.images[category]]
-        _require_one_width(category, grids)
-        measurer = problem.measure(groups[category], view)
+    paths = _grid_paths(features, task)
+    groups = {group.key: group for group in task.source.groups}
+    errors = {}
+    for category in task.pairs:
+        grids = [_read_grid(paths[index]) for index in task.images[category]]
+        widths = sorted({grid.shape[2] for grid in grids})
+        if len(widths) > 1:
+            several = some(str(width) for width in widths)
+            raise InputError(f"expected grids of one width for all images of {category}, found {several}")
+        measurer = task.measure(groups[category], view)
         for position, grid in enumerate(grids):  # one by one, since their sizes may differ
             measurer.update(EXPORTED, [position], grid[None])
-        return {name: kept.numpy() for name, kept in measurer.finish(EXPORTED).items()}
+        errors[category] = {name: array.numpy() for name, array in measurer.finish(EXPORTED).items()}
+    return _report(task, errors, {"features": str(features), "view_size": view.geometry((1, 1)).size[0]})
 
-    return _report(dataset, find, {"features": str(features), "view_size": side})
 
-
-def score_predictions(predictions: Path, dataset: Dataset) -> ScoreReport:
+def score_predictions(predictions: Path, task: KeypointTask) -> ScoreReport:
     """PCK in percent of predicted keypoints.
 
     Args:
         predictions: JSON object: for every pair's file name without its ending, [x, y] in pixels of the
             target image for each keypoint, in the order of the annotation.
-        dataset: Of ``read_dataset``.
+        task: Of ``read_dataset``.
 
     Raises:
         InputError: A pair is missing, or its points are.
     """
-    given = read_json(predictions)
-    found = {pair.key: _predicted(given, pair) for pair in dataset.pairs}
-    missing = [key for key, points in found.items() if points is None]
+    content = read_json(predictions)
+    given = {pair.key: _predicted(content, pair) for pairs in task.pairs.values() for pair in pairs}
+    missing = [key for key, points in given.items() if points is None]
     if missing:
         raise InputError(
-            f"expected predicted keypoints of all {len(found):,} pairs in {predictions}, found none for "
+            f"expected predicted keypoints of all {len(given):,} pairs in {predictions}, found none for "
             f"{len(missing):,} of them ({some(missing)}); name them as the pairs' files, without .json"
         )
-
-    def find(category: str) -> CategoryErrors:
-        pairs = dataset.problem.pairs[category]
-        return _measured(
-            pairs,
-            [
-                _distances(_as_points(found[pair.key], pair, predictions), pair, dataset.problem.config)
-                for pair in pairs
-            ],
-        )
-
-    return _report(dataset, find, {"predictions": str(predictions)})
+    errors = {}
+    for category, pairs in task.pairs.items():
+        points = [_as_points(given[pair.key], pair, predictions) for pair in pairs]
+        errors[category] = _distances(task, pairs, points)
+    return _report(task, errors, {"predictions": str(predictions)})
 
 
-def _predicted(given: JsonObject, pair: KeypointPair) -> object:
+def _predicted(content: JsonObject, pair: KeypointPair) -> object:
     """The entry of a pair, whatever stands before its category; None if there is none."""
     stem = pair.key.removesuffix(f":{pair.category}")
     names = [f"{stem}{separator}{pair.category}" for separator in SEPARATORS]
-    return next((given[name] for name in names if name in given), None)
+    return next((content[name] for name in names if name in content), None)
 
 
 def _as_points(given: object, pair: KeypointPair, path: Path) -> NDArray[np.float64]:
@@ -151,15 +125,15 @@ def _as_points(given: object, pair: KeypointPair, path: Path) -> NDArray[np.floa
     return np.array(listed, np.float64)
 
 
-def _grid_paths(features: Path, problem: KeypointTask) -> dict[int, Path]:
+def _grid_paths(features: Path, task: KeypointTask) -> dict[int, Path]:
     """The file of every image that a pair needs; raises InputError."""
     if not features.is_dir():
         raise InputError(f"expected a folder of grids (.npy) at {features}, which does not exist")
     paths: dict[int, Path] = {}
     missing: list[str] = []
-    wanted = sorted({index for indices in problem.images.values() for index in indices})
+    wanted = sorted({index for indices in task.images.values() for index in indices})
     for index in wanted:
-        name = Path(problem.data.samples[index].key).with_suffix(".npy")
+        name = Path(task.data.samples[index].key).with_suffix(".npy")
         there = [path for path in (features / name, features / name.name) if path.is_file()]
         if there:
             paths[index] = there[0]
@@ -186,41 +160,40 @@ def _read_grid(path: Path) -> Tensor:
     return torch.from_numpy(grid).float()
 
 
-def _require_one_width(category: str, grids: Sequence[Tensor]) -> None:
-    widths = sorted({grid.shape[2] for grid in grids})
-    if len(widths) > 1:
-        found = some(str(width) for width in widths)
-        raise InputError(f"expected grids of one width for all images of {category}, found {found}")
+def _distances(
+    task: KeypointTask, pairs: Sequence[KeypointPair], points: Sequence[NDArray[np.float64]]
+) -> CategoryErrors:
+    """Distances of points to where the protocol takes the true ones to be, [keypoints] of all pairs.
+
+    They are over the longer side of the target's box (``error_box``) and of its image (``error_image``).
+    """
+    by_box, by_image = [], []
+    for pair, predicted in zip(pairs, points, strict=True):
+        _, truth = true_places(task.config, pair.target_points, stated(task.config.view, pair.target_size))
+        distances = np.linalg.norm(predicted - truth, axis=1)
+        left, top, right, bottom = pair.target_box
+        by_box.append(distances / max(right - left, bottom - top))
+        by_image.append(distances / max(pair.target_size))
+    errors = {"error_box": np.concatenate(by_box), "error_image": np.concatenate(by_image)}
+    return {**errors, "varies": np.ones(1, bool)}
 
 
-def _distances(points: NDArray[np.float64], pair: KeypointPair, rule: KeypointConfig) -> Errors:
-    """Distances of found points to where the rule takes the true ones to be, in image pixels: [keypoints]."""
-    _, truth = true_places(rule, pair.target_points, stated(rule.view, pair.target_size))
-    return np.asarray(np.linalg.norm(points - truth, axis=1))
-
-
-def _report(dataset: Dataset, find: Finder, parameters: dict[str, Json]) -> ScoreReport:
-    problem = dataset.problem
-    measured = {category: find(category) for category in problem.pairs}
-    outcome = problem.score(list(measured.values()))
+def _report(
+    task: KeypointTask, errors: Mapping[str, CategoryErrors], parameters: dict[str, Json]
+) -> ScoreReport:
+    outcome = task.score(list(errors.values()))
     scores = {score.metric: score.value for score in outcome.scores}
-    alphas = problem.config.alphas
-    categories: dict[str, dict[str, float]] = {
-        name: {
-            "pairs": len(problem.pairs[name]),
-            "keypoints": len(found["error_box"]),
-            **{
-                f"PCK@{a:g}": float(problem.hits(np.asarray(found["error_box"], np.float64), a).mean())
-                for a in alphas
-            },
-        }
-        for name, found in measured.items()
-    }
-    coverage = problem.data.coverage
+    alphas = task.config.alphas
+    categories: dict[str, dict[str, float]] = {}
+    for name, of_category in errors.items():
+        distances = np.asarray(of_category["error_box"], np.float64)
+        shares = {f"PCK@{alpha:g}": float(task.hits(distances, alpha).mean()) for alpha in alphas}
+        categories[name] = {"pairs": len(task.pairs[name]), "keypoints": len(distances), **shares}
+    coverage = task.data.coverage
     return ScoreReport(
         command="spair",
-        protocol=dataset.protocol,
-        parameters={"dataset": problem.data.name, **parameters},
+        protocol=task.protocol,
+        parameters={"dataset": task.data.name, **parameters},
         n=sum(int(row["keypoints"]) for row in categories.values()),
         unit="keypoints",
         scores=scores,
@@ -228,17 +201,6 @@ def _report(dataset: Dataset, find: Finder, parameters: dict[str, Json]) -> Scor
         details={"coverage": str(coverage), "categories": categories},
         notes=(f"not the whole test split: {coverage}",) if coverage.partial else (),
     )
-
-
-def _measured(pairs: Sequence[KeypointPair], errors: Sequence[Errors]) -> CategoryErrors:
-    """Distances over the longer side of the target's box, and of its image: [keypoints] each."""
-    boxes = [max(p.target_box[2] - p.target_box[0], p.target_box[3] - p.target_box[1]) for p in pairs]
-    sides = [max(pair.target_size) for pair in pairs]
-    scaled = {
-        name: np.concatenate([error / length for error, length in zip(errors, lengths, strict=True)])
-        for name, lengths in (("error_box", boxes), ("error_image", sides))
-    }
-    return {**scaled, "varies": np.ones(1, bool)}
 
 
 def _grid(categories: dict[str, dict[str, float]], scores: dict[str, float], alphas: Sequence[float]) -> Grid:
