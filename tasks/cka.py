@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import FINITE, Group, Measurer, Source, digest
-from tasks.comparing import ComparedBackbone, ComparisonTask, Floats, PairFindings
+from tasks.comparing import ComparisonTask, Floats, PairFindings
 from tasks.feeds import WHOLE_GRIDS, GridFeed
 from tasks.metrics.similarity import (
     SMALLEST_BATCH,
@@ -24,6 +24,7 @@ from tasks.metrics.similarity import (
     rounded_centred,
 )
 from tasks.sources import ProbeSources, batch_slices
+from tasks.stored import StoredBackbone
 from tasks.transformed import Vectors
 from zoo.spec import BackboneSpec, Layer
 from zoo.view.views import View
@@ -164,7 +165,7 @@ class CkaTask(ComparisonTask):
         return True
 
     def compare(
-        self, backbones: Sequence[ComparedBackbone], pooling: str, device: torch.device
+        self, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
     ) -> Iterator[PairFindings]:
         """CKA of all layers of every two backbones that have features of a pooling."""
         there = [place for place, one in enumerate(backbones) if _offers(one, pooling)]
@@ -217,7 +218,7 @@ def _runs(batches: Sequence[slice]) -> Iterator[tuple[slice, int]]:
 
 
 def cka_matrix(
-    grams: Grams, backbones: Sequence[ComparedBackbone], pooling: str, device: torch.device
+    grams: Grams, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
 ) -> tuple[Floats, Floats]:
     """CKA over all layers of the backbones, in order, and its standard errors over the images.
 
@@ -231,20 +232,20 @@ def cka_matrix(
     return accumulator.matrix().value.cpu().numpy(), accumulator.standard_error().cpu().numpy()
 
 
-def _offers(backbone: ComparedBackbone, pooling: str) -> bool:
+def _offers(backbone: StoredBackbone, pooling: str) -> bool:
     """Whether a backbone has features of that pooling."""
     vectors = _vectors(pooling)
-    return vectors is None or vectors in backbone.poolings()
+    return vectors is None or vectors in backbone.of_source.poolings()
 
 
-def _grams(grams: Grams, backbone: ComparedBackbone, pooling: str, device: torch.device) -> Iterator[Tensor]:
+def _grams(grams: Grams, backbone: StoredBackbone, pooling: str, device: torch.device) -> Iterator[Tensor]:
     """U-centred Gram matrices [layers images images] of every batch with enough readable images.
 
     A layer that could not be measured is NaN, which stays in its own rows and columns of the result.
     """
-    shown = backbone.shown
+    shown = backbone.of_source.shown
     vectors = _vectors(pooling)
-    pooled = [] if vectors is None else [backbone.read(layer, vectors) for layer in backbone.layers]
+    pooled = [] if vectors is None else [backbone.of_source.read(layer, vectors) for layer in backbone.layers]
     start = 0
     for number, group in enumerate(grams.where.probe.groups):
         positions = np.flatnonzero(shown[start : start + len(group.samples)])
@@ -262,13 +263,13 @@ def _grams(grams: Grams, backbone: ComparedBackbone, pooling: str, device: torch
 
 
 def stored_grams(
-    backbone: ComparedBackbone, group: int, layers: Sequence[Layer], sizes: Sequence[int]
+    backbone: StoredBackbone, group: int, layers: Sequence[Layer], sizes: Sequence[int]
 ) -> list[NDArray[np.float32]]:
     """Gram matrices [layers images images] of the patches for each batch of a group, of so many images.
 
     NaN for layers that could not be measured.
     """
-    found = backbone.measured(group)
+    found = backbone.left_behind(group)
     missing = np.full(sum(size**2 for size in sizes), np.nan, np.float32)
     flat = np.stack([np.asarray(found.get(layer, {}).get("gram", missing), np.float32) for layer in layers])
     parts = np.split(flat, np.cumsum([size**2 for size in sizes])[:-1], axis=1)

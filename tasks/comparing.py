@@ -3,53 +3,17 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.base import Measurements, Source
+from tasks.base import Source
+from tasks.stored import StoredBackbone
 from tasks.task import FedTask
 from zoo.spec import BackboneSpec, Layer
 
 Floats = NDArray[np.float64]
-
-
-class ComparedBackbone(Protocol):
-    """What is stored of a backbone for a task that compares several."""
-
-    @property
-    def spec(self) -> BackboneSpec:
-        """Its entry."""
-        ...
-
-    @property
-    def layers(self) -> tuple[Layer, ...]:
-        """Its layers that are scored, in the order of a forward."""
-        ...
-
-    @property
-    def refusal(self) -> str:
-        """Why it could not show what the task is fed; "" if it could, and only then it was measured."""
-        ...
-
-    @property
-    def shown(self) -> NDArray[np.bool_]:
-        """Whether each image of the source could be read, [images]; the same for all backbones."""
-        ...
-
-    def poolings(self) -> tuple[str, ...]:
-        """Poolings of its vectors."""
-        ...
-
-    def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
-        """Its vectors, [images dim] in the source's order; NaN where an image could not be read."""
-        ...
-
-    def measured(self, group: int) -> Mapping[Layer, Measurements]:
-        """What a group left behind for each layer; nothing of layers that could not be measured."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +78,7 @@ class ComparisonTask(FedTask):
 
     @abstractmethod
     def compare(
-        self, backbones: Sequence[ComparedBackbone], pooling: str, device: torch.device
+        self, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
     ) -> Iterator[PairFindings]:
         """What it says of all pairs of those backbones that it compares, in one pooling.
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from tasks.identity import identity, short_digest
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry, entry_of, load_code
 from tasks.sets import members_of, sets_of
+from tasks.stored import AskedBackbone, Fields, StoredBackbone, StoredVectors
 from tasks.transformed import Vectors, VectorTransform, together
 from tasks.transforms import Transform
 from zoo.features import Weights
@@ -62,133 +63,6 @@ PARALLEL_BYTES = 1 << 30
 """Layers are scored side by side only while their vectors together stay below this."""
 
 Piece = TypeVar("Piece")
-
-
-class StoredVectors(Protocol):
-    """What is stored of a backbone's vectors of one source."""
-
-    @property
-    def shown(self) -> NDArray[np.bool_]:
-        """Whether each image of the source could be read, [images]."""
-        ...
-
-    def poolings(self) -> tuple[str, ...]:
-        """Poolings that are stored."""
-        ...
-
-    def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
-        """Vectors of a layer, [images dim] in the source's order; NaN where an image could not be read."""
-        ...
-
-    def bytes(self, layer: Layer, pooling: str) -> int:
-        """Size of what `read` gives."""
-        ...
-
-
-class StoredBackbone(Protocol):
-    """What the passes of one backbone stored for a task."""
-
-    @property
-    def spec(self) -> BackboneSpec:
-        """The backbone's entry."""
-        ...
-
-    @property
-    def layers(self) -> tuple[Layer, ...]:
-        """Layers that are scored, in the order of a forward."""
-        ...
-
-    @property
-    def last(self) -> Layer | None:
-        """The last block; None where its vectors are not stored."""
-        ...
-
-    @property
-    def vectors(self) -> Mapping[str, StoredVectors]:
-        """Vectors by the name of their source."""
-        ...
-
-    @property
-    def refusal(self) -> str:
-        """Why the backbone cannot show what the task is fed; "" if it can, and only then it was measured."""
-        ...
-
-    @property
-    def fed_layers(self) -> tuple[Layer, ...]:
-        """Layers, or sets of them, that the task's groups were measured by."""
-        ...
-
-    @property
-    def measured(self) -> Mapping[Layer, Sequence[Measurements]]:
-        """For each layer that could be measured, what every group left behind, in the source's order.
-
-        It is read from disk whenever it is asked for: ask once, and keep what is needed.
-        """
-        ...
-
-    @property
-    def failures(self) -> Mapping[Layer, str]:
-        """Why other layers could not be measured."""
-        ...
-
-    @property
-    def bytes(self) -> int:
-        """Size of what one layer left behind."""
-        ...
-
-    @property
-    def workers(self) -> int:
-        """Threads that may be used."""
-        ...
-
-    @property
-    def device(self) -> Device:
-        """Where large products may run; None for the CPU."""
-        ...
-
-    def patch_tokens(self, view: View, layer: Layer) -> int:
-        """How many patch tokens a layer has in a view that shows all images at one size."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """Which pixels move the centre cell, ``(rows // 2, columns // 2)``, of each layer of a backbone.
-
-    Attributes:
-        strength: For each layer how strongly each pixel does, summed over images, [height width].
-        cells: For each layer, rows and columns of its grid.
-        coarsest: Rows and columns of the backbone's coarsest grid.
-        images: Images that are in the sums.
-        refused: Why the backbone cannot say it of some other layers.
-    """
-
-    strength: Mapping[Layer, NDArray[np.float64]]
-    cells: Mapping[Layer, tuple[int, int]]
-    coarsest: tuple[int, int]
-    images: int
-    refused: Mapping[Layer, str]
-
-
-class AskedBackbone(Protocol):
-    """A loaded backbone that is asked something beside the passes."""
-
-    @property
-    def spec(self) -> BackboneSpec:
-        """The backbone's entry."""
-        ...
-
-    def fields(self, task: "GradientTask") -> Fields:
-        """Which pixels of the task's images move the layers that it asks for."""
-        ...
-
-    def weights(self) -> Weights:
-        """The first weights."""
-        ...
-
-    def costs(self, config: Any) -> Any:  # noqa: ANN401 - those of `tasks.analyses.cost`
-        """Time, memory and size of a backbone that is alone on the device."""
-        ...
 
 
 class Measured(ABC):
@@ -585,10 +459,11 @@ class FedTask(Task, Measured):
 
     def _unmeasured(self, backbone: StoredBackbone) -> list[LayerOutcome]:
         """Empty outcomes of layers that could not be measured, or of all where nothing is shown."""
-        reasons = dict.fromkeys(backbone.fed_layers, backbone.refusal) if backbone.refusal else {}
+        measured = backbone.measured
+        refused = dict.fromkeys(backbone.fed_layers, backbone.refusal)
+        reasons = refused if measured is None else measured.failures
         return [
-            LayerOutcome(layer, self.pooling, Outcome((), empty=reason))
-            for layer, reason in (reasons or backbone.failures).items()
+            LayerOutcome(layer, self.pooling, Outcome((), empty=reason)) for layer, reason in reasons.items()
         ]
 
 
@@ -610,15 +485,14 @@ class MeasuredTask(FedTask):
 
     def results(self, backbone: StoredBackbone) -> Findings:
         """Outcomes of every layer, or set of layers, from what its groups left behind."""
-        unmeasured = self._unmeasured(backbone)
-        if backbone.refusal:
+        unmeasured, measured = self._unmeasured(backbone), backbone.measured
+        if measured is None:
             return Findings(tuple(unmeasured))
-        measured = backbone.measured
 
         def score(layer: Layer) -> LayerOutcome:
             return LayerOutcome(layer, self.pooling, self.score(measured[layer]))
 
-        scored = side_by_side(score, list(measured), backbone.workers, backbone.bytes)
+        scored = side_by_side(score, list(measured), backbone.workers, measured.bytes)
         return Findings(tuple(sorted([*unmeasured, *scored], key=lambda one: one.layer.place)))
 
 
@@ -641,7 +515,7 @@ class AnalysisTask(FedTask):
         """What it finds, and why layers say nothing that could not be measured."""
         outcomes = self._unmeasured(backbone)
         arrays: Mapping[str, NDArray[np.generic]] = {}
-        if not backbone.refusal and len(backbone.measured):
+        if backbone.measured:
             found = self.findings(backbone.measured)
             outcomes, arrays = [*outcomes, *found.outcomes], found.arrays
         if self.transform:  # pages show what an analysis looks at by what it is called

@@ -1,7 +1,6 @@
 """What passes have stored, layer by layer: vectors of a source, and measurements of its groups."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 from benchmark.extraction.collectors import FAILURE
 from benchmark.extraction.shards import Shards
 from tasks.base import Measurements, Source
-from zoo.spec import BackboneSpec, Layer
+from tasks.stored import LayerMeasurements
+from zoo.spec import Layer
 
 
 class VectorReader:
@@ -53,63 +53,13 @@ class VectorReader:
             start = stop
         return vectors
 
-    def read_all(self, layer: Layer, patches: int) -> NDArray[np.float32]:
-        """Average of all tokens, the class token and so many patches, from the vectors of both: as `read`."""
-        return (self.read(layer, "cls") + patches * self.read(layer, "mean")) / np.float32(patches + 1)
-
     def bytes(self, layer: Layer, pooling: str) -> int:
         """Size of what `read` gives, estimated from the first shard."""
         first = self._store.read(self._shards[0], f"{pooling}.{layer}")
         return int(first.nbytes) * self._source.shards
 
 
-@dataclass(frozen=True)
-class Stored:
-    """What is stored of one backbone for a task that compares several, as `tasks.comparing` describes it.
-
-    Attributes:
-        spec: Its entry.
-        layers: Its layers that are scored.
-        source: What was looked at.
-        vectors: Its vectors of the source.
-        shards: What the task's groups left behind.
-        measured_layers: Layers of which they did.
-        refusal: Why it could not show what the task is fed; "" if it could.
-    """
-
-    spec: BackboneSpec
-    layers: tuple[Layer, ...]
-    source: Source
-    vectors: VectorReader
-    shards: Shards
-    measured_layers: tuple[Layer, ...]
-    refusal: str = ""
-
-    @property
-    def shown(self) -> NDArray[np.bool_]:
-        """Whether each image of the source could be read, [images]."""
-        return self.vectors.shown
-
-    def poolings(self) -> tuple[str, ...]:
-        """Poolings of its vectors."""
-        return self.vectors.poolings()
-
-    def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
-        """Its vectors, [images dim]; NaN where an image could not be read."""
-        return self.vectors.read(layer, pooling)
-
-    def measured(self, group: int) -> dict[Layer, Measurements]:
-        """What a group left behind for each layer; nothing of layers that could not be measured."""
-        names = {str(layer): layer for layer in self.measured_layers}
-        measurements: dict[Layer, dict[str, NDArray[np.generic]]] = {}
-        for name, array in self.shards.arrays(group // self.source.groups_per_shard).items():
-            number, layer, what = name.split("/", 2)
-            if int(number) == group and what != FAILURE:
-                measurements.setdefault(names[layer], {})[what] = array
-        return {**measurements}
-
-
-class MeasuredLayers(Mapping[Layer, list[Measurements]]):
+class MeasuredLayers(LayerMeasurements):
     """For each layer that could be measured, what every group left behind, in the source's order.
 
     Nothing stays in memory: a layer is read from the shards, which are all there, whenever it is asked for.
@@ -144,6 +94,16 @@ class MeasuredLayers(Mapping[Layer, list[Measurements]]):
         if not self._layers:
             return 0
         return sum(array.nbytes for group in self[self._layers[0]] for array in group.values())
+
+    def of_group(self, group: int) -> dict[Layer, Measurements]:
+        """What a group left behind for each layer; nothing of layers that could not be measured."""
+        names = {str(layer): layer for layer in self._layers}
+        measurements: dict[Layer, dict[str, NDArray[np.generic]]] = {}
+        for name, array in self._store.arrays(group // self._source.groups_per_shard).items():
+            number, layer, what = name.split("/", 2)
+            if int(number) == group and layer in names:
+                measurements.setdefault(names[layer], {})[what] = array
+        return {**measurements}
 
     def _failure(self, layer: Layer) -> str:
         """Why a layer could not be measured; "" if it could."""

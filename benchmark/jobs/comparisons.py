@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 
 from benchmark.engines.progress import Advance, Reporter
 from benchmark.extraction.failures import Failure, failure
-from benchmark.extraction.reader import Stored
-from benchmark.extraction.shards import Shards
-from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import CompareJob, Pair, ScoreJob
-from benchmark.jobs.scores import readers_of
+from benchmark.jobs.scores import stored_backbone
 from benchmark.scores.records import NORMAL, Scored, base_fields, is_current
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.record import with_all_columns, write_frame
@@ -73,8 +70,8 @@ def compare_all(
 def _compare(jobs: Sequence[ScoreJob], task: ComparisonTask, refusals: Refusals, advance: Advance) -> None:
     begin = perf_counter()
     written: dict[Path, tuple[Pair, _Written]] = {}
-    stored = [_stored(job, task, refusals) for job in jobs]
-    unreadable = int((~stored[0].shown).sum())
+    stored = [stored_backbone(job, refusals.get((job.setup.spec.name, task.key), "")) for job in jobs]
+    unreadable = int((~stored[0].of_source.shown).sum())
     images = len(task.source.samples) - unreadable
     for pooling in task.poolings:
         now = _Round(task, pooling, images, unreadable, begin)
@@ -90,15 +87,6 @@ def _compare(jobs: Sequence[ScoreJob], task: ComparisonTask, refusals: Refusals,
                 write_arrays(kept.arrays, pair.kept.beside["arrays"])
             frame = pd.concat(kept.frames, ignore_index=True)
             write_frame(frame, pair.kept.records, pair.kept.companions())
-
-
-def _stored(job: ScoreJob, task: ComparisonTask, refusals: Refusals) -> Stored:
-    source, setup = task.source, job.setup
-    assert job.measured is not None
-    shards = Shards.open(job.measured, source.shards)
-    reader = readers_of(job)[source.name]
-    layers, refusal = measured_layers(setup, task), refusals.get((setup.spec.name, task.key), "")
-    return Stored(setup.spec, setup.layers, source, reader, shards, layers, refusal)
 
 
 def _frame(now: _Round, pair: Pair, sides: tuple[ScoreJob, ScoreJob], found: PairFindings) -> pd.DataFrame:

@@ -15,7 +15,8 @@ from benchmark.jobs.scores import keep
 from benchmark.plan.plan import view_for
 from tasks.analyses.cost import CostConfig, Costs
 from tasks.checks import nothing_read
-from tasks.task import Fields, GradientTask
+from tasks.stored import Fields
+from tasks.task import GradientTask
 from zoo.features import Backbone, Weights
 from zoo.spec import BackboneSpec, Layer
 

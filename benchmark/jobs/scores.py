@@ -1,24 +1,26 @@
 """Scores of one backbone's tasks as files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from time import perf_counter
 
 from benchmark.engines.progress import Reporter
 from benchmark.extraction.failures import Failure, failure
 from benchmark.extraction.one_pass import PassResult
-from benchmark.extraction.reader import VectorReader
+from benchmark.extraction.reader import MeasuredLayers, VectorReader
 from benchmark.extraction.shards import Shards
 from benchmark.jobs.examples import keep_examples
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import ScoreJob
+from benchmark.plan.plan import patch_tokens
 from benchmark.scores.assess import assess_outcomes, measured_items
-from benchmark.scores.layers import StoredLayers, unreadable_images
 from benchmark.scores.records import Scored, to_records
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.items import write_items
 from leaderboards.records.record import to_frame, write_frame
-from tasks.base import Findings
+from tasks.base import Findings, Source
 from tasks.checks import nothing_read
+from tasks.stored import StoredBackbone
 from zoo.spec import Layer
 
 
@@ -42,31 +44,48 @@ def run_scores(jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter) -
 
 def _score(job: ScoreJob, refusal: str) -> None:
     """Write what a task says of what the passes stored."""
-    begin, readers = perf_counter(), readers_of(job)
-    findings = job.task.results(stored_layers(job, readers, refusal))
-    keep(job, findings, unreadable_images(job.task.vector_sources, readers), begin)
+    begin, stored = perf_counter(), stored_backbone(job, refusal)
+    keep(job, job.task.results(stored), _unreadable(job.task.vector_sources, stored), begin)
 
 
-def stored_layers(job: ScoreJob, vectors: Mapping[str, VectorReader], refusal: str = "") -> StoredLayers:
+def stored_backbone(job: ScoreJob, refusal: str) -> StoredBackbone:
     """What the passes of a backbone stored for a task.
 
     Args:
         job: The task, and where its files are.
-        vectors: Readers of its vectors by name of the source.
-        refusal: Why the backbone cannot show what it is fed.
+        refusal: Why the backbone cannot show what it is fed; "" if it can.
+
+    Raises:
+        UnreadableImageError: None of a source's images could be read.
     """
     setup, task, end = job.setup, job.task, Layer(job.setup.spec.depth)
-    return StoredLayers(
+    layers = measured_layers(setup, task)
+    measured: MeasuredLayers | None = None
+    if job.measured is not None and not refusal:
+        source = task.measured[-1].source
+        measured = MeasuredLayers(source, Shards.open(job.measured, source.shards), layers)
+    return StoredBackbone(
         spec=setup.spec,
         layers=setup.layers,
         last=end if end in setup.kept else None,
-        vectors=vectors,
-        fed=None if job.measured is None else (task.measured[-1].source, job.measured),
-        fed_layers=measured_layers(setup, task),
+        vectors=readers_of(job),
+        fed_layers=layers,
+        measured=measured,
         refusal=refusal,
         workers=setup.request.workers,
-        on=setup.device,
+        device=None if setup.device.type == "cpu" else setup.device,
+        patch_tokens=partial(patch_tokens, setup.spec),
     )
+
+
+def _unreadable(sources: Sequence[Source], stored: StoredBackbone) -> int:
+    """How many different images of sources could not be read."""
+    keys: set[str] = set()
+    for source in sources:
+        shown = stored.vectors[source.name].shown
+        if not shown.all():
+            keys |= {sample.key for sample, read in zip(source.samples, shown, strict=True) if not read}
+    return len(keys)
 
 
 def readers_of(job: ScoreJob) -> dict[str, VectorReader]:

@@ -11,7 +11,8 @@ from statistics import median
 
 from tasks.base import Findings, LayerOutcome, Outcome, Score, digest
 from tasks.datasets.base import Coverage
-from tasks.task import AskedBackbone, Task
+from tasks.stored import AskedBackbone
+from tasks.task import Task
 from zoo.spec import WHOLE_BACKBONE, Layer
 
 IMAGE = "image"

@@ -18,12 +18,13 @@ from torch import Tensor
 from tasks.analyses.base import BatchMeasurer
 from tasks.base import Group, Measurer, Source, digest
 from tasks.cka import CkaConfig, Grams, stored_grams
-from tasks.comparing import ComparedBackbone, ComparisonTask, PairFindings
+from tasks.comparing import ComparisonTask, PairFindings
 from tasks.feeds import HeadsOrBlocksFeed
 from tasks.metrics.attention import attention_distance, cell_distances
 from tasks.metrics.locality import FEWEST, HeadSubsets, subsets_of
 from tasks.metrics.similarity import gather
 from tasks.sources import ANY_SIZE, ProbeSources
+from tasks.stored import StoredBackbone
 from zoo.features import AttentionMaps, LayerFeatures
 from zoo.spec import WHOLE_BACKBONE, BackboneSpec, Layer
 from zoo.view.views import View
@@ -93,7 +94,7 @@ class Locality(ComparisonTask):
         return (first.heads is None) != (second.heads is None)
 
     def compare(
-        self, backbones: Sequence[ComparedBackbone], pooling: str, device: torch.device
+        self, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
     ) -> Iterator[PairFindings]:
         """``locality-rho`` of every transformer with every ConvNet: mean over its blocks, and of each."""
         for first, second in product(range(len(backbones)), repeat=2):
@@ -101,7 +102,7 @@ class Locality(ComparisonTask):
                 yield from self._pair(backbones, first, second, device)
 
     def _pair(
-        self, backbones: Sequence[ComparedBackbone], first: int, second: int, device: torch.device
+        self, backbones: Sequence[StoredBackbone], first: int, second: int, device: torch.device
     ) -> Iterator[PairFindings]:
         transformer, convnet = backbones[first], backbones[second]
         heads = self.feed.layers((), transformer.spec)
@@ -123,15 +124,15 @@ class Locality(ComparisonTask):
             yield PairFindings(first, second, METRIC, heads, others, value[None], errors, reason, arrays)
 
     def _subsets(
-        self, transformer: ComparedBackbone, convnet: ComparedBackbone, device: torch.device
+        self, transformer: StoredBackbone, convnet: StoredBackbone, device: torch.device
     ) -> HeadSubsets | None:
         """Windows of heads against blocks, over all batches; None where nothing was measured."""
         (layer,) = self.feed.layers((), transformer.spec)
         blocks = self.feed.layers((), convnet.spec)
         distances: list[NDArray[np.float32]] = []
         own = cross = other = torch.zeros(1, device=device)
-        for number, sizes in self._sizes(transformer.shown):
-            heads = transformer.measured(number).get(layer, {})
+        for number, sizes in self._sizes(transformer.of_source.shown):
+            heads = transformer.left_behind(number).get(layer, {})
             if "gram" not in heads:
                 return None
             distances.append(np.asarray(heads["distance"], np.float32))

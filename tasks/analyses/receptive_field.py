@@ -16,7 +16,8 @@ from tasks.base import Findings, Group, LayerOutcome, Outcome, Score, Source, di
 from tasks.metrics.arrays import Floats
 from tasks.metrics.receptive import half_area, half_radius, share_inside
 from tasks.sources import ProbeSources
-from tasks.task import Fields, GradientTask
+from tasks.stored import Fields
+from tasks.task import GradientTask
 from zoo.spec import Layer, Tap
 
 TAPS: tuple[Tap, ...] = ("attention", "mid", "mlp", "branch", "block")

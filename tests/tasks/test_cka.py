@@ -8,8 +8,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from benchmark.extraction import reader
-from benchmark.extraction.reader import VectorReader
+from benchmark.extraction.reader import MeasuredLayers, VectorReader
 from benchmark.extraction.shards import Shards
 from tasks.base import FINITE
 from tasks.cka import CkaTask, cka_matrix
@@ -17,6 +16,7 @@ from tasks.metrics.similarity import cka
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from tasks.registry import config_of
 from tasks.sources import IMAGES, classification_sources
+from tasks.stored import StoredBackbone, StoredVectors
 from tests.benchmark.doubles import SPEC
 from tests.tasks.test_sources import classification, labels
 from zoo.spec import Layer
@@ -53,7 +53,7 @@ def backbone(name: str, images: int, layers: int, dim: int, seed: int, shared: N
     return Stored(name, cls, grid)
 
 
-def store(task: CkaTask, one: Stored, folder: Path, read: NDArray[np.bool_]) -> reader.Stored:
+def store(task: CkaTask, one: Stored, folder: Path, read: NDArray[np.bool_]) -> StoredBackbone:
     """What a pass over the images that can be read leaves on disk."""
     count = task.source.shards
     grams, vectors = (Shards.open(folder / one.name / what, count) for what in ("grams", "vectors"))
@@ -80,7 +80,8 @@ def store(task: CkaTask, one: Stored, folder: Path, read: NDArray[np.bool_]) -> 
         grams.write(shard, kept)
         vectors.write(shard, arrays)
     spec, layers = replace(SPEC, name=one.name), tuple(one.grid)
-    return reader.Stored(spec, layers, task.source, VectorReader(task.source, vectors), grams, layers)
+    stored = {task.source.name: VectorReader(task.source, vectors)}
+    return StoredBackbone(spec, layers, None, stored, layers, MeasuredLayers(task.source, grams, layers))
 
 
 def hsic(x: NDArray[np.float64], y: NDArray[np.float64], min_max: bool = False) -> float:
@@ -164,9 +165,9 @@ def test_the_paper_scales_gram_matrices_of_batches_in_the_order_of_the_dataset(
 def test_without_class_tokens_there_is_no_cka_of_them(tmp_path: Path) -> None:
     task, (one, _) = problem(16, 8, PAPER), two_backbones(16)
     stored = store(task, one, tmp_path, np.ones(16, bool))
-    without = replace(stored, vectors=NoClassToken(stored.vectors))
+    without = replace(stored, vectors={task.source.name: NoClassToken(stored.of_source)})
 
-    def offered(members: list[reader.Stored], pooling: str) -> list[tuple[int, int]]:
+    def offered(members: list[StoredBackbone], pooling: str) -> list[tuple[int, int]]:
         return [(found.first, found.second) for found in task.compare(members, pooling, CPU)]
 
     for pooling in ("cls", "mean", "patch", "all"):
@@ -191,7 +192,7 @@ def test_a_backbone_that_cannot_be_measured_says_why_in_its_own_pairs(tmp_path: 
 class NoClassToken(VectorReader):
     """The vectors of another reader without those of class tokens."""
 
-    def __init__(self, other: VectorReader) -> None:
+    def __init__(self, other: StoredVectors) -> None:
         self.__dict__ |= other.__dict__
 
     def poolings(self) -> tuple[str, ...]:

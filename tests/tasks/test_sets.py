@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from benchmark.scores.layers import StoredLayers
 from tasks.base import FINITE, Measurer
 from tasks.checks import NOT_FINITE
 from tasks.datasets.davis import DavisEntry, Video, Videos
@@ -21,6 +20,7 @@ from tasks.propagation.problem import PropagationTask
 from tasks.protocols import STANDARD, find_protocol
 from tasks.registry import config_of
 from tasks.sets import names_of, parse_sets, set_of, sets_of
+from tasks.stored import StoredBackbone
 from tests.benchmark.doubles import SPEC
 from tests.fakes import write_fake_davis
 from tests.tasks.keypoints.test_problem import VIEW_64, random_grids, random_problem
@@ -184,7 +184,7 @@ def test_no_set_of_finite_layers_asks_nothing_of_a_task() -> None:
     images = classification(np.arange(4), np.arange(4))
     task = KnnTask(probed(images, sources(images, np.arange(4))), config_of(STANDARD, "knn"), sets=("pairs",))
     broken = {source.name: Broken(len(source.samples)) for source in task.vector_sources}
-    stored = StoredLayers(SPEC, BLOCKS[:2], None, broken, None, (), "", 1, torch.device("cpu"))
+    stored = StoredBackbone(SPEC, BLOCKS[:2], None, broken)
     (found,) = task.results(stored).outcomes
     assert (str(found.layer), found.outcome.empty) == ("1+2", NOT_FINITE)
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,10 +39,10 @@ class Backbone:
     layers: tuple[Layer, ...] = (Layer(1),)
 
     @property
-    def shown(self) -> np.ndarray:  # type: ignore[type-arg]
-        return np.ones(IMAGES, bool)
+    def of_source(self) -> Any:
+        return SimpleNamespace(shown=np.ones(IMAGES, bool))
 
-    def measured(self, group: int):  # type: ignore[no-untyped-def]
+    def left_behind(self, group: int):  # type: ignore[no-untyped-def]
         return {layer: self.found[layer][group] for layer in self.found}
 
 

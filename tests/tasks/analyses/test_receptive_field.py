@@ -8,7 +8,7 @@ import pytest
 from tasks.analyses.receptive_field import ReceptiveFieldConfig, ReceptiveFieldTask
 from tasks.base import Outcome
 from tasks.sources import Batches, ClassificationSources
-from tasks.task import Fields
+from tasks.stored import Fields
 from tests.benchmark.doubles import source
 from zoo.spec import Layer
 

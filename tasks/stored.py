@@ -1,0 +1,136 @@
+"""What the passes of one backbone stored for a task, and what a loaded one answers."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.base import Device, Measurements
+from zoo.features import Weights
+from zoo.spec import BackboneSpec, Layer
+from zoo.view.views import View
+
+if TYPE_CHECKING:
+    from tasks.task import GradientTask
+
+
+class StoredVectors(Protocol):
+    """What is stored of a backbone's vectors of one source."""
+
+    @property
+    def shown(self) -> NDArray[np.bool_]:
+        """Whether each image of the source could be read, [images]; the same for all backbones."""
+        ...
+
+    def poolings(self) -> tuple[str, ...]:
+        """Poolings that are stored."""
+        ...
+
+    def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
+        """Vectors of a layer, [images dim] in the source's order; NaN where an image could not be read."""
+        ...
+
+    def bytes(self, layer: Layer, pooling: str) -> int:
+        """Size of what `read` gives."""
+        ...
+
+
+class LayerMeasurements(Mapping[Layer, Sequence[Measurements]]):
+    """For each layer that could be measured, what every group left behind, in the source's order.
+
+    It is read from disk whenever it is asked for: ask once, and keep what is needed.
+    """
+
+    failures: Mapping[Layer, str]
+    """Why other layers could not be measured."""
+
+    @property
+    @abstractmethod
+    def bytes(self) -> int:
+        """Size of what one layer left behind."""
+
+    @abstractmethod
+    def of_group(self, group: int) -> Mapping[Layer, Measurements]:
+        """What a group left behind for each layer; nothing of layers that could not be measured."""
+
+
+@dataclass(frozen=True)
+class StoredBackbone:
+    """What the passes of one backbone stored for a task.
+
+    Attributes:
+        spec: The backbone's entry.
+        layers: Layers that are scored, in the order of a forward.
+        last: The last block; None where its vectors are not stored.
+        vectors: Vectors by the name of their source.
+        fed_layers: Layers, or sets of them, that the task's groups are measured by.
+        measured: What they left behind; None where nothing is fed, or nothing could be.
+        refusal: Why the backbone cannot show what the task is fed; "" if it can.
+        workers: Threads that may be used.
+        device: Where large products may run; None for the CPU.
+        patch_tokens: How many patch tokens a layer has in a view that shows all images at one size.
+    """
+
+    spec: BackboneSpec
+    layers: tuple[Layer, ...]
+    last: Layer | None
+    vectors: Mapping[str, StoredVectors]
+    fed_layers: tuple[Layer, ...] = ()
+    measured: LayerMeasurements | None = None
+    refusal: str = ""
+    workers: int = 1
+    device: Device = None
+    patch_tokens: Callable[[View, Layer], int] = lambda view, layer: 0
+
+    @property
+    def of_source(self) -> StoredVectors:
+        """Vectors of the one source of a task that takes no other."""
+        (vectors,) = self.vectors.values()
+        return vectors
+
+    def left_behind(self, group: int) -> Mapping[Layer, Measurements]:
+        """What a group left behind for each layer; nothing of layers that could not be measured."""
+        return {} if self.measured is None else self.measured.of_group(group)
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Which pixels move the centre cell, ``(rows // 2, columns // 2)``, of each layer of a backbone.
+
+    Attributes:
+        strength: For each layer how strongly each pixel does, summed over images, [height width].
+        cells: For each layer, rows and columns of its grid.
+        coarsest: Rows and columns of the backbone's coarsest grid.
+        images: Images that are in the sums.
+        refused: Why the backbone cannot say it of some other layers.
+    """
+
+    strength: Mapping[Layer, NDArray[np.float64]]
+    cells: Mapping[Layer, tuple[int, int]]
+    coarsest: tuple[int, int]
+    images: int
+    refused: Mapping[Layer, str]
+
+
+class AskedBackbone(Protocol):
+    """A loaded backbone that is asked something beside the passes."""
+
+    @property
+    def spec(self) -> BackboneSpec:
+        """The backbone's entry."""
+        ...
+
+    def fields(self, task: "GradientTask") -> Fields:
+        """Which pixels of the task's images move the layers that it asks for."""
+        ...
+
+    def weights(self) -> Weights:
+        """The first weights."""
+        ...
+
+    def costs(self, config: Any) -> Any:  # noqa: ANN401 - those of `tasks.analyses.cost`
+        """Time, memory and size of a backbone that is alone on the device."""
+        ...
