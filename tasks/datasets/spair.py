@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -28,10 +28,10 @@ from tasks.datasets.spair_facts import (
     ImageNotes,
     Levels,
     PairFacts,
+    geometry_aware,
     keypoint_id,
     level_counts,
     levels_of,
-    mistakable,
 )
 from zoo.errors import InputError
 from zoo.view.geometry import Box
@@ -128,24 +128,23 @@ class SpairEntry(DatasetEntry[Keypoints]):
         names = file_names(folder, (".json",))
         if not names:
             raise InputError(f"expected pair annotations (*.json) in {folder}, found none")
-        pairs = [_read_pair(folder / name) for name in names]
-        pairs.sort(key=lambda pair: (pair.category, pair.key))
-        images = _check_images(pairs, root / "JPEGImages")
+        reader = _PairReader(root, dict(self.groups))
+        pairs = [reader.read(folder / name) for name in names]
+        images = sorted(reader.sizes)
         index = {image: position for position, image in enumerate(images)}
-        notes, groups = ImageNotes(root / "ImageAnnotation"), dict(self.groups)
-        levels = level_counts([pair.levels for pair in pairs], self.levels)
+        rank = [index[image] for image in reader.sizes]
+        pairs = [replace(pair, source=rank[pair.source], target=rank[pair.target]) for pair in pairs]
+        pairs.sort(key=lambda pair: (pair.category, pair.key))
+        levels = level_counts([pair.facts for pair in pairs], self.levels)
         counts = (
             Count("pairs", len(pairs), self.pairs),
             Count("categories", len({pair.category for pair in pairs}), self.categories),
             Count("images", len(images)),
-            Count("keypoints", sum(len(pair.target.points) for pair in pairs)),
+            Count("keypoints", sum(len(pair.target_points) for pair in pairs)),
         )
-        return Keypoints(
-            name=self.name,
-            samples=tuple(FileSample(image, str(root / "JPEGImages" / image)) for image in images),
-            pairs=tuple(_keypoint_pair(pair, index, notes, groups.get(pair.category, ())) for pair in pairs),
-            coverage=Coverage((*counts, *levels), remarks=(TOLD,) if levels else ()),
-        )
+        samples = tuple(FileSample(image, str(root / "JPEGImages" / image)) for image in images)
+        coverage = Coverage((*counts, *levels), remarks=(TOLD,) if levels else ())
+        return Keypoints(self.name, samples, tuple(pairs), coverage)
 
     def contents(self, data: Path) -> Iterable[PackPart]:
         """Annotations and images of the pairs, and the annotations of single images that are there."""
@@ -173,88 +172,90 @@ class _Side:
     points: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    key: str
-    category: str
-    source: _Side
-    target: _Side
-    ids: tuple[int, ...] | None
-    levels: Levels | None
-    where: str
+class _PairReader:
+    """Reads pairs, whose images are numbered in the order in which they are first seen."""
 
+    def __init__(self, root: Path, groups: Mapping[str, tuple[Group, ...]]) -> None:
+        self._root = root / "JPEGImages"
+        self._groups = groups
+        self._notes = ImageNotes(root / "ImageAnnotation")
+        self._numbers: dict[str, int] = {}
+        self.sizes: dict[str, tuple[int, int]] = {}
 
-def _keypoint_pair(
-    pair: _Pair, index: dict[str, int], notes: ImageNotes, groups: tuple[Group, ...]
-) -> KeypointPair:
-    target = notes.shown(pair.target.image) if groups and pair.ids is not None else None
-    facts = None
-    if pair.levels is not None:
-        viewpoint, scale, truncation, occlusion = pair.levels
-        hard = mistakable(pair.ids, len(pair.source.points), groups, target)
-        facts = PairFacts(viewpoint, scale, truncation, occlusion, hard)
-    return KeypointPair(
-        key=pair.key,
-        category=pair.category,
-        source=index[pair.source.image],
-        target=index[pair.target.image],
-        source_size=pair.source.size,
-        target_size=pair.target.size,
-        source_box=pair.source.box,
-        target_box=pair.target.box,
-        source_points=pair.source.points,
-        target_points=pair.target.points,
-        facts=facts,
-        turn=notes.turn(pair.source.image, pair.target.image),
-    )
-
-
-def _check_images(pairs: list[_Pair], root: Path) -> list[str]:
-    """Sorted images of the pairs, which are there in the stated sizes; raises InputError."""
-    sizes: dict[str, tuple[int, int]] = {}
-    for pair in pairs:
-        for side in (pair.source, pair.target):
-            path = root / side.image
-            if side.image not in sizes:
-                if not is_file(path):
-                    raise InputError(f"expected image {path} of pair {pair.key}, found none; fetch it")
-                require_size(path, side.size, pair.where)
-            elif sizes[side.image] != side.size:
-                raise InputError(
-                    f"expected one size of image {side.image} in all pairs, found {sizes[side.image]} and, "
-                    f"in {pair.where}, {side.size}"
-                )
-            sizes[side.image] = side.size
-    return sorted(sizes)
-
-
-def _read_pair(path: Path) -> _Pair:
-    """One pair annotation, checked; raises InputError."""
-    fields, where = read_json(path), str(path)
-    category = require_inside(get_text(fields, "category", where), where)
-    # The archive has a colon before the category; systems that cannot hold one put another sign there.
-    stem = re.fullmatch(rf"(.+)[:?_]{re.escape(category)}", path.stem)
-    if stem is None:
-        raise InputError(
-            f"expected a file name that ends with :{category}.json as its category, found {path}"
-        )
-    if get_integer(fields, "mirror", where) != 0:
-        raise InputError(f"expected mirror to be 0 in {where}: mirrored pairs are not part of the benchmark")
-    source, target = (_read_side(fields, side, category, where) for side in ("src", "trg"))
-    if len(source.points) != len(target.points):
-        raise InputError(
-            f"expected as many source as target keypoints in {where}, "
-            f"found {len(source.points)} and {len(target.points)}"
-        )
-    ids = None
-    if "kps_ids" in fields:
-        values = get_list(fields, "kps_ids", where)
-        ids = tuple(keypoint_id(value, f"kps_ids of {where}") for value in values)
-        if len(ids) != len(source.points):
+    def read(self, path: Path) -> KeypointPair:
+        """One pair annotation, checked; raises InputError."""
+        fields, where = read_json(path), str(path)
+        category = require_inside(get_text(fields, "category", where), where)
+        # The archive has a colon before the category; systems that cannot hold one put another sign there.
+        stem = re.fullmatch(rf"(.+)[:?_]{re.escape(category)}", path.stem)
+        if stem is None:
             raise InputError(
-                f"expected as many kps_ids as keypoints in {where}, found {len(ids)} and {len(source.points)}"
+                f"expected a file name that ends with :{category}.json as its category, found {path}"
             )
-    return _Pair(f"{stem[1]}:{category}", category, source, target, ids, levels_of(fields, where), where)
+        key = f"{stem[1]}:{category}"
+        if get_integer(fields, "mirror", where) != 0:
+            raise InputError(
+                f"expected mirror to be 0 in {where}: mirrored pairs are not part of the benchmark"
+            )
+        source, target = (_read_side(fields, side, category, where) for side in ("src", "trg"))
+        if len(source.points) != len(target.points):
+            raise InputError(
+                f"expected as many source as target keypoints in {where}, "
+                f"found {len(source.points)} and {len(target.points)}"
+            )
+        levels = levels_of(fields, where)
+        first, second = (self._number(side, key, where) for side in (source, target))
+        hard = self._mistakable(fields, category, target, where)
+        return KeypointPair(
+            key=key,
+            category=category,
+            source=first,
+            target=second,
+            source_size=source.size,
+            target_size=target.size,
+            source_box=source.box,
+            target_box=target.box,
+            source_points=source.points,
+            target_points=target.points,
+            facts=None if levels is None else PairFacts(*levels, mistakable=hard),
+            turn=self._notes.turn(source.image, target.image),
+        )
+
+    def _mistakable(
+        self, fields: JsonObject, category: str, target: _Side, where: str
+    ) -> tuple[bool, ...] | None:
+        """Which keypoints the target image shows another one for; None where that is not known."""
+        ids, groups = None, self._groups.get(category, ())
+        if "kps_ids" in fields:
+            values = get_list(fields, "kps_ids", where)
+            ids = [keypoint_id(value, f"kps_ids of {where}") for value in values]
+            if len(ids) != len(target.points):
+                raise InputError(
+                    f"expected as many kps_ids as keypoints in {where}, found {len(ids)} and "
+                    f"{len(target.points)}"
+                )
+        if not groups:
+            return (False,) * len(target.points)
+        shown = None if ids is None else self._notes.shown(target.image)
+        if ids is None or shown is None:
+            return None
+        aware = geometry_aware(groups, ids, shown)
+        return tuple(point in aware for point in ids)
+
+    def _number(self, side: _Side, key: str, where: str) -> int:
+        """Number of an image, which is there in the stated size; raises InputError."""
+        path = self._root / side.image
+        if side.image not in self.sizes:
+            if not is_file(path):
+                raise InputError(f"expected image {path} of pair {key}, found none; fetch it")
+            require_size(path, side.size, where)
+            self._numbers[side.image], self.sizes[side.image] = len(self.sizes), side.size
+        elif self.sizes[side.image] != side.size:
+            raise InputError(
+                f"expected one size of image {side.image} in all pairs, found {self.sizes[side.image]} and, "
+                f"in {where}, {side.size}"
+            )
+        return self._numbers[side.image]
 
 
 def _read_side(fields: JsonObject, side: str, category: str, where: str) -> _Side:

@@ -4,7 +4,7 @@ Source of the groups of the latter, such as the left and the right eye: Zhang et
 Right, CVPR 2024 (GeoAware-SC, commit 99fd6b6), the geometry-aware subset.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,11 +98,12 @@ def geometry_aware(groups: Sequence[Group], shared: Collection[int], target: Col
     return sorted(point for point in shared if any(point in group for group in several))
 
 
-def levels_of(fields: JsonObject, where: str) -> Levels | None:
+def levels_of(fields: JsonObject, where: str) -> tuple[int, int, int, int] | None:
     """Levels of a pair in the order of `LEVELS`, None where a field is missing; raises InputError."""
     if any(name not in fields for name in LEVELS):
         return None
-    levels = tuple(get_integer(fields, name, where) for name in LEVELS)
+    viewpoint, scale, truncation, occlusion = (get_integer(fields, name, where) for name in LEVELS)
+    levels = viewpoint, scale, truncation, occlusion
     for (name, known), level in zip(LEVELS.items(), levels, strict=True):
         if level not in range(known):
             raise InputError(f"expected {name} of 0 to {known - 1} in {where}, found {level}")
@@ -110,15 +111,10 @@ def levels_of(fields: JsonObject, where: str) -> Levels | None:
 
 
 def level_counts(
-    pairs: Sequence[Levels | None], official: Sequence[tuple[str, Levels]]
+    pairs: Iterable[PairFacts | None], official: Iterable[tuple[str, Levels]]
 ) -> tuple[LevelCounts, ...]:
-    """How many pairs are of each level, beside the official numbers; none where no pair tells its levels.
-
-    Args:
-        pairs: Levels of each pair.
-        official: By field, pairs of each level.
-    """
-    known = [levels for levels in pairs if levels is not None]
+    """How many pairs are of each level, beside the official numbers; none where no pair tells its levels."""
+    known = [(each.viewpoint, each.scale, each.truncation, each.occlusion) for each in pairs if each]
     columns = dict(zip(LEVELS, zip(*known, strict=True), strict=False))
     return tuple(
         LevelCounts(f"pairs by {name}", tuple(map(columns[name].count, range(len(expected)))), expected)
@@ -169,25 +165,6 @@ class ImageNotes:
 
     def _path(self, image: str) -> Path:
         return (self._folder / image).with_suffix(".json")
-
-
-def mistakable(
-    ids: tuple[int, ...] | None, points: int, groups: tuple[Group, ...], target: frozenset[int] | None
-) -> tuple[bool, ...] | None:
-    """Which keypoints of a pair its target image shows another one for; None where that is not known.
-
-    Args:
-        ids: Ids of the pair's keypoints, if it tells them.
-        points: How many there are.
-        groups: Ids that stand for the same.
-        target: Ids that the target image shows, if known.
-    """
-    if not groups:
-        return (False,) * points
-    if ids is None or target is None:
-        return None
-    aware = geometry_aware(groups, ids, target)
-    return tuple(point in aware for point in ids)
 
 
 def keypoint_id(value: object, where: str) -> int:
