@@ -2,53 +2,29 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from benchmark.engines.choose import choose_engine, find_device
+from benchmark.engines.choose import find_engine
 from benchmark.engines.progress import Reporter
 from benchmark.extraction.failures import Failure, failure
-from benchmark.jobs.fingerprints import vectors_folder
-from benchmark.jobs.job import Job, ScoreJob, Setup
+from benchmark.jobs.job import BackboneJobs, ScoreJob, Setup
 from benchmark.jobs.passes import BackboneCache, run_passes
-from benchmark.jobs.prepare import pass_job
+from benchmark.jobs.prepare import identified, pass_job, score_job, understand
 from benchmark.jobs.scores import readers_of
 from benchmark.parsers import USUAL_POOLINGS
-from benchmark.plan.backbones import find_backbones
-from benchmark.plan.folders import require_writable
-from benchmark.plan.location import find_data
-from benchmark.plan.plan import Plan, PlanRecipe, make_plan
-from benchmark.plan.suites import choose_suite
+from benchmark.plan.plan import Plan
 from benchmark.request import Request
 from leaderboards.records.files import safe_name
 from tasks.registry import TASKS, load_code
 from tasks.task import Task
 from zoo.atomic import whole_file
 from zoo.errors import InputError
-from zoo.load.backbone import identify
-from zoo.spec import BackboneSpec
 
 Arrays = Mapping[str, NDArray[np.generic]]
-
-
-@dataclass(frozen=True)
-class VectorJobs:
-    """What one backbone has to do: its passes, then the files of each task.
-
-    Attributes:
-        setup: The backbone, and which vectors of it are stored.
-        passes: The passes; shards that are there are not computed again.
-        tasks: What is written of it.
-        poolings: Which of the stored vectors are written.
-    """
-
-    setup: Setup
-    passes: tuple[Job, ...]
-    tasks: tuple[ScoreJob, ...]
-    poolings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -77,98 +53,84 @@ def write_vectors(request: Request, report: Reporter) -> Written:
     Raises:
         InputError: Something about the request is wrong, or a task that it names takes no vectors.
     """
-    request = replace(request, floor=False)
-    suite, device = choose_suite(request), find_device(request.device)
-    require_writable(request.output, request.cache)
-    backbones = find_backbones(request, suite, report)
-    plan = make_plan(PlanRecipe(backbones, request.tasks, find_data(request, suite, report)))
-    for line in plan.tasks.understood:
-        report.say(line)
-    tasks = _with_vectors(plan, named=bool(request.tasks))
-
-    jobs: list[VectorJobs] = []
-    failures = [Failure("data", one.task, one.reason, bad_input=True) for one in plan.tasks.broken]
-    for spec in backbones:
-        try:
-            jobs.append(_jobs(tasks, _setups(plan, spec, request, suite.name, device)))
-        except InputError as error:
-            failures.append(failure(error, spec.name))
-    engine = choose_engine([one.setup.spec for one in jobs], request.workers, device)
-    done = engine.map(write_backbone, jobs, report)
+    request = replace(request, floor=False, transform=(), fuse=())
+    plan, suite, devices = understand(request, report)
+    tasks = _exported(plan, named=bool(request.tasks))
+    setups, failures = identified(plan, request, suite, devices[0])
+    jobs = [_jobs(tasks, setup) for setup in setups]
+    engine = find_engine([job.setup.spec for job in jobs], request, devices)
+    parts = [
+        Written(failures=tuple(failures)),
+        *engine.map(partial(write_backbone, request.poolings), jobs, report),
+    ]
     return Written(
-        tuple(file for one in done for file in one.files),
-        sum(one.images for one in done),
-        tuple(dict.fromkeys(line for one in done for line in one.left_out)),
-        (*failures, *(each for one in done for each in one.failures)),
+        tuple(file for part in parts for file in part.files),
+        sum(part.images for part in parts),
+        tuple(dict.fromkeys(line for part in parts for line in part.left_out)),
+        tuple(each for part in parts for each in part.failures),
     )
 
 
-def _with_vectors(plan: Plan, *, named: bool) -> list[Task]:
+def _exported(plan: Plan, *, named: bool) -> list[Task]:
     """Tasks whose vectors a scorer reads; raises InputError for another one that was named."""
-    found: list[Task] = []
-    for task in plan.tasks.every:
-        if task.scorer:
-            found.append(task)
-        elif named:
-            scorers = ", ".join(scorer for entry in TASKS if (scorer := load_code(entry).scorer))
-            raise InputError(
-                f"{task.entry.name} takes no stored vectors that a scorer reads; leave it out: there "
-                f"are files for {scorers}"
-            )
-    if not found:
+    others = [task.entry.name for task in plan.tasks.every if not task.scorer]
+    if others and named:
+        scorers = ", ".join(scorer for entry in TASKS if (scorer := load_code(entry).scorer))
+        raise InputError(
+            f"{others[0]} takes no stored vectors that a scorer reads; leave it out: there are files for "
+            f"{scorers}"
+        )
+    tasks = [task for task in plan.tasks.every if task.scorer]
+    if not tasks:
         raise InputError("none of the data is for a task that takes stored vectors")
-    return found
+    return tasks
 
 
-def _setups(
-    plan: Plan, spec: BackboneSpec, request: Request, suite: str, device: torch.device
-) -> list[Setup]:
-    """The backbone with the vectors that a run of these options stores, and with all that one can store."""
-    identity = identify(spec, dtype=getattr(torch, request.dtype), cache_dir=request.cache)
-    every = replace(request, poolings=tuple(dict.fromkeys((*USUAL_POOLINGS, *request.poolings))))
-    return [Setup(plan, spec, identity, options, suite, device) for options in (request, every)]
+def _jobs(tasks: Sequence[Task], setup: Setup) -> BackboneJobs:
+    """The passes that store a backbone's vectors, and the tasks that they are written for.
 
-
-def _jobs(tasks: Sequence[Task], setups: Sequence[Setup]) -> VectorJobs:
-    """What a backbone has to do, by the first setup whose vectors are all there, or else the last one."""
+    They are those that a run of the same options stores, or else those with all that a backbone can store.
+    """
     keys = {task.key for task in tasks}
-    for setup in setups:
-        served = (replace(each.serving(keys), measured=()) for each in setup.plan.passes)
-        jobs = tuple(pass_job(setup, each) for each in served if each.vectors)
-        if not any(job.missing for job in jobs):
+    every = tuple(dict.fromkeys((*USUAL_POOLINGS, *setup.request.poolings)))
+    for each in (setup, replace(setup, request=replace(setup.request, poolings=every))):
+        served = (replace(pass_.serving(keys), measured=()) for pass_ in setup.plan.passes)
+        passes = tuple(pass_job(each, pass_) for pass_ in served if pass_.vectors)
+        if not any(job.missing for job in passes):
             break
-    wanted = []
-    for task in tasks:
-        folders = {source.name: vectors_folder(setup, source) for source in task.vector_sources}
-        wanted.append(ScoreJob(setup, task, "", "", folders, None))
-    return VectorJobs(setup, jobs, tuple(wanted), setups[0].poolings)
+    return BackboneJobs(each, passes, (), tuple(score_job(each, task) for task in tasks))
 
 
-def write_backbone(jobs: VectorJobs, report: Reporter) -> Written:
-    """The passes of one backbone as far as they are not there, and the files of its tasks."""
+def write_backbone(asked: Sequence[str], jobs: BackboneJobs, report: Reporter) -> Written:
+    """The passes of one backbone as far as they are not there, and the files of its tasks.
+
+    Args:
+        asked: Poolings that are written; of the random floor, whose poolings say the same, one alone.
+        jobs: The passes and the tasks.
+        report: Hears how far it is.
+    """
     passed = run_passes(jobs.passes, BackboneCache(jobs.setup), report)
-    lost = {one.key for one in passed.failures}
-    name = jobs.setup.spec.name
+    lost = {failure.key for failure in passed.failures}
+    spec = jobs.setup.spec
+    poolings = jobs.setup.poolings if spec.is_floor else asked
     files: list[tuple[str, Path]] = []
     left_out: list[str] = list(passed.unreadable)
     failures = list(passed.failures)
-    with report.bar(f"{name}  writing", len(jobs.tasks), "tasks") as advance:
-        for job in jobs.tasks:
-            if job.task.key not in lost:
-                task = job.task
-                try:
-                    option = f"score {task.scorer} --features"
-                    for file_name, arrays in _arrays(job, jobs.poolings, left_out):
-                        files.append((option, _write(job, file_name, arrays)))
-                except InputError as error:
-                    failures.append(failure(error, name, task.entry.name, task.key))
+    with report.bar(f"{spec.name}  writing", len(jobs.scores), "tasks") as advance:
+        for job in jobs.scores:
+            task = job.task
+            try:
+                for name, arrays in _arrays(job, poolings, left_out) if task.key not in lost else ():
+                    files.append((f"score {task.scorer} --features", _write(job, name, arrays)))
+            except InputError as error:
+                failures.append(failure(error, spec.name, task.entry.name, task.key))
             advance(1)
     return Written(tuple(files), passed.images, tuple(left_out), tuple(failures))
 
 
 def _arrays(job: ScoreJob, poolings: Sequence[str], left_out: list[str]) -> Iterator[tuple[str, Arrays]]:
     """The arrays of each layer and pooling of a task, with the names of their files; says what has none."""
-    task, readers, name = job.task, readers_of(job), job.setup.spec.name
+    readers, name = readers_of(job), job.setup.spec.name
     stored = next(iter(readers.values())).poolings()
     left_out += [f"{name} has no vectors {pooling}" for pooling in poolings if pooling not in stored]
     for layer in job.setup.layers:
@@ -176,8 +138,8 @@ def _arrays(job: ScoreJob, poolings: Sequence[str], left_out: list[str]) -> Iter
             if pooling not in stored:
                 continue
             vectors = {source: reader.read(layer, pooling) for source, reader in readers.items()}
-            if all(np.isfinite(vectors[one][reader.shown]).all() for one, reader in readers.items()):
-                yield f"{layer}.{pooling}", task.exported(vectors)
+            if all(np.isfinite(vectors[source][reader.shown]).all() for source, reader in readers.items()):
+                yield f"{layer}.{pooling}", job.task.exported(vectors)
             else:
                 left_out.append(f"{name}, layer {layer}, {pooling}: features are not finite")
 

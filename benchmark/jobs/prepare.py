@@ -53,7 +53,15 @@ class Prepared:
 def prepare(
     request: Request, report: Reporter, *, writes: bool = True, protocols: Sequence[EvaluationProtocol] = ()
 ) -> Prepared:
-    """Find backbones and data, plan, and see what is there already.
+    """Understand a request, and see what is there already; arguments and errors are those of `understand`."""
+    plan, suite, devices = understand(request, report, writes=writes, protocols=protocols)
+    return prepare_plan(plan, request, suite, devices)
+
+
+def understand(
+    request: Request, report: Reporter, *, writes: bool = True, protocols: Sequence[EvaluationProtocol] = ()
+) -> tuple[Plan, str, tuple[torch.device, ...]]:
+    """Find backbones and data, and plan: the one way in which whatever shows images to backbones begins.
 
     Args:
         request: What was asked for.
@@ -61,6 +69,9 @@ def prepare(
         writes: Whether the folders of the run are made and must be writable. Otherwise nothing is written but
             to the cache, what a run would fetch or render: weights, and the mini suite's data.
         protocols: In place of those that the request names.
+
+    Returns:
+        The plan, the name under which records are filed, and where backbones run.
 
     Raises:
         InputError: The request is wrong.
@@ -73,16 +84,13 @@ def prepare(
     plan = make_plan(PlanRecipe(backbones, request.tasks, location, request.transform, request.fuse))
     for line in (*plan.tasks.understood, *shown_alike(plan)):
         report.say(line)
-    name = images_suite(plan.datasets) if request.images else suite.name
-    return prepare_plan(plan, request, name, devices)
+    return plan, images_suite(plan.datasets) if request.images else suite.name, devices
 
 
-def prepare_plan(plan: Plan, request: Request, suite: str, devices: tuple[torch.device, ...]) -> Prepared:
-    """Identify the backbones and the images of a plan, and find out what is not there yet; writes nothing.
-
-    Raises:
-        InputError: An image cannot be found.
-    """
+def identified(
+    plan: Plan, request: Request, suite: str, device: torch.device
+) -> tuple[list[Setup], list[Failure]]:
+    """The backbones of a plan; failures for those that cannot be identified, and for tasks of wrong data."""
     failures = [Failure("data", absent.task, absent.reason, bad_input=True) for absent in plan.tasks.broken]
     setups: list[Setup] = []
     for spec in plan.backbones:
@@ -91,7 +99,17 @@ def prepare_plan(plan: Plan, request: Request, suite: str, devices: tuple[torch.
         except InputError as error:
             failures.append(failure(error, spec.name))
         else:
-            setups.append(Setup(plan, spec, identity, request, suite, devices[0]))
+            setups.append(Setup(plan, spec, identity, request, suite, device))
+    return setups, failures
+
+
+def prepare_plan(plan: Plan, request: Request, suite: str, devices: tuple[torch.device, ...]) -> Prepared:
+    """Identify the backbones and the images of a plan, and find out what is not there yet; writes nothing.
+
+    Raises:
+        InputError: An image cannot be found.
+    """
+    setups, failures = identified(plan, request, suite, devices[0])
     current: list[Kept] = []
     comparisons = _comparisons(plan, setups, current)
     backbones = [_backbone(setup, comparisons, current) for setup in setups]
