@@ -2,22 +2,15 @@
 
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 
-from leaderboards.records.key import TOLERANCE, RecordKey, keys_of
-from leaderboards.records.record import (
-    UNREADABLE,
-    add_suite,
-    read_frame,
-    suites_of,
-    with_all_columns,
-    write_frame,
-)
-from leaderboards.records.seal import companions_of, file_digest, is_older, read_sealed
+from leaderboards.records.checksum import companions_of, file_digest, write_checked
+from leaderboards.records.key import TOLERANCE, keys_of
+from leaderboards.records.record import UNREADABLE, add_suite, read_frame, suites_of
 from leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
 from tasks.registry import DEPENDS_ON_LOAD
 from zoo.atomic import whole_file
@@ -44,24 +37,24 @@ COMPANIONS = {"items": ".parquet", "arrays": ".npz", "examples": ".npz"}
 
 
 @dataclass(frozen=True)
-class Result:
+class StoredResult:
     """The records of one backbone (or pair) and task, and the files that belong to them.
 
     Attributes:
         folder: The output folder.
         name: Path of the records below ``folder/records``.
-        frame: The records, as they were written.
+        records: The records, as they were written.
         suites: Suites that they belong to.
-        beside: What belongs to them (items, arrays, examples): name of its folder and path below it.
+        companions: Folders of what belongs to them (items, arrays, examples), and digests of the files.
         pictures: Files of the small pictures that its examples need.
     """
 
     folder: Path
     name: Path
-    frame: pd.DataFrame
+    records: pd.DataFrame
     suites: tuple[str, ...]
-    beside: Mapping[str, Path]
-    pictures: tuple[str, ...] = ()
+    companions: Mapping[str, str]
+    pictures: tuple[str, ...]
 
     @property
     def path(self) -> Path:
@@ -71,14 +64,18 @@ class Result:
     @property
     def date(self) -> str:
         """When they were scored."""
-        return str(self.frame["date"].max())
+        return str(self.records["date"].max())
+
+    def companion(self, kind: str, folder: Path | None = None) -> Path:
+        """File of what belongs to them, in the output folder or in another one."""
+        return (folder or self.folder) / kind / self.name.with_suffix(COMPANIONS[kind])
 
 
 def merge_outputs(folders: Sequence[Path], output: Path) -> int:
     """Put the records, items, arrays and examples of output folders into one, beside what that has already.
 
     A result that several folders have is kept once, the newest, and belongs to the suites of all. Files are
-    copied as they are, so their seals stay; nothing is written unless all can be.
+    copied as they are, so their checksums stay; nothing is written unless all can be.
 
     Args:
         folders: Folders that runs have written.
@@ -94,12 +91,13 @@ def merge_outputs(folders: Sequence[Path], output: Path) -> int:
     every = [result for folder in folders for result in _results(folder)]
     if output.resolve() not in [folder.resolve() for folder in folders] and (output / "records").is_dir():
         every = [*_results(output, strict=False), *every]
-    kept: dict[Path, Result] = {}
+    results: dict[Path, StoredResult] = {}
     for result in every:
-        kept[result.name] = _one_of(kept[result.name], result) if result.name in kept else result
-    for result in kept.values():
+        known = results.get(result.name)
+        results[result.name] = _newer(known, result) if known else result
+    for result in results.values():
         _write(result, output)
-    return len(kept)
+    return len(results)
 
 
 def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
@@ -111,31 +109,26 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
     machine.
     """
     for column, called in SAME.items():
-        found = [", ".join(sorted(map(str, set(frame[column])))) for frame in (first, second)]
-        if found[0] != found[1]:
-            one, other = (text or "not known" for text in found)
-            return f"the {called} is {one} in the one and {other} in the other"
-    before, now = (_numbers(frame[~frame["metric"].isin(DEPENDS_ON_LOAD)]) for frame in (first, second))
-    if before.keys() != now.keys():
+        texts = [", ".join(sorted(map(str, set(records[column])))) for records in (first, second)]
+        if texts[0] != texts[1]:
+            before, now = (text or "not known" for text in texts)
+            return f"the {called} is {before} in the one and {now} in the other"
+    numbers = []
+    for records in (first, second):
+        rows = records[~records["metric"].isin(DEPENDS_ON_LOAD)]
+        numbers.append(dict(zip(keys_of(rows), rows["value"].astype(float), strict=True)))
+    if numbers[0].keys() != numbers[1].keys():
         return "they are of different layers, poolings or metrics"
     limit = TOLERANCE.limit(str(first["task"].iloc[0]), analysis=bool(first["analysis"].iloc[0]))
-    for key, value in before.items():
-        if limit.is_moved(value, now[key]):
+    for key, value in numbers[0].items():
+        if limit.is_moved(value, numbers[1][key]):
+            texts = ["no number" if math.isnan(each[key]) else f"{each[key]:.4g}" for each in numbers]
             where = f"{key.metric} of layer {key.layer} ({key.pooling})"
-            return f"{where} is {_number_text(value)} in the one and {_number_text(now[key])} in the other"
+            return f"{where} is {texts[0]} in the one and {texts[1]} in the other"
     return ""
 
 
-def _number_text(value: float) -> str:
-    return "no number" if math.isnan(value) else f"{value:.4g}"
-
-
-def _numbers(frame: pd.DataFrame) -> dict[RecordKey, float]:
-    """The numbers of a file by their keys."""
-    return dict(zip(keys_of(frame), frame["value"].astype(float), strict=True))
-
-
-def _results(folder: Path, *, strict: bool = True) -> list[Result]:
+def _results(folder: Path, *, strict: bool = True) -> list[StoredResult]:
     """All results of an output folder, checked.
 
     Args:
@@ -151,79 +144,64 @@ def _results(folder: Path, *, strict: bool = True) -> list[Result]:
             f"expected an output folder with records (*.parquet) at {folder}, found none; "
             "`python -m benchmark run --output` writes one"
         )
-    found = []
+    results = []
     for path in sorted(paths):
         try:
-            found.append(_result(folder, path))
+            results.append(_result(folder, path))
         except InputError:
             if strict:
                 raise
-    return found
+    return results
 
 
-def _result(folder: Path, path: Path) -> Result:
+def _result(folder: Path, path: Path) -> StoredResult:
+    """The result of a file of records; raises InputError where anything of it is not as it was written."""
     name = path.relative_to(folder / "records")
     if any(part.startswith(".") for part in name.parts):
         raise InputError(f"{path} is in a hidden folder, where no run writes; remove that folder")
-    frame = read_frame(path)
-    beside = dict(_beside(folder, name, path))
-    pictures = _pictures(folder, beside["examples"]) if "examples" in beside else ()
-    return Result(folder, name, frame, tuple(suites_of(with_all_columns(frame.copy()))), beside, pictures)
+    records = read_frame(path)
+    result = StoredResult(
+        folder, name, records, tuple(suites_of(records)), companions_of(path.read_bytes()), ()
+    )
+    for kind in result.companions:
+        _require_companion(result, kind)
+    return replace(result, pictures=_pictures(result)) if "examples" in result.companions else result
 
 
-def _pictures(folder: Path, examples: Path) -> tuple[str, ...]:
-    """Files of the pictures of examples; raises InputError where one is not as it was."""
-    path = folder / "examples" / examples
+def _require_companion(result: StoredResult, kind: str) -> None:
+    """Raise InputError where what belongs to records is not as it was, or is nothing that a run writes."""
+    if kind not in COMPANIONS:
+        raise InputError(
+            f"{result.path} names {kind!r} as a folder of what belongs to it, expected "
+            f"{', '.join(COMPANIONS)}; no run writes that: remove the file"
+        )
+    companion = result.companion(kind)
+    if not companion.is_file() or file_digest(companion) != result.companions[kind]:
+        state = "are not those that were written" if companion.exists() else "are not there"
+        raise InputError(
+            f"the {kind} of {result.path} {state}; copy the whole folder, or delete that file and run again"
+        )
+
+
+def _pictures(result: StoredResult) -> tuple[str, ...]:
+    """Files of the pictures of a result's examples; raises InputError where one is not as it was."""
+    path = result.companion("examples")
     try:
         names = tuple(thumbnails_of(path))
     except UNREADABLE as error:
         raise InputError(f"cannot read examples {path}: {error}; delete the file and run again") from error
     for name in names:
-        if not is_whole(folder / FOLDER / name):
+        if not is_whole(result.folder / FOLDER / name):
             raise InputError(
-                f"the picture {folder / FOLDER / name} of {path} is missing or damaged; copy the whole "
-                "folder, or run again"
+                f"the picture {result.folder / FOLDER / name} of {path} is missing or damaged; copy the "
+                "whole folder, or run again"
             )
     return names
 
 
-def _beside(folder: Path, name: Path, path: Path) -> Iterator[tuple[str, Path]]:
-    """Folders and files of what belongs to some records; raises InputError where it is not as it was."""
-    try:
-        content = read_sealed(path)
-        companions = companions_of(content)
-    except UNREADABLE as error:
-        raise InputError(f"cannot read records {path}: {error}; delete the file and run again") from error
-    for kind, digest in companions.items():
-        if kind not in COMPANIONS:
-            raise InputError(
-                f"{path} names {kind!r} as a folder of what belongs to it, expected {', '.join(COMPANIONS)}; "
-                "no run writes that: remove the file"
-            )
-        companion = name.with_suffix(COMPANIONS[kind])
-        if not _has_digest(folder / kind / companion, digest):
-            state = (
-                "are not those that were written" if (folder / kind / companion).exists() else "are not there"
-            )
-            raise InputError(
-                f"the {kind} of {path} {state}; copy the whole folder, or delete that file and run again"
-            )
-        yield kind, companion
-    if is_older(content) and (folder / "items" / name).is_file():
-        yield "items", name
-
-
-def _has_digest(path: Path, digest: str) -> bool:
-    try:
-        return file_digest(path) == digest
-    except OSError:
-        return False
-
-
-def _one_of(first: Result, second: Result) -> Result:
+def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
     """The newer one of two files of one result; raises InputError where they are two results."""
-    frames = [with_all_columns(one.frame.copy()) for one in (first, second)]
-    if reason := difference(*frames):
+    if reason := difference(first.records, second.records):
         raise InputError(
             f"{first.path} and {second.path} are two different results: {reason}; remove one of them, or "
             "merge without it"
@@ -232,22 +210,20 @@ def _one_of(first: Result, second: Result) -> Result:
     return replace(newer, suites=tuple(sorted({*first.suites, *second.suites})))
 
 
-def _write(result: Result, output: Path) -> None:
-    """Copy a result, its records last; they are sealed again where they belong to further suites."""
-    for kind, name in result.beside.items():
-        _copy(result.folder / kind / name, output / kind / name)
+def _write(result: StoredResult, output: Path) -> None:
+    """Copy a result, its records last; these are written again where they belong to further suites."""
+    for kind in result.companions:
+        _copy(result.companion(kind), result.companion(kind, output))
     for picture in result.pictures:
         if not is_whole(output / FOLDER / picture):
             _copy(result.folder / FOLDER / picture, output / FOLDER / picture)
-    target = output / "records" / result.name
-    if set(result.suites) == set(suites_of(with_all_columns(result.frame.copy()))):
+    target, records = output / "records" / result.name, result.records
+    if set(result.suites) == set(suites_of(records)):
         _copy(result.path, target)
         return
-    frame = result.frame
     for suite in result.suites:
-        frame = add_suite(frame, suite)
-    companions = {kind: file_digest(output / kind / name) for kind, name in result.beside.items()}
-    write_frame(frame, target, companions)
+        records = add_suite(records, suite)
+    write_checked(records, target, result.companions)
 
 
 def _copy(source: Path, target: Path) -> None:

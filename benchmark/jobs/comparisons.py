@@ -15,7 +15,8 @@ from benchmark.jobs.job import CompareJob, Pair, ScoreJob
 from benchmark.jobs.scores import stored_backbone
 from benchmark.scores.records import NORMAL, Scored, base_fields, is_current
 from leaderboards.records.arrays import write_arrays
-from leaderboards.records.record import with_all_columns, write_frame
+from leaderboards.records.checksum import write_checked
+from leaderboards.records.record import with_defaults
 from tasks.comparing import ComparisonTask, PairFindings
 
 Refusals = Mapping[tuple[str, str], str]
@@ -86,7 +87,7 @@ def _compare(jobs: Sequence[ScoreJob], task: ComparisonTask, refusals: Refusals,
             if kept.arrays:
                 write_arrays(kept.arrays, pair.kept.beside["arrays"])
             frame = pd.concat(kept.frames, ignore_index=True)
-            write_frame(frame, pair.kept.records, pair.kept.companions())
+            write_checked(frame, pair.kept.records, pair.kept.companions())
 
 
 def _frame(now: _Round, pair: Pair, sides: tuple[ScoreJob, ScoreJob], found: PairFindings) -> pd.DataFrame:
@@ -121,4 +122,4 @@ def _frame(now: _Round, pair: Pair, sides: tuple[ScoreJob, ScoreJob], found: Pai
             "reason": np.where(np.isnan(values), found.reason, ""),
         }
     )
-    return with_all_columns(frame)
+    return with_defaults(frame)

@@ -16,8 +16,9 @@ from benchmark.plan.plan import patch_tokens
 from benchmark.scores.assess import assess_outcomes, measured_items
 from benchmark.scores.records import Scored, to_records
 from leaderboards.records.arrays import write_arrays
+from leaderboards.records.checksum import write_checked
 from leaderboards.records.items import write_items
-from leaderboards.records.record import to_frame, write_frame
+from leaderboards.records.record import to_frame
 from tasks.base import Findings, Source
 from tasks.checks import nothing_read
 from tasks.stored import StoredBackbone
@@ -122,4 +123,4 @@ def keep(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> No
     frame = to_frame(to_records(setup.context, scored, outcomes, assessed))
     write_items(measured_items(outcomes), kept.beside["items"])
     keep_examples(job, outcomes)
-    write_frame(frame, kept.records, kept.companions())
+    write_checked(frame, kept.records, kept.companions())

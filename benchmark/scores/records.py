@@ -10,17 +10,14 @@ from pyarrow import BufferReader
 from pyarrow.parquet import ParquetFile
 
 from benchmark.scores.assess import Assessments, place_of
-from leaderboards.records.items import read_items
+from leaderboards.records.checksum import companions_of, file_digest, read_checked, write_checked
 from leaderboards.records.record import (
     UNREADABLE,
     Record,
     add_suite,
     read_frame,
     suite_names,
-    with_all_columns,
-    write_frame,
 )
-from leaderboards.records.seal import companions_of, file_digest, is_older, read_sealed
 from leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
 from leaderboards.records.version import VERSION
 from tasks.base import LayerOutcome, Outcome, Score
@@ -99,13 +96,9 @@ class Kept:
 def is_current(kept: Kept) -> bool:
     """Whether records, and all that belongs to them, are there as they were written, of that fingerprint."""
     try:
-        content = read_sealed(kept.records)
+        content = read_checked(kept.records)
         if _values(content, "fingerprint") != {kept.fingerprint}:
             return False
-        if is_older(content):
-            if "items" in kept.beside:
-                read_items(kept.beside["items"])
-            return True
         companions = companions_of(content)
         if any(file_digest(kept.beside[name]) != one for name, one in companions.items()):
             return False
@@ -116,16 +109,11 @@ def is_current(kept: Kept) -> bool:
 
 
 def file_under(kept: Kept, suite: str) -> None:
-    """Let current records, left by a run of another suite perhaps, belong to this one's page, too.
-
-    Those of an earlier version, whose fingerprint says which images they are of, are told so and sealed.
-    """
-    content = read_sealed(kept.records)
-    older = is_older(content)
-    if older or not all(suite in suite_names(text) for text in _values(content, "suite")):
-        companions = kept.companions() if older else companions_of(content)
-        frame = with_all_columns(read_frame(kept.records)).assign(data=kept.data)
-        write_frame(add_suite(frame, suite), kept.records, companions)
+    """Let current records, left by a run of another suite perhaps, belong to this one's page, too."""
+    content = read_checked(kept.records)
+    if not all(suite in suite_names(text) for text in _values(content, "suite")):
+        frame = add_suite(read_frame(kept.records), suite)
+        write_checked(frame, kept.records, companions_of(content))
 
 
 def _values(content: bytes, column: str) -> set[str]:

@@ -1,14 +1,15 @@
 """Records: one number each, kept as parquet files that are written atomically."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from io import BytesIO
 from pathlib import Path
 
 import pandas as pd
 from pyarrow import ArrowException
+from pyarrow.parquet import read_schema
 
-from leaderboards.records.seal import read_sealed, write_sealed
+from leaderboards.records.checksum import has_checksum, read_checked
 from zoo.errors import InputError
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, OverflowError, ArrowException)
@@ -32,7 +33,7 @@ class Record:
         dataset: Name of the dataset; of costs, of the device.
         split: Split, or splits, that were read.
         data: Short digest of what was looked at: the images and their ground truth. Scores are ranked
-            together only where it is the same. "": of an earlier version, which did not say.
+            together only where it is the same.
         partial: Whether the dataset on disk differs from the official one.
         coverage: What was there of the dataset, in words.
         layer: 1..depth (0: what enters block 1).
@@ -59,7 +60,7 @@ class Record:
         unit: What they are.
         reason: Why there is no value; "" where there is one.
         interpolation: Rule by which position embeddings were fitted to the images; "" where there is no
-            attention, the network is somebody's own object, or an older version wrote the record.
+            attention, or the network is somebody's own object.
         other: For comparisons, the second backbone; "" for scores.
         other_layer: Its layer; -1 for scores.
         other_tap: Its tap; "" for scores.
@@ -115,13 +116,19 @@ class Record:
 
 
 COLUMNS = tuple(field.name for field in fields(Record))
-DEFAULTS = {field.name: field.default for field in fields(Record) if field.default is not MISSING}
+_DEFAULTS = {field.name: field.default for field in fields(Record) if field.default is not MISSING}
 
 
 def to_frame(records: Sequence[Record]) -> pd.DataFrame:
     """Records as a data frame with the columns `COLUMNS`."""
     columns = {name: [getattr(record, name) for record in records] for name in COLUMNS}
     return pd.DataFrame(columns, columns=list(COLUMNS))
+
+
+def with_defaults(records: pd.DataFrame) -> pd.DataFrame:
+    """Records that were made in bulk, with the columns `COLUMNS`: fields that are not given are as usual."""
+    usual = {name: value for name, value in _DEFAULTS.items() if name not in records}
+    return records.assign(**usual)[list(COLUMNS)]
 
 
 def suite_names(text: str) -> list[str]:
@@ -136,8 +143,8 @@ def suites_of(records: pd.DataFrame) -> list[str]:
 
 def of_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
     """The records that belong to a suite, perhaps among others; their column `suite` says it alone."""
-    own = [suite in suite_names(text) for text in records["suite"]]
-    return records[own].assign(suite=suite).reset_index(drop=True)
+    asked = [suite in suite_names(text) for text in records["suite"]]
+    return records[asked].assign(suite=suite).reset_index(drop=True)
 
 
 def add_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
@@ -146,23 +153,20 @@ def add_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
     return records.assign(suite=records["suite"].map(joined))
 
 
-def write_frame(frame: pd.DataFrame, path: Path, companions: Mapping[str, str] | None = None) -> None:
-    """Write a parquet file with a checksum so that a reader sees either all of it or none.
-
-    Args:
-        frame: Records.
-        path: The file.
-        companions: Digests of the files that belong to them (`leaderboards.records.seal.file_digest`).
-    """
-    write_sealed(frame, path, companions or {})
-
-
 def read_frame(path: Path) -> pd.DataFrame:
-    """The data frame of a parquet file; raises InputError where it is damaged."""
+    """The records of a parquet file; raises InputError where it is damaged, or a table of something else."""
     try:
-        return pd.read_parquet(BytesIO(read_sealed(path)))
+        lacking = (
+            [] if has_checksum(path) else [name for name in COLUMNS if name not in read_schema(path).names]
+        )
+        frame = pd.DataFrame() if lacking else pd.read_parquet(BytesIO(read_checked(path)))[list(COLUMNS)]
     except UNREADABLE as error:
         raise InputError(f"cannot read records {path}: {error}; delete the file and run again") from error
+    if lacking:
+        raise InputError(
+            f"expected records in {path} but found a table without {', '.join(lacking)}; remove that file"
+        )
+    return frame
 
 
 def read_records(folders: Iterable[Path]) -> pd.DataFrame:
@@ -173,28 +177,13 @@ def read_records(folders: Iterable[Path]) -> pd.DataFrame:
     """
     folders = tuple(folders)
     paths = sorted(path for folder in folders for path in folder.rglob("*.parquet"))
-    frames = [_records_in(path) for path in paths if not path.name.startswith(".")]
+    frames = [read_frame(path) for path in paths if not path.name.startswith(".")]
     if not frames:
         where = " or ".join(map(str, folders)) or "no folder"
         raise InputError(
             f"expected records (*.parquet) in {where} but found none; `python -m benchmark run` writes them"
         )
-    return with_all_columns(pd.concat(frames, ignore_index=True))
-
-
-def _records_in(path: Path) -> pd.DataFrame:
-    """The records of a file; others beside it would hide what it lacks."""
-    frame = read_frame(path)
-    if lacking := _lacking(frame):
-        raise InputError(
-            f"expected records in {path} but found a table without {', '.join(lacking)}; remove that file"
-        )
-    return frame
-
-
-def _lacking(frame: pd.DataFrame) -> list[str]:
-    """Columns that every version has written and a table lacks."""
-    return [column for column in COLUMNS if column not in frame and column not in DEFAULTS]
+    return pd.concat(frames, ignore_index=True)
 
 
 def suite_records(folder: Path, suite: str) -> pd.DataFrame:
@@ -202,20 +191,3 @@ def suite_records(folder: Path, suite: str) -> pd.DataFrame:
     if not any(folder.rglob("*.parquet")):
         return pd.DataFrame()
     return of_suite(read_records([folder]), suite)
-
-
-def with_all_columns(frame: pd.DataFrame) -> pd.DataFrame:
-    """Records with the columns `COLUMNS`; what they lack, as those of an older version do, is as usual.
-
-    Raises:
-        InputError: They lack what every version has written.
-    """
-    if lacking := _lacking(frame):
-        raise InputError(f"expected records but found a table without {', '.join(lacking)}; remove that file")
-    for column, usual in DEFAULTS.items():
-        if column not in frame:
-            frame[column] = usual
-        elif isinstance(usual, int | str) and (frame[column].dtype == object or frame[column].isna().any()):
-            kind = type(usual)
-            frame[column] = [usual if pd.isna(value) else kind(value) for value in frame[column]]
-    return frame[list(COLUMNS)]

@@ -13,7 +13,8 @@ from benchmark.engines.choose import device_name
 from benchmark.jobs import prepare, questions
 from leaderboards.check import check_pages
 from leaderboards.merge import merge_outputs
-from leaderboards.records.record import read_frame, write_frame
+from leaderboards.records.checksum import write_checked
+from leaderboards.records.record import read_frame
 from tasks import registry
 from tasks.analyses.cost import CostConfig, CostTask
 from tasks.registry import TASKS
@@ -117,7 +118,7 @@ def test_times_are_compared_by_no_check_and_no_merge(
     (path,) = (other / "out" / "records").rglob("cost*.parquet")
     frame = read_frame(path)
     frame.loc[frame["metric"] == "parameters", "value"] *= 2
-    write_frame(frame, path)
+    write_checked(frame, path)
     with pytest.raises(InputError, match="two different results: parameters of layer"):
         merge_outputs([place / "out", other / "out"], tmp_path / "refused")
 

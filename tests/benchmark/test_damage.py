@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from benchmark.plan.location import DataLocation
@@ -11,7 +10,7 @@ from benchmark.plan.suites import STANDARD_SUITE
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.record import read_frame
 from tests.benchmark.conftest import BACKBONES, Whole
-from tests.benchmark.runs import Tally, assert_same_records, files, run
+from tests.benchmark.runs import Tally, assert_same_records, run
 from zoo.registry import find
 
 pytestmark = pytest.mark.usefixtures("no_pages")
@@ -39,18 +38,6 @@ def test_what_is_damaged_or_gone_is_written_again(again: Path, data: Path, whole
     assert tally.loads == []
     assert_same_records(records, whole.records)
     assert {path: path.read_bytes() for path in before} == before
-
-
-def test_records_of_an_earlier_version_stay_and_are_sealed(again: Path, data: Path, whole: Whole) -> None:
-    path = again / "out" / "records" / KNN
-    new = read_frame(path)
-    new.drop(columns="data").to_parquet(path, index=False)
-    run(again, BACKBONES, data=data)
-    pd.testing.assert_frame_equal(read_frame(path), new)  # the date, too: nothing was scored again
-    assert new["data"].str.fullmatch("[0-9a-f]{8}").all()
-    before = files(again / "out" / "records")
-    run(again, BACKBONES, data=data)
-    assert files(again / "out" / "records") == before
 
 
 def test_records_of_an_earlier_version_without_their_items_are_computed_again(

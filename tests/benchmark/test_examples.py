@@ -10,9 +10,9 @@ import pytest
 
 from leaderboards.merge import merge_outputs
 from leaderboards.records.arrays import read_arrays
+from leaderboards.records.checksum import companions_of, file_digest, read_checked
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.record import read_records
-from leaderboards.records.seal import companions_of, file_digest, read_sealed
 from leaderboards.records.thumbnails import LARGEST, MOST, is_whole, thumbnails_of
 from tasks.examples import clustering, keypoints, knn, propagation, retrieval
 from tasks.examples.draw import SIDE
@@ -48,7 +48,7 @@ def test_a_run_keeps_small_files_that_records_name(whole: Whole) -> None:
     needed: set[str] = set()
     for path in paths:
         records = out / "records" / path.relative_to(out / "examples").with_suffix(".parquet")
-        assert companions_of(read_sealed(records))["examples"] == file_digest(path)
+        assert companions_of(read_checked(records))["examples"] == file_digest(path)
         names = thumbnails_of(path)
         assert 0 < len(names) <= MOST
         needed |= {*names}

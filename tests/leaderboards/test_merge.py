@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from leaderboards.merge import merge_outputs
-from leaderboards.records.record import read_frame, read_records, write_frame
-from leaderboards.records.seal import companions_of, file_digest, read_sealed
+from leaderboards.records.checksum import companions_of, file_digest, read_checked, write_checked
+from leaderboards.records.record import read_frame
 from tests.leaderboards.builder import frame, layers, pair
 from zoo.errors import InputError
 
@@ -24,7 +24,7 @@ def output(folder: Path, name: Path = NAME, items: bytes = b"items", **changes) 
         path.write_bytes(items)
     usual = {"data": "d1", "fingerprint": folder.name, "backbone": name.parts[0]}
     rows = frame(layers([50.0, 60.0], **(usual | changes)))
-    write_frame(rows, folder / "records" / name, {kind: file_digest(path) for kind, path in beside.items()})
+    write_checked(rows, folder / "records" / name, {kind: file_digest(path) for kind, path in beside.items()})
     return folder
 
 
@@ -57,7 +57,7 @@ def test_of_one_result_twice_the_newest_stays_and_belongs_to_both_suites(tmp_pat
         assert merge_outputs(folders, target) == 1
         path = target / "records" / NAME
         assert (target / "items" / NAME).read_bytes() == b"new"
-        assert companions_of(read_sealed(path))["items"] == file_digest(target / "items" / NAME)
+        assert companions_of(read_checked(path))["items"] == file_digest(target / "items" / NAME)
         assert set(read_frame(path)["suite"]) == {"mini\nstandard"}
         assert set(read_frame(path)["device"]) == {"cuda"}
 
@@ -67,7 +67,7 @@ def test_numbers_of_two_machines_may_differ_a_little(tmp_path):
     path = second / "records" / NAME
     near = read_frame(path)
     near["value"] += 0.2
-    write_frame(near, path, companions_of(path.read_bytes()))
+    write_checked(near, path, companions_of(path.read_bytes()))
     assert merge_outputs([first, second], tmp_path / "c") == 1
 
 
@@ -102,7 +102,7 @@ def test_two_results_are_refused_both_named_and_nothing_is_written(tmp_path, cha
 def test_other_numbers_are_another_result(tmp_path, values: Sequence[float], words: str):
     first, second = output(tmp_path / "a"), output(tmp_path / "b")
     rows = frame(layers(values, data="d1"))
-    write_frame(rows, second / "records" / NAME, {"items": file_digest(second / "items" / NAME)})
+    write_checked(rows, second / "records" / NAME, {"items": file_digest(second / "items" / NAME)})
     with pytest.raises(InputError, match=words):
         merge_outputs([first, second], tmp_path / "c")
 
@@ -111,7 +111,7 @@ def test_a_comparison_of_two_backbones_is_merged_too(tmp_path):
     name = Path("mini-clip--mini-dino") / "cka.mini-imagenet.standard.parquet"
     for folder, value in (("a", 0.5), ("b", 0.51), ("c", 0.6)):
         rows = frame([pair("mini-clip", 1, "mini-dino", 1, value, data="d1")])
-        write_frame(rows, tmp_path / folder / "records" / name)
+        write_checked(rows, tmp_path / folder / "records" / name)
     assert merge_outputs([tmp_path / "a", tmp_path / "b"], tmp_path / "out") == 1
     with pytest.raises(InputError, match="CKA of layer 1"):
         merge_outputs([tmp_path / "a", tmp_path / "c"], tmp_path / "other")
@@ -156,7 +156,7 @@ def test_records_cannot_name_another_folder_to_write_to(tmp_path, kind):
     evil = (folder / kind / NAME).with_suffix(".desktop")
     evil.parent.mkdir(parents=True, exist_ok=True)
     evil.write_bytes(b"evil")
-    write_frame(frame(layers([1.0])), folder / "records" / NAME, {kind: file_digest(evil)})
+    write_checked(frame(layers([1.0])), folder / "records" / NAME, {kind: file_digest(evil)})
     with pytest.raises(InputError, match="expected items, arrays, examples"):
         merge_outputs([folder, folder], tmp_path / "c")
     assert not (tmp_path / "c").exists()
@@ -181,14 +181,3 @@ def test_a_folder_without_records_is_named(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=f"with records .* at {tmp_path / 'empty'}, found none"):
         merge_outputs([output(tmp_path / "a"), tmp_path / "empty"], tmp_path / "c")
-
-
-def test_records_from_before_seals_are_merged_with_their_items(tmp_path):
-    folder, name = tmp_path / "a", NAME
-    for kind in ("records", "items"):
-        (folder / kind / name).parent.mkdir(parents=True)
-    frame(layers([1.0])).drop(columns="data").to_parquet(folder / "records" / name, index=False)
-    (folder / "items" / name).write_bytes(b"items")
-    merge_outputs([folder, output(tmp_path / "b", Path("mini-clip") / NAME.name)], tmp_path / "c")
-    assert contents(tmp_path / "c").items() > contents(folder).items()
-    assert len(read_records([tmp_path / "c" / "records"])) == 3

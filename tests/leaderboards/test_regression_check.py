@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from leaderboards.pages.build import write_pages
+from leaderboards.records.checksum import write_checked
 from leaderboards.records.key import Tolerance
-from leaderboards.records.record import write_frame
 from leaderboards.regression_check import SHOWN, moved_table, read_baseline, regression_check, tidy_records
 from tests.leaderboards.builder import NAN, frame, layers, pair
 from zoo.errors import InputError
@@ -69,7 +69,7 @@ def test_of_many_the_furthest_are_shown():
 
 def test_a_baseline_is_an_output_or_its_tables(tmp_path):
     records = frame(layers([50.0, 60.0], suite="mini\nother"), layers([40.0], **CLIP))
-    write_frame(records, tmp_path / "out" / "records" / "any.parquet")
+    write_checked(records, tmp_path / "out" / "records" / "any.parquet")
     write_pages(records, tmp_path / "csv", endings=["csv"])
     shutil.copytree(tmp_path / "csv", tmp_path / "old" / "tables")
     found = [read_baseline(tmp_path / name) for name in ("out", "csv", "old")]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leaderboards.records.arrays import read_arrays
+from leaderboards.records.checksum import companions_of, file_digest, read_checked
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.record import UNREADABLE
-from leaderboards.records.seal import companions_of, file_digest, read_sealed
 from leaderboards.records.thumbnails import FOLDER, NAMES
 from leaderboards.scores.column import Column
 from tasks.examples.draw import VERSION
@@ -97,7 +97,7 @@ def read_kept(output: Path, column: Column, backbone: str, layer: int, value: fl
     key = task_key(column.task, column.dataset, column.protocol)
     path = output / "examples" / scored_path(key, backbone, ending="npz")
     try:
-        wanted = companions_of(read_sealed(output / "records" / scored_path(key, backbone)))
+        wanted = companions_of(read_checked(output / "records" / scored_path(key, backbone)))
         if wanted.get("examples") != file_digest(path):
             return None
         arrays = read_arrays(path)

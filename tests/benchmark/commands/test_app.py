@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmark.commands.app import spread
-from leaderboards.records.record import read_frame, write_frame
+from leaderboards.records.checksum import write_checked
+from leaderboards.records.record import read_frame
 from tests import fakes
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import command, environment
@@ -120,7 +121,7 @@ def test_leaderboard_writes_and_checks(capsys: Capture, again: Path) -> None:
     path = out / "records" / "mini-fs" / "knn.imagenet.standard.parquet"
     frame = read_frame(path)
     frame["value"] = frame["value"] / 2 - 3
-    write_frame(frame, path)
+    write_checked(frame, path)
     said = command(capsys, "leaderboard", "-o", out, "--tables", tables, "--check")
     assert said.code == 1
     assert "mini-fs, knn on imagenet (standard)" in said.out

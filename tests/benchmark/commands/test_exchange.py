@@ -16,8 +16,8 @@ from typer.main import get_command
 
 import benchmark
 from benchmark.commands.app import app, spread
-from leaderboards.records.record import read_frame, write_frame
-from leaderboards.records.seal import companions_of
+from leaderboards.records.checksum import companions_of, write_checked
+from leaderboards.records.record import read_frame
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import Said, Tally, command, files
 from zoo.errors import InputError
@@ -249,7 +249,7 @@ def test_outputs_of_two_machines_make_one_page(capsys: Capture, whole: Whole, tm
     assert names[1] - names[0]
     path = second / "records" / "mini-fs" / "knn.imagenet.standard.parquet"
     frame, beside = read_frame(path), companions_of(path.read_bytes())
-    write_frame(frame.assign(revision="another"), path, beside)
+    write_checked(frame.assign(revision="another"), path, beside)
     said = command(capsys, "merge", first, second, "-o", tmp_path / "d")
     assert f"{path} are two different results: the weights is" in said.error
     assert not (tmp_path / "d").exists()
@@ -313,7 +313,7 @@ def test_a_baseline_guards_a_model(capsys: Capture, again: Path, tmp_path: Path)
     path = out / "records" / "mini-fs" / "knn.imagenet.standard.parquet"
     frame = read_frame(path)
     frame["value"] = frame["value"] + 3
-    write_frame(frame, path)
+    write_checked(frame, path)
     said = command(capsys, *check, "-b", "mini-fs", "--tolerance", "2.5")
     assert said.code == 1
     assert "| mini-fs    | knn top-1, imagenet (standard) |" in said.out

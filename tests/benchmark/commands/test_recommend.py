@@ -13,7 +13,8 @@ from PIL import Image
 
 from benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from leaderboards.recommendation import Pick
-from leaderboards.records.record import to_frame, write_frame
+from leaderboards.records.checksum import write_checked
+from leaderboards.records.record import to_frame
 from leaderboards.scores.column import Column
 from tasks.protocols import PROTOCOLS
 from tasks.registry import TASKS, find_tasks
@@ -35,7 +36,7 @@ def out(whole: Whole, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(whole.place / "out", folder)
     for name, each in MS.items():
         records = [one for layer in range(1, 13) for one in cost(name, layer, each * layer)]
-        write_frame(
+        write_checked(
             to_frame(records), folder / "records" / name / "cost.Fast CPU, 2 threads.standard.parquet"
         )
     return folder
@@ -180,7 +181,7 @@ def test_recommend_refuses_in_a_sentence(capsys: Capture, out: Path, arguments, 
 def test_a_folder_without_scores_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="which does not exist"):
         recommended(RecommendRequest(output=tmp_path / "nowhere"))
-    write_frame(to_frame(cost("mini-fs", 1, 1.0)), tmp_path / "records" / "mini-fs" / "cost.parquet")
+    write_checked(to_frame(cost("mini-fs", 1, 1.0)), tmp_path / "records" / "mini-fs" / "cost.parquet")
     with pytest.raises(InputError, match="no backbone has a score of a task that ranks"):
         recommended(RecommendRequest(output=tmp_path))
 

@@ -8,7 +8,8 @@ import yaml
 
 from benchmark import report
 from benchmark.plan.facts import facts_of, known_facts
-from leaderboards.records.record import add_suite, write_frame
+from leaderboards.records.checksum import write_checked
+from leaderboards.records.record import add_suite
 from tests.benchmark.runs import command
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.report.boards import small
@@ -22,7 +23,7 @@ Capture = pytest.CaptureFixture[str]
 def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An output folder with a small suite."""
     folder = tmp_path_factory.mktemp("output")
-    write_frame(small(), folder / "records" / "all.parquet")
+    write_checked(small(), folder / "records" / "all.parquet")
     return folder
 
 
@@ -45,7 +46,7 @@ def test_the_page_is_written_with_the_facts_of_the_registry(capsys: Capture, out
 
 def test_the_page_says_what_trainings_have_seen(tmp_path: Path) -> None:
     records = frame(layers([50.0, 60.0], backbone="dino-b16", dataset="imagenet", suite="standard"))
-    write_frame(records, tmp_path / "records" / "all.parquet")
+    write_checked(records, tmp_path / "records" / "all.parquet")
     (page,) = report(output=tmp_path).paths
     text = page.read_text(encoding="utf-8")
     seen = text[text.index("<summary>What the trainings have seen</summary>") :]
@@ -54,7 +55,7 @@ def test_the_page_says_what_trainings_have_seen(tmp_path: Path) -> None:
 
 def test_figures_and_a_site_are_written_where_they_are_asked_for(tmp_path: Path) -> None:
     records = frame(layers([50.0, 60.0], backbone="mini-fs"), layers([40.0, 30.0], backbone="mini-dino"))
-    write_frame(records, tmp_path / "records" / "all.parquet")
+    write_checked(records, tmp_path / "records" / "all.parquet")
     site = tmp_path / "site"
     paths = report(output=tmp_path, to=tmp_path / "to", figures="both", site=site).paths
     names = {path.relative_to(tmp_path).as_posix() for path in paths}
@@ -69,7 +70,7 @@ def test_figures_and_a_site_are_written_where_they_are_asked_for(tmp_path: Path)
 
 def test_several_suites_have_a_page_each_and_the_site_a_list_of_them(tmp_path: Path) -> None:
     records = frame(layers([50.0, 60.0], backbone="mini-fs"))
-    write_frame(add_suite(records, "<other>"), tmp_path / "records" / "all.parquet")
+    write_checked(add_suite(records, "<other>"), tmp_path / "records" / "all.parquet")
     paths = report(output=tmp_path, site=tmp_path / "site").paths
     pages = sorted(path.name for path in paths if path.parent == tmp_path / "report")
     assert len(pages) == 2

@@ -9,7 +9,8 @@ import pytest
 
 from leaderboards.disputes import disputes
 from leaderboards.literature import all_published
-from leaderboards.records.record import to_frame, write_frame
+from leaderboards.records.checksum import write_checked
+from leaderboards.records.record import to_frame
 from leaderboards.reproduce import COLUMNS
 from tests.benchmark.runs import command
 from tests.leaderboards.builder import layers, record
@@ -30,7 +31,7 @@ def results(folder: Path, *, off: bool) -> Path:
         record(**README, backbone="dino-s8", value=70.0, trained=False),
         *layers([60.0 + layer for layer in range(12)], **PAPER),
     ]
-    write_frame(to_frame(rows), folder / "records" / "any" / "knn.imagenet.standard.parquet")
+    write_checked(to_frame(rows), folder / "records" / "any" / "knn.imagenet.standard.parquet")
     return folder
 
 

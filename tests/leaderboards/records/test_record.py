@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leaderboards.records.checksum import write_checked
 from leaderboards.records.record import (
     COLUMNS,
     add_suite,
@@ -10,7 +11,6 @@ from leaderboards.records.record import (
     read_records,
     suites_of,
     to_frame,
-    write_frame,
 )
 from leaderboards.scores.frames import newest
 from tests.leaderboards.builder import NAN, frame, layers, record
@@ -19,13 +19,13 @@ from zoo.errors import InputError
 
 def test_a_file_gives_back_what_was_written(tmp_path):
     written = frame(layers([1.5, NAN, 3.0], 4.0))
-    write_frame(written, tmp_path / "deep" / "a.parquet")
+    write_checked(written, tmp_path / "deep" / "a.parquet")
     pd.testing.assert_frame_equal(read_records([tmp_path]), written)
 
 
 def test_files_of_several_folders_are_joined_in_sorted_order(tmp_path):
     for name in ("b", "a"):
-        write_frame(to_frame([record(backbone=name)]), tmp_path / name / "one.parquet")
+        write_checked(to_frame([record(backbone=name)]), tmp_path / name / "one.parquet")
     found = read_records([tmp_path])
     assert list(found["backbone"]) == ["a", "b"]
     assert tuple(found.columns) == COLUMNS
@@ -33,13 +33,13 @@ def test_files_of_several_folders_are_joined_in_sorted_order(tmp_path):
 
 
 def test_writing_leaves_no_temporary_file(tmp_path):
-    write_frame(frame([record()]), tmp_path / "a.parquet")
+    write_checked(frame([record()]), tmp_path / "a.parquet")
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 
 def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path, monkeypatch):
     path = tmp_path / "a.parquet"
-    write_frame(frame([record()]), path)
+    write_checked(frame([record()]), path)
     before = path.read_bytes()
 
     def fail(*args, **kwargs):
@@ -47,7 +47,7 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path, monkeypa
 
     monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        write_frame(frame([record(value=1.0)]), path)
+        write_checked(frame([record(value=1.0)]), path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
@@ -63,7 +63,7 @@ def test_a_damaged_file_is_named_in_one_sentence(tmp_path):
 def test_a_table_of_something_else_is_named_also_among_records(tmp_path, beside):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "b.parquet")
     if beside:
-        write_frame(frame([record()]), tmp_path / "a.parquet")
+        write_checked(frame([record()]), tmp_path / "a.parquet")
     with pytest.raises(
         InputError, match=r"b\.parquet but found a table without suite, backbone, .*; remove that file"
     ):
@@ -85,17 +85,6 @@ def test_records_may_belong_to_several_suites():
     assert list(other["backbone"]) == ["a"]
     assert list(other["suite"]) == ["b, c"]
     assert of_suite(records, "c").empty
-
-
-def test_files_that_know_no_heads_and_no_analyses_are_read(tmp_path):
-    old = to_frame([record(backbone="a")]).drop(columns=["head", "analysis"])
-    write_frame(old, tmp_path / "a.parquet")
-    assert read_records([tmp_path])[["head", "analysis"]].to_numpy().tolist() == [[-1, False]]
-    write_frame(to_frame([record(backbone="b", head=3, analysis=True)]), tmp_path / "b.parquet")
-    found = read_records([tmp_path])
-    assert found[["head", "analysis"]].to_numpy().tolist() == [[-1, False], [3, True]]
-    assert found["head"].dtype == np.int64
-    assert found["analysis"].dtype == np.bool_
 
 
 def test_heads_of_one_layer_are_different_numbers():

@@ -8,9 +8,9 @@ import pandas as pd
 from PIL import Image
 
 from leaderboards.records.arrays import write_arrays
+from leaderboards.records.checksum import file_digest, write_checked
 from leaderboards.records.files import scored_path, task_key
-from leaderboards.records.record import read_records, write_frame
-from leaderboards.records.seal import file_digest
+from leaderboards.records.record import read_records
 from leaderboards.records.thumbnails import FOLDER, write_thumbnail
 from tasks.examples.draw import VERSION
 from tests.leaderboards.builder import frame, layers
@@ -30,7 +30,9 @@ def keep(output: Path, records: list[Any], arrays: dict[str, Any], pictures: lis
     places = {"version": VERSION, "layer": np.arange(1, LAYERS + 1), "drawn": np.ones(LAYERS, bool)}
     named = {"picture": np.array(pictures), "thumbnail": np.array(made)}
     write_arrays({name: np.asarray(values) for name, values in (places | named | arrays).items()}, path)
-    write_frame(rows, output / "records" / scored_path(key, one["backbone"]), {"examples": file_digest(path)})
+    write_checked(
+        rows, output / "records" / scored_path(key, one["backbone"]), {"examples": file_digest(path)}
+    )
 
 
 def keep_knn(output: Path, backbone: str, values: list[float], right: list[list[bool]], **names: str) -> None:

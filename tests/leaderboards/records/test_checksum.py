@@ -2,15 +2,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.records.record import read_frame, read_records, to_frame, write_frame
-from leaderboards.records.seal import companions_of, is_older, read_sealed
+from leaderboards.records.checksum import companions_of, read_checked, write_checked
+from leaderboards.records.record import read_frame, to_frame
 from tests.leaderboards.builder import frame, layers, record
 from zoo.errors import InputError
 
 
 @pytest.fixture
 def path(tmp_path):
-    write_frame(frame(layers([1.5, 2.5, 3.0])), tmp_path / "a.parquet", {"items": "0f"})
+    write_checked(frame(layers([1.5, 2.5, 3.0])), tmp_path / "a.parquet", {"items": "0f"})
     return tmp_path / "a.parquet"
 
 
@@ -32,26 +32,18 @@ def test_a_file_of_another_length_is_not_read(path, change):
         read_frame(path)
 
 
-def test_a_sealed_file_names_what_belongs_to_it(path):
-    content = read_sealed(path)
+def test_a_file_names_what_belongs_to_it(path):
+    content = read_checked(path)
     assert companions_of(content) == {"items": "0f"}
-    assert not is_older(content)
 
 
-def test_a_mark_among_the_values_is_no_seal(tmp_path):
+def test_a_mark_among_the_values_is_no_checksum(tmp_path):
     hostile = to_frame([record(reason="layerboard-seal:" + "0" * 32)])
-    write_frame(hostile, tmp_path / "a.parquet")
+    write_checked(hostile, tmp_path / "a.parquet")
     pd.testing.assert_frame_equal(read_frame(tmp_path / "a.parquet"), hostile)
 
 
-def test_records_from_before_seals_are_read(tmp_path):
-    old = to_frame([record()]).drop(columns="data")
-    old.to_parquet(tmp_path / "a.parquet", index=False)
-    assert is_older((tmp_path / "a.parquet").read_bytes())
-    assert read_records([tmp_path])["data"].tolist() == [""]
-
-
-def test_records_that_lost_their_seal_are_damaged(tmp_path):
+def test_records_that_lost_their_checksum_are_damaged(tmp_path):
     to_frame([record()]).to_parquet(tmp_path / "a.parquet", index=False)
     with pytest.raises(InputError, match="it has lost its checksum"):
         read_frame(tmp_path / "a.parquet")
