@@ -124,12 +124,10 @@ class CostTask(Task):
 
     @property
     def dataset(self) -> str:
-        """Name of the device, which stands in place of a dataset's."""
         return self.device
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of its numbers; it looks at no data."""
         return digest("cost", 1, self.config)
 
     def on(self, device: str) -> "CostTask":
@@ -144,34 +142,29 @@ class CostTask(Task):
         """The numbers of the whole backbone and of each layer."""
         layers = tuple(costs.timed[0].seconds)
         whole = Outcome(tuple(_of_whole(costs, layers[-1])), missing=costs.reasons)
-        outcomes = [LayerOutcome(layer, IMAGE, _up_to(costs, layer)) for layer in layers]
+        outcomes = [LayerOutcome(layer, IMAGE, Outcome(tuple(_up_to(costs, layer)))) for layer in layers]
         return Findings((LayerOutcome(WHOLE_BACKBONE, IMAGE, whole), *outcomes))
 
 
 def _of_whole(costs: Costs, last: Layer) -> Iterator[Score]:
-    one, best = costs.timed[0], costs.best
-    rounds = len(best.seconds[last])
-    yield Score("images-per-second", best.rate, rounds, "forwards")
+    single, best = costs.timed[0], costs.best
+    yield Score("images-per-second", best.rate, len(best.seconds[last]), "forwards")
     yield Score("best-batch", best.batch, len(costs.timed), "batch sizes")
     if costs.largest is not None:
         yield Score("largest-batch", costs.largest, 1, "forwards")
-    yield Score("latency", 1000 * one.whole, len(one.seconds[last]), "forwards")
+    yield Score("latency", 1000 * single.whole, len(single.seconds[last]), "forwards")
     if costs.peak is not None:
         yield Score("peak-memory", costs.peak, 1, "forwards")
     yield from _counts(costs, last)
 
 
-def _up_to(costs: Costs, layer: Layer) -> Outcome:
-    one, best = costs.timed[0], costs.best
-    times = (("ms", one), ("ms-batch", best))
-    scores = [
-        Score(name, 1000 * median(timed.seconds[layer]) / timed.batch, len(timed.seconds[layer]), "forwards")
-        for name, timed in times
-    ]
-    scores += _counts(costs, layer)
-    scores.append(Score("dim", costs.dims[layer], 1, "vectors"))
-    scores.append(Score("bytes", FLOAT32 * costs.dims[layer], 1, "vectors"))
-    return Outcome(tuple(scores))
+def _up_to(costs: Costs, layer: Layer) -> Iterator[Score]:
+    for name, timed in (("ms", costs.timed[0]), ("ms-batch", costs.best)):
+        seconds = timed.seconds[layer]
+        yield Score(name, 1000 * median(seconds) / timed.batch, len(seconds), "forwards")
+    yield from _counts(costs, layer)
+    yield Score("dim", costs.dims[layer], 1, "vectors")
+    yield Score("bytes", FLOAT32 * costs.dims[layer], 1, "vectors")
 
 
 def _counts(costs: Costs, layer: Layer) -> Iterator[Score]:

@@ -4,7 +4,7 @@ Source: Dosovitskiy et al., ICLR 2021, figure 7 (left and centre): principal com
 embedding's filters, and the similarity of the position embeddings of the patches.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,18 +14,10 @@ from torch import Tensor
 
 from tasks.base import Findings, LayerOutcome, Outcome, Score, digest
 from tasks.metrics.arrays import Floats
-from tasks.metrics.filters import (
-    PositionSimilarity,
-    PrincipalFilters,
-    position_similarity,
-    principal_filters,
-)
+from tasks.metrics.filters import position_similarity, principal_filters
 from tasks.task import WeightsTask
 from zoo.features import Weights
 from zoo.spec import WHOLE_BACKBONE
-
-FILTERS, POSITIONS = "filters", "positions"
-"""Poolings of the records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +31,7 @@ class InspectConfig:
     components: int
 
 
-CONFIGS = {
-    "standard": InspectConfig(components=28),
-}
-"""By name of the protocol."""
+CONFIGS = {"standard": InspectConfig(components=28)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,61 +53,48 @@ class InspectTask(WeightsTask):
         return digest("inspect", 1, self.config)
 
     def findings(self, weights: Weights, std: tuple[float, float, float]) -> Findings:
-        """What the weights say about the backbone as a whole.
+        """What the weights say about the backbone as a whole."""
+        filters, arrays = self._filters(weights, np.asarray(std, np.float64))
+        positions, cosines = _positions(weights)
+        arrays |= cosines
+        if weights.position_bias is not None:
+            arrays["position_bias"] = _array(weights.position_bias).astype(np.float32)
+        outcomes = (("filters", filters), ("positions", positions))
+        return Findings(tuple(LayerOutcome(WHOLE_BACKBONE, *outcome) for outcome in outcomes), arrays)
 
-        Arrays, where there are such weights: ``filters`` [components height width 3] in [0, 1] and
-        ``filter_variance`` [all components] shares; ``position_cosine`` [rows columns rows columns];
-        ``position_bias`` as `Weights` has it.
-        """
-        filters = None if weights.filters is None else principal_filters(_scaled(weights.filters, std))
-        positions = None if weights.positions is None else position_similarity(_array(weights.positions))
-        outcomes = (
-            LayerOutcome(WHOLE_BACKBONE, FILTERS, self._filters(weights, filters)),
-            LayerOutcome(WHOLE_BACKBONE, POSITIONS, _positions(weights, positions)),
-        )
-        return Findings(outcomes, dict(self._arrays(weights, filters, positions)))
-
-    def _filters(self, weights: Weights, found: PrincipalFilters | None) -> Outcome:
-        if found is None or weights.filters is None:
-            return Outcome((), empty=weights.reason.get("filters", "all filters are the same"))
+    def _filters(self, weights: Weights, std: Floats) -> tuple[Outcome, dict[str, NDArray[np.generic]]]:
+        """Scores and arrays of the filters as they act on RGB in [0, 1]."""
+        scaled = None if weights.filters is None else _array(weights.filters) / std[:, None, None]
+        found = None if scaled is None else principal_filters(scaled)
+        if scaled is None or found is None:
+            return Outcome((), empty=weights.reason.get("filters", "all filters are the same")), {}
         count = self.config.components
         values = {"filter-rank": found.rank, f"filter-variance-{count}": found.variance(count)}
-        return _outcome(values, len(weights.filters), "filters")
-
-    def _arrays(
-        self, weights: Weights, filters: PrincipalFilters | None, positions: PositionSimilarity | None
-    ) -> Iterator[tuple[str, NDArray[np.generic]]]:
-        if filters is not None:
-            yield "filters", filters.images[: self.config.components].astype(np.float32)
-            yield "filter_variance", filters.shares
-        if positions is not None:
-            yield "position_cosine", positions.cosine.astype(np.float32)
-        if weights.position_bias is not None:
-            yield "position_bias", _array(weights.position_bias).astype(np.float32)
+        images = found.images[:count].astype(np.float32)
+        return _outcome(values, len(scaled), "filters"), {"filters": images, "filter_variance": found.shares}
 
 
-def _positions(weights: Weights, found: PositionSimilarity | None) -> Outcome:
-    if found is None or weights.positions is None:
+def _positions(weights: Weights) -> tuple[Outcome, dict[str, NDArray[np.generic]]]:
+    """Scores and arrays of the position embeddings."""
+    embeddings = None if weights.positions is None else _array(weights.positions)
+    found = None if embeddings is None else position_similarity(embeddings)
+    if embeddings is None or found is None:
         reason = weights.reason.get("positions", "a position is zero and has no direction")
-        return Outcome((), missing={"position-distance-rho": reason})
+        return Outcome((), missing={"position-distance-rho": reason}), {}
     values = {
         "position-distance-rho": found.distance_rho,
         "position-row": found.row,
         "position-column": found.column,
         "position-other": found.other,
     }
-    rows, columns = weights.positions.shape[:2]
-    there = {name: value for name, value in values.items() if value is not None}
-    return _outcome(there, rows * columns, "positions")
+    count = embeddings.shape[0] * embeddings.shape[1]
+    return _outcome(values, count, "positions"), {"position_cosine": found.cosine.astype(np.float32)}
 
 
-def _outcome(values: Mapping[str, float], count: int, unit: str) -> Outcome:
-    return Outcome(tuple(Score(name, value, count, unit) for name, value in values.items()))
-
-
-def _scaled(filters: Tensor, std: tuple[float, float, float]) -> Floats:
-    """Filters as they act on RGB in [0, 1]."""
-    return _array(filters) / np.asarray(std, np.float64)[:, None, None]
+def _outcome(values: Mapping[str, float | None], count: int, unit: str) -> Outcome:
+    """Scores of what has a value."""
+    there = ((name, value) for name, value in values.items() if value is not None)
+    return Outcome(tuple(Score(name, value, count, unit) for name, value in there))
 
 
 def _array(weights: Tensor) -> Floats:

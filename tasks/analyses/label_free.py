@@ -38,10 +38,7 @@ class LabelFreeConfig:
     neighbours: int
 
 
-CONFIGS = {
-    "standard": LabelFreeConfig(neighbours=10),
-}
-"""By name of the protocol."""
+CONFIGS = {"standard": LabelFreeConfig(neighbours=10)}
 
 
 @dataclass(frozen=True, eq=False)

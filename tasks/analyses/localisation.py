@@ -54,10 +54,7 @@ class LocalisationConfig:
     cells: int
 
 
-CONFIGS = {
-    "standard": LocalisationConfig(batch=256, cells=256),
-}
-"""By name of the protocol."""
+CONFIGS = {"standard": LocalisationConfig(batch=256, cells=256)}
 
 
 @dataclass(frozen=True, eq=False)

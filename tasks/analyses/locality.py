@@ -48,10 +48,7 @@ class LocalityConfig:
     blocks: int
 
 
-CONFIGS = {
-    "standard": LocalityConfig(block=1, blocks=5),
-}
-"""By name of the protocol."""
+CONFIGS = {"standard": LocalityConfig(block=1, blocks=5)}
 
 
 @dataclass(frozen=True, eq=False)

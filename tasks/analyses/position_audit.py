@@ -33,10 +33,7 @@ class PositionConfig:
     penalties: tuple[float, ...]
 
 
-CONFIGS = {
-    "standard": PositionConfig(images=64, penalties=tuple(10.0**power for power in range(-3, 4))),
-}
-"""By name of the protocol."""
+CONFIGS = {"standard": PositionConfig(images=64, penalties=tuple(10.0**power for power in range(-3, 4)))}
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,10 +39,7 @@ class ReceptiveFieldConfig:
     seed: int
 
 
-CONFIGS = {
-    "standard": ReceptiveFieldConfig(images=32, channels=32, seed=0),
-}
-"""By name of the protocol."""
+CONFIGS = {"standard": ReceptiveFieldConfig(images=32, channels=32, seed=0)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +66,6 @@ class ReceptiveFieldTask(GradientTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of its numbers; it has no ground truth."""
         return digest("receptive-field", 1, self.config, TAPS)
 
     def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
@@ -78,7 +74,6 @@ class ReceptiveFieldTask(GradientTask):
         return tuple(Layer(index, tap) for index in indices for tap in TAPS if index or tap == "block")
 
     def channels(self, width: int) -> list[int]:
-        """Channels of a layer of so many that are looked at."""
         count = width if self.config.channels is None else min(width, self.config.channels)
         drawn = np.random.default_rng(self.config.seed).permutation(width)[:count]
         return [int(channel) for channel in np.sort(drawn)]

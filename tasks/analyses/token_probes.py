@@ -50,10 +50,6 @@ class TokenProbes(ProbeAnalysis[Tensor]):
     each class and is tested on all others of the probe subset. An image's value is the share of the draws
     that did not train on it whose probe is right. Accuracy in percent of each layer is the mean over tokens,
     and that of the first.
-
-    Attributes:
-        labels: Class of each probe image, in the order of its source.
-        rule: Draws and penalties.
     """
 
     data: ProbedClasses
@@ -61,7 +57,6 @@ class TokenProbes(ProbeAnalysis[Tensor]):
     configs = FewShotTask.configs
     pooling = "token"
     feed = GRIDS
-
     joins: ClassVar[Mapping[str, Join]] = {"grid": first}
 
     @cached_property
@@ -75,7 +70,8 @@ class TokenProbes(ProbeAnalysis[Tensor]):
 
     def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
         vectors = np.concatenate([np.asarray(tokens, np.float16) for tokens in images.every("tokens")])
-        labels = self._labels_of(images)
+        classes_of = dict(zip((sample.key for sample in self.source.samples), self.data.labels, strict=True))
+        labels = np.array([classes_of[key] for key in images.keys], np.int64)
         if reason := unlearnable(vectors.reshape(len(labels), -1), labels):
             return LayerSummary([LayerOutcome(layer, "token", Outcome((), empty=reason))])
         classes, labels = np.unique(labels, return_inverse=True)
@@ -85,8 +81,7 @@ class TokenProbes(ProbeAnalysis[Tensor]):
             return LayerSummary([LayerOutcome(layer, "token", Outcome((), empty=empty))])
         shares = self._right_shares(vectors, labels, len(classes))
         (tested,) = np.nonzero(~np.isnan(shares[:, 0]))
-        keys = images.keys
-        tally = Tally([keys[place] for place in tested])
+        tally = Tally(np.array(images.keys)[tested].tolist())
         tally.images("fewshot-10", 100 * shares[tested].mean(axis=1))
         tally.images("fewshot-10-first", 100 * shares[tested, 0])
         arrays = {"accuracy": 100 * np.nanmean(shares, axis=0), "grid": images.first["grid"]}
@@ -102,12 +97,6 @@ class TokenProbes(ProbeAnalysis[Tensor]):
             cells[row, : len(accuracy)] = kept_cells(*grids[row].tolist())
         names = np.array([str(layer) for layer in layers.by_layer])
         return {"token_accuracy": padded, "token": cells, "grid": grids, "layer": names}
-
-    def _labels_of(self, images: KeptImages) -> Integers:
-        """Classes of the images that were read."""
-        pairs = zip(self.source.samples, self.data.labels, strict=True)
-        classes = {sample.key: label for sample, label in pairs}
-        return np.array([classes[key] for key in images.keys], np.int64)
 
     def _right_shares(self, vectors: NDArray[np.float16], labels: Integers, classes: int) -> Floats:
         """The share of right draws of each image and token, [images tokens]; NaN where none tested it."""
