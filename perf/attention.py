@@ -12,9 +12,8 @@ from benchmark.extraction.collectors import Collector, MeasuredCollector
 from perf.networks import SIDE, noise, nothings, one_batch, random_vit, show
 from perf.rounds import Setting, take_turns
 from perf.rows import Budget, Row
-from tasks.analyses.attention_distance import AttentionDistance
+from tasks.analyses.attention import AttentionDistance, AttentionShares
 from tasks.analyses.attention_maps import AttentionMapsTask
-from tasks.analyses.attention_shares import AttentionShares
 from tasks.analyses.saliency import SaliencyTask
 from tasks.datasets.base import Coverage
 from tasks.datasets.coco import RegionImage, Regions

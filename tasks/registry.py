@@ -215,7 +215,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="attention-distance",
-        code="tasks.analyses.attention_distance:AttentionDistance",
+        code="tasks.analyses.attention:AttentionDistance",
         role="classification",
         title="how far attention heads look",
         data="ImageNet-50",
@@ -232,7 +232,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="attention-shares",
-        code="tasks.analyses.attention_shares:AttentionShares",
+        code="tasks.analyses.attention:AttentionShares",
         role="classification",
         title="what attention gives to special tokens",
         data="ImageNet-50",
@@ -246,7 +246,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="localisation",
-        code="tasks.analyses.localisation:LocalisationTask",
+        code="tasks.analyses.places:LocalisationTask",
         role="classification",
         title="whether tokens hold their places",
         data="ImageNet-50",
@@ -261,7 +261,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="position-audit",
-        code="tasks.analyses.position_audit:PositionAudit",
+        code="tasks.analyses.places:PositionAudit",
         role="classification",
         title="how much of tokens is their place",
         data="ImageNet-50",

@@ -19,9 +19,8 @@ from tasks.analyses.attention_maps import AttentionMapsTask, MapConfig
 from tasks.analyses.cost import CostConfig
 from tasks.analyses.inspect import InspectConfig
 from tasks.analyses.label_free import LabelFreeConfig
-from tasks.analyses.localisation import LocalisationConfig
 from tasks.analyses.locality import LocalityConfig
-from tasks.analyses.position_audit import PositionConfig
+from tasks.analyses.places import LocalisationConfig, PositionConfig
 from tasks.analyses.receptive_field import ReceptiveFieldConfig
 from tasks.analyses.saliency import SaliencyConfig, SaliencyTask
 from tasks.cka import CkaConfig, CkaTask

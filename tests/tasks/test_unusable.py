@@ -8,7 +8,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from tasks.analyses.attention_distance import AttentionDistance
+from tasks.analyses.attention import AttentionDistance
 from tasks.base import FINITE, Outcome
 from tasks.checks import ALIKE
 from tasks.datasets.davis import DavisEntry

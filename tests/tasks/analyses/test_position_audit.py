@@ -11,7 +11,7 @@ from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, Member
 from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
-from tasks.analyses.position_audit import PositionAudit, PositionConfig
+from tasks.analyses.places import PositionAudit, PositionConfig
 from tasks.base import Outcome
 from tasks.metrics.position import places
 from tests.tasks.analyses.planted import SIZE, VIEW, noise, sources

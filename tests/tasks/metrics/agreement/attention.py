@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tasks.analyses.attention_distance import AttentionDistance
+from tasks.analyses.attention import AttentionDistance, AttentionShares
 from tasks.analyses.attention_maps import AttentionMapsTask
-from tasks.analyses.attention_shares import AttentionShares
 from tasks.base import Findings
 from tasks.metrics.saliency import centre_square, touched
 from tasks.protocols import PAPER, STANDARD
@@ -132,7 +131,7 @@ def _near(what: str, against: str, found: ArrayLike, expected: Any) -> Finding:
 
 AGREEMENT = Agreement(
     title="Analyses of attention",
-    module="tasks/analyses/attention_distance.py`, `attention_maps.py`, `attention_shares.py`, `saliency.py",
+    module="tasks/analyses/attention.py`, `attention_maps.py`, `saliency.py",
     file="attention_maps",
     recipes={
         "random_7x7": "heads with slopes, steps and anchors under noise; one, several and no objects",

@@ -11,7 +11,7 @@ from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, Member
 from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
-from tasks.analyses.localisation import LocalisationConfig, LocalisationTask
+from tasks.analyses.places import LocalisationConfig, LocalisationTask
 from tasks.metrics.localisation import image_patches
 from tasks.sources import Batches, ClassificationSources
 from tests.benchmark.doubles import SPEC, source

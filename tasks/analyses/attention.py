@@ -1,8 +1,11 @@
-"""Attention distance: whether heads look near or far.
+"""Numbers of attention heads: how far they look, what they give to special tokens, and how spread that is.
 
-Sources: Dosovitskiy et al., ICLR 2021, figure 7 and appendix D.6; Raghu et al., NeurIPS 2021, section 5;
-Walmer et al., CVPR 2023, section 4.3. The class token and registers are cut off and rows renormalised, as
-in the released code of the last; the other two do not say what they do with them.
+Attention distance: Dosovitskiy et al., ICLR 2021, figure 7 and appendix D.6; Raghu et al., NeurIPS 2021,
+section 5; Walmer et al., CVPR 2023, section 4.3. The class token and registers are cut off and rows
+renormalised, as in the released code of the last; the other two do not say what they do with them.
+
+Shares: attention to the class token is an auxiliary number of the released code of Walmer et al., which reads
+the first patch in its place; that is not copied. The other numbers are this package's.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,6 +31,7 @@ from tasks.base import Group, LayerOutcome, Measurer, Outcome
 from tasks.feeds import ATTENTION
 from tasks.metrics.arrays import Floats
 from tasks.metrics.attention import Cells, attention_distance, cell_distances
+from tasks.metrics.attention_maps import entropy
 from tasks.sources import ANY_SIZE
 from zoo.features import AttentionMaps
 from zoo.spec import Layer
@@ -64,7 +68,7 @@ class AttentionDistance(ProbeAnalysis[AttentionMaps]):
         outcome = Outcome((), empty=NOT_FINITE)
         if np.isfinite(unit).all():
             pixels = int(images.first["patch"][0]) * images.each("cells")
-            outcome = _outcome(images.keys, unit, pixels, float(images.first["uniform"][0]))
+            outcome = _distance_outcome(images.keys, unit, pixels, float(images.first["uniform"][0]))
         arrays = {"distance": unit, "image": np.array(images.keys)}
         return LayerSummary([LayerOutcome(layer, "patch", outcome)], arrays)
 
@@ -89,7 +93,7 @@ def _between(cells: Cells, device: torch.device) -> tuple[Tensor, Tensor]:
     return torch.stack([unit, plain]), cell_distances(cells, unit=True).mean()[None]
 
 
-def _outcome(keys: Sequence[str], unit: Floats, pixels: Floats, uniform: float) -> Outcome:
+def _distance_outcome(keys: Sequence[str], unit: Floats, pixels: Floats, uniform: float) -> Outcome:
     """Scores of all heads together and of each, of distances [images heads]."""
     tally, heads = Tally(keys), unit.mean(axis=0)
     tally.heads("attention-distance", unit)
@@ -99,4 +103,56 @@ def _outcome(keys: Sequence[str], unit: Floats, pixels: Floats, uniform: float) 
         tally.heads("attention-distance-ratio", unit / uniform)
         local = heads / uniform < LOCAL_RATIO
         tally.number("local-heads", float(local.mean()), len(local), "heads")
+    return tally.outcome()
+
+
+POOLINGS = ("patch", "cls")
+"""Tokens that ask."""
+
+METRICS = ("entropy", "attention-to-cls", "attention-to-registers", "attention-to-self")
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionShares(ProbeAnalysis[AttentionMaps]):
+    """How much attention goes to the class token, to all registers and to the asking token, and its entropy.
+
+    Patches ask (pooling ``patch``), and the class token (``cls``). The entropy is that over all tokens, as a
+    share of the largest. There are no numbers of a class token or of registers where there are none.
+    """
+
+    feed = ATTENTION
+
+    def reduce(self, layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> dict[str, Tensor]:
+        """Numbers of images and heads, [images heads] float32, by who asks and metric (``cls/entropy``)."""
+        every, prefix = maps.probabilities, maps.prefix_tokens
+        spread, patches = entropy(every), every[:, :, prefix:]
+        shares = {
+            "patch/entropy": spread[..., prefix:].mean(dim=-1),
+            "patch/attention-to-self": every.diagonal(dim1=-2, dim2=-1)[..., prefix:].float().mean(dim=-1),
+        }
+        if prefix:
+            shares["patch/attention-to-cls"] = patches[..., 0].float().mean(dim=-1)
+            shares["cls/entropy"] = spread[..., 0].clone()
+            shares["cls/attention-to-cls"] = every[:, :, 0, 0].clone().float()
+        if prefix > 1:
+            shares["patch/attention-to-registers"] = patches[..., 1:prefix].float().sum(dim=-1).mean(dim=-1)
+            shares["cls/attention-to-registers"] = every[:, :, 0, 1:prefix].float().sum(dim=-1)
+        return shares
+
+    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
+        asking = (pooling for pooling in POOLINGS if f"{pooling}/entropy" in images.first)
+        return LayerSummary(
+            [LayerOutcome(layer, pooling, _share_outcome(images, pooling)) for pooling in asking]
+        )
+
+
+def _share_outcome(images: KeptImages, pooling: str) -> Outcome:
+    """Scores of one block by one kind of asking tokens."""
+    names = {metric: f"{pooling}/{metric}" for metric in METRICS}
+    tables = {metric: images.each(name) for metric, name in names.items() if name in images.first}
+    if not all(np.isfinite(table).all() for table in tables.values()):
+        return Outcome((), empty=NOT_FINITE)
+    tally = Tally(images.keys)
+    for metric, table in tables.items():
+        tally.heads(metric, table)
     return tally.outcome()
