@@ -128,8 +128,7 @@ VIDEOMIX = Training(
 # SA-1B's own images were licensed for it, and are in none of the datasets of tasks.
 MAE_AND_SA_1B = Training(
     _imagenet(
-        "images",
-        source="Kirillov et al., Segment Anything, arXiv:2304.02643, section 3: it began as an MAE",
+        "images", source="Kirillov et al., Segment Anything, arXiv:2304.02643, section 3: it began as an MAE"
     )
 )
 PLACES = Training(

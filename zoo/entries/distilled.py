@@ -3,17 +3,7 @@
 from dataclasses import replace
 
 from zoo.architecture import Architecture, affine, split_affine
-from zoo.entries.family import (
-    BASE,
-    GIANT,
-    LARGE,
-    SMALL,
-    WIDTHS_B,
-    WIDTHS_L,
-    WIDTHS_T,
-    Family,
-    ViTSize,
-)
+from zoo.entries.family import BASE, GIANT, LARGE, SMALL, WIDTHS_B, WIDTHS_L, WIDTHS_T, Family, ViTSize
 from zoo.entries.supervised import CONVNEXT, QKV, RESNET, RESNET_50, VIT, VIT_NAMES, VIT_PARTS, WIDTHS_RESNET
 from zoo.seen import IMAGENET_1K, IMAGENET_21K, LVD_142M, LVD_1689M, WEB
 from zoo.spec import IMAGENET, BackboneSpec

@@ -16,11 +16,7 @@ from huggingface_hub.errors import (  # type: ignore[attr-defined]
     RevisionNotFoundError,
 )
 from huggingface_hub.utils import logging as log
-from huggingface_hub.utils.tqdm import (
-    are_progress_bars_disabled,
-    disable_progress_bars,
-    enable_progress_bars,
-)
+from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
 from zoo.errors import InputError, first_line
 from zoo.load.checkpoint import WEIGHT_FILES, Checkpoint, in_directory, shards

@@ -53,10 +53,7 @@ def cropped_size(size: tuple[int, int], box: Box | None) -> tuple[tuple[int, int
 
 
 def resize_geometry(
-    size: tuple[int, int],
-    box: Box | None,
-    resized: tuple[int, int],
-    shift: tuple[int, int] = (0, 0),
+    size: tuple[int, int], box: Box | None, resized: tuple[int, int], shift: tuple[int, int] = (0, 0)
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Scale and offset of crop, then resize, then shift by whole pixels."""
     (width, height), (left, top) = cropped_size(size, box)
