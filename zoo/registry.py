@@ -81,9 +81,9 @@ def _not_by_file(text: str) -> BackboneSpec:
     """A network of this process, of timm or of a Python function; InputError where its name is taken, too."""
     # Each brings torch along.
     if text.startswith("timm:"):
-        from zoo.load.timm_models import timm_spec
+        from zoo.load.timm_models import timm_network
 
-        spec = timm_spec(text)
+        spec = timm_network(text).spec
     elif text.startswith("given:"):
         from zoo.load.module.network import given
 

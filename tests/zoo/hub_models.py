@@ -14,7 +14,7 @@ from tests.zoo.layouts import fill
 from tests.zoo.today import SCALED
 from zoo.load.config import model_class, read_config
 from zoo.load.network import quiet
-from zoo.load.rotary_vit import CapiConfig, CapiModel, PerceptionEncoderConfig, PerceptionEncoderModel
+from zoo.load.rotary_vit import CapiModel, CapiViTConfig, PerceptionEncoderConfig, PerceptionEncoderModel
 from zoo.spec import BackboneSpec
 
 Built = tuple[type[PreTrainedModel], PreTrainedConfig]
@@ -155,7 +155,7 @@ def _franca(spec: BackboneSpec) -> Built:
 
 
 def _capi(spec: BackboneSpec) -> Built:
-    return CapiModel, CapiConfig(
+    return CapiModel, CapiViTConfig(
         **_shape(spec),
         norm="rms",
         bias=False,

@@ -85,7 +85,7 @@ _VARIANTS = (
 
 
 def _untrained(spec: BackboneSpec) -> BackboneSpec:
-    """The same network with weights from a seed."""
+    """A network of that spec with weights from a seed."""
     return replace(
         spec,
         name=f"{spec.name}-untrained",

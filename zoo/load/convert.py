@@ -31,7 +31,7 @@ from zoo.entries.masked import BEIT_FINAL, BEIT_NAMES, CAPI_NAMES
 from zoo.entries.supervised import DEIT_NAMES, VIT_NAMES
 from zoo.errors import InputError
 from zoo.load.renaming import check_names, depth_of, listed, needed, refuse, rename, shape_of
-from zoo.load.rotary_vit import CapiConfig, PerceptionEncoderConfig
+from zoo.load.rotary_vit import CapiViTConfig, PerceptionEncoderConfig
 from zoo.spec import BackboneSpec
 
 _VIT_EPSILON = 1e-6
@@ -207,7 +207,7 @@ def _convert_capi(tensors: Mapping[str, Tensor], spec: BackboneSpec) -> Converte
     """CAPI's encoder; the decoder, which predicts clusters, is left out."""
     renamed, depth = rename(tensors, CAPI_NAMES, spec)
     sizes = _sizes(tensors, CAPI_NAMES, depth, 1, spec)
-    config = CapiConfig(
+    config = CapiViTConfig(
         **{**sizes, "image_size": _CAPI_SIDE // sizes["patch_size"] * sizes["patch_size"]},
         norm="rms",
         layer_norm_eps=_EPSILON,

@@ -172,10 +172,10 @@ def check_facts(spec: BackboneSpec, facts: BackboneSpec) -> None:
     """Raise InputError where an entry and what its checkpoint says differ, with all that does."""
     pairs: dict[str, tuple[object, object]] = {}
     if len(spec.stages) == len(facts.stages) == 1:
-        (said,), (found,) = spec.stages, facts.stages
-        pairs["blocks"] = said.blocks, found.blocks
-        pairs["width"] = said.width, found.width
-        pairs["patch size"] = said.stride, found.stride
+        (said,), (read,) = spec.stages, facts.stages
+        pairs["blocks"] = said.blocks, read.blocks
+        pairs["width"] = said.width, read.width
+        pairs["patch size"] = said.stride, read.stride
     else:
         pairs["stages (blocks, width, stride)"] = _numbers(spec.stages), _numbers(facts.stages)
     pairs |= {

@@ -13,7 +13,7 @@ from zoo.load.checkpoint import Checkpoint, in_directory, read_json
 from zoo.load.facts import read_network
 from zoo.load.hub import fetch
 from zoo.load.module.network import given
-from zoo.load.timm_models import timm_lines
+from zoo.load.timm_models import timm_network
 from zoo.spec import BackboneSpec, Normalisation
 
 REFERENCE_SIZE = 224
@@ -124,7 +124,7 @@ def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
     if spec.checkpoint == "module":
         return "\n".join(given(spec.repository).lines)
     if spec.checkpoint == "timm":
-        return "\n".join(timm_lines(spec.entry))
+        return "\n".join(timm_network(spec.entry).lines)
     preprocessor = locate(spec, cache_dir).preprocessor
     values = {} if preprocessor is None else read_json(preprocessor)
     if values.get("do_normalize") is False:

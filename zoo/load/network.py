@@ -22,7 +22,7 @@ from zoo.load.config import model_class
 from zoo.load.convert import convert, has_names_of_transformers, kind_of, stated_heads
 from zoo.load.facts import check_facts, read_facts, read_network
 from zoo.load.hub import quiet_hub
-from zoo.load.renaming import unwrap
+from zoo.load.renaming import listed, unwrap
 from zoo.spec import BackboneSpec
 
 NEVER_NEEDED = (
@@ -161,17 +161,16 @@ def _fill(
             raise InputError(f"{spec.name}: the weights of {spec.repository} do not load: {error}") from error
     model: PreTrainedModel
     model, report = loaded
-    misfits = sorted(f"{key} {list(has)} for {list(want)}" for key, has, want in report["mismatched_keys"])
+    misfits = [f"{key} {list(has)} for {list(want)}" for key, has, want in report["mismatched_keys"]]
     for verb, names in (
         ("lack", _needed(report["missing_keys"], NEVER_NEEDED)),
         ("have unknown", _needed(report["unexpected_keys"], unused)),
         ("have misshapen", misfits),
     ):
         if names:
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
             raise InputError(
                 f"{spec.name}: the weights of {spec.repository} {verb} tensors of a {config.model_type} "
-                f"network: {', '.join(names[:3])}{more}."
+                f"network: {listed(names)}."
             )
     state = model.state_dict()
     for name in _needed(state, NEVER_NEEDED):

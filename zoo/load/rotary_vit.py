@@ -56,7 +56,7 @@ class RotaryViTConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
 
 
 @strict
-class CapiConfig(RotaryViTConfig):  # type: ignore[no-untyped-call]
+class CapiViTConfig(RotaryViTConfig):  # type: ignore[no-untyped-call]
     """A rotary Vision Transformer of CAPI."""
 
     model_type = "capi"
@@ -270,7 +270,7 @@ class RotaryViTModel(PreTrainedModel):  # type: ignore[no-untyped-call]
 class CapiModel(RotaryViTModel):  # type: ignore[no-untyped-call]
     """CAPI: RMSNorm, no biases, registers along the edge, no class token; Darcet et al., arXiv:2502.08769."""
 
-    config_class = CapiConfig
+    config_class = CapiViTConfig
 
 
 class PerceptionEncoderModel(RotaryViTModel):  # type: ignore[no-untyped-call]

@@ -26,21 +26,6 @@ _MISFIT = re.compile(r"size mismatch for (\S+): .*?Size\((\[.*?\])\).*?Size\((\[
 """What torch says of a tensor of another shape."""
 
 
-def timm_spec(text: str) -> BackboneSpec:
-    """What a network of timm is, ``timm:NAME``, ``timm:NAME.TAG`` or ``timm:NAME@TAG``.
-
-    It is built without weights, and tried. Mean, std and size are those of its ``pretrained_cfg``; its
-    repository is that of the Hub with its weights, "" where there is none. Raises InputError where timm is
-    not installed or has no such network, or it is no backbone.
-    """
-    return _examined(text).spec
-
-
-def timm_lines(text: str) -> tuple[str, ...]:
-    """What was found out about a network of timm, in words."""
-    return _examined(text).lines
-
-
 def timm_backbone(
     spec: BackboneSpec,
     files: Sequence[Path],
@@ -54,11 +39,19 @@ def timm_backbone(
         InputError: The file cannot be read, or its weights are those of another network.
     """
     net = _built(spec.entry, file=files[0]).requires_grad_(False).train(False)
-    return HookedBackbone(spec, _examined(spec.entry).network(net), identity, device, dtype)
+    return HookedBackbone(spec, timm_network(spec.entry).network(net), identity, device, dtype)
 
 
 @lru_cache(maxsize=64)
-def _examined(text: str) -> Examined:
+def timm_network(text: str) -> Examined:
+    """What a network of timm is, ``timm:NAME``, ``timm:NAME.TAG`` or ``timm:NAME@TAG``.
+
+    It is built without weights, and tried. Mean, std and size are those of its ``pretrained_cfg``; its
+    repository is that of the Hub with its weights, "" where there is none.
+
+    Raises:
+        InputError: timm is not installed or has no such network, or it is no backbone.
+    """
     net = _built(text).requires_grad_(False).train(False)
     settings = vars(net).get("pretrained_cfg") or {}
     kind = str(settings.get("architecture") or _name(text)).partition("_")[0]
@@ -78,7 +71,14 @@ def _examined(text: str) -> Examined:
 
 def _built(text: str, file: Path | None = None) -> nn.Module:
     """The network, with random weights if no file is given; the state of torch's generator is kept."""
-    timm = _timm()
+    try:
+        import timm
+    except ImportError as error:
+        raise InputError(
+            "names timm:... need timm; install it with: pip install 'layerboard[timm]'"
+        ) from error
+    except Exception as error:
+        raise InputError(f"timm is installed and does not start: {type(error).__name__}: {error}") from error
     name = _name(text)
     if not timm.is_model(name.partition(".")[0]):
         close = timm.list_models(f"*{name.partition('.')[0]}*")[:3]
@@ -113,17 +113,3 @@ def _reason(error: Exception) -> str:
 
 def _name(text: str) -> str:
     return text.removeprefix(MARK).replace("@", ".")
-
-
-def _timm() -> ModuleType:
-    """The library; raises InputError where it is not installed or does not start."""
-    try:
-        import timm
-    except ImportError as error:
-        raise InputError(
-            "names timm:... need timm; install it with: pip install 'layerboard[timm]'"
-        ) from error
-    except Exception as error:
-        raise InputError(f"timm is installed and does not start: {type(error).__name__}: {error}") from error
-    library: ModuleType = timm
-    return library

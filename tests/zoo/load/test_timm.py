@@ -55,9 +55,9 @@ def create_model(
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
     """Nothing that was found out of another library is remembered."""
-    timm_models._examined.cache_clear()
+    timm_models.timm_network.cache_clear()
     yield
-    timm_models._examined.cache_clear()
+    timm_models.timm_network.cache_clear()
 
 
 @pytest.fixture

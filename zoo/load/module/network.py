@@ -183,8 +183,8 @@ def _try(
 ) -> tuple[Paths, Trial]:
     """Blocks and what was found, with images of that size; raises InputError where they are no backbone's."""
     probe = TrialNetwork(net, (), images.size, images.normalisation)
-    found = blocks or find_blocks(net, probe.images(probe.draw()[None]))
-    return found, try_out(replace(probe, blocks=found), final_norm, hints)
+    paths = blocks or find_blocks(net, probe.images(probe.draw()[None]))
+    return paths, try_out(replace(probe, blocks=paths), final_norm, hints)
 
 
 def _spec(
