@@ -15,9 +15,14 @@ from zoo.load.hub import fetch
 from zoo.load.module.network import given
 from zoo.load.network import build_network
 from zoo.load.own import make_own, own_backbone
-from zoo.load.timm_models import timm_backbone
+from zoo.load.timm_models import read_timm
 from zoo.references import find_object
 from zoo.spec import BackboneSpec, Layer
+
+FORMAT = 1
+"""Version of what features mean: raise it when a change of the code changes them."""
+
+FLOOR_REVISION = f"seed-{SEED}"
 
 
 def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_dir: Path) -> Backbone:
@@ -35,24 +40,19 @@ def load(spec: BackboneSpec, *, device: torch.device, dtype: torch.dtype, cache_
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError("There is no CUDA device; use --device cpu.")
     if spec.is_floor:
-        floor = identify(spec, dtype=dtype, cache_dir=cache_dir)
-        return RandomFloor(spec, floor, device, dtype)
+        return RandomFloor(spec, identity_of(spec, FLOOR_REVISION, dtype), device, dtype)
     if spec.checkpoint == "object":
         return own_backbone(spec, device, dtype)
     if spec.checkpoint == "module":
-        identity = identify(spec, dtype=dtype, cache_dir=cache_dir)
-        return given(spec.repository).backbone(spec, identity, device, dtype)
+        copy = given(spec.repository)
+        return HookedBackbone(spec, copy.network(), identity_of(spec, copy.revision, dtype), device, dtype)
     checkpoint = locate(spec, cache_dir)
-    identity = identity_of(spec, checkpoint.revision, dtype)
     if spec.checkpoint == "timm":
-        return timm_backbone(spec, checkpoint.weights, identity, device, dtype)
-    network = build_network(spec, checkpoint)
-    use_rule(network.body, spec.stage_of(Layer(0)).stride, spec.interpolation)
-    return HookedBackbone(spec, network, identity, device, dtype)
-
-
-FORMAT = 1
-"""Version of what features mean: raise it when a change of the code changes them."""
+        network = read_timm(spec, checkpoint.weights[0])
+    else:
+        network = build_network(spec, checkpoint)
+        use_rule(network.body, spec.stage_of(Layer(0)).stride, spec.interpolation)
+    return HookedBackbone(spec, network, identity_of(spec, checkpoint.revision, dtype), device, dtype)
 
 
 def identify(spec: BackboneSpec, *, dtype: torch.dtype, cache_dir: Path) -> BackboneIdentity:
@@ -62,7 +62,7 @@ def identify(spec: BackboneSpec, *, dtype: torch.dtype, cache_dir: Path) -> Back
         InputError: Its files cannot be had.
     """
     if spec.is_floor:
-        return identity_of(spec, f"seed-{SEED}", dtype)
+        return identity_of(spec, FLOOR_REVISION, dtype)
     if spec.checkpoint == "object":
         backbone = make_own(spec.repository)
         return BackboneIdentity(backbone.revision, backbone.fingerprint)

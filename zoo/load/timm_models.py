@@ -1,7 +1,6 @@
 """Networks that timm builds, named ``timm:NAME`` or ``timm:NAME.TAG``, where timm is installed."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,8 +11,7 @@ import torch
 from torch import nn
 
 from zoo.errors import InputError, shortened
-from zoo.features import BackboneIdentity
-from zoo.features.hooked import HookedBackbone
+from zoo.features.hooked import Network
 from zoo.load.module.hints import ModuleHints
 from zoo.load.module.network import Examined, examine
 from zoo.load.network import quiet
@@ -26,20 +24,14 @@ _MISFIT = re.compile(r"size mismatch for (\S+): .*?Size\((\[.*?\])\).*?Size\((\[
 """What torch says of a tensor of another shape."""
 
 
-def timm_backbone(
-    spec: BackboneSpec,
-    files: Sequence[Path],
-    identity: BackboneIdentity,
-    device: torch.device,
-    dtype: torch.dtype,
-) -> HookedBackbone:
+def read_timm(spec: BackboneSpec, file: Path) -> Network:
     """A network of timm with the weights of a file, which timm itself reads.
 
     Raises:
         InputError: The file cannot be read, or its weights are those of another network.
     """
-    net = _built(spec.entry, file=files[0]).requires_grad_(False).train(False)
-    return HookedBackbone(spec, timm_network(spec.entry).network(net), identity, device, dtype)
+    net = _built(spec.entry, file=file).requires_grad_(False).train(False)
+    return timm_network(spec.entry).network(net)
 
 
 @lru_cache(maxsize=64)

@@ -5,13 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
-import torch
 from torch import nn
 
 from zoo.architecture import Layout
 from zoo.errors import InputError, shortened
-from zoo.features import BackboneIdentity
-from zoo.features.hooked import HookedBackbone, Network
+from zoo.features.hooked import Network
 from zoo.load.module.blocks import Paths, find_blocks, in_words, named_blocks, path_of
 from zoo.load.module.digest import digest_of
 from zoo.load.module.forward import TrialNetwork
@@ -63,12 +61,9 @@ class NetworkCopy:
         self.lines = examined.lines
         _COPIES[self.reference] = self
 
-    def backbone(
-        self, spec: BackboneSpec, identity: BackboneIdentity, device: torch.device, dtype: torch.dtype
-    ) -> HookedBackbone:
-        """The backbone, of a copy of the copy: a run may need it in another dtype, elsewhere."""
-        network = self._examined.network(copy.deepcopy(self._net))
-        return HookedBackbone(spec, network, identity, device, dtype)
+    def network(self) -> Network:
+        """A copy of the copy: a run may need it in another dtype, elsewhere."""
+        return self._examined.network(copy.deepcopy(self._net))
 
     @property
     def name(self) -> str:
