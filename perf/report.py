@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from leaderboards.board import Board
 from leaderboards.records.record import COLUMNS, Record
-from leaderboards.report.content import Sources, content_of
-from leaderboards.report.facts import Facts
+from leaderboards.report.content import content_of
+from leaderboards.report.frames import Facts
 from leaderboards.report.page import report_page
 from perf.rounds import Setting
 from perf.rows import Budget, Row
@@ -111,8 +112,7 @@ def report_rows(setting: Setting) -> Iterator[Row]:
     records = synthetic(backbones, tasks, layers)
     facts = facts_for(records)
     start = time.perf_counter()
-    sources = Sources(facts=facts)
-    page = report_page(content_of(records, "large", sources), sources)
+    page = report_page(content_of(Board.of(records, "large"), facts))
     seconds = time.perf_counter() - start
     what, note = f"report of {backbones} backbones, {tasks} tasks", f"{len(records):,} records"
     yield Row(f"{what}: written", seconds, "s", Budget(20), note=note)

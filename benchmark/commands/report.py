@@ -1,6 +1,6 @@
 """What was measured, to look at: the command `report` and `benchmark.report`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -79,12 +79,13 @@ def report(request: ReportRequest) -> Files:
 def _written(request: ReportRequest) -> list[Path]:
     """Write a page for each suite, then figures and a site where they are named; gives the files."""
     from benchmark.plan.facts import known_facts, with_seen
+    from leaderboards.board import Board
     from leaderboards.display import page_name
     from leaderboards.literature import all_published, read_published
-    from leaderboards.records.record import of_suite, suites_of
-    from leaderboards.report.content import Sources, content_of
-    from leaderboards.report.examples import example_sections
+    from leaderboards.records.record import suites_of
+    from leaderboards.report.content import content_of
     from leaderboards.report.figures import FORMATS, write_figures
+    from leaderboards.report.gallery.section import example_sections
     from leaderboards.report.page import report_page
     from leaderboards.report.site import write_site
     from zoo.atomic import whole_file
@@ -97,15 +98,21 @@ def _written(request: ReportRequest) -> list[Path]:
     if request.site is not None and request.site.is_file():
         raise InputError(f"--site takes a folder; found the file {request.site}")
     output = request.output
-    sources = Sources(output / "items", output / "arrays", known_facts(), published=(*all_published(), *own))
-    chosen = suites if request.suite is None else [request.suite]
-    shown = {
-        suite: replace(sources, sections=example_sections(of_suite(records, suite), output))
-        for suite in chosen
-    }
-    contents = [content_of(records, suite, shown[suite]) for suite in chosen]
+    boards = [
+        Board.of(
+            records,
+            suite,
+            items=output / "items",
+            arrays=output / "arrays",
+            published=(*all_published(), *own),
+        )
+        for suite in (suites if request.suite is None else [request.suite])
+    ]
+    contents = [content_of(board, known_facts()) for board in boards]
     folder = request.to or output / "report"
-    pages = {content.suite: report_page(content, shown[content.suite]) for content in contents}
+    pages = {
+        content.suite: report_page(content, example_sections(content.board, output)) for content in contents
+    }
     paths = []
     for suite, page in pages.items():
         path = folder / f"{page_name(suite)}.html"

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from leaderboards.report.facts import Facts
+from leaderboards.report.frames import Facts
 from zoo.registry import all_specs
 from zoo.spec import BackboneSpec
 

@@ -2,12 +2,16 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
+from dataclasses import dataclass
+
+from markupsafe import Markup
 
 from leaderboards.answers import Answer
 from leaderboards.display import fixed, pooling_name, ranges_text, score_text
-from leaderboards.report.board import ReportFrames
 from leaderboards.report.cost import Costs
+from leaderboards.report.frames import ReportFrames
+from leaderboards.report.html import filled
+from tasks.blocks import Strong, Text
 
 NAMED = 6
 """Backbones that a card names at most of those that cannot be told from the best."""
@@ -16,85 +20,85 @@ FEW = 3
 """Backbones that a card names at most of those that were not compared."""
 
 
-def answer_html(answers: Sequence[Answer], board: ReportFrames, costs: Costs) -> str:
+@dataclass(frozen=True, slots=True)
+class _Card:
+    """What is said of a column, as text; ``spread`` is "" without an interval."""
+
+    title: str
+    heading: str
+    dataset: str
+    backbone: str
+    layer: str
+    score: str
+    spread: str
+    facts: list[Text]
+
+
+def answer_html(answers: Sequence[Answer], frames: ReportFrames, costs: Costs) -> Markup:
     """A card for each column that has a score."""
-    labels = dict(zip(board.backbones["name"], board.backbones["backbone"], strict=True))
-    titles = dict(zip(board.columns["column"], board.columns["title"], strict=True))
-    floors = dict(zip(board.columns["column"], board.columns["floor"].astype(float), strict=True))
-    scored = board.best["column"].value_counts()
+    labels = dict(zip(frames.backbones["name"], frames.backbones["backbone"], strict=True))
+    titles = dict(zip(frames.columns["column"], frames.columns["title"], strict=True))
+    floors = dict(zip(frames.columns["column"], frames.columns["floor"].astype(float), strict=True))
+    scored = frames.best["column"].value_counts()
     cards = []
-    for one in answers:
-        heading = one.column.heading
-        facts = _sure(one, int(scored[heading]) - 1, labels)
-        facts += _values(one, floors[heading])
-        facts += _cost(one, labels[one.backbone], costs)
-        cards.append(_card(one, titles[heading], labels[one.backbone], facts))
-    return f'<ol class="cards">\n{"".join(cards)}</ol>\n'
+    for answer in answers:
+        heading, label = answer.column.heading, labels[answer.backbone]
+        facts = _sure(answer, int(scored[heading]) - 1, labels)
+        facts += _values(answer, floors[heading])
+        facts += _cost(answer, label, costs)
+        score, _, spread = score_text(answer.score, (answer.ci_high - answer.ci_low) / 2).partition(" ± ")
+        layer = f"layer {answer.layer} of {answer.depth}, {pooling_name(answer.pooling)}"
+        where = (titles[heading], heading, answer.column.dataset_name)
+        cards.append(_Card(*where, label, layer, score, spread, facts))
+    return filled("answer", cards=cards)
 
 
-def _card(one: Answer, title: str, label: str, facts: Sequence[str]) -> str:
-    """The card of one column, with what is said of it."""
-    pooling = escape(pooling_name(one.pooling))
-    lines = "".join(f"<li>{fact}</li>" for fact in facts)
-    return (
-        f'<li class="card"><h3>{escape(title)}</h3>'
-        f'<p class="where">{escape(one.column.heading)} on {escape(one.column.dataset_name)}</p>'
-        f'<p class="winner"><span class="name">{escape(label)}</span> '
-        f'<span class="layer">layer {one.layer} of {one.depth}, {pooling}</span></p>'
-        f'<p class="score">{_score(one)}</p>'
-        f"<ul>{lines}</ul></li>\n"
-    )
-
-
-def _score(one: Answer) -> str:
-    """A score with its spread in smaller type."""
-    number, _, around = score_text(one.score, (one.ci_high - one.ci_low) / 2).partition(" ± ")
-    sure = f'<span class="spread"> ± {around}</span>' if around else ""
-    return f'{number}<span class="unit"> %</span>{sure}'
-
-
-def _sure(one: Answer, others: int, labels: Mapping[str, str]) -> list[str]:
+def _sure(answer: Answer, others: int, labels: Mapping[str, str]) -> list[Text]:
     """Which backbones and layers may be the best, too, as far as they were compared."""
+    facts = []
     if not others:
-        facts = ["the only backbone with a score here"]
-    elif one.rivals:
-        facts = [f"<b>cannot be told from</b> {_listed([labels[name] for name in one.rivals], NAMED)}"]
-    elif one.compared == others:
-        facts = ["better than every other backbone, with 95 % confidence"]
-    elif not one.compared:
-        facts = ["not compared with the other backbones, for want of measurements of the same images"]
-    else:
-        facts = []
-    if one.untested and one.compared:
-        facts.append(f"not compared with {_listed([labels[name] for name in one.untested], FEW)}")
-    if one.layers:
-        several = "layers" if len(one.layers) > 1 else "layer"
-        facts.append(f"{several} {ranges_text(list(one.layers))} of it may be as good")
+        facts.append(Text(("the only backbone with a score here",)))
+    elif answer.rivals:
+        rivals = _listed([labels[name] for name in answer.rivals], NAMED)
+        facts.append(Text((Strong("cannot be told from"), f" {rivals}")))
+    elif answer.compared == others:
+        facts.append(Text(("better than every other backbone, with 95 % confidence",)))
+    elif not answer.compared:
+        words = "not compared with the other backbones, for want of measurements of the same images"
+        facts.append(Text((words,)))
+    if answer.untested and answer.compared:
+        untested = _listed([labels[name] for name in answer.untested], FEW)
+        facts.append(Text((f"not compared with {untested}",)))
+    if answer.layers:
+        several = "layers" if len(answer.layers) > 1 else "layer"
+        facts.append(Text((f"{several} {ranges_text(list(answer.layers))} of it may be as good",)))
     return facts
 
 
-def _values(one: Answer, floor: float) -> list[str]:
+def _values(answer: Answer, floor: float) -> list[Text]:
     """Other scores that the best one is read against."""
-    facts = (
-        [] if math.isnan(one.honest) else [f"{fixed(one.honest, 1)} % with the layer chosen on other items"]
-    )
-    if one.better is not None:
-        words = f"{escape(pooling_name(one.better.pooling))}, layer {one.better.layer}"
-        facts.append(f"{fixed(one.better.value, 1)} % from another pooling: {words}")
-    return facts if math.isnan(floor) else [*facts, f"random features reach {fixed(floor, 1)} %"]
+    facts = []
+    if not math.isnan(answer.honest):
+        facts.append(f"{fixed(answer.honest, 1)} % with the layer chosen on other items")
+    if answer.better is not None:
+        words = f"{pooling_name(answer.better.pooling)}, layer {answer.better.layer}"
+        facts.append(f"{fixed(answer.better.value, 1)} % from another pooling: {words}")
+    if not math.isnan(floor):
+        facts.append(f"random features reach {fixed(floor, 1)} %")
+    return [Text((fact,)) for fact in facts]
 
 
-def _cost(one: Answer, label: str, costs: Costs) -> list[str]:
+def _cost(answer: Answer, label: str, costs: Costs) -> list[Text]:
     """What the backbone costs where it is cut behind the layer."""
-    device = f" on {escape(one.device)}" if one.device else ""
-    words = [] if math.isnan(one.milliseconds) else [f"{one.milliseconds:.3g} ms an image{device}"]
-    rows = costs.layers[(costs.layers["backbone"] == label) & (costs.layers["layer"] == one.layer)]
+    device = f" on {answer.device}" if answer.device else ""
+    words = [] if math.isnan(answer.milliseconds) else [f"{answer.milliseconds:.3g} ms an image{device}"]
+    rows = costs.layers[(costs.layers["backbone"] == label) & (costs.layers["layer"] == answer.layer)]
     for row in rows.head(1).to_dict("records"):
         words += [] if math.isnan(row["dim"]) else [f"{int(row['dim']):,} numbers a vector"]
         about = "about " if math.isnan(row["ms"]) else ""
         known = not math.isnan(row["parameters"])
         words += [f"{about}{_millions(row['parameters'])} M weights"] if known else []
-    return [", ".join(words)] if words else []
+    return [Text((", ".join(words),))] if words else []
 
 
 def _millions(count: float) -> str:
@@ -104,5 +108,5 @@ def _millions(count: float) -> str:
 
 def _listed(names: Sequence[str], most: int) -> str:
     """Names, of many the first few."""
-    shown = ", ".join(escape(name) for name in names[:most])
+    shown = ", ".join(names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown

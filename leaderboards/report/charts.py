@@ -38,7 +38,7 @@ _SCORE_TIPS = [
 def ranking() -> Spec:
     """The best layer of each backbone of one task with its interval, grouped by what the data can tell.
 
-    Rows: `leaderboards.report.board.BEST` and ``label``, what stands beside the point; rows whose ``group``
+    Rows: `leaderboards.report.frames.BEST` and ``label``, what stands beside the point; rows whose ``group``
     is ``published`` are numbers of others. Open: metric, order (backbones), floor (a list of numbers), axis,
     groups (those that there are), tones (their colours) and height.
     """
@@ -78,7 +78,7 @@ def ranking() -> Spec:
 def curves() -> Spec:
     """The scores of every layer of some backbones in one task, with bands of their intervals.
 
-    Rows: `leaderboards.report.board.LAYERS` with ``x``, the layer or its share of the depth; rows whose
+    Rows: `leaderboards.report.frames.LAYERS` with ``x``, the layer or its share of the depth; rows whose
     ``place`` is ``published`` are numbers of others. Open: metric, backbones (labels in the order of their
     colours), colours, shapes, dashes, floor, axis, depth (name of the axis of layers).
     """
@@ -122,7 +122,7 @@ def curves() -> Spec:
 def depth_map() -> Spec:
     """The scores of every layer of many backbones in one task, as colours over the share of the depth.
 
-    Rows: `leaderboards.report.board.LAYERS`. Open: metric, order (backbones), axis, height.
+    Rows: `leaderboards.report.frames.LAYERS`. Open: metric, order (backbones), axis, height.
     """
     transform = [
         _SURE,
@@ -152,7 +152,7 @@ def depth_map() -> Spec:
 def task_map() -> Spec:
     """The scores of every layer of one backbone in every task, each as a share of the best layer's there.
 
-    Rows: `leaderboards.report.board.LAYERS` and ``share``, in percent, and ``text``, the score. Open: order
+    Rows: `leaderboards.report.frames.LAYERS` and ``share``, in percent, and ``text``, the score. Open: order
     (columns) and height.
     """
     places = {
@@ -179,9 +179,9 @@ def task_map() -> Spec:
 def tradeoff() -> Spec:
     """Scores over a cost: a point for each depth at which a backbone may be cut, and the Pareto front.
 
-    Rows: `leaderboards.report.board.LAYERS` and ``cost``; ``shown`` says whether the backbone is one of those
-    picked out, ``front`` whether none is better at the same cost or less. Open: metric, axis, cost, scale,
-    backbones, colours, label (what stands at the front's points).
+    Rows: `leaderboards.report.frames.LAYERS` and ``cost``; ``shown`` says whether the backbone is one of
+    those picked out, ``front`` whether none is better at the same cost or less. Open: metric, axis, cost,
+    scale, backbones, colours, label (what stands at the front's points).
     """
     place: Spec = {"field": "cost", "type": "quantitative", "title": "{cost}"}
     place |= {"scale": "{scale}", "axis": {"format": ".3~r", "tickCount": 6}}

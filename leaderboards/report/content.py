@@ -1,42 +1,17 @@
 """What the report says of one suite, before it is written."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-
-import pandas as pd
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from leaderboards.answers import Answer, answers_of
 from leaderboards.board import Board
 from leaderboards.display import cost_name, inside_name, page_name
-from leaderboards.literature import Published
 from leaderboards.pages.inside.tables import inside_frame
 from leaderboards.pages.tidy import tidy_frame
-from leaderboards.report.alike import Likeness, likeness
-from leaderboards.report.board import ReportFrames, frames_of
+from leaderboards.report.cka import CkaMatrices, cka_matrices
 from leaderboards.report.cost import Costs, costs_of
-from leaderboards.report.facts import Facts
-from leaderboards.report.section import Section
+from leaderboards.report.frames import Facts, ReportFrames, frames_of
 from tasks.blocks import Numbers
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """What a report is made of beside records; all of it may be missing.
-
-    Attributes:
-        items: Folder of the per-item measurements, by which backbones are compared.
-        arrays: Folder of what analyses kept, of which pictures are drawn.
-        facts: What is known of backbones, by name.
-        published: Numbers of others.
-        sections: Sections that others wrote, such as failures and successes.
-    """
-
-    items: Path | None = None
-    arrays: Path | None = None
-    facts: Mapping[str, Facts] = field(default_factory=dict)
-    published: Sequence[Published] = ()
-    sections: Sequence[Section] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +23,7 @@ class Content:
         frames: Its scores as frames.
         answers: The best of each column.
         costs: What each depth costs.
-        likeness: CKA.
+        cka: How alike layers are.
         numbers: The tables of all numbers, as the leaderboard's pages have them: of scores, of analyses,
             of costs.
     """
@@ -57,35 +32,30 @@ class Content:
     frames: ReportFrames
     answers: tuple[Answer, ...]
     costs: Costs
-    likeness: Likeness
+    cka: CkaMatrices
     numbers: tuple[Numbers, ...]
 
     @property
     def suite(self) -> str:
-        """Its name."""
+        """Name of the suite."""
         return self.board.suite
 
+    @property
+    def labels(self) -> list[str]:
+        """Labels of all backbones, by whose order they have their colours."""
+        return [backbone.label for backbone in self.board.backbones if not backbone.floor]
 
-def content_of(records: pd.DataFrame, suite: str, sources: Sources) -> Content:
-    """What the records say of one suite.
+
+def content_of(board: Board, facts: Mapping[str, Facts]) -> Content:
+    """What is said of a board.
 
     Args:
-        records: Columns of `Record`; other suites are left out.
-        suite: Name of the suite.
-        sources: What else there is.
+        board: What the records of a suite say; numbers of others are left out where none is of its backbones.
+        facts: What is known of backbones, by name.
     """
-    board = Board.of(records, suite, items=sources.items, arrays=sources.arrays, published=sources.published)
-    if board.reproduced.empty:  # the report says nothing of numbers that are of other backbones
-        board = replace(board, published=())
-    costs = costs_of(board, sources.facts)
-    return Content(
-        board,
-        frames_of(board, sources.facts),
-        answers_of(board),
-        costs,
-        likeness(board),
-        _numbers(board),
-    )
+    board = replace(board, published=()) if board.reproduced.empty else board
+    frames, costs = frames_of(board, facts), costs_of(board, facts)
+    return Content(board, frames, answers_of(board), costs, cka_matrices(board), _numbers(board))
 
 
 def _numbers(board: Board) -> tuple[Numbers, ...]:

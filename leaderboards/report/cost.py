@@ -7,14 +7,13 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.report.facts import UNKNOWN, Facts
+from leaderboards.report.frames import UNKNOWN, Facts
 from zoo.spec import entry_name
 
 COST = ("backbone", "layer", "ms", "parameters", "dim", "bytes")
-WHOLE = ("backbone", "latency", "images-per-second", "best-batch", "peak-memory", "parameters", "device")
 
 BYTES = 4
-"""Of a number of a vector as it is stored, float32."""
+"""Size of a number of a vector as it is stored, float32."""
 
 AXES: tuple[tuple[str, str], ...] = (
     ("ms", "latency of one image, ms"),
@@ -31,12 +30,10 @@ class Costs:
     Attributes:
         layers: Columns `COST`: latency of one image in ms and weights up to each block, length and bytes of a
             vector; NaN where one is not known.
-        whole: Columns `WHOLE`, of backbones that were measured.
         measured: Whether anything was; else weights and lengths follow from facts, latencies are NaN.
     """
 
     layers: pd.DataFrame
-    whole: pd.DataFrame
     measured: bool
 
     @property
@@ -69,8 +66,7 @@ def costs_of(board: Board, facts: Mapping[str, Facts]) -> Costs:
     ]
     parts = [part for part in (measured, pd.DataFrame(guessed, columns=[*COST])) if len(part)]
     layers = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COST], dtype=float)
-    whole = _wide(rows[rows["layer"] < 0], ["backbone"], WHOLE[:-1])
-    return Costs(layers, whole.assign(device=device or ""), bool(len(measured)))
+    return Costs(layers, bool(len(measured)))
 
 
 def _wide(rows: pd.DataFrame, keys: list[str], names: tuple[str, ...]) -> pd.DataFrame:

@@ -12,9 +12,9 @@ from leaderboards.charts import engine
 from leaderboards.charts.style import SCHEMA, Spec, looks
 from leaderboards.display import page_name, score_text
 from leaderboards.report import charts, parts
-from leaderboards.report.alike import Alike
-from leaderboards.report.board import ReportFrames
+from leaderboards.report.cka import CkaMatrix
 from leaderboards.report.content import Content
+from leaderboards.report.frames import ReportFrames
 from leaderboards.scores.costs import pareto_front
 from tasks.blocks import slug
 from zoo.atomic import whole_file
@@ -62,13 +62,13 @@ def figures_of(content: Content) -> Iterator[tuple[str, Spec]]:
             continue
         words = _words(column, best)
         yield f"best.{name}", _ranking(board, best, words)
-        yield f"layers.{name}", _curves(board, layers, best, words)
+        yield f"layers.{name}", _curves(content, layers, best, words)
         yield f"depth.{name}", _map("depth_map", layers, words)
         for axis, title in costs.axes:
             yield f"cost-{axis}.{name}", _tradeoff(content, (axis, title), layers, best, words)
     for backbone, layers in board.layers.groupby("backbone", sort=False):
         yield f"tasks.{backbone}", _tasks(board, layers)
-    for table, matrices in _own(content.likeness.matrices).items():
+    for table, matrices in _own(content.cka.matrices).items():
         yield f"cka.{table}", _alike(matrices)
 
 
@@ -122,9 +122,9 @@ def _ranking(board: ReportFrames, best: pd.DataFrame, words: dict[str, Any]) -> 
     return _drawn("ranking", rows, words | {"groups": groups, "tones": [parts.GROUPS[one] for one in groups]})
 
 
-def _series(names: Sequence[str], board: ReportFrames) -> dict[str, Any]:
+def _series(names: Sequence[str], content: Content) -> dict[str, Any]:
     """Colours, shapes and dashes of backbones."""
-    series = looks(names, [*board.backbones["backbone"]]).values()
+    series = looks(names, content.labels).values()
     return {
         "backbones": [*names],
         "colours": [one.color for one in series],
@@ -134,12 +134,12 @@ def _series(names: Sequence[str], board: ReportFrames) -> dict[str, Any]:
     }
 
 
-def _curves(board: ReportFrames, layers: pd.DataFrame, best: pd.DataFrame, words: dict[str, Any]) -> Spec:
+def _curves(content: Content, layers: pd.DataFrame, best: pd.DataFrame, words: dict[str, Any]) -> Spec:
     """The lines of the best backbones of a task."""
     names = [str(name) for name in best["backbone"]][:SERIES]
     own = layers[layers["backbone"].isin(names)]
     alike = len(set(own["depth"])) <= 1
-    others = pd.DataFrame(_others(board, str(best["column"].iloc[0]), "place"))
+    others = pd.DataFrame(_others(content.frames, str(best["column"].iloc[0]), "place"))
     if len(others):
         others = others[others["backbone"].isin(names) & others["layer"].notna()]
     both = [
@@ -147,7 +147,7 @@ def _curves(board: ReportFrames, layers: pd.DataFrame, best: pd.DataFrame, words
     ]
     rows = [row for part in both for row in rows_of(part)]
     depth = {"depth": "layer (block)" if alike else "share of the depth", "step": 1 if alike else 0.1}
-    return _drawn("curves", rows, words | _series(names, board) | depth) | {"height": 260}
+    return _drawn("curves", rows, words | _series(names, content) | depth) | {"height": 260}
 
 
 def _map(view: str, layers: pd.DataFrame, words: dict[str, Any]) -> Spec:
@@ -174,7 +174,7 @@ def _tradeoff(
         label=[labels.get(place, "") for place in rows.index],
     )
     scale = {"nice": False, "padding": 14} | ({"type": "log"} if wide else {"zero": False})
-    said = words | _series(names, content.frames) | {"cost": title, "scale": scale}
+    said = words | _series(names, content) | {"cost": title, "scale": scale}
     return _drawn("tradeoff", rows_of(rows), said) | {"height": 260}
 
 
@@ -208,16 +208,16 @@ def _tasks(board: ReportFrames, layers: pd.DataFrame) -> Spec:
     return _drawn("task_map", rows_of(rows), {"order": order}, max(WIDTH, 26 * int(layers["layer"].max())))
 
 
-def _own(matrices: Sequence[Alike]) -> dict[str, list[Alike]]:
+def _own(matrices: Sequence[CkaMatrix]) -> dict[str, list[CkaMatrix]]:
     """By table, the matrices of backbones with themselves."""
-    found: dict[str, list[Alike]] = {}
+    found: dict[str, list[CkaMatrix]] = {}
     for one in matrices:
         if one.first == one.second:
             found.setdefault(one.table, []).append(one)
     return found
 
 
-def _alike(matrices: Sequence[Alike]) -> Spec:
+def _alike(matrices: Sequence[CkaMatrix]) -> Spec:
     """Matrices side by side."""
     panels = []
     for one in matrices:

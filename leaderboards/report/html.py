@@ -1,5 +1,6 @@
 """The one writer of HTML: templates in which all that comes from data is escaped."""
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -32,3 +33,21 @@ def filled(template: str, **values: object) -> Markup:
         values: By the names that stand in it.
     """
     return Markup(_templates().get_template(f"{template}.html").render(**values))  # noqa: S704 - escaped there
+
+
+@dataclass(frozen=True, slots=True)
+class PageSection:
+    """A section of the page.
+
+    Attributes:
+        anchor: Its ``id``: letters, digits and hyphens, none that another section has.
+        short: What it is called in the list of sections.
+        title: Its heading.
+        html: What stands below; it has no script, style or address outside the file, which the page's policy
+            forbids.
+    """
+
+    anchor: str
+    short: str
+    title: str
+    html: Markup

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leaderboards.report.alike import Alike
+from leaderboards.report.cka import CkaMatrix
 
 DECIMALS = 4
 """Of numbers, as in the leaderboard's CSV."""
@@ -25,7 +25,7 @@ def packed(frame: pd.DataFrame) -> dict[str, Any]:
     return {str(name): _column(frame[name]) for name in frame.columns}
 
 
-def packed_matrix(one: Alike) -> dict[str, Any]:
+def packed_matrix(one: CkaMatrix) -> dict[str, Any]:
     """A matrix with its numbers as little-endian 16-bit integers in base 64, row by row."""
     scaled = np.rint(one.values * CKA_SCALE)
     whole = np.where(np.isnan(scaled), CKA_NONE, scaled).astype("<i2")

@@ -1,11 +1,12 @@
 """The report of one suite as one HTML page that needs nothing else: no network, no other file."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from html import escape
 from pathlib import Path
 from typing import Any
 
-from leaderboards.board import Board
+from markupsafe import Markup
+
 from leaderboards.charts.engine import library
 from leaderboards.charts.style import looks
 from leaderboards.display import page_name
@@ -15,19 +16,11 @@ from leaderboards.report import charts
 from leaderboards.report import parts as chart_parts
 from leaderboards.report.answer import answer_html
 from leaderboards.report.collapsible import CollapsibleWriter, collapsibles
-from leaderboards.report.content import Content, Sources
-from leaderboards.report.examples import example_style
+from leaderboards.report.content import Content
+from leaderboards.report.gallery.section import example_style
+from leaderboards.report.html import PageSection, filled
 from leaderboards.report.packing import json_script, packed, packed_file, packed_matrix, script_digest
 from leaderboards.report.table import best_table
-from leaderboards.report.views import (
-    DOWNLOAD,
-    FILTERS,
-    Part,
-    cost_part,
-    likeness_part,
-    one_backbone_part,
-    one_task_part,
-)
 from leaderboards.sections.cost import cost_page
 from leaderboards.sections.gaps import empty_cells, gap_blocks
 from leaderboards.sections.order import section_blocks
@@ -37,51 +30,30 @@ from tasks.blocks import Block, Heading
 ASSETS = Path(__file__).parent / "assets"
 
 
-def report_page(content: Content, sources: Sources) -> str:
-    """The page of one suite."""
-    parts = [*_scored_parts(content), *_further_parts(content, sources)]
-    title = f"layerboard: {content.suite}"
-    run = run_sentence(content.board.records)
-    data = json_script(_data(content))
-    script = (ASSETS / "report.js").read_text(encoding="utf-8")
-    engine = library()
-    links = "".join(f'<li><a href="#{part.anchor}">{escape(part.short)}</a></li>' for part in parts)
-    body = "".join(map(_section, parts))
-    return f"""<!doctype html>
-<html lang="en" class="plain">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{escape(_policy(engine, script))}">
-<meta name="color-scheme" content="light dark">
-<title>{escape(title)}</title>
-<style>
-{(ASSETS / "report.css").read_text(encoding="utf-8")}{example_style() if sources.sections else ""}</style>
-</head>
-<body>
-<a class="skip" href="#main">To the content</a>
-<header class="top">
-<p class="brand">layerboard</p>
-<nav aria-label="Sections"><ul>{links}</ul></nav>
-<button type="button" id="theme" class="needs-script" aria-pressed="false">dark</button>
-</header>
-<main id="main">
-<h1>Which backbone, which layer? <span>{escape(content.suite)}</span></h1>
-<p class="lead">{escape(_lead(content))}</p>
-<noscript><p class="note">Without JavaScript there are no charts, no filters and no sorting; the tables below
-hold all their numbers.</p></noscript>
-{body}</main>
-<footer><p>{escape(run)} One file, which asks nothing of any network.</p></footer>
-<div id="tip" role="status" hidden></div>
-<script type="application/json" id="data">{data}</script>
-<script>{engine}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
+def report_page(content: Content, examples: Sequence[PageSection] = ()) -> str:
+    """The page of one suite.
+
+    Args:
+        content: What is said of it.
+        examples: The section of failures and successes, where there is one.
+    """
+    scripts = [library(), (ASSETS / "report.js").read_text(encoding="utf-8")]
+    style = (ASSETS / "report.css").read_text(encoding="utf-8") + (example_style() if examples else "")
+    page = filled(
+        "page",
+        suite=content.suite,
+        policy=_policy(scripts),
+        style=Markup(style),  # noqa: S704 - our own file
+        lead=_lead(content),
+        sections=[*_scored_sections(content), *_further_sections(content, examples)],
+        run=run_sentence(content.board.records),
+        data=Markup(json_script(_data(content))),  # noqa: S704 - escaped there
+        scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files
+    )
+    return str(page)
 
 
-def _policy(*scripts: str) -> str:
+def _policy(scripts: Sequence[str]) -> str:
     """What the page may do: run its own scripts, which make functions of chart expressions; reach nothing."""
     digests = " ".join(map(script_digest, scripts))
     return (
@@ -92,63 +64,54 @@ def _policy(*scripts: str) -> str:
 
 def _lead(content: Content) -> str:
     """What was measured, in a sentence."""
-    board = content.frames
-    if board.best.empty:
+    frames = content.frames
+    if frames.best.empty:
         return "This suite has no scores; what its analyses found is below."
-    layers = int(board.backbones["depth"].sum())
+    layers = int(frames.backbones["depth"].sum())
     return (
-        f"{len(board.backbones)} frozen backbones, every one of their {layers:,} layers, "
-        f"{len(board.columns)} tasks. Higher is better, 100 is perfect; ± is half a 95 % interval, and who "
+        f"{len(frames.backbones)} frozen backbones, every one of their {layers:,} layers, "
+        f"{len(frames.columns)} tasks. Higher is better, 100 is perfect; ± is half a 95 % interval, and who "
         "cannot be told from the best is named with it."
     )
 
 
-def _section(part: Part) -> str:
-    """A section with its heading."""
-    return (
-        f'<section id="{escape(part.anchor)}" aria-labelledby="{escape(part.anchor)}-title">\n'
-        f'<h2 id="{escape(part.anchor)}-title">{escape(part.title)}</h2>\n{part.html}</section>\n'
-    )
-
-
-def _scored_parts(content: Content) -> list[Part]:
+def _scored_sections(content: Content) -> list[PageSection]:
     """The sections on scores; none where nothing was scored."""
-    board = content.frames
-    if board.best.empty:
+    frames, costs = content.frames, content.costs
+    if frames.best.empty:
         return []
-    table = FILTERS + best_table(board) + DOWNLOAD
-    return [
-        Part("answer", "answer", "The answer", answer_html(content.answers, board, content.costs)),
-        Part("best", "best layers", "The best layer of each backbone", table),
-        one_task_part(board),
-        *cost_part(content.costs),
-        one_backbone_part(),
+    task = filled("task", tasks=[*frames.columns["column"]])
+    sections = [
+        PageSection("answer", "answer", "The answer", answer_html(content.answers, frames, costs)),
+        PageSection("best", "best layers", "The best layer of each backbone", best_table(frames)),
+        PageSection("task-section", "one task", "One task, layer by layer", task),
     ]
+    if costs.axes:
+        partly = bool(costs.layers["ms"].isna().any())
+        html = filled("cost", axes=costs.axes, measured=costs.measured, partly=partly)
+        sections.append(PageSection("cost-section", "cost", "What quality costs", html))
+    title = "One backbone, every task"
+    return [*sections, PageSection("backbone-section", "one backbone", title, filled("backbone"))]
 
 
-def _further_parts(content: Content, sources: Sources) -> list[Part]:
-    """The sections on likeness, on what others wrote and on what stands behind the numbers."""
-    writer = CollapsibleWriter([*content.frames.backbones["backbone"]])
-    parts = [likeness_part(content.likeness)] if content.likeness.matrices else []
-    parts += _beyond_parts(content.board, writer)
-    parts += [Part(one.anchor, one.title.lower(), one.title, one.html) for one in sources.sections]
-    if len(content.board.analysed):
-        inside = inside_page(content.board)
-        said = writer.html(collapsibles(inside.blocks, "How to read this"))
-        parts.append(Part("inside", "inside", "Inside the networks", said))
-    tables = writer.html(
-        collapsibles(_table_blocks(content), "How to read the tables", level=3), pictures=False
-    )
-    return [*parts, Part("tables", "all tables", "Every table, and where the numbers come from", tables)]
-
-
-def _beyond_parts(board: Board, writer: CollapsibleWriter) -> list[Part]:
-    """The section on what single layers at the usual size do not show; none where nothing of it was run."""
-    blocks = section_blocks(board, "beyond")
-    if not blocks:
-        return []
-    said = writer.html(collapsibles(blocks, ""))
-    return [Part("beyond", "beyond one layer", "Beyond one layer: sizes, sets, transforms", said)]
+def _further_sections(content: Content, examples: Sequence[PageSection]) -> list[PageSection]:
+    """The sections on likeness, on examples and on what stands behind the numbers."""
+    board, sections = content.board, list[PageSection]()
+    writer = CollapsibleWriter(content.labels)
+    if content.cka.matrices:
+        html = filled("similarity", left_out=content.cka.left_out)
+        sections.append(PageSection("alike-section", "similarity", "How alike layers are (CKA)", html))
+    if beyond := section_blocks(board, "beyond"):
+        title = "Beyond one layer: sizes, sets, transforms"
+        html = writer.html(collapsibles(beyond, ""))
+        sections.append(PageSection("beyond", "beyond one layer", title, html))
+    sections += examples
+    if len(board.analysed):
+        html = writer.html(collapsibles(inside_page(board).blocks, "How to read this"))
+        sections.append(PageSection("inside", "inside", "Inside the networks", html))
+    parts = collapsibles(_table_blocks(content), "How to read the tables", level=3)
+    title, html = "Every table, and where the numbers come from", writer.html(parts, pictures=False)
+    return [*sections, PageSection("tables", "all tables", title, html)]
 
 
 def _table_blocks(content: Content) -> list[Block]:
@@ -166,25 +129,19 @@ def _table_blocks(content: Content) -> list[Block]:
 
 def _data(content: Content) -> dict[str, Any]:
     """What the page's script draws."""
-    board, costs = content.frames, content.costs
-    labels = [*board.backbones["backbone"]]
+    frames, costs = content.frames, content.costs
+    shown = {name: getattr(frames, name) for name in ("backbones", "columns", "best", "layers", "published")}
+    labels = [*frames.backbones["backbone"]]
     return {
         "suite": page_name(content.suite),
-        "frames": {
-            "backbones": packed(board.backbones),
-            "columns": packed(board.columns),
-            "best": packed(board.best),
-            "layers": packed(board.layers),
-            "published": packed(board.published),
-            "cost": packed(costs.layers),
-        },
+        "frames": {name: packed(frame) for name, frame in (shown | {"cost": costs.layers}).items()},
         "axes": [list(axis) for axis in costs.axes],
-        "alike": [packed_matrix(one) for one in content.likeness.matrices],
+        "alike": [packed_matrix(one) for one in content.cka.matrices],
         "files": {f"{one.name}.csv": packed_file(csv_text(one)) for one in content.numbers},
         "charts": charts.all_charts(),
         "steps": {name: list(steps) for name, steps in chart_parts.STEPS.items()},
         "few": chart_parts.FEW,
         "apart": chart_parts.APART,
-        "looks": {name: asdict(one) for name, one in looks(labels, labels).items()},
+        "looks": {name: asdict(look) for name, look in looks(labels, content.labels).items()},
         "groups": chart_parts.GROUPS,
     }

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leaderboards.charts.style import SCHEMA, Spec, config
-from leaderboards.report.board import FIRST, MAYBE, UNTESTED, WORSE
+from leaderboards.report.frames import FIRST, MAYBE, UNTESTED, WORSE
 
 ROWS = "rows"
 """Name of the data that a chart draws."""

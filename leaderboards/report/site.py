@@ -1,12 +1,12 @@
 """The report as a folder that any static host serves, a Hugging Face Space of sdk ``static`` among them."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 
 from leaderboards.display import page_name
 from leaderboards.pages.csv import csv_text
 from leaderboards.report.content import Content
+from leaderboards.report.html import filled
 from zoo.atomic import whole_file
 
 CARD = """\
@@ -28,26 +28,6 @@ nothing but a browser; beside it are the numbers as CSV.
 Written by `python -m benchmark report --site`.
 """
 
-INDEX = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>layerboard</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 18px/1.6 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1.25rem; }}
-</style>
-</head>
-<body>
-<h1>layerboard</h1>
-<ul>
-{links}</ul>
-</body>
-</html>
-"""
-
 
 def write_site(pages: Mapping[str, str], contents: Sequence[Content], folder: Path) -> list[Path]:
     """Write the folder; gives its files.
@@ -61,10 +41,7 @@ def write_site(pages: Mapping[str, str], contents: Sequence[Content], folder: Pa
     single = len(pages) == 1
     texts = {"index.html" if single else f"{names[suite]}.html": page for suite, page in pages.items()}
     if not single:
-        links = "".join(
-            f'<li><a href="{escape(name)}.html">{escape(suite)}</a></li>\n' for suite, name in names.items()
-        )
-        texts["index.html"] = INDEX.format(links=links)
+        texts["index.html"] = str(filled("site", pages=names))
     texts |= {f"{one.name}.csv": csv_text(one) for content in contents for one in content.numbers}
     listed = ", ".join(names.values())
     title = f"layerboard {listed}" if single else "layerboard"

@@ -11,7 +11,7 @@ from benchmark.api import carry_out
 from benchmark.plan.layers import select_layers
 from benchmark.request import Request
 from leaderboards.board import Board
-from leaderboards.report.gallery.markup import layer_table
+from leaderboards.sections.tables import layer_table
 from tests.benchmark.conftest import Whole
 from tests.benchmark.doubles import SPEC
 from tests.benchmark.engines.test_engines import Heard

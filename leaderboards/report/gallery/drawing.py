@@ -1,28 +1,183 @@
 """How the examples of one kind of task are drawn, and which of them."""
 
+import base64
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+from typing import Literal
 
-from leaderboards.report.gallery.kept import Kept
-from leaderboards.report.gallery.markup import Pictures, folded
-from leaderboards.report.gallery.stories import WORDS, Floats, Story, stories
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+from PIL import Image
+
+from leaderboards.records.thumbnails import is_whole
+from leaderboards.report.gallery.examples import ExampleSet
+from leaderboards.report.html import filled
+
+ROOM = 420_000
+"""Characters that all pictures together take at most; what comes after has its name only."""
+
+HEIGHT = 68
+"""Pixels at which a small picture is shown."""
+
+LARGE = 104
+"""Pixels at which one is shown on which something is drawn."""
+
+Kind = Literal["lost", "found", "failed", "held"]
+
+WORDS: dict[Kind, str] = {
+    "lost": "lost with depth",
+    "found": "found with depth",
+    "failed": "failed at every layer",
+    "held": "right at every layer",
+}
+
+WANTED: dict[Kind, int] = {"lost": 2, "found": 2, "failed": 2, "held": 1}
+"""How many of each kind are shown at most, in this order."""
+
+CHANGE = 25.0
+"""Points by which an example changes that is said to be lost or found."""
+
+GOOD, BAD = 75.0, 40.0
+"""Points from which on an example is held, and up to which it has failed."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """An example and why it is shown."""
+
+    place: int
+    kind: Kind
+
+
+def stories(quality: Floats) -> list[Story]:
+    """The examples to show, kind by kind; of each kind those that show it most, then in their order.
+
+    Args:
+        quality: How good each layer is on each example, 0 to 100: [layers examples].
+    """
+    lost = quality.max(axis=0) - quality[-1]
+    found = quality[-1] - quality.min(axis=0)
+    ranks: dict[Kind, Floats] = {
+        "lost": np.where(lost >= CHANGE, lost, np.nan),
+        "found": np.where((found >= CHANGE) & (lost < CHANGE), found, np.nan),
+        "failed": np.where(quality.max(axis=0) <= BAD, -quality.max(axis=0), np.nan),
+        "held": np.where(quality.min(axis=0) >= GOOD, quality.min(axis=0), np.nan),
+    }
+    chosen: list[Story] = []
+    for kind, most in WANTED.items():
+        rank = ranks[kind]
+        order = [place for place in np.argsort(-rank, kind="stable").tolist() if not np.isnan(rank[place])]
+        chosen += [Story(place, kind) for place in order[:most]]
+    return chosen
+
+
+class Pictures:
+    """The pictures of a section, each of which stands in it once, however often it is shown.
+
+    Args:
+        room: Characters for all of them.
+    """
+
+    def __init__(self, room: int = ROOM) -> None:
+        self._room = room
+        self._known: dict[Path, tuple[str, int, int] | None] = {}
+        self.addresses: list[tuple[str, int, int, str]] = []
+
+    def shown(
+        self, examples: ExampleSet, name: object, label: str, over: Markup | str = "", height: int = HEIGHT
+    ) -> Markup:
+        """A picture; its label alone where there is none, or no room.
+
+        Args:
+            examples: Those that it is of.
+            name: The image's name in their arrays.
+            label: What is seen, for those who do not see it.
+            over: What is drawn over it, in the picture's pixels.
+            height: Pixels at which it is shown.
+        """
+        size = self.size(examples, name)
+        return filled("thumbnail", size=size, label=label, over=over, height=height)
+
+    def size(self, examples: ExampleSet, name: object) -> tuple[str, int, int] | None:
+        """Anchor, width and height of a picture; None where there is none, or no room."""
+        path = examples.files.get(str(name))
+        if path is None:
+            return None
+        if path not in self._known:
+            self._known[path] = self._added(path)
+        return self._known[path]
+
+    def _added(self, path: Path) -> tuple[str, int, int] | None:
+        if not is_whole(path):
+            return None
+        content = path.read_bytes()
+        data = base64.b64encode(content).decode()
+        if len(data) > self._room:
+            return None
+        self._room -= len(data)
+        with Image.open(BytesIO(content)) as image:
+            width, height = image.size
+        anchor = f"examples-{len(self.addresses)}"
+        self.addresses.append((anchor, width, height, data))
+        return anchor, width, height
+
+
+def judged(text: str = "", right: bool | None = None, picture: Markup | None = None) -> Markup:
+    """Words, a picture or both, and whether they are right, which readers of the screen are told in words."""
+    return filled("judged", text=text, right=right, picture=picture)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Images that a layer puts together: the class that most are of, and the images as they are shown."""
+
+    name: str
+    images: tuple[Markup, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One example of a backbone, to be drawn.
+    """An example as it is shown, in a line and, opened, as a table of layers or as clusters.
 
     Attributes:
-        kept: What is kept of the backbone.
-        place: Which of its examples.
-        others: Other backbones of the column.
-        pictures: Where its pictures are.
+        name: What it is of.
+        told: What the layers make of it, in a line.
+        picture: A picture beside that.
+        badge: Why it is shown.
+        note: A line above the table, or below the clusters.
+        table: What its table shows; "" without one.
+        heads: Names of the columns.
+        rows: For each row its name and its cells.
+        clusters: Groups of images.
+        subject: What the other backbones are told of.
+        others: What they make of it at their best layers.
     """
 
-    kept: Kept
-    place: int
-    others: Sequence[Kept]
-    pictures: Pictures
+    name: str
+    told: str
+    picture: Markup | str = ""
+    badge: str = ""
+    note: str = ""
+    table: str = ""
+    heads: tuple[str, ...] = ()
+    rows: tuple[tuple[str | Markup, ...], ...] = ()
+    clusters: tuple[Cluster, ...] = ()
+    subject: str = ""
+    others: tuple[str | Markup, ...] = ()
+
+
+def layer_heads(examples: ExampleSet, *first: str) -> tuple[str, ...]:
+    """Names of the columns of a table whose columns are the layers that are drawn."""
+    layers = [
+        f"layer {layer} (best)" if place == examples.best else f"layer {layer}"
+        for place, layer in enumerate(examples.layers)
+    ]
+    return ("", *first, *layers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,52 +185,45 @@ class Drawing:
     """A kind of task.
 
     Attributes:
-        intro: What is to be seen, as markup.
+        intro: What is to be seen.
         quality: How good each drawn layer is on each example, 0 to 100: [layers examples].
         subject: What an example is of; of each subject one is shown.
-        summary: An example in a line, as markup.
-        inner: What is seen when it is opened, as markup.
+        example: The example at a place, given the other backbones of the column and the section's pictures.
     """
 
-    intro: Callable[[Kept], str]
-    quality: Callable[[Kept], Floats]
-    subject: Callable[[Kept, int], str]
-    summary: Callable[[Example], str]
-    inner: Callable[[Example], str]
+    intro: Callable[[ExampleSet], str]
+    quality: Callable[[ExampleSet], Floats]
+    subject: Callable[[ExampleSet, int], str]
+    example: Callable[[ExampleSet, int, Sequence[ExampleSet], Pictures], Example]
 
 
-def drawn(drawing: Drawing, every: Sequence[Kept], pictures: Pictures) -> str:
-    """The examples of the best backbone that show what changes over depth.
+def drawn(drawing: Drawing, every: Sequence[ExampleSet], pictures: Pictures) -> tuple[str, list[Example]]:
+    """What is to be seen, and the examples of the best backbone that show what changes over depth.
 
     Where it loses none, one follows that the next best backbone loses which does.
 
     Args:
         drawing: The kind of task.
         every: The backbones, the best first.
-        pictures: Where their pictures are.
+        pictures: The section's pictures.
     """
     best = every[0]
-    told = _told(drawing, best)
-    parts = [_one(drawing, every, best, story, pictures) for story in told]
-    if not any(story.kind == "lost" for story in told):
+    chosen = [(best, story) for story in _told(drawing, best)]
+    if not any(story.kind == "lost" for _, story in chosen):
         lost = ((one, story) for one in every[1:] for story in _told(drawing, one) if story.kind == "lost")
-        if found := next(lost, None):
-            parts.append(_one(drawing, every, *found, pictures))
-    if parts:
-        parts[0] = parts[0].replace("<details ", "<details open ", 1)
-    return drawing.intro(best) + "".join(parts)
+        chosen += [found] if (found := next(lost, None)) else []
+    shown = []
+    for examples, story in chosen:
+        others = [one for one in every if one is not examples]
+        by = "" if examples is best else f" by {examples.backbone}"
+        example = drawing.example(examples, story.place, others, pictures)
+        shown.append(replace(example, badge=WORDS[story.kind] + by))
+    return drawing.intro(best), shown
 
 
-def _told(drawing: Drawing, kept: Kept) -> list[Story]:
+def _told(drawing: Drawing, examples: ExampleSet) -> list[Story]:
     """The stories of a backbone, one of each subject."""
     first: dict[str, Story] = {}
-    for one in stories(drawing.quality(kept)):
-        first.setdefault(drawing.subject(kept, one.place), one)
+    for story in stories(drawing.quality(examples)):
+        first.setdefault(drawing.subject(examples, story.place), story)
     return list(first.values())
-
-
-def _one(drawing: Drawing, every: Sequence[Kept], kept: Kept, story: Story, pictures: Pictures) -> str:
-    others = [one for one in every if one is not kept]
-    example = Example(kept, story.place, others, pictures)
-    badge = WORDS[story.kind] if kept is every[0] else f"{WORDS[story.kind]} by {kept.backbone}"
-    return folded(drawing.summary(example), badge, drawing.inner(example))

@@ -1,128 +1,210 @@
-"""Examples of k-NN and of retrieval: a query, and what layers find nearest to it."""
+"""Examples of images beside images: what layers find nearest to a query, and what their clusters hold."""
 
-from html import escape
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
-from leaderboards.report.gallery.drawing import Drawing, Example
-from leaderboards.report.gallery.kept import Kept
-from leaderboards.report.gallery.markup import framed, layer_table, listed, mark, others_list
-from leaderboards.report.gallery.stories import Floats
+from leaderboards.report.gallery.drawing import (
+    Cluster,
+    Drawing,
+    Example,
+    Floats,
+    Pictures,
+    judged,
+    layer_heads,
+)
+from leaderboards.report.gallery.examples import ExampleSet
 
 ORDINALS = ("1st", "2nd", "3rd", "4th")
 
+LEAST = 2
+"""Images that a cluster holds which is shown."""
 
-def _query(kept: Kept, place: int) -> str:
-    return str(kept.arrays["query"][place])
-
-
-def _knn_quality(kept: Kept) -> Floats:
-    return 100.0 * kept.drawn("right").astype(np.float64)
+MOST = 8
+"""Clusters of a layer that are shown, the largest first."""
 
 
-def _knn_intro(kept: Kept) -> str:
-    right = kept.drawn("right")
-    counts = kept.at_layers([f"{count} of {right.shape[1]} are right" for count in right.sum(axis=1)])
+def _query(examples: ExampleSet, place: int) -> str:
+    return str(examples.arrays["query"][place])
+
+
+def _same_query(examples: ExampleSet, name: str) -> list[int]:
+    return [int(place) for place in np.flatnonzero(examples.arrays["query"] == name)]
+
+
+# ---- k-NN ---------------------------------------------------------------------------------------
+
+
+def _knn_quality(examples: ExampleSet) -> Floats:
+    return 100.0 * examples.drawn("right").astype(np.float64)
+
+
+def _knn_intro(examples: ExampleSet) -> str:
+    right = examples.drawn("right")
+    counts = examples.at_layers([f"{count} of {right.shape[1]} are right" for count in right.sum(axis=1)])
     return (
-        f"<p>{right.shape[1]} queries are kept, the same of every backbone: {counts}. Each is shown with its "
+        f"{right.shape[1]} queries are kept, the same of every backbone: {counts}. Each is shown with its "
         "nearest training images; a full border and ✓ stand for its own class, a dashed one and ✗ for "
-        "another.</p>"
+        "another."
     )
 
 
-def _knn_summary(example: Example) -> str:
-    kept, place = example.kept, example.place
-    true, name = kept.called(kept.arrays["class"][place]), _query(kept, place)
-    told = _told(kept, kept.drawn("right")[:, place].astype(bool))
-    picture = example.pictures.shown(kept, name, f"query: {true}, {name}")
-    return f"{picture} <span><b>{escape(true)}</b> {escape(told)}</span>"
+def _knn_example(
+    examples: ExampleSet, place: int, others: Sequence[ExampleSet], pictures: Pictures
+) -> Example:
+    name, own = _query(examples, place), examples.arrays["class"][place]
+    true, right = examples.called(own), examples.drawn("right")[:, place].astype(bool)
+    given = [examples.called(one) for one in examples.drawn("predicted")[:, place]]
+    rows = [("taken for", *(judged(word, bool(good)) for word, good in zip(given, right, strict=True)))]
+    near, classes = examples.drawn("neighbour")[:, place], examples.drawn("neighbour_class")[:, place]
+    cosines = examples.drawn("cosine")[:, place]
+    for rank in range(near.shape[1]):
+        cells = []
+        for row, layer in enumerate(examples.layers):
+            word, good = examples.called(classes[row, rank]), bool(classes[row, rank] == own)
+            state = f"{'right' if good else 'wrong'} class, neighbour {rank + 1} at layer {layer}"
+            label = f"{word}: {state}, cosine {cosines[row, rank]:.2f}, {near[row, rank]}"
+            cells.append(judged(word, good, pictures.shown(examples, near[row, rank], label)))
+        rows.append((f"{ORDINALS[rank]} neighbour", *cells))
+    said = []
+    for other in others:
+        for found in _same_query(other, name):
+            word = other.called(other.drawn("predicted")[other.best, found])
+            good = bool(other.drawn("right")[other.best, found])
+            said.append(judged(f"{other.backbone}, layer {other.layer}: {word}", good))
+    return Example(
+        name=true,
+        told=_told(examples, right),
+        picture=pictures.shown(examples, name, f"query: {true}, {name}"),
+        note=name,
+        table=f"{true}: nearest neighbours by layer",
+        heads=layer_heads(examples),
+        rows=tuple(rows),
+        subject="query",
+        others=tuple(said),
+    )
 
 
-def _told(kept: Kept, right: NDArray[np.bool_]) -> str:
+def _told(examples: ExampleSet, right: NDArray[np.bool_]) -> str:
     """At which layers an example is right."""
-    good = [layer for layer, one in zip(kept.layers, right, strict=True) if one]
-    bad = [layer for layer, one in zip(kept.layers, right, strict=True) if not one]
+    good = [layer for layer, one in zip(examples.layers, right, strict=True) if one]
+    bad = [layer for layer, one in zip(examples.layers, right, strict=True) if not one]
     if not good or not bad:
         return f"{'right' if good else 'wrong'} at {listed(good or bad)}"
     return f"right at {listed(good)}, wrong at {listed(bad)}"
 
 
-def _knn_inner(example: Example) -> str:
-    kept, place = example.kept, example.place
-    true = kept.arrays["class"][place]
-    right = kept.drawn("right")[:, place].astype(bool)
-    given = [kept.called(one) for one in kept.drawn("predicted")[:, place]]
-    rows = [("taken for", [mark(good) + escape(word) for good, word in zip(right, given, strict=True)])]
-    near, classes = kept.drawn("neighbour")[:, place], kept.drawn("neighbour_class")[:, place]
-    cosines = kept.drawn("cosine")[:, place]
-    for rank in range(near.shape[1]):
-        cells = []
-        for row, layer in enumerate(kept.layers):
-            word, good = kept.called(classes[row, rank]), bool(classes[row, rank] == true)
-            state = f"{'right' if good else 'wrong'} class, neighbour {rank + 1} at layer {layer}"
-            label = f"{word}: {state}, cosine {cosines[row, rank]:.2f}, {near[row, rank]}"
-            cells.append(framed(example.pictures.shown(kept, near[row, rank], label), good, word))
-        rows.append((f"{ORDINALS[rank]} neighbour", cells))
-    table = layer_table(kept, f"{kept.called(true)}: nearest neighbours by layer", rows)
-    return f"<p>{escape(_query(kept, place))}</p>{table}{_knn_others(example)}"
+def listed(numbers: Sequence[int]) -> str:
+    """Layers in words."""
+    texts = [str(number) for number in numbers]
+    if len(texts) < 2:
+        return f"layer {texts[0]}" if texts else "no layer"
+    return f"layers {', '.join(texts[:-1])} and {texts[-1]}"
 
 
-def _knn_others(example: Example) -> str:
-    texts = []
-    for other in example.others:
-        for place in np.flatnonzero(other.arrays["query"] == _query(example.kept, example.place)):
-            right = bool(other.drawn("right")[other.best, place])
-            word = other.called(other.drawn("predicted")[other.best, place])
-            texts.append(f"{mark(right)}{escape(other.backbone)}, layer {other.layer}: {escape(word)}")
-    return others_list("query", texts)
-
-
-KNN = Drawing(_knn_intro, _knn_quality, _query, _knn_summary, _knn_inner)
+KNN = Drawing(_knn_intro, _knn_quality, _query, _knn_example)
 """Queries of k-NN, the class that layers give them, and their nearest training images."""
 
 
-def _precision(kept: Kept) -> Floats:
-    return kept.drawn("average_precision").astype(np.float64)
+# ---- retrieval ----------------------------------------------------------------------------------
 
 
-def _ranking_intro(kept: Kept) -> str:
+def _precision(examples: ExampleSet) -> Floats:
+    return examples.drawn("average_precision").astype(np.float64)
+
+
+def _ranking_intro(examples: ExampleSet) -> str:
     return (
-        f"<p>{len(kept.arrays['query'])} queries are kept, the same of every backbone. Each is shown with "
+        f"{len(examples.arrays['query'])} queries are kept, the same of every backbone. Each is shown with "
         "the images that are ranked first, without those that do not count; AP is the average precision "
-        "(Medium) of the whole ranking, in percent.</p>"
+        "(Medium) of the whole ranking, in percent."
     )
 
 
-def _ranking_summary(example: Example) -> str:
-    kept, name = example.kept, _query(example.kept, example.place)
-    told = kept.at_layers([f"AP {value:.0f}" for value in _precision(kept)[:, example.place]])
-    count = int(kept.arrays["positives"][example.place])
-    picture = example.pictures.shown(kept, name, f"query {name}")
-    short = name.removeprefix("query/")
-    return f"{picture} <span><b>{escape(short)}</b> {escape(told)}; {count} images show the same</span>"
-
-
-def _ranking_inner(example: Example) -> str:
-    kept, place, name = example.kept, example.place, _query(example.kept, example.place)
-    rows = [("AP", [f"{value:.0f}" for value in _precision(kept)[:, place]])]
-    near, kinds = kept.drawn("neighbour")[:, place], kept.drawn("kind")[:, place]
+def _ranking_example(
+    examples: ExampleSet, place: int, others: Sequence[ExampleSet], pictures: Pictures
+) -> Example:
+    name, precisions = _query(examples, place), [f"{value:.0f}" for value in _precision(examples)[:, place]]
+    rows: list[tuple[str | Markup, ...]] = [("AP", *precisions)]
+    near, kinds = examples.drawn("neighbour")[:, place], examples.drawn("kind")[:, place]
     for rank in range(near.shape[1]):
         cells = []
-        for layer, key, kind in zip(kept.layers, near[:, rank], kinds[:, rank], strict=True):
+        for layer, key, kind in zip(examples.layers, near[:, rank], kinds[:, rank], strict=True):
             good = str(kind) in ("easy", "hard")
             word = f"same, {kind}" if good else "another"
-            label = f"{word}: rank {rank + 1} at layer {layer}, {key}"
-            cells.append(framed(example.pictures.shown(kept, key, label), good, word) if key else "")
-        rows.append((f"rank {rank + 1}", cells))
-    texts = [
-        f"{escape(other.backbone)}, layer {other.layer}: AP {_precision(other)[other.best, found]:.0f}"
-        for other in example.others
-        for found in np.flatnonzero(other.arrays["query"] == name)
-    ]
-    table = layer_table(kept, f"{name}: first images of the ranking by layer", rows)
-    return table + others_list("query", texts)
+            picture = pictures.shown(examples, key, f"{word}: rank {rank + 1} at layer {layer}, {key}")
+            cells.append(judged(word, good, picture) if key else "")
+        rows.append((f"rank {rank + 1}", *cells))
+    told = examples.at_layers([f"AP {text}" for text in precisions])
+    return Example(
+        name=name.removeprefix("query/"),
+        told=f"{told}; {int(examples.arrays['positives'][place])} images show the same",
+        picture=pictures.shown(examples, name, f"query {name}"),
+        table=f"{name}: first images of the ranking by layer",
+        heads=layer_heads(examples),
+        rows=tuple(rows),
+        subject="query",
+        others=tuple(
+            f"{other.backbone}, layer {other.layer}: AP {_precision(other)[other.best, found]:.0f}"
+            for other in others
+            for found in _same_query(other, name)
+        ),
+    )
 
 
-RETRIEVAL = Drawing(_ranking_intro, _precision, _query, _ranking_summary, _ranking_inner)
+RETRIEVAL = Drawing(_ranking_intro, _precision, _query, _ranking_example)
 """Queries of retrieval, and the images that layers rank first."""
+
+
+# ---- clusters -----------------------------------------------------------------------------------
+
+
+def clusters(every: Sequence[ExampleSet], pictures: Pictures) -> tuple[str, list[Example]]:
+    """The same images as the first, the best and the last layer of the best backbone group them."""
+    examples = every[0]
+    rows = sorted({0, examples.best, len(examples.layers) - 1})
+    classes = sorted({_class(examples, place) for place in range(len(examples.arrays["image"]))})
+    intro = (
+        f"{len(examples.arrays['image'])} images of {len(classes)} classes ({', '.join(classes)}), and the "
+        "clusters that k-means puts them into without knowing these; a dashed border and ✗ mark what is not "
+        "of the class that most of its cluster has here."
+    )
+    return intro, [_layer(examples, pictures, row) for row in rows]
+
+
+def _layer(examples: ExampleSet, pictures: Pictures, row: int) -> Example:
+    """What the clusters of a layer hold."""
+    numbers = examples.drawn("cluster")[row]
+    groups = [np.flatnonzero(numbers == number).tolist() for number in np.unique(numbers[numbers >= 0])]
+    groups.sort(key=lambda group: -len(group))
+    own = sum(Counter(_class(examples, place) for place in group).most_common(1)[0][1] for group in groups)
+    shown = [group for group in groups[:MOST] if len(group) >= LEAST]
+    rest = len(groups) - len(shown)
+    smaller = "1 smaller cluster is" if rest == 1 else f"{rest} smaller clusters are"
+    return Example(
+        name=f"layer {examples.layers[row]}{' (best)' if row == examples.best else ''}",
+        told=f"{own} of {len(numbers)} are with their own class, in {len(groups)} clusters",
+        badge="what clusters hold",
+        note=f"{smaller} not shown." if rest else "",
+        clusters=tuple(_cluster(examples, pictures, group) for group in shown),
+    )
+
+
+def _cluster(examples: ExampleSet, pictures: Pictures, places: Sequence[int]) -> Cluster:
+    """Images of one cluster, those of the class that most are of first."""
+    names = {place: _class(examples, place) for place in places}
+    most = min(Counter(names.values()).items(), key=lambda one: (-one[1], one[0]))[0]
+    images = []
+    for place in sorted(names, key=lambda place: (names[place] != most, names[place], place)):
+        key, name = examples.arrays["image"][place], names[place]
+        state = "as most of its cluster" if name == most else "unlike most of its cluster"
+        picture = pictures.shown(examples, key, f"{name}, {state}, {key}")
+        images.append(judged(name, name == most, picture))
+    return Cluster(most, tuple(images))
+
+
+def _class(examples: ExampleSet, place: int) -> str:
+    return examples.called(examples.arrays["class"][place])

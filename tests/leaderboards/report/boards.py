@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from leaderboards.report.content import Sources, content_of
-from leaderboards.report.facts import Facts
+from leaderboards.board import Board
+from leaderboards.report.content import content_of
+from leaderboards.report.frames import Facts
 from tests.leaderboards.builder import floor, frame, layers, pair, record, unsure
 
 HOSTILE = "</script><script>alert(1)</script>\"'&lt;{x}"
@@ -64,6 +65,6 @@ def small():
     return frame(found)
 
 
-def content(records=None, **sources):
-    given = Sources(**({"facts": FACTS} | sources))
-    return content_of(small() if records is None else records, "mini", given), given
+def content(records=None, **more):
+    """What is said of some records, or of the small ones, with more for their board."""
+    return content_of(Board.of(small() if records is None else records, "mini", **more), FACTS)

@@ -38,7 +38,7 @@ def found():
 @pytest.fixture(scope="module")
 def path(found, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "mini.html"
-    path.write_text(report_page(*found), encoding="utf-8")
+    path.write_text(report_page(found), encoding="utf-8")
     return path
 
 
@@ -156,7 +156,7 @@ def test_the_csv_of_a_chart_holds_the_numbers_of_the_leaderboard(shared, found):
     show(shared, "curves")
     text, rows = downloaded(shared, "#view-curves a.csv")
     assert text.startswith("column,backbone,pooling,layer,depth,value,ci_low,ci_high,place,chosen\n")
-    table = csv.DictReader(io.StringIO(csv_text(found[0].numbers[0])))
+    table = csv.DictReader(io.StringIO(csv_text(found.numbers[0])))
     wanted = {
         (row["backbone"], row["layer"]): tuple(float(row[name]) for name in ("value", "ci_low", "ci_high"))
         for row in table
@@ -190,7 +190,7 @@ def test_the_csv_of_the_table_says_what_its_cells_say(shared):
 
 def test_all_numbers_come_out_as_the_leaderboard_writes_them(shared, found):
     text, _ = downloaded(shared, ".files a >> nth=0")
-    assert text == csv_text(found[0].numbers[0])
+    assert text == csv_text(found.numbers[0])
 
 
 def test_the_front_is_the_one_that_is_computed(shared):

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leaderboards.report.examples import example_sections, example_style
-from leaderboards.report.gallery.masks import outline
+from leaderboards.board import Board
+from leaderboards.report.gallery.places import outline
+from leaderboards.report.gallery.section import example_sections, example_style
 from tests.leaderboards.builder import layers
 from tests.leaderboards.report.kept import keep, keep_knn, read
 
@@ -48,9 +49,9 @@ class Checked(HTMLParser):
 
 
 def section(output: Path) -> Checked:
-    (found,) = example_sections(read(output), output)
+    (found,) = example_sections(Board.of(read(output)), output)
     assert (found.anchor, found.title) == ("examples", "Failures and successes")
-    page = Checked(found.html)
+    page = Checked(str(found.html))
     assert not {"script", "style", "link"} & {tag for tag, _ in page.tags}
     assert page.values("style") == []
     for address in page.values("href") + page.values("src"):
@@ -112,12 +113,12 @@ def test_examples_that_are_not_those_of_the_records_are_left_out(tmp_path: Path)
     keep_knn(tmp_path, "mini-dino", [50.0, 90.0, 40.0], [[False], [True], [False]])
     (path,) = (tmp_path / "examples").rglob("*.npz")
     path.write_bytes(path.read_bytes() + b" ")
-    assert example_sections(read(tmp_path), tmp_path) == []
+    assert example_sections(Board.of(read(tmp_path)), tmp_path) == []
     path.unlink()
     keep(tmp_path, layers([50.0, 90.0, 40.0]), {"version": 0, "query": ["q"]}, ["q"])
-    assert example_sections(read(tmp_path), tmp_path) == []
+    assert example_sections(Board.of(read(tmp_path)), tmp_path) == []
     path.unlink()
-    assert example_sections(read(tmp_path), tmp_path) == []
+    assert example_sections(Board.of(read(tmp_path)), tmp_path) == []
 
 
 def test_a_ranking_a_mask_and_points_are_drawn(tmp_path: Path) -> None:
@@ -212,7 +213,7 @@ def test_an_example_opens_by_keyboard_on_a_phone_without_a_script(tmp_path: Path
     if browser_path is None:
         pytest.skip("no Chromium")
     keep_knn(tmp_path, "mini-dino", [50.0, 90.0, 40.0], [[False, True], [True, True], [False, True]])
-    (found,) = example_sections(read(tmp_path), tmp_path)
+    (found,) = example_sections(Board.of(read(tmp_path)), tmp_path)
     page_path = tmp_path / "page.html"
     hidden = ".hidden{position:absolute;width:1px;height:1px;overflow:hidden}.scroll{overflow:auto}"
     style = f"<style>{hidden}{example_style()}</style>"

@@ -16,7 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(scope="module")
 def figures():
-    found, _ = content()
+    found = content()
     return dict(figures_of(found))
 
 
@@ -84,7 +84,7 @@ def test_labels_say_the_scores_the_highest_first(figures):
 
 
 def test_files_have_the_names_of_their_figures(tmp_path):
-    found, _ = content(frame(layers([50.0, 60.0], backbone="mini-fs")))
+    found = content(frame(layers([50.0, 60.0], backbone="mini-fs")))
     written = write_figures(found, tmp_path, ("svg", "pdf"))
     assert {path.parent for path in written} == {tmp_path / "mini"}
     names = {path.name for path in written}

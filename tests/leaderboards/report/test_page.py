@@ -1,18 +1,18 @@
 import re
 
 import pytest
+from markupsafe import Markup
 
 from leaderboards.charts.engine import library
+from leaderboards.report.html import PageSection
 from leaderboards.report.page import ASSETS, report_page
-from leaderboards.report.section import Section
 from tests.leaderboards.builder import floor, frame, layers, record
 from tests.leaderboards.reader import Reader
 from tests.leaderboards.report.boards import HOSTILE, content, cost, small
 
 
-def page(records=None, **sources):
-    found, given = content(records, **sources)
-    return report_page(found, given)
+def page(records=None, examples=(), **more):
+    return report_page(content(records, **more), examples)
 
 
 def own(text):
@@ -22,10 +22,10 @@ def own(text):
 
 @pytest.fixture(scope="module")
 def text():
-    return page(sections=[SECTION])
+    return page(examples=[SECTION])
 
 
-SECTION = Section("gallery", "Failures <b>", "<p>one</p>")
+SECTION = PageSection("gallery", "failures <b>", "Failures <b>", Markup("<p>one</p>"))
 
 
 def test_it_needs_nothing_outside_of_itself(text):
@@ -100,7 +100,7 @@ def test_a_suite_without_scores_still_has_a_page(records):
 
 
 def test_the_page_is_the_same_for_the_records_in_any_order(text):
-    assert page(small().sample(frac=1, random_state=0), sections=[SECTION]) == text
+    assert page(small().sample(frac=1, random_state=0), examples=[SECTION]) == text
 
 
 BEYOND = {

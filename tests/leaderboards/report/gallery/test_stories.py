@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from leaderboards.report.gallery.stories import Story, stories
+from leaderboards.report.gallery.drawing import Story, stories
 
 
 def test_each_kind_is_told_of_the_examples_that_show_it_most() -> None:

@@ -16,8 +16,8 @@ CELLS = 400_000
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
-    """One matrix.
+class CkaMatrix:
+    """CKA of the blocks of two backbones.
 
     Attributes:
         table: What was compared, in words: tokens, dataset, protocol.
@@ -33,7 +33,7 @@ class Alike:
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class CkaMatrices:
     """The matrices of a page.
 
     Attributes:
@@ -41,11 +41,11 @@ class Likeness:
         left_out: How many there was no room for.
     """
 
-    matrices: tuple[Alike, ...]
+    matrices: tuple[CkaMatrix, ...]
     left_out: int
 
 
-def likeness(board: Board, most: int = CELLS) -> Likeness:
+def cka_matrices(board: Board, most: int = CELLS) -> CkaMatrices:
     """The matrices of a board, of which at most so many numbers are kept.
 
     Args:
@@ -63,10 +63,12 @@ def likeness(board: Board, most: int = CELLS) -> Likeness:
             kept.append(one)
     order = {id(one): place for place, one in enumerate(found)}
     kept.sort(key=lambda matrix: order[id(matrix)])
-    return Likeness(tuple(kept), len(found) - len(kept))
+    return CkaMatrices(tuple(kept), len(found) - len(kept))
 
 
-def _matrices(table: CkaTable, pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> Iterator[Alike]:
+def _matrices(
+    table: CkaTable, pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]
+) -> Iterator[CkaMatrix]:
     """The matrices of one table in the order of its backbones; those with themselves first."""
     ranks = {one.name: rank for rank, one in enumerate(backbones)}
     cells: dict[tuple[int, int], NDArray[np.float64]] = {}
@@ -84,4 +86,4 @@ def _matrices(table: CkaTable, pairs: pd.DataFrame, backbones: Sequence[BoardBac
         if one == two:
             grid[where[inside, 1], where[inside, 0]] = values[inside]
     for one, two in sorted(cells, key=lambda key: (key[0] != key[1], key)):
-        yield Alike(table.title, backbones[one].label, backbones[two].label, cells[one, two])
+        yield CkaMatrix(table.title, backbones[one].label, backbones[two].label, cells[one, two])

@@ -21,15 +21,15 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Kept:
+class ExampleSet:
     """The examples of one backbone and task.
 
     Attributes:
         backbone: The backbone.
         layer: Its best layer.
-        value: Its score.
-        metric: What that is.
-        arrays: Of the file of examples (docs/examples.md).
+        value: The score of that layer.
+        metric: The metric of the score.
+        arrays: The arrays of the file of examples (docs/examples.md).
         folder: Folder of the small pictures.
     """
 
@@ -81,7 +81,7 @@ class Kept:
         return self._names.get(str(folder), str(folder))
 
 
-def read_kept(output: Path, column: Column, backbone: str, layer: int, value: float) -> Kept | None:
+def read_examples(output: Path, column: Column, backbone: str, layer: int, value: float) -> ExampleSet | None:
     """The examples of a backbone in a column of the leaderboard.
 
     Args:
@@ -105,4 +105,4 @@ def read_kept(output: Path, column: Column, backbone: str, layer: int, value: fl
         return None
     if not np.array_equal(arrays.get("version", -1), VERSION) or not arrays["drawn"].any():
         return None
-    return Kept(backbone, layer, value, column.metric, arrays, output / FOLDER)
+    return ExampleSet(backbone, layer, value, column.metric, arrays, output / FOLDER)

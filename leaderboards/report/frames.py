@@ -8,7 +8,6 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import task_display
-from leaderboards.report.facts import UNKNOWN, Facts
 from leaderboards.scores.column import Column
 from leaderboards.scores.frames import BoardBackbone
 from leaderboards.scores.ties import Ties
@@ -31,6 +30,27 @@ PUBLISHED = (
 
 FIRST, MAYBE, WORSE, UNTESTED = "best score", "may be the best", "worse", "not compared"
 """Groups of backbones in a column; the first two together hold the true best with 95 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A backbone as filters and costs need it.
+
+    Attributes:
+        supervision: What it learned from in a word or two, such as ``labels``; "" where that is not known.
+        licence: SPDX id or name of its weights' licence; "" where that is not known.
+        parameters: Weights of the whole network; None where nobody has counted them.
+        widths: Length of a vector after each block, from block 1; empty where that is not known.
+    """
+
+    supervision: str = ""
+    licence: str = ""
+    parameters: int | None = None
+    widths: tuple[int, ...] = ()
+
+
+UNKNOWN = Facts()
+"""What is known of a backbone of somebody's own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.board import Board
-from leaderboards.report.alike import likeness
+from leaderboards.report.cka import cka_matrices
 from tests.leaderboards.builder import frame, pair
 from tests.leaderboards.report.boards import small
 
@@ -12,7 +12,7 @@ def records():
 
 
 def test_a_matrix_is_whole_and_symmetric_where_a_backbone_meets_itself():
-    found = likeness(Board.of(records()))
+    found = cka_matrices(Board.of(records()))
     assert found.left_out == 0
     assert [(one.first, one.second) for one in found.matrices] == [
         ("mini-clip", "mini-clip"),
@@ -28,7 +28,7 @@ def test_pairs_that_were_written_the_other_way_round_are_turned():
     rows = records()
     turned = frame([pair("mini-dino", 1, "mini-clip", 3, 0.25, depth=3)])
     both = rows[rows["other"] != "mini-dino"]
-    found = likeness(Board.of(pd.concat([both, turned], ignore_index=True)))
+    found = cka_matrices(Board.of(pd.concat([both, turned], ignore_index=True)))
     [one] = [one for one in found.matrices if one.first != one.second]
     assert (one.first, one.second) == ("mini-clip", "mini-dino")
     assert one.values[2, 0] == 0.25
@@ -36,6 +36,6 @@ def test_pairs_that_were_written_the_other_way_round_are_turned():
 
 
 def test_what_there_is_no_room_for_is_counted_and_backbones_with_themselves_come_first():
-    found = likeness(Board.of(records()), most=9)
+    found = cka_matrices(Board.of(records()), most=9)
     assert [(one.first, one.second) for one in found.matrices] == [("mini-clip", "mini-clip")]
     assert found.left_out == 1

@@ -1,0 +1,184 @@
+"""Examples of places in images: masks that layers carry through videos, and points that they find again."""
+
+import base64
+from collections.abc import Sequence
+from io import BytesIO
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+from PIL import Image
+
+from leaderboards.report.gallery.drawing import LARGE, Drawing, Example, Floats, Pictures, judged, layer_heads
+from leaderboards.report.gallery.examples import Array, ExampleSet
+from leaderboards.report.html import filled
+
+OBJECTS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (204, 121, 167), (213, 94, 0))
+"""Colours of objects (Okabe and Ito), which colour-blind readers tell apart; after the last the first."""
+
+OPACITY = 165
+"""Opacity of the objects, of 255."""
+
+OUTLINE = 255
+"""Value of a mask's picture where the true outline runs."""
+
+OUTSIDE = 255
+"""Value of a mask outside of its image (`tasks.examples.draw.small_mask`)."""
+
+
+# ---- masks --------------------------------------------------------------------------------------
+
+
+def _scores(examples: ExampleSet) -> Floats:
+    return examples.drawn("score").astype(np.float64)
+
+
+def _video(examples: ExampleSet, place: int) -> str:
+    return str(examples.arrays["video"][place])
+
+
+def _masks_intro(examples: ExampleSet) -> str:
+    return (
+        f"Frames of {len(set(examples.arrays['video'].tolist()))} videos are kept, the same of every "
+        "backbone. The first frame's mask is given; each layer carries it through the video. Colour is what "
+        "a layer predicts, the white line is the true outline, the number is J&F of the frame, mean over its "
+        "objects."
+    )
+
+
+def _masks_example(
+    examples: ExampleSet, place: int, others: Sequence[ExampleSet], pictures: Pictures
+) -> Example:
+    video, number = _video(examples, place), int(examples.arrays["position"][place]) + 1
+    given, truth = examples.arrays["given"][place], examples.arrays["truth"][place]
+    first, frame = examples.arrays["first"][place], examples.arrays["frame"][place]
+    label = f"first frame of {video} with the mask that is given"
+    cells = [pictures.shown(examples, first, label, _overlay(given, given), LARGE)]
+    masks, scores = examples.drawn("mask")[:, place], _scores(examples)[:, place]
+    for layer, mask, score in zip(examples.layers, masks, scores, strict=True):
+        label = f"frame {number} of {video} with the mask of layer {layer}: J&F {score:.0f}"
+        picture = pictures.shown(examples, frame, label, _overlay(mask, truth), LARGE)
+        cells.append(judged(f"J&F {score:.0f}", picture=picture))
+    told = examples.at_layers([f"J&F {score:.0f}" for score in scores])
+    return Example(
+        name=video,
+        told=f"frame {number}: {told}",
+        table=f"{video}: masks by layer",
+        heads=layer_heads(examples, "given, frame 1"),
+        rows=((f"frame {number}", *cells),),
+        subject="frame",
+        others=tuple(
+            f"{other.backbone}, layer {other.layer}: J&F {_scores(other)[other.best, found]:.0f}"
+            for other in others
+            for found in np.flatnonzero(other.arrays["frame"] == frame)
+        ),
+    )
+
+
+def _overlay(mask: Array, truth: Array) -> Markup:
+    """A predicted mask and the true outline as an image over a picture; both [side side] of `small_mask`."""
+    inside = truth != OUTSIDE
+    height, width = int(inside.any(axis=1).sum()), int(inside.any(axis=0).sum())
+    ids = mask[:height, :width].astype(np.uint8)
+    shown = np.where((ids > 0) & (ids != OUTSIDE), (ids - 1) % len(OBJECTS) + 1, 0).astype(np.uint8)
+    shown[outline(truth[:height, :width])] = OUTLINE
+    data = base64.b64encode(_png(shown)).decode()
+    return Markup('<image width="{}" height="{}" href="data:image/png;base64,{}"/>').format(
+        width, height, data
+    )
+
+
+def outline(truth: Array) -> NDArray[np.bool_]:
+    """Pixels of objects [height width] that touch something else."""
+    padded = np.pad(truth, 1, mode="edge")
+    centre = padded[1:-1, 1:-1]
+    sides = (padded[:-2, 1:-1], padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:])
+    return np.asarray((centre > 0) & np.any([centre != side for side in sides], axis=0))
+
+
+def _png(shown: NDArray[np.uint8]) -> bytes:
+    """A mask as a PNG with a palette: nothing, objects half transparent, the outline white."""
+    image = Image.fromarray(shown)
+    palette, alpha = np.zeros((256, 3), np.uint8), np.zeros(256, np.uint8)
+    palette[1 : len(OBJECTS) + 1], alpha[1 : len(OBJECTS) + 1] = OBJECTS, OPACITY
+    palette[OUTLINE], alpha[OUTLINE] = 255, 255
+    image.putpalette(palette.tobytes())
+    sink = BytesIO()
+    image.save(sink, "PNG", optimize=True, transparency=alpha.tobytes())
+    return sink.getvalue()
+
+
+MASKS = Drawing(_masks_intro, _scores, _video, _masks_example)
+"""Frames with the masks that layers predicted."""
+
+
+# ---- points -------------------------------------------------------------------------------------
+
+
+def _counts(examples: ExampleSet, place: int) -> tuple[list[int], int]:
+    """How many points of a pair each drawn layer finds, and how many there are."""
+    right = examples.drawn("right")[:, examples.arrays["of_pair"] == place]
+    return right.sum(axis=1).astype(int).tolist(), right.shape[1]
+
+
+def _points_quality(examples: ExampleSet) -> Floats:
+    every = (_counts(examples, place) for place in range(len(examples.arrays["pair"])))
+    return np.stack([100.0 * np.asarray(counts) / total for counts, total in every], axis=1)
+
+
+def _pair(examples: ExampleSet, place: int) -> str:
+    return str(examples.arrays["pair"][place])
+
+
+def _points_intro(examples: ExampleSet) -> str:
+    return (
+        f"{len(examples.arrays['pair'])} pairs are kept, the same of every backbone. The points of the left "
+        "image are looked for in the other: a dot is a point that was found (within a tenth of the object's "
+        "longer side), a cross one that was not, with a line to the ring where it should be."
+    )
+
+
+def _points_example(
+    examples: ExampleSet, place: int, others: Sequence[ExampleSet], pictures: Pictures
+) -> Example:
+    arrays = examples.arrays
+    own, category = arrays["of_pair"] == place, str(arrays["category"][place])
+    source, target = arrays["source"][place], arrays["target"][place]
+    counts, total = _counts(examples, place)
+
+    def scaled(side: str, points: Array) -> list[list[float]]:
+        """Points of one image of the pair [points 2] in pixels of its small picture."""
+        size = pictures.size(examples, arrays[side][place])
+        scale = 1.0 if size is None else np.asarray(size[1:]) / arrays[f"{side}_size"][place]
+        return (points * scale).tolist()  # type: ignore[no-any-return]
+
+    label = f"{category} with {total} points to be found, {source}"
+    asked = filled("points", dots=scaled("source", arrays["source_point"][own]), misses=[])
+    cells = [pictures.shown(examples, source, label, asked, LARGE)]
+    true = scaled("target", arrays["target_point"][own])
+    for row, layer in enumerate(examples.layers):
+        points, right = scaled("target", examples.drawn("point")[row][own]), examples.drawn("right")[row][own]
+        dots = [point for point, good in zip(points, right, strict=True) if good]
+        misses = [pair for pair, good in zip(zip(points, true, strict=True), right, strict=True) if not good]
+        label = f"another {category}: layer {layer} finds {counts[row]} of {total} points, {target}"
+        over = filled("points", dots=dots, misses=misses)
+        picture = pictures.shown(examples, target, label, over, LARGE)
+        cells.append(judged(f"{counts[row]} of {total}", picture=picture))
+    said = []
+    for other in others:
+        for found in np.flatnonzero(other.arrays["pair"] == _pair(examples, place)):
+            count = _counts(other, int(found))[0][other.best]
+            said.append(f"{other.backbone}, layer {other.layer}: {count} of {total}")
+    return Example(
+        name=category,
+        told=examples.at_layers([f"{count} of {total} points" for count in counts]),
+        table=f"{category}: points by layer",
+        heads=layer_heads(examples, "points of"),
+        rows=(("points", *cells),),
+        subject="pair",
+        others=tuple(said),
+    )
+
+
+POINTS = Drawing(_points_intro, _points_quality, _pair, _points_example)
+"""Pairs of images, and where layers find the points of the one in the other."""

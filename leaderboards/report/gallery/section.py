@@ -1,0 +1,76 @@
+"""The section of failures and successes: for each task the examples that show what changes over depth."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from leaderboards.board import Board
+from leaderboards.report.gallery.drawing import Example, Pictures, drawn
+from leaderboards.report.gallery.examples import ExampleSet, read_examples
+from leaderboards.report.gallery.nearest import KNN, RETRIEVAL, clusters
+from leaderboards.report.gallery.places import MASKS, POINTS
+from leaderboards.report.html import PageSection, filled
+from leaderboards.scores.column import Column
+
+DRAWINGS: Mapping[str, Callable[[Sequence[ExampleSet], Pictures], tuple[str, list[Example]]]] = {
+    "knn": partial(drawn, KNN),
+    "retrieval": partial(drawn, RETRIEVAL),
+    "davis": partial(drawn, MASKS),
+    "spair": partial(drawn, POINTS),
+    "cluster-image": clusters,
+}
+"""By name of the task, what draws the examples of some backbones, the best first, below a paragraph."""
+
+BACKBONES = 8
+"""Backbones of a column whose examples are read, the best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What is shown of a column, of which backbone and layer."""
+
+    heading: str
+    backbone: str
+    metric: str
+    value: float
+    layer: int
+    intro: str
+    examples: list[Example]
+
+
+def example_sections(board: Board, output: Path) -> list[PageSection]:
+    """The section of failures and successes; none where the run kept no examples (``--no-examples``).
+
+    Args:
+        board: What the records say.
+        output: Output folder that they are of: ``examples`` and ``thumbnails`` lie in it.
+    """
+    pictures, tasks = Pictures(), []
+    for column in board.columns:
+        every = _examples(column, output) if column.task in DRAWINGS else []
+        if every:
+            best, (intro, examples) = every[0], DRAWINGS[column.task](every, pictures)
+            score = (column.metric, best.value, best.layer)
+            tasks.append(_Task(column.heading, best.backbone, *score, intro, examples))
+    if not tasks:
+        return []
+    title = "Failures and successes"
+    html = filled("gallery", pictures=pictures.addresses, tasks=tasks)
+    return [PageSection("examples", title.lower(), title, html)]
+
+
+def example_style() -> str:
+    """The style sheet of the section, whose selectors all begin with ``.examples``."""
+    return (Path(__file__).parents[1] / "assets" / "examples.css").read_text(encoding="utf-8")
+
+
+def _examples(column: Column, output: Path) -> list[ExampleSet]:
+    """What was kept of the backbones of a column, the best first."""
+    rows = column.best.sort_values(["value", "backbone"], ascending=[False, True])
+    places = zip(rows["backbone"], rows["layer"], rows["value"], strict=True)
+    every = (
+        read_examples(output, column, str(name), int(layer), float(value)) for name, layer, value in places
+    )
+    return list(islice((examples for examples in every if examples is not None), BACKBONES))
