@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -72,6 +72,15 @@ class Source:
         """Places in `groups` of the groups of a shard."""
         start = shard * self.groups_per_shard
         return range(start, min(start + self.groups_per_shard, len(self.groups)))
+
+    def first(self, count: int) -> "Source":
+        """So many images from the beginning, as one shard; the last group may be cut."""
+        groups: list[Group] = []
+        for group in self.groups:
+            if count > 0:
+                groups.append(replace(group, samples=group.samples[:count]))
+                count -= len(group.samples)
+        return replace(self, groups=tuple(groups), groups_per_shard=len(groups))
 
     def shard_images(self, shard: int) -> int:
         """Number of images of a shard."""

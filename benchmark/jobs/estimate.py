@@ -1,22 +1,28 @@
-"""How long passes take: guessed from the backbone's shape, put right by what was measured."""
+"""How long passes and scores take: guessed from shapes and records, put right by what was measured."""
 
 from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from pathlib import Path
 
 import pandas as pd
 
 from benchmark.engines.choose import device_name
-from benchmark.jobs.job import Setup
-from benchmark.plan.plan import view_for
+from benchmark.jobs.job import CompareJob, ScoreJob, Setup
+from benchmark.plan.plan import patch_tokens, view_for
 from leaderboards.records.files import scored_path
 from leaderboards.records.record import UNREADABLE
-from zoo.spec import BackboneSpec
-from zoo.view.views import View
+from tasks.task import Task
+from zoo.spec import BackboneSpec, Layer
+from zoo.view.views import ResizeCrop, View
 
 SPEED = {"cpu": 5e10, "cuda": 1e13}
 """Multiply-adds a second that a device is taken to do; the order of work follows, and where it is cut."""
 
 OVERHEAD = {"cpu": 2e-3, "cuda": 5e-4}
 """Seconds an image beside the forward: decoding, measuring, writing."""
+
+ITEM_SECONDS = 5e-5
+"""Seconds that a score takes for each image of a layer and pooling, with its share of the interval."""
 
 USUAL_PHOTO = (640, 480)
 """Width and height in pixels that images are taken to have; to look would mean to open them."""
@@ -37,41 +43,97 @@ def multiply_adds(spec: BackboneSpec, pixels: int) -> float:
     return total
 
 
-class Guesses:
-    """How many seconds images take: guessed, and put right by what is measured of each backbone."""
+def image_seconds(setup: Setup, view: View) -> float:
+    """Seconds that an image takes in a view of a source, by a record of the backbone's cost if any."""
+    spec, kind = setup.spec, setup.device.type
+    width, height = view_for(spec, view).geometry(USUAL_PHOTO).size
+    speed = _recorded_rate(setup) * multiply_adds(spec, spec.input_size**2) or SPEED[kind]
+    return multiply_adds(spec, width * height) / speed + OVERHEAD[kind]
+
+
+def score_seconds(job: ScoreJob) -> float:
+    """Seconds of the scores of a task: as long a layer as an earlier record says, of any backbone."""
+    setup, task = job.setup, job.task
+    for path in (setup.request.output / "records").glob(f"*/{scored_path(task.key, 'any').name}"):
+        frame = _columns(path, "seconds", "layer", "device")
+        if len(frame) and frame["device"].iloc[0] == setup.device.type:
+            layers = len(task.scored(setup.layers, setup.spec))
+            return float(frame["seconds"].iloc[0]) * layers / frame["layer"].nunique()
+    poolings = len(setup.poolings) if task.vector_sources else 1
+    items = ITEM_SECONDS * len(setup.layers) * sum(len(source.samples) for source in task.sources)
+    return poolings * (items + _product_seconds(setup, task.products))
+
+
+def remembering_seconds(setup: Setup, task: Task, view: View) -> float:
+    """Seconds in which the cells of an image are compared with those that a task remembers, in all layers."""
+    cells = patch_tokens(setup.spec, view, Layer(setup.spec.depth))
+    return _product_seconds(setup, cells * task.remembered)
+
+
+def cost_seconds(job: ScoreJob) -> float:
+    """Seconds in which the cost of a loaded backbone is measured."""
+    config, image = job.task.config, image_seconds(job.setup, ResizeCrop(256, 224))
+    return float(config.single_seconds + min(config.seconds, config.images * image))
+
+
+def comparison_seconds(job: CompareJob) -> float:
+    """Seconds of the similarities of all layers of all backbones."""
+    setups, task = [member.setup for member in job.members], job.task
+    layers, width = sum(len(setup.layers) for setup in setups), max(setup.spec.width for setup in setups)
+    products = len(task.source.samples) * task.images_together * (layers * width + layers**2)
+    return len(task.poolings) * products / SPEED[setups[0].device.type]
+
+
+def vector_bytes(setup: Setup) -> int:
+    """Bytes of the vectors of an image that are kept."""
+    spec, poolings = setup.spec, {*setup.poolings}
+    kinds = poolings - {"patchwise"} if spec.has_cls else (poolings | {"mean"}) - {"cls"}
+    channels = sum(spec.stage_of(layer).width for layer in setup.kept)
+    return channels * len(kinds) * (2 if setup.request.store_dtype == "float16" else 4)
+
+
+class Corrections:
+    """By what guesses are to be multiplied: by measurements of what is most like that which is guessed."""
 
     def __init__(self) -> None:
-        self._guessed: defaultdict[str, float] = defaultdict(float)
-        self._measured: defaultdict[str, float] = defaultdict(float)
+        self._guessed: defaultdict[Hashable, float] = defaultdict(float)
+        self._measured: defaultdict[Hashable, float] = defaultdict(float)
 
-    def seconds(self, setup: Setup, view: View) -> float:
-        """Seconds that an image takes, in a view as the source has it, before anything was measured."""
-        spec, kind = setup.spec, setup.device.type
-        width, height = view_for(spec, view).geometry(USUAL_PHOTO).size
-        rate = self._recorded_rate(setup)
-        speed = rate * multiply_adds(spec, spec.input_size**2) if rate else SPEED[kind]
-        return multiply_adds(spec, width * height) / speed + OVERHEAD[kind]
-
-    def learn(self, setup: Setup, guessed: float, measured: float) -> None:
-        """Hear how many seconds a backbone's piece took."""
-        for name in (setup.spec.name, ""):
+    def learn(self, likeness: Sequence[Hashable], guessed: float, measured: float) -> None:
+        """Hear how long something took, and all that other things may have in common with it."""
+        for name in likeness:
             self._guessed[name] += guessed
             self._measured[name] += measured
 
-    def factor(self, setup: Setup) -> float:
-        """By what a guess for the backbone is to be multiplied; by what was measured of others if need be."""
-        name = setup.spec.name if self._guessed[setup.spec.name] else ""
-        return self._measured[name] / self._guessed[name] if self._guessed[name] else 1.0
+    def known(self, name: Hashable) -> bool:
+        """Whether something of that name was measured."""
+        return name in self._guessed
 
-    def _recorded_rate(self, setup: Setup) -> float:
-        """Images a second of input size by the backbone's record of cost on this device; 0 without one."""
-        for task in setup.plan.tasks.costs:
-            key = task.on(device_name(setup.device)).key
-            path = setup.request.output / "records" / scored_path(key, setup.spec.name)
-            try:
-                frame = pd.read_parquet(path, columns=["metric", "value"])
-            except UNREADABLE:
-                continue
-            found = frame.loc[frame["metric"] == "images-per-second", "value"].dropna()
-            return float(found.max()) if len(found) else 0.0
-        return 0.0
+    def factor(self, likeness: Sequence[Hashable]) -> float:
+        """The correction by the first of those names of which something was measured; 1 without any."""
+        names = (name for name in likeness if self._guessed.get(name))
+        return next((self._measured[name] / self._guessed[name] for name in names), 1.0)
+
+
+def _product_seconds(setup: Setup, products: float) -> float:
+    """Seconds of so many products of a channel for each layer of a backbone."""
+    return products * setup.spec.width * len(setup.layers) / SPEED[setup.device.type]
+
+
+def _recorded_rate(setup: Setup) -> float:
+    """Images a second of input size by the backbone's record of cost on this device; 0 without one."""
+    for task in setup.plan.tasks.costs:
+        key = task.on(device_name(setup.device)).key
+        path = setup.request.output / "records" / scored_path(key, setup.spec.name)
+        frame = _columns(path, "metric", "value")
+        rates = frame.loc[frame["metric"] == "images-per-second", "value"].dropna()
+        return float(rates.max()) if len(rates) else 0.0
+    return 0.0
+
+
+def _columns(path: Path, *names: str) -> pd.DataFrame:
+    """Columns of a file of records; no rows where it cannot be read."""
+    try:
+        return pd.read_parquet(path, columns=[*names])
+    except UNREADABLE:
+        return pd.DataFrame(columns=[*names])

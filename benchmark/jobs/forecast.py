@@ -6,31 +6,25 @@ right by those. Scores take as long a layer as earlier records of their task say
 """
 
 import resource
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from sys import platform
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 
-import pandas as pd
 import torch
 
 from benchmark.engines.choose import device_name, find_engine
-from benchmark.engines.progress import Advance, Reporter, Silent
+from benchmark.engines.progress import Reporter, Silent
 from benchmark.extraction.failures import Failure, failure
-from benchmark.jobs.estimate import SPEED, Guesses
-from benchmark.jobs.job import BackboneJobs, Job, ScoreJob, Setup
+from benchmark.jobs import estimate
+from benchmark.jobs.job import Job
 from benchmark.jobs.passes import BackboneCache, run_job
 from benchmark.jobs.prepare import Prepared, prepare
-from benchmark.plan.plan import VECTORS, patch_tokens
+from benchmark.plan.plan import VECTORS
 from benchmark.request import Request
-from leaderboards.records.files import scored_path
-from leaderboards.records.record import UNREADABLE
-from tasks.base import Group, Source
-from zoo.spec import Layer
-from zoo.view.views import ResizeCrop
 
 SHARE, FLOOR = 0.1, 4.0
 """Finding it out takes at most this share of what is expected, or so many seconds beside the planning."""
@@ -40,9 +34,6 @@ BATCH_SECONDS, LEAST = 0.5, 4
 
 LOAD, PAGES = 2.0, 4.0
 """Seconds of loading a backbone, as long as none was loaded, and of the pages at the end of every run."""
-
-ITEM_SECONDS = 5e-5
-"""Seconds that a score takes for each image of a layer and pooling, with its share of the interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,32 +84,32 @@ def forecast(request: Request, report: Reporter) -> Forecast:
     """
     begin, imports = perf_counter(), process_time()
     run = prepare(request, report, writes=False)
-    planned, todo = perf_counter() - begin, run.backbones
+    planned = perf_counter() - begin
     here = replace(request, engine="auto") if request.engine == "ray" else request
-    engine = find_engine([jobs.setup.spec for jobs in todo], here, run.devices)
+    engine = find_engine([jobs.setup.spec for jobs in run.backbones], here, run.devices)
     shared = len(run.devices) > 1  # several devices share a backbone in pieces
-    workers = max(1, engine.workers if shared else min(len(todo), engine.workers))
+    workers = max(1, engine.workers if shared else min(len(run.backbones), engine.workers))
     starts = imports * (1 + (workers > 1)) + planned + PAGES
     apart = [*_steps_apart(run), Step("", "start and pages", seconds=starts)]
-    timings = _Timings(todo)
+    timings = _Timings(run)
 
     def expected() -> float:
-        each = [sum(step.seconds for step in timings.steps(jobs)) for jobs in todo]
+        ordered = sorted(timings.steps(), key=lambda step: step.backbone)
+        each = [sum(step.seconds for step in own) for _, own in groupby(ordered, lambda step: step.backbone)]
         longest = 0.0 if shared else max(each, default=0.0)
         return max(longest, sum(each) / workers) + sum(step.seconds for step in apart)
 
     threads = torch.get_num_threads()
     if workers > 1 and not shared:
         torch.set_num_threads(max(1, request.workers // workers))  # as each process has
-    with report.bar("timing", len(todo), "backbones") as advance:
-        timings.take(lambda: begin + max(planned + FLOOR, SHARE * expected()), advance)
+    timings.take(lambda: begin + max(planned + FLOOR, SHARE * expected()), report)
     torch.set_num_threads(threads)
     return Forecast(
         suite=run.suite,
         device=device_name(run.devices[0]),
         workers=workers,
         images=run.plan.images,
-        steps=(*(step for jobs in todo for step in timings.steps(jobs)), *apart),
+        steps=(*timings.steps(), *apart),
         seconds=expected(),
         memory=_memory(run, workers),
         warm_up=perf_counter() - begin,
@@ -129,90 +120,94 @@ def forecast(request: Request, report: Reporter) -> Forecast:
 class _Timings:
     """What backbones take, as timed batches tell it, or guessed and put right by these."""
 
-    def __init__(self, todo: Sequence[BackboneJobs]) -> None:
-        self._todo, self._guesses, self._load = todo, Guesses(), LOAD
-        self._left: defaultdict[str, list[tuple[Job, int]]] = defaultdict(list)
-        done: set[Path] = set()  # by an input size before, where a view is the same at both
-        for job in (job for jobs in todo for job in jobs.passes):
-            if not done.issuperset(job.folders.values()) and (images := job.images_left):
-                self._left[job.setup.spec.name].append((job, images))
-            done.update(job.folders.values())
-        self._scores = {jobs.setup.spec.name: [*map(_score_step, jobs.scores)] for jobs in todo}
-        self._factors: dict[Hashable, float] = {}
+    def __init__(self, run: Prepared) -> None:
+        self._corrections, self._load = estimate.Corrections(), LOAD
         self._bytes: dict[str, float] = {}  # that a listener leaves of an image and layer
-        self.failures: list[Failure] = []
+        self._guessed: list[tuple[Job, Step]] = []
+        self._scores: list[Step] = []
+        self.failures: dict[Failure, None] = {}
+        done: set[Path] = set()  # by an input size before, where a view is the same at both
+        for jobs in run.backbones:
+            name = jobs.setup.spec.name
+            for job in jobs.passes:
+                if not done.issuperset(job.folders.values()) and (images := job.images_left):
+                    source, seconds = (
+                        job.pass_.source,
+                        estimate.image_seconds(job.setup, job.pass_.source.view),
+                    )
+                    self._guessed.append((job, Step(name, "pass", source.name, images, images * seconds)))
+                done.update(job.folders.values())
+            for score in jobs.scores:
+                what = f"scoring {score.task.listener}"
+                self._scores.append(Step(name, what, seconds=estimate.score_seconds(score)))
 
-    def steps(self, jobs: BackboneJobs) -> Iterator[Step]:
-        """Load, passes and scores of a backbone."""
-        name = jobs.setup.spec.name
-        if self._left[name]:
+    def steps(self) -> Iterator[Step]:
+        """Loads, passes and scores of all backbones."""
+        for name in dict.fromkeys(step.backbone for _, step in self._guessed):
             yield Step(name, "load", seconds=self._load)
-        for job, images in self._left[name]:
-            source, disk = job.pass_.source, images * sum(self._bytes_of(job, name) for name in job.folders)
-            yield Step(name, "pass", source.name, images, images * self._seconds(job), int(disk))
+        for job, step in self._guessed:
+            seconds = step.seconds * self._corrections.factor(_likeness(job))
+            disk = step.images * sum(self._bytes_of(job, listener) for listener in job.folders)
+            yield replace(step, seconds=seconds, disk=int(disk))
             for task in job.pass_.measured:
-                if task.listener in job.memories:  # its cells are compared with those that are remembered
-                    cells = patch_tokens(job.setup.spec, source.view, Layer(job.setup.spec.depth))
-                    seconds = images * _products(job.setup, cells * task.remembered)
-                    yield Step(name, f"measuring {task.listener}", source.name, seconds=seconds)
-        yield from self._scores[name]
+                if task.listener in job.memories:
+                    seconds = step.images * estimate.remembering_seconds(
+                        job.setup, task, job.pass_.source.view
+                    )
+                    yield Step(step.backbone, f"measuring {task.listener}", step.source, seconds=seconds)
+        yield from self._scores
 
-    def take(self, until: Callable[[], float], advance: Advance) -> None:
+    def take(self, until: Callable[[], float], report: Reporter) -> None:
         """Time a batch of each kind of pass, of the backbones with most to do first.
 
         It is over when `perf_counter` comes to what ``until`` gives then, but one batch is always timed.
         """
-        longest = 0.0
-        for jobs in sorted(self._todo, key=lambda jobs: -sum(step.seconds for step in self.steps(jobs))):
-            cache = BackboneCache(jobs.setup)
-            # what only measurers do is in no guess
-            for job, _ in sorted(self._left[jobs.setup.spec.name], key=lambda one: VECTORS in one[0].folders):
+
+        def urgency(guessed: tuple[Job, Step]) -> tuple[float, str, bool]:
+            job, step = guessed
+            seconds = sum(each.seconds for _, each in self._guessed if each.backbone == step.backbone)
+            return -seconds, step.backbone, VECTORS in job.folders  # guesses know no measurers
+
+        longest, cache = 0.0, None
+        with report.bar("timing", len(self._guessed), "passes") as advance:
+            for job, _ in sorted(self._guessed, key=urgency):
                 begin = perf_counter()
                 if longest and begin + longest > until():
                     return
+                if cache is None or cache.setup != job.setup:
+                    cache = BackboneCache(job.setup)
                 try:
-                    if _likeness(job)[0] not in self._factors:
+                    if not self._corrections.known(_likeness(job)[0]):
                         self._time(job, cache)
                 except Exception as error:
-                    self.failures.append(failure(error, jobs.setup.spec.name))
-                    break
+                    self.failures[failure(error, job.setup.spec.name)] = None
                 longest = max(longest, perf_counter() - begin)
-            advance(1)
+                advance(1)
 
     def _time(self, job: Job, cache: BackboneCache) -> None:
         """Show one batch of a pass to its backbone, as the run would; a few images say how large a one."""
-        begin, setup, whole = perf_counter(), job.setup, job.pass_.source
+        begin, setup, count = perf_counter(), job.setup, LEAST
         cache.backbone()
-        if setup.spec.name not in self._factors:
+        if not self._corrections.known(setup.spec.name):
             self._load = perf_counter() - begin
-        count = LEAST
         for _ in range(2):
-            source = _first_images(whole, count)
             with TemporaryDirectory() as folder:
                 folders = {name: Path(folder, str(number)) for number, name in enumerate(job.folders)}
-                small = Job(setup, replace(job.pass_, source=source), range(1), folders)
-                begin = perf_counter()
+                part = replace(job.pass_, source=job.pass_.source.first(count))
+                small, begin = Job(setup, part, range(1), folders), perf_counter()
                 images = max(1, run_job(small, cache, Silent()).images)
                 second = (perf_counter() - begin) / images
                 for name, store in folders.items():
                     size = sum(file.stat().st_size for file in store.glob("*"))
                     self._bytes[name] = size / images / len(setup.layers) / _kept_together(small, name)
             count = min(max(int(BATCH_SECONDS / second), LEAST), setup.request.batch_size)
-        self._factors |= dict.fromkeys(_likeness(job), second / self._guesses.seconds(setup, whole.view))
-
-    def _seconds(self, job: Job) -> float:
-        """Seconds of an image of a pass."""
-        factors = (self._factors[like] for like in _likeness(job) if like in self._factors)
-        return next(factors, 1.0) * self._guesses.seconds(job.setup, job.pass_.source.view)
+        self._corrections.learn(_likeness(job), estimate.image_seconds(setup, job.pass_.source.view), second)
 
     def _bytes_of(self, job: Job, listener: str) -> float:
         """Bytes that a listener leaves of an image."""
-        setup, spec = job.setup, job.setup.spec
-        if listener != VECTORS:
-            return self._bytes.get(listener, 0.0) * len(setup.layers) * _kept_together(job, listener)
-        kinds = {*setup.poolings} - {"patchwise"} if spec.has_cls else {*setup.poolings, "mean"} - {"cls"}
-        channels = sum(spec.stage_of(layer).width for layer in setup.kept)
-        return channels * len(kinds) * (2 if setup.request.store_dtype == "float16" else 4)
+        if listener == VECTORS:
+            return estimate.vector_bytes(job.setup)
+        return self._bytes.get(listener, 0.0) * len(job.setup.layers) * _kept_together(job, listener)
 
 
 def _likeness(job: Job) -> tuple[Hashable, ...]:
@@ -221,61 +216,18 @@ def _likeness(job: Job) -> tuple[Hashable, ...]:
     return (job.setup.spec.name, *kind), kind, job.setup.spec.name, ""
 
 
-def _first_images(source: Source, count: int) -> Source:
-    """The first images of a source, as one shard."""
-    groups: list[Group] = []
-    for group in source.groups:
-        if count > 0:
-            groups.append(replace(group, samples=group.samples[:count]))
-            count -= len(group.samples)
-    return replace(source, groups=tuple(groups), groups_per_shard=len(groups))
-
-
 def _kept_together(job: Job, listener: str) -> int:
     """Images that are kept against each other, so that what is kept of each grows with them; else 1."""
     return min(len(job.pass_.source.samples), *(task.images_together for task in job.pass_.needing(listener)))
 
 
-def _products(setup: Setup, products: float) -> float:
-    """Seconds of so many products of a channel for each layer of a backbone."""
-    return products * setup.spec.width * len(setup.layers) / SPEED[setup.device.type]
-
-
-def _score_step(job: ScoreJob) -> Step:
-    """The scores of a backbone in a task."""
-    setup, task = job.setup, job.task
-    seconds = _recorded(job)
-    if seconds is None:
-        poolings = len(setup.poolings) if task.vector_sources else 1
-        items = sum(len(source.samples) for source in task.sources)
-        seconds = poolings * (items * ITEM_SECONDS * len(setup.layers) + _products(setup, task.products))
-    return Step(setup.spec.name, f"scoring {task.listener}", seconds=seconds)
-
-
-def _recorded(job: ScoreJob) -> float | None:
-    """Seconds by an earlier record of the task on such a device, of any backbone; None without one."""
-    for path in (job.setup.request.output / "records").glob(f"*/{scored_path(job.task.key, 'any').name}"):
-        try:
-            frame = pd.read_parquet(path, columns=["seconds", "layer", "device"])
-        except UNREADABLE:
-            continue
-        if len(frame) and frame["device"].iloc[0] == job.setup.device.type:
-            layers = len(job.task.scored(job.setup.layers, job.setup.spec))
-            return float(frame["seconds"].iloc[0]) * layers / frame["layer"].nunique()
-    return None
-
-
 def _steps_apart(run: Prepared) -> Iterator[Step]:
-    """Comparisons of all layers of all backbones, and their costs, which are measured one by one."""
-    for job in run.comparisons:
-        setups, task = [member.setup for member in job.members], job.task
-        layers, width = sum(len(setup.layers) for setup in setups), max(setup.spec.width for setup in setups)
-        products = len(task.source.samples) * task.images_together * (layers * width + layers**2)
-        seconds = len(task.poolings) * products / SPEED[run.devices[0].type]
-        yield Step("", f"comparing {task.entry.name}", seconds=seconds)
-    for setup, config in ((job.setup, job.task.config) for job in run.costs):
-        forwards = min(config.seconds, config.images * Guesses().seconds(setup, ResizeCrop(256, 224)))
-        yield Step(setup.spec.name, "measuring cost", seconds=LOAD + config.single_seconds + forwards)
+    """Comparisons of all backbones, and their costs, which are measured one by one."""
+    for comparison in run.comparisons:
+        name = comparison.task.entry.name
+        yield Step("", f"comparing {name}", seconds=estimate.comparison_seconds(comparison))
+    for job in run.costs:
+        yield Step(job.setup.spec.name, "measuring cost", seconds=LOAD + estimate.cost_seconds(job))
 
 
 def _memory(run: Prepared, workers: int) -> int:
@@ -288,7 +240,7 @@ def _memory(run: Prepared, workers: int) -> int:
     return used + bank if workers == 1 else used + workers * (used + bank)
 
 
-def _notes(request: Request, run: Prepared, failures: Sequence[Failure]) -> Iterator[str]:
+def _notes(request: Request, run: Prepared, failures: Iterable[Failure]) -> Iterator[str]:
     """What is not counted, and what is wrong."""
     if asked := {job.task.entry.name for jobs in run.backbones for job in jobs.questions}:
         yield f"Not counted: {', '.join(sorted(asked))}."

@@ -14,7 +14,7 @@ import torch
 
 from benchmark.engines.base import JobQueue, Place
 from benchmark.extraction.one_pass import PassResult
-from benchmark.jobs.estimate import Guesses
+from benchmark.jobs.estimate import Corrections, image_seconds
 from benchmark.jobs.job import BackboneJobs, Job
 
 LEAST_SECONDS = 60.0
@@ -92,6 +92,11 @@ class _Left:
         return bool(self.shards) and not (self.shards[0].job.memories and self.first_out)
 
     @property
+    def likeness(self) -> tuple[str, str]:
+        """What corrects guesses of it: its backbone, or else any."""
+        return self.jobs.setup.spec.name, ""
+
+    @property
     def seconds(self) -> float:
         """What its shards are guessed to take."""
         return sum(shard.seconds for shard in self.shards)
@@ -120,7 +125,7 @@ class Pieces(JobQueue[Piece, PassResult]):
 
     def __init__(self, backbones: Sequence[BackboneJobs]) -> None:
         self._places: Sequence[Place] = ()
-        self._guesses = Guesses()
+        self._corrections = Corrections()
         self._every = [self._left_of(jobs) for jobs in backbones]
         self._last: dict[int, _Left] = {}
         self._out: dict[Hashable, _Taken] = {}
@@ -130,7 +135,7 @@ class Pieces(JobQueue[Piece, PassResult]):
         shards: deque[_Shard] = deque()
         for job in sorted(jobs.passes, key=lambda job: bool(job.memories)):
             source = job.pass_.source
-            second = self._guesses.seconds(jobs.setup, source.view)
+            second = image_seconds(jobs.setup, source.view)
             for number in job.missing:
                 images = source.shard_images(number)
                 shards.append(_Shard(len(shards), job, number, images, images * second))
@@ -183,7 +188,7 @@ class Pieces(JobQueue[Piece, PassResult]):
         taken.left.done.append(result)
         if result.images:
             guessed = sum(shard.seconds for shard in taken.shards)
-            self._guesses.learn(taken.left.jobs.setup, guessed, perf_counter() - taken.begin)
+            self._corrections.learn(taken.left.likeness, guessed, perf_counter() - taken.begin)
 
     def give_back(self, key: Hashable) -> None:
         """A piece waits again; of its shards those that were stored are not computed once more."""
@@ -209,7 +214,7 @@ class Pieces(JobQueue[Piece, PassResult]):
         alone = len(self._places) == 1
         enough = inf if alone else max(LEAST_SECONDS, every / (ROUNDS * len(self._places)))
         shards: list[_Shard] = []
-        seconds, factor = 0.0, self._guesses.factor(left.jobs.setup)
+        seconds, factor = 0.0, self._corrections.factor(left.likeness)
         while left.ready and (seconds < enough or self._seconds(left) < LEAST_SECONDS):
             shards.append(left.shards.popleft())
             seconds += factor * shards[-1].seconds
@@ -224,7 +229,7 @@ class Pieces(JobQueue[Piece, PassResult]):
         return Piece(jobs, PassResult.joined(left.done) if jobs.scores else PassResult()), shards
 
     def _seconds(self, left: _Left) -> float:
-        return self._guesses.factor(left.jobs.setup) * left.seconds
+        return self._corrections.factor(left.likeness) * left.seconds
 
 
 def _comes_first(shards: Sequence[_Shard]) -> bool:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from benchmark.engines.choose import device_name
-from benchmark.jobs.estimate import OVERHEAD, SPEED, Guesses, multiply_adds
+from benchmark.jobs.estimate import OVERHEAD, SPEED, Corrections, image_seconds, multiply_adds
 from benchmark.jobs.job import Setup
 from leaderboards.records.files import scored_path
 from tasks.analyses.cost import CostTask
@@ -39,9 +39,8 @@ def setup(output: Path, **changes: Any) -> Setup:
     return cast("Setup", SimpleNamespace(**vars(found) | changes))
 
 
-def test_a_guess_is_put_right_by_what_is_measured_of_the_backbone_or_of_others(tmp_path: Path) -> None:
-    found, first = Guesses(), setup(tmp_path)
-    other = setup(tmp_path, spec=SimpleNamespace(name="other"))
+def test_a_guess_is_put_right_by_what_is_measured_of_the_backbone_or_of_others() -> None:
+    found, first, other = Corrections(), ("first", ""), ("other", "")
     assert found.factor(first) == 1.0
     found.learn(first, guessed=10.0, measured=30.0)
     assert found.factor(first) == found.factor(other) == 3.0
@@ -53,10 +52,10 @@ def test_a_record_of_cost_takes_the_place_of_the_usual_speed(tmp_path: Path) -> 
     here = setup(tmp_path)
     (task,) = here.plan.tasks.costs
     adds = multiply_adds(SPEC, 32 * 32)
-    assert Guesses().seconds(here, VIEW) == pytest.approx(adds / SPEED["cpu"] + OVERHEAD["cpu"])
+    assert image_seconds(here, VIEW) == pytest.approx(adds / SPEED["cpu"] + OVERHEAD["cpu"])
     path = tmp_path / "records" / scored_path(task.on(device_name(here.device)).key, SPEC.name)
     path.parent.mkdir(parents=True)
     pd.DataFrame({"metric": ["ms", "images-per-second"], "value": [9.0, 50.0]}).to_parquet(path)
-    assert Guesses().seconds(here, VIEW) == pytest.approx(1 / 50 + OVERHEAD["cpu"])
+    assert image_seconds(here, VIEW) == pytest.approx(1 / 50 + OVERHEAD["cpu"])
     path.write_bytes(b"damaged")
-    assert Guesses().seconds(here, VIEW) == pytest.approx(adds / SPEED["cpu"] + OVERHEAD["cpu"])
+    assert image_seconds(here, VIEW) == pytest.approx(adds / SPEED["cpu"] + OVERHEAD["cpu"])
