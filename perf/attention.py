@@ -20,7 +20,7 @@ from tasks.datasets.coco import RegionImage, Regions
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from tasks.sources import IMAGES
-from tasks.task import Measured
+from tasks.task import Measurable
 from zoo.features import Backbone
 from zoo.features.census import BytesHeld
 from zoo.spec import Layer
@@ -33,7 +33,7 @@ def attention_rows(setting: Setting) -> Iterator[Row]:
     pixels, every = noise(batch, setting), problems(batch)
     shown = [Layer(index, "probabilities") for index in range(1, backbone.spec.depth + 1)]
 
-    def analyse(asked: list[Measured]) -> None:
+    def analyse(asked: list[Measurable]) -> None:
         show(backbone, pixels, [_collector(one, backbone) for one in asked], shown)
 
     bare, together = "bare", "together"
@@ -87,7 +87,7 @@ def maps_bytes(backbone: Backbone, batch: int) -> int:
     return batch * (spec.heads or 0) * tokens**2 * backbone.dtype.itemsize
 
 
-def problems(batch: int) -> dict[str, Measured]:
+def problems(batch: int) -> dict[str, Measurable]:
     """The analyses, of a batch of images."""
     where, samples = one_batch(batch), nothings(batch)
     masks = tuple(RegionImage(sample, (SIDE, SIDE), (sample,)) for sample in samples)
@@ -99,7 +99,7 @@ def problems(batch: int) -> dict[str, Measured]:
     }
 
 
-def _collector(problem: Measured, backbone: Backbone) -> Collector:
+def _collector(problem: Measurable, backbone: Backbone) -> Collector:
     blocks = [Layer(index) for index in range(1, backbone.spec.depth + 1)]
     view = STANDARD.choice(IMAGES).view.scaled(SIDE, backbone.spec.patch_size)
     return MeasuredCollector(problem, view, problem.feed.layers(blocks, backbone.spec))

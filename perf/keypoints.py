@@ -11,7 +11,7 @@ from perf.rows import Budget, Row
 from tasks.base import Measurer
 from tasks.datasets.base import Coverage
 from tasks.datasets.spair import KeypointPair, Keypoints
-from tasks.keypoints.problem import KeypointTask
+from tasks.keypoints.task import KeypointTask
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from zoo.spec import Layer

@@ -23,8 +23,7 @@ from tasks.metrics.neighbours import nearest
 from tasks.metrics.propagation import PropagationOfSets, Propagator
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
-from tasks.segmentation.in_context import Memories, QueryMeasurer
-from tasks.segmentation.sets_in_context import SetsQueryMeasurer
+from tasks.segmentation.in_context import Memories, QueryMeasurer, SetsQueryMeasurer
 from tasks.sets import sets_of
 from zoo.spec import Layer
 

@@ -170,7 +170,7 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BatchPart:
     """The images of one group in a batch.
 
     Attributes:
@@ -320,6 +320,6 @@ class Feed(Protocol[Portion_co]):
         """What a backbone must show so that a layer can be measured, in the order of a forward."""
         ...
 
-    def portion(self, shown: Sequence[Shown], part: Part) -> Portion_co:
+    def portion(self, shown: Sequence[Shown], part: BatchPart) -> Portion_co:
         """What a measurer is given of a batch: of all that `shown` names, the images of one group."""
         ...

@@ -124,7 +124,6 @@ class CkaTask(ComparisonTask):
 
     @property
     def source(self) -> Source:
-        """The probe subset, of which every group holds whole batches."""
         return self.data.probe
 
     @property
@@ -138,16 +137,13 @@ class CkaTask(ComparisonTask):
 
     @property
     def fingerprint(self) -> str:
-        """Digest of CKA's numbers and of how the images are cut into batches."""
         return self.grams.fingerprint
 
     @property
     def feed(self) -> GridFeed:
-        """Measurers are fed grids, whole batches of them at once."""
         return WHOLE_GRIDS
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        """What keeps the Gram matrices of one group's patch tokens."""
         return _GramMeasurer(self.grams)
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
@@ -157,11 +153,9 @@ class CkaTask(ComparisonTask):
 
     @property
     def poolings(self) -> tuple[str, ...]:
-        """What of the features is compared."""
         return self.config.poolings
 
     def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
-        """All backbones are compared with each other and with themselves."""
         return True
 
     def compare(

@@ -9,7 +9,9 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 
 from tasks.base import (
@@ -26,14 +28,124 @@ from tasks.base import (
     digest,
 )
 from tasks.checks import unusable
+from tasks.datasets.base import Sample
 from tasks.datasets.coco import RegionImage, Regions
-from tasks.examples.clustering import ClusterExamples
+from tasks.examples import Predicted, drawn
+from tasks.metrics.cell_areas import cell_shares
 from tasks.metrics.clustering import AGREEMENTS, kmeans_starts
-from tasks.metrics.region_classes import shown_purity
-from tasks.region_means import RegionMeasurer
+from tasks.metrics.region_classes import shown_classes, shown_purity
 from tasks.sources import ClusteredRegions, ProbedClasses
 from tasks.task import SINGLE_LAYERS, MeasuredTask, VectorTask
+from zoo.spec import Layer
 from zoo.view.views import Tiles, View
+
+
+def region_weights(mask: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.float32]:
+    """Share of a region in each cell of a (height, width) grid, summing to 1; all zero where it vanishes.
+
+    The mask (0 and 1) is resized as an 8-bit image, bicubic, as in the code of Walmer et al., CVPR 2023.
+    """
+    picture = Image.fromarray(mask * np.uint8(255)).resize((grid[1], grid[0]), Image.Resampling.BICUBIC)
+    weights = np.asarray(picture, np.float32)
+    total = weights.sum()
+    return weights / total if total else weights
+
+
+class RegionMeasurer:
+    """Weighted means of one image's regions, and which class the cells of each show most.
+
+    The weights, and what is shown, are shared by layers with the same grid.
+    """
+
+    def __init__(self, image: RegionImage) -> None:
+        self._image = image
+        self._masks: list[NDArray[np.uint8]] | None = None
+        self._weights: dict[tuple[int, int], Tensor] = {}
+        self._shown: dict[tuple[int, int], Tensor] = {}
+        self._means: dict[Layer, dict[str, Tensor]] = {}
+
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        del positions  # a group is one image
+        grid = grids[0]
+        size = (grid.shape[0], grid.shape[1])
+        weights = self._resized(size, grid.device)
+        means = weights.flatten(1) @ grid.float().flatten(0, 1)
+        covered = weights.flatten(1).any(dim=1)
+        shown = self._shown[size].clone()  # a file of tensors shares no memory among them
+        self._means[layer] = {"mean": means, "covered": covered, "shown": shown}
+
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        """Of each region the mean [regions dim], whether any cell counts, and the class shown most."""
+        return self._means.pop(layer)
+
+    def _resized(self, grid: tuple[int, int], device: torch.device) -> Tensor:
+        if grid not in self._weights:
+            if self._masks is None:
+                self._masks = [region.mask() for region in self._image.regions]
+            stack = np.stack([region_weights(mask, grid) for mask in self._masks])
+            self._weights[grid] = torch.from_numpy(stack).to(device)
+            self._shown[grid] = torch.from_numpy(self._classes(stack, self._masks)).to(device)
+        return self._weights[grid]
+
+    def _classes(self, weights: NDArray[np.float32], masks: Sequence[NDArray[np.uint8]]) -> NDArray[np.int64]:
+        """The class that the cells of each region show most: [regions]."""
+        of_region = np.array([region.label for region in self._image.regions], np.int64)
+        classes = np.unique(of_region)
+        grid = (weights.shape[1], weights.shape[2])
+        covered = (
+            np.logical_or.reduce([mask for mask, own in zip(masks, of_region, strict=True) if own == label])
+            for label in classes
+        )
+        shares = np.stack([cell_shares(mask, grid) for mask in covered])
+        return np.asarray(classes[shown_classes(weights.astype(np.float64), shares)])
+
+
+CLASSES, OF_EACH = 6, 8
+"""Classes of which the clusters are kept, and images of each."""
+
+
+@dataclass(frozen=True)
+class ClusterExamples:
+    """Images and the clusters that layers put them into.
+
+    Attributes:
+        samples: All images that are clustered.
+        labels: The class of each, [images].
+        classes: Names of the classes; their numbers stand for them where there are none.
+    """
+
+    samples: tuple[Sample, ...]
+    labels: NDArray[np.int64]
+    classes: tuple[str, ...] = ()
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """Places of the examples among the images."""
+        classes = np.unique(self.labels)
+        wanted = classes[drawn([f"class {number}" for number in classes], CLASSES)]
+        rows = np.flatnonzero(np.isin(self.labels, wanted))
+        keys = [self.samples[row].key for row in rows]
+        return tuple(int(rows[one]) for one in drawn(keys, CLASSES * OF_EACH, self.labels[rows].tolist()))
+
+    def predicted(self, items: Items | None) -> Predicted:
+        """The cluster of each example by the best start; -1 for one that could not be read."""
+        if items is None:
+            return {}
+        found = dict(zip(items.keys, items.values["start 1"].astype(np.int64), strict=True))
+        return {
+            "cluster": np.asarray([found.get(self.samples[row].key, -1) for row in self.places], np.int64)
+        }
+
+    def facts(self) -> Predicted:
+        labels = self.labels[list(self.places)].tolist()
+        classes = [self.classes[label] if self.classes else str(label) for label in labels]
+        keys = [self.samples[row].key for row in self.places]
+        return {"image": np.asarray(keys, str), "class": np.asarray(classes, str)}
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        del predicted
+        return {self.samples[row].key: self.samples[row] for row in self.places}
+
 
 IMAGES_PER_SHARD = 32
 
@@ -79,7 +191,7 @@ REGIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledItems:
     """Items with a label, which k-means groups without it.
 
     Attributes:
@@ -94,14 +206,16 @@ class Labelled:
     images: tuple[str, ...]
     labels: NDArray[np.int64]
 
-    def only(self, kept: NDArray[np.bool_]) -> "Labelled":
+    def only(self, kept: NDArray[np.bool_]) -> "LabelledItems":
         """The same of the items that are kept: a mask [items]."""
         rows = np.flatnonzero(kept)
         keys, images = (tuple(names[row] for row in rows) for names in (self.keys, self.images))
-        return Labelled(self.unit, keys, images, self.labels[rows])
+        return LabelledItems(self.unit, keys, images, self.labels[rows])
 
 
-def cluster_scores(features: NDArray[np.float32], items: Labelled, k: int, rule: ClusterConfig) -> Outcome:
+def cluster_scores(
+    features: NDArray[np.float32], items: LabelledItems, k: int, rule: ClusterConfig
+) -> Outcome:
     """Purity, NMI and ARI in percent of a partition of the items by k-means of their features [items dim]."""
     count = f"{len(features)} {items.unit}"
     if reason := unusable(features):
@@ -134,7 +248,6 @@ class ImageClusterTask(VectorTask):
 
     @property
     def vector_sources(self) -> tuple[Source, ...]:
-        """The one source: the probe subset."""
         return (self.data.probe,)
 
     @property
@@ -144,12 +257,10 @@ class ImageClusterTask(VectorTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of k-means' rule and of the labels."""
         return digest("cluster-image", self.config, self.data.labels)
 
     @cached_property
     def kept_examples(self) -> ClusterExamples:
-        """What of its partitions is kept."""
         return ClusterExamples(self.data.probe.samples, self.data.labels, self.data.images.train.classes)
 
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
@@ -159,7 +270,7 @@ class ImageClusterTask(VectorTask):
         features = vectors[self.data.probe.name][order]
         samples = self.data.probe.samples  # a property that walks through all groups
         keys = tuple(samples[index].key for index in order)
-        images = Labelled("images", keys, keys, self.data.labels[order])
+        images = LabelledItems("images", keys, keys, self.data.labels[order])
         read = ~np.isnan(features[:, 0])
         k = len(np.unique(self.data.labels))
         outcome = cluster_scores(features[read], images.only(read), k, self.config)
@@ -186,7 +297,6 @@ class RegionClusterTask(MeasuredTask):
 
     @cached_property
     def source(self) -> Source:
-        """The images with regions, each a group."""
         groups = tuple(Group(image.sample.key, (image.sample,)) for image in self.regions.images)
         name = f"{self.data.name}{self.regions.edition}"
         return Source(name, groups, self.config.view, groups_per_shard=IMAGES_PER_SHARD)
@@ -198,7 +308,6 @@ class RegionClusterTask(MeasuredTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule and of the regions, whose repr tells their labels and shapes."""
         regions = [region for image in self.regions.images for region in image.regions]
         return digest("cluster-regions", self.config, self.data.k, regions)
 
@@ -208,7 +317,6 @@ class RegionClusterTask(MeasuredTask):
         return self.data.regions
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        """What takes the means of one image's regions."""
         return RegionMeasurer(self.images[group.key])
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
@@ -227,10 +335,10 @@ class RegionClusterTask(MeasuredTask):
         return replace(outcome, scores=(*outcome.scores, score))
 
     @cached_property
-    def _labelled(self) -> Labelled:
+    def _labelled(self) -> LabelledItems:
         """The regions of all images, in order, with their labels."""
         pairs = [(image.sample.key, region) for image in self.regions.images for region in image.regions]
-        return Labelled(
+        return LabelledItems(
             unit=self.unit,
             keys=tuple(region.key for _, region in pairs),
             images=tuple(image for image, _ in pairs),

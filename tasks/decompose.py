@@ -34,8 +34,8 @@ from tasks.base import (
 from tasks.datasets.davis import Videos
 from tasks.datasets.spair import Keypoints
 from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
-from tasks.keypoints.problem import PULL, KeypointTask
-from tasks.propagation.problem import PropagationTask
+from tasks.keypoints.task import PULL, KeypointTask
+from tasks.propagation.task import PropagationTask
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import TaskEntry
 from tasks.task import AnalysisTask, MeasuredTask, Task
@@ -98,11 +98,9 @@ class StepsTask(AnalysisTask):
 
     @property
     def fingerprint(self) -> str:
-        """Digest of the rules, their numbers and the ground truth."""
         return digest("steps", 2, [(number, one.fingerprint) for number, one in self.tasks.items()])
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        """What measures a group by all rules."""
         return _Together(dict(zip(self.tasks, self.measurers(group, view), strict=True)))
 
     def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
@@ -163,21 +161,17 @@ class KeypointSteps(StepsTask):
 
     @cached_property
     def tasks(self) -> Mapping[int, KeypointTask]:
-        """The task by each rule."""
         return {number: KeypointTask(self.data, rule) for number, rule in self.config.rules}
 
     @property
     def primary(self) -> Mapping[int, str]:
-        """Primary metric of each rule."""
         return {number: rule.primary for number, rule in self.config.rules}
 
     @cached_property
     def source(self) -> Source:
-        """The images of all pairs, drawn or not."""
         return self._widest.source
 
     def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
-        """What matches the pairs of one category by each rule, on the same grids."""
         kept, images = KeptGrids(users=len(self.config.rules)), self._widest.images[group.key]
         return [
             CategoryMeasurer(Matcher(one.pairs[group.key], images, view, one.config), (), kept)
@@ -199,26 +193,21 @@ class PropagationSteps(StepsTask):
 
     @property
     def ground_truth(self) -> object:
-        """Digest of the names and sizes of the mask files."""
         return digest(*self.data.truth)
 
     @cached_property
     def tasks(self) -> Mapping[int, PropagationTask]:
-        """The task by each rule."""
         return {number: PropagationTask(self.data, rule) for number, rule in self.config.rules}
 
     @property
     def primary(self) -> Mapping[int, str]:
-        """Primary metric of each rule."""
         return {number: "J&F" for number, _ in self.config.rules}
 
     @cached_property
     def source(self) -> Source:
-        """The frames of all videos."""
         return self.tasks[self.config.rules[0][0]].source
 
     def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
-        """What carries the first mask through one video by each rule."""
         return [task.measure(group, view) for task in self.tasks.values()]
 
 

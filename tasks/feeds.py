@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from tasks.base import Part
+from tasks.base import BatchPart
 from zoo.features import AttentionMaps, LayerFeatures, Shown
 from zoo.spec import BackboneSpec, Layer, Tap
 from zoo.view.views import Tiles
@@ -22,15 +22,12 @@ class GridFeed:
     whole: bool = False
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
-        """Layers that are measured: the scored layers themselves."""
         return tuple(scored)
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        """What must be shown: the layer itself."""
         return (layer,)
 
-    def portion(self, shown: Sequence[Shown], part: Part) -> Tensor:
-        """The grids of a group's images."""
+    def portion(self, shown: Sequence[Shown], part: BatchPart) -> Tensor:
         (features,) = _features(shown)
         grids = features.grid[part.rows]
         return part.view.assemble(grids, part.size)[None] if isinstance(part.view, Tiles) else grids
@@ -50,18 +47,15 @@ class AttentionFeed:
     from_first: bool = False
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
-        """Layers that are measured: the attention of every block, from 1 on, of which something is scored."""
         blocks = _blocks(scored)
         if self.from_first:
             blocks = list(range(1, max(blocks, default=0) + 1))
         return tuple(Layer(index, "attention") for index in blocks)
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        """What must be shown: the probabilities of the block."""
         return (Layer(layer.index, "probabilities"),)
 
-    def portion(self, shown: Sequence[Shown], part: Part) -> AttentionMaps:
-        """The maps of a group's images."""
+    def portion(self, shown: Sequence[Shown], part: BatchPart) -> AttentionMaps:
         (maps,) = (one for one in shown if isinstance(one, AttentionMaps))
         return maps.of(part.rows)
 
@@ -86,15 +80,12 @@ class PicturedFeed:
     whole: bool = False
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
-        """Layers that are measured: as of `ATTENTION_IN_TURN`."""
         return ATTENTION_IN_TURN.layers(scored, spec)
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        """What must be shown: the probabilities of the block."""
         return ATTENTION_IN_TURN.shown(layer)
 
-    def portion(self, shown: Sequence[Shown], part: Part) -> Pictured:
-        """The maps of a group's images, and the images."""
+    def portion(self, shown: Sequence[Shown], part: BatchPart) -> Pictured:
         return Pictured(ATTENTION_IN_TURN.portion(shown, part), part.pixels)
 
 
@@ -110,15 +101,12 @@ class BlockFeed:
     whole: bool = False
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
-        """Layers that are measured: every block, from 1 on, of which something is scored."""
         return tuple(Layer(index) for index in _blocks(scored))
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        """What must be shown: those taps of the block, in the order of a forward."""
         return tuple(Layer(layer.index, tap) for tap in self.taps)
 
-    def portion(self, shown: Sequence[Shown], part: Part) -> Mapping[Tap, LayerFeatures]:
-        """The features of a group's images by tap."""
+    def portion(self, shown: Sequence[Shown], part: BatchPart) -> Mapping[Tap, LayerFeatures]:
         return {one.layer.tap: one.of(part.rows) for one in _features(shown)}
 
 
@@ -144,15 +132,12 @@ class PixelFeed:
     whole: bool = False
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
-        """Layers that are measured: every block of which something is scored, what enters the first, too."""
         return tuple(Layer(index) for index in sorted({layer.index for layer in scored}))
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        """What must be shown: the layer itself."""
         return (layer,)
 
-    def portion(self, shown: Sequence[Shown], part: Part) -> GridsOfPixels:
-        """The grids of a group's images and their pixels."""
+    def portion(self, shown: Sequence[Shown], part: BatchPart) -> GridsOfPixels:
         (features,) = _features(shown)
         grids = features.grid[part.rows]
         size = part.patch_size
@@ -171,17 +156,14 @@ class ResidualFeed:
     whole: bool = False
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
-        """Layers that are measured: every block, from 1 on, of which something is scored."""
         tap: Tap = "branch" if spec.heads is None else "block"
         return tuple(Layer(index, tap) for index in _blocks(scored))
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        """What must be shown: the terms of the block's sums and what they give, in the order of a forward."""
         sums = sums_of(layer)
         return tuple(Layer(layer.index, tap) for tap in dict.fromkeys(tap for one in sums for tap in one))
 
-    def portion(self, shown: Sequence[Shown], part: Part) -> Mapping[Tap, LayerFeatures]:
-        """The features of a group's images by tap."""
+    def portion(self, shown: Sequence[Shown], part: BatchPart) -> Mapping[Tap, LayerFeatures]:
         return {one.layer.tap: one.of(part.rows) for one in _features(shown)}
 
 
@@ -199,17 +181,14 @@ class HeadsOrBlocksFeed:
     whole: bool = True
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
-        """Layers that are measured, whichever are scored."""
         if spec.heads is not None:
             return (Layer(self.block, "heads"),)
         return tuple(Layer(index) for index in range(1, min(self.blocks, spec.depth) + 1))
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        """What must be shown: the layer itself, and for heads their probabilities."""
         return (Layer(layer.index, "probabilities"), layer) if layer.tap == "heads" else (layer,)
 
-    def portion(self, shown: Sequence[Shown], part: Part) -> tuple[AttentionMaps | None, LayerFeatures]:
-        """The maps, if there are any, and the features of a group's images."""
+    def portion(self, shown: Sequence[Shown], part: BatchPart) -> tuple[AttentionMaps | None, LayerFeatures]:
         (features,) = _features(shown)
         maps = [one.of(part.rows) for one in shown if isinstance(one, AttentionMaps)]
         return maps[0] if maps else None, features.of(part.rows)

@@ -12,14 +12,80 @@ from numpy.typing import NDArray
 
 from tasks.base import Device, Outcome, digest
 from tasks.checks import unusable
-from tasks.examples.knn import KnnExamples
-from tasks.labelled import Labelled, LabelledTask
+from tasks.datasets.base import Sample
+from tasks.datasets.classes import Classification
+from tasks.examples import Predicted, by_key, drawn
 from tasks.metrics.arrays import Integers
 from tasks.metrics.fused import nearest_of_sets
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
 from tasks.metrics.search import Neighbours
+from tasks.probes import LabelledTask, LabelledVectors
 from tasks.transformed import Vectors
 from zoo.spec import Layer
+
+QUERIES = 16
+"""Queries whose predictions are kept, the classes in turn."""
+
+NEIGHBOURS = 3
+"""Nearest neighbours of each."""
+
+
+@dataclass(frozen=True)
+class KnnExamples:
+    """Queries of a dataset and what layers take them for."""
+
+    data: Classification
+
+    @cached_property
+    def queries(self) -> tuple[str, ...]:
+        """Names of the queries."""
+        keys = [sample.key for sample in self.data.val.samples]
+        return tuple(keys[place] for place in drawn(keys, QUERIES, self.data.val.labels.tolist()))
+
+    def predicted(self, found: LabelledVectors, neighbours: Neighbours, given: Integers) -> Predicted:
+        """What a layer takes the queries for; empty texts for one that could not be read.
+
+        Args:
+            found: Vectors and classes of the images that could be read.
+            neighbours: Of all that could be read.
+            given: Class that each of those was given, [queries].
+        """
+        train, wanted = self.data.train, {*self.queries}
+        rows = {key: row for row, key in enumerate(found.keys) if key in wanted}
+        read = [(place, rows[key]) for place, key in enumerate(self.queries) if key in rows]
+        names = np.asarray(train.classes, str)
+        shape = (len(self.queries), min(NEIGHBOURS, neighbours.index.shape[1]))
+        classes, keys = np.full(shape, "", names.dtype), np.full(shape, "", object)
+        predicted, right = np.full(shape[0], "", names.dtype), np.zeros(shape[0], np.bool_)
+        cosine = np.full(shape, np.nan, np.float32)
+        for place, row in read:
+            near = neighbours.index[row, : shape[1]]
+            predicted[place], right[place] = names[given[row]], given[row] == found.truth[row]
+            classes[place] = names[found.labels[near]]
+            keys[place] = [train.samples[image].key for image in found.stored[near]]
+            cosine[place] = neighbours.similarity[row, : shape[1]].round(4)
+        return {
+            "predicted": predicted,
+            "right": right,
+            "neighbour": keys.astype(str),
+            "neighbour_class": classes,
+            "cosine": cosine,
+        }
+
+    def facts(self) -> Predicted:
+        val = self.data.val
+        labels = {sample.key: label for sample, label in zip(val.samples, val.labels, strict=True)}
+        classes = [self.data.train.classes[labels[key]] for key in self.queries]
+        return {"query": np.asarray(self.queries, str), "class": np.asarray(classes, str)}
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        near = [str(key) for rank in range(NEIGHBOURS) for one in predicted for key in _of(one, rank)]
+        return by_key(self.data.val.samples, self.queries) | by_key(self.data.train.samples, near)
+
+
+def _of(predicted: Predicted, rank: int) -> Sequence[object]:
+    """Names of the neighbours of that rank, of every query."""
+    return list(predicted["neighbour"][:, rank : rank + 1].ravel())
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +119,10 @@ class KnnTask(LabelledTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule of the vote and of all labels."""
         return digest("knn", self.config, self.images.train.labels, self.images.val.labels)
 
     @cached_property
     def kept_examples(self) -> KnnExamples:
-        """What of its predictions is kept."""
         return KnnExamples(self.images)
 
     @property
@@ -142,6 +206,6 @@ def _joined(parts: Sequence[Mapping[str, NDArray[np.float64]]]) -> dict[str, NDA
     return {metric: np.concatenate([one[metric] for one in parts]) for metric in parts[0]}
 
 
-def _unusable(found: Labelled) -> str:
+def _unusable(found: LabelledVectors) -> str:
     """Why nothing can be asked of vectors; "" if it can."""
     return unusable(found.train) or unusable(found.test, constant=False)

@@ -89,7 +89,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="fewshot",
-        code="tasks.fewshot:FewShotTask",
+        code="tasks.probes:FewShotTask",
         role="classification",
         title="few-shot linear probe",
         data="ImageNet-1k",
@@ -100,7 +100,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="linear",
-        code="tasks.linear:LinearTask",
+        code="tasks.probes:LinearTask",
         role="classification",
         title="linear probe on all labels",
         data="ImageNet-1k",
@@ -121,7 +121,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="davis",
-        code="tasks.propagation.problem:PropagationTask",
+        code="tasks.propagation.task:PropagationTask",
         role="videos",
         title="video mask propagation",
         data="DAVIS-2017 val",
@@ -131,7 +131,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="spair",
-        code="tasks.keypoints.problem:KeypointTask",
+        code="tasks.keypoints.task:KeypointTask",
         role="keypoints",
         title="keypoint correspondence",
         data="SPair-71k test",
@@ -141,7 +141,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     TaskEntry(
         name="segment",
-        code="tasks.segmentation.problem:SegmentationTask",
+        code="tasks.segmentation.task:SegmentationTask",
         by_protocol=(
             ("hummingbird", "tasks.segmentation.hummingbird:HummingbirdTask"),
             ("capi", "tasks.segmentation.capi:CapiTask"),

@@ -4,8 +4,10 @@ A set stands for the unit vectors of its layers side by side, each divided by th
 its cosine is the mean of the layers' cosines. Which tasks take sets is decided where tasks meet their data.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
+
+from torch import Tensor
 
 from zoo.errors import InputError
 from zoo.spec import Layer
@@ -67,3 +69,41 @@ def _members(name: str, depth: int, blocks: Sequence[int]) -> list[tuple[int, ..
     if name == "quarters":
         return [tuple(sorted({-(-depth * part // 4) for part in (1, 2, 3, 4)}))]
     return [tuple(range(1, depth + 1))]
+
+
+MIXED = "its layers have grids of different sizes"
+"""Why a set of layers has no cosine of tokens."""
+
+
+class Gathered:
+    """What several layers show of images, until all of them have shown an image.
+
+    Args:
+        layers: The layers.
+    """
+
+    def __init__(self, layers: Collection[Layer]) -> None:
+        self._count = len({*layers})
+        self._waiting: dict[int, dict[Layer, Tensor]] = {}
+
+    def add(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> dict[int, dict[Layer, Tensor]]:
+        """Copy what a layer shows; gives the images of which it was the last, by position, in order."""
+        done = {}
+        for position, grid in zip(positions, grids, strict=True):
+            shown = self._waiting.setdefault(position, {})
+            shown[layer] = grid.clone()
+            if len(shown) == self._count:
+                done[position] = self._waiting.pop(position)
+        return done
+
+
+def of_one_grid(
+    sets: Sequence[Layer], shapes: Mapping[Layer, tuple[int, int]]
+) -> dict[tuple[int, int], list[Layer]]:
+    """Sets whose layers all have grids of one height and width, by that size; the others are left out."""
+    found: dict[tuple[int, int], list[Layer]] = {}
+    for each in sets:
+        sizes = {shapes[one] for one in each.members}
+        if len(sizes) == 1:
+            found.setdefault(sizes.pop(), []).append(each)
+    return found

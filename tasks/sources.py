@@ -201,7 +201,6 @@ class ProbedClasses(ProbedImages):
 
     @property
     def split(self) -> str:
-        """What the probe subset is called in records."""
         return "train-probe"
 
 

@@ -30,7 +30,7 @@ from tasks.base import (
 )
 from tasks.checks import NOT_FINITE
 from tasks.datasets.base import Coverage
-from tasks.examples.draw import Examples
+from tasks.examples import KeptExamples
 from tasks.feeds import GridFeed
 from tasks.identity import identity, short_digest
 from tasks.protocols import EvaluationProtocol
@@ -65,7 +65,7 @@ PARALLEL_BYTES = 1 << 30
 Piece = TypeVar("Piece")
 
 
-class Measured(ABC):
+class Measurable(ABC):
     """What is fed by a pass over one source, group by group: a task, or what one remembers."""
 
     @property
@@ -197,12 +197,12 @@ class Task(ABC):
         return ()
 
     @property
-    def measured(self) -> tuple[Measured, ...]:
+    def measured(self) -> tuple[Measurable, ...]:
         """What is fed by passes over sources, in the order that they must have: what it remembers first."""
         return ()
 
     @property
-    def memory(self) -> Measured | None:
+    def memory(self) -> Measurable | None:
         """What is measured before, on a source of its own and of the same layers; None for nothing."""
         return None
 
@@ -230,13 +230,13 @@ class Task(ABC):
         """Whether what a pass over a source leaves behind is what it scores, and not what it remembers."""
         return any(one.source.name == source.name for one in self.measured[-1:])
 
-    def fed_by(self, source: Source) -> Measured | None:
+    def fed_by(self, source: Source) -> Measurable | None:
         """What is fed by the pass over a source; None where nothing is."""
         return next((one for one in self.measured if one.source.name == source.name), None)
 
     def remembering(
         self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
-    ) -> "Measured":
+    ) -> "Measurable":
         """The task as it is measured, once its memory was; only of tasks that have one.
 
         Args:
@@ -251,12 +251,12 @@ class Task(ABC):
         return sets_of(self.sets, spec.depth, layers) if self.sets else tuple(layers)
 
     @property
-    def examples(self) -> Examples | None:
+    def examples(self) -> KeptExamples | None:
         """The examples of which predictions are kept; None where nothing is, or the plain task keeps them."""
         return None if self.transform or self.sets else self.kept_examples
 
     @property
-    def kept_examples(self) -> Examples | None:
+    def kept_examples(self) -> KeptExamples | None:
         """The few things of which the task keeps what each layer predicted; None for nothing."""
         return None
 
@@ -329,7 +329,6 @@ class VectorTask(Task):
 
     @property
     def scored_fingerprint(self) -> str:
-        """Digest of the numbers, of the transform and of what that is fitted on."""
         change = self._change
         return self.fingerprint if change is None else change.fingerprint(self.fingerprint)
 
@@ -339,7 +338,6 @@ class VectorTask(Task):
         return VectorTransform.named(self.transform, names) if self.transform else None
 
     def transform_refusal(self, transform: Transform) -> str:
-        """Why it does not take a transform, as a phrase; "" if it does."""
         if not self.fitted_on:
             return "does not say which images a transform may be fitted on"
         return GRIDS_ALONE if transform.of_tokens else ""
@@ -438,7 +436,7 @@ class DescribingTask(Task):
 
 
 @dataclass(frozen=True, eq=False)
-class FedTask(Task, Measured):
+class FedTask(Task, Measurable):
     """A task that is fed what a pass over its source shows, and leaves small arrays behind."""
 
     pooling: ClassVar[str] = "grid"
@@ -447,12 +445,11 @@ class FedTask(Task, Measured):
     """Whether what it says of transformed tokens is worth having, too."""
 
     @property
-    def measured(self) -> tuple[Measured, ...]:
+    def measured(self) -> tuple[Measurable, ...]:
         """What it remembers, then what is scored."""
         return (self,) if self.memory is None else (self.memory, self)
 
     def transform_refusal(self, transform: Transform) -> str:
-        """Why it does not take a transform, as a phrase; "" if it does."""
         if not (self.transforms and all(isinstance(one.feed, GridFeed) for one in self.measured)):
             return AS_THEY_ARE
         return "" if transform.of_tokens else VECTORS_ALONE
@@ -480,7 +477,6 @@ class MeasuredTask(FedTask):
 
     @property
     def scored_fingerprint(self) -> str:
-        """Digest of the numbers, and whether layers are taken together; which ones stands beside it."""
         return digest("sets of layers", 1, self.fingerprint) if self.sets else self.fingerprint
 
     def results(self, backbone: StoredBackbone) -> Findings:
@@ -548,7 +544,6 @@ class GradientTask(Task):
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The images whose gradients it wants."""
         return (self.source,)
 
     def results(self, backbone: AskedBackbone) -> Findings:

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from benchmark.extraction.failures import is_out_of_memory
 from benchmark.extraction.loading import Batch, Member
-from tasks.base import FINITE, Group, Measurer, Part, Settling, Source
+from tasks.base import FINITE, BatchPart, Group, Measurer, Settling, Source
 from tasks.checks import NOT_FINITE
-from tasks.task import Measured
+from tasks.task import Measurable
 from zoo.errors import InputError
 from zoo.features import Backbone, LayerFeatures, Shown
 from zoo.spec import Layer
@@ -136,7 +136,7 @@ class MeasuredCollector(Collector):
     """
 
     def __init__(
-        self, measured: Measured, view: View, layers: Collection[Layer], patch_size: int = 0
+        self, measured: Measurable, view: View, layers: Collection[Layer], patch_size: int = 0
     ) -> None:
         self._measures = measured
         self._view = view
@@ -242,7 +242,7 @@ class MeasuredCollector(Collector):
             )
         return self._measurers[group]
 
-    def _parts(self, batch: Batch) -> Iterator[tuple[tuple[Member, ...], Part]]:
+    def _parts(self, batch: Batch) -> Iterator[tuple[tuple[Member, ...], BatchPart]]:
         """Consecutive images of one group, and where they are in the batch; an image of tiles comes alone."""
         row = start = 0
         alone = isinstance(self._view, Tiles)
@@ -253,5 +253,5 @@ class MeasuredCollector(Collector):
                 stop += 1
             members = batch.members[start:stop]
             rows = slice(row, row + sum(member.tiles for member in members))
-            yield members, Part(rows, self._view, first.size, batch.pixels[rows], self._patch_size)
+            yield members, BatchPart(rows, self._view, first.size, batch.pixels[rows], self._patch_size)
             row, start = rows.stop, stop

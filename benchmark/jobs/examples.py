@@ -16,7 +16,7 @@ from mini.render import TEMPLATES
 from tasks.base import LayerOutcome
 from tasks.datasets.base import Sample
 from tasks.datasets.files import UnreadableImageError
-from tasks.examples.draw import VERSION
+from tasks.examples import VERSION
 from tasks.task import Task
 
 Arrays = dict[str, NDArray[np.generic]]

@@ -6,7 +6,7 @@ from benchmark.jobs.job import Setup
 from benchmark.plan.plan import VECTORS, view_for
 from leaderboards.records.files import safe_name
 from tasks.base import Source, digest
-from tasks.examples.draw import VERSION as EXAMPLES
+from tasks.examples import VERSION as EXAMPLES
 from tasks.task import Task
 from zoo.spec import Layer
 

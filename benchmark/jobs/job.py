@@ -16,7 +16,7 @@ from benchmark.extraction.shards import Shards
 from benchmark.plan.layers import kept_layers, select_layers
 from benchmark.plan.plan import Pass, Plan, SourceKey
 from benchmark.request import Request
-from benchmark.scores.records import Context, Kept
+from benchmark.scores.records import Context, ResultFiles
 from leaderboards.records.files import scored_path
 from leaderboards.records.thumbnails import FOLDER
 from tasks.base import digest
@@ -133,7 +133,7 @@ class ScoreJob:
     measured: Path | None
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> ResultFiles:
         """Files of this backbone and task in the output."""
         return _kept(self, self.fingerprint, self.setup.spec.name, beside=("items", "arrays", "examples"))
 
@@ -158,19 +158,21 @@ class Pair:
     second: ScoreJob
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> ResultFiles:
         """File of this pair in the output."""
         names = (job.setup.spec.name for job in (self.first, self.second))
         fingerprint = digest([self.first.fingerprint, self.second.fingerprint])
         return _kept(self.first, fingerprint, *names, beside=("arrays",))
 
 
-def _kept(job: ScoreJob, fingerprint: str, *names: str, beside: Sequence[str]) -> Kept:
+def _kept(job: ScoreJob, fingerprint: str, *names: str, beside: Sequence[str]) -> ResultFiles:
     """Files of backbones and a task in the output: records, and what is beside them."""
     output, key = job.setup.request.output, job.task.key
     endings = {"items": "parquet", "arrays": "npz", "examples": "npz"}
     paths = {kind: output / kind / scored_path(key, *names, ending=endings[kind]) for kind in beside}
-    return Kept(output / "records" / scored_path(key, *names), fingerprint, job.data, paths, output / FOLDER)
+    return ResultFiles(
+        output / "records" / scored_path(key, *names), fingerprint, job.data, paths, output / FOLDER
+    )
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,12 @@ from benchmark.extraction.failures import Failure, failure
 from benchmark.jobs.fingerprints import measured_folder, records_print, vectors_folder
 from benchmark.jobs.job import BackboneJobs, CompareJob, Job, Pair, ScoreJob, Setup
 from benchmark.plan.backbones import find_backbones
-from benchmark.plan.folders import require_writable
-from benchmark.plan.location import find_data
+from benchmark.plan.location import find_data, require_writable
 from benchmark.plan.plan import VECTORS, Pass, Plan, PlanRecipe, make_plan
 from benchmark.plan.sizes import shown_alike
 from benchmark.plan.suites import choose_suite, images_suite
 from benchmark.request import Request
-from benchmark.scores.records import Kept, is_current
+from benchmark.scores.records import ResultFiles, is_current
 from tasks.protocols import EvaluationProtocol
 from tasks.task import Task
 from zoo.errors import InputError
@@ -47,7 +46,7 @@ class Prepared:
     comparisons: tuple[CompareJob, ...]
     costs: tuple[ScoreJob, ...]
     failures: tuple[Failure, ...]
-    current: tuple[Kept, ...]
+    current: tuple[ResultFiles, ...]
 
 
 def prepare(
@@ -110,7 +109,7 @@ def prepare_plan(plan: Plan, request: Request, suite: str, devices: tuple[torch.
         InputError: An image cannot be found.
     """
     setups, failures = identified(plan, request, suite, devices[0])
-    current: list[Kept] = []
+    current: list[ResultFiles] = []
     comparisons = _comparisons(plan, setups, current)
     backbones = [_backbone(setup, comparisons, current) for setup in setups]
     costs = [task.on(device_name(devices[0])) for task in plan.tasks.costs]
@@ -126,7 +125,7 @@ def prepare_plan(plan: Plan, request: Request, suite: str, devices: tuple[torch.
     )
 
 
-def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[Kept]) -> tuple[CompareJob, ...]:
+def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[ResultFiles]) -> tuple[CompareJob, ...]:
     """Comparisons of all backbones, in the order of their names, so that a pair has one file in every run."""
     ordered = sorted(setups, key=lambda setup: setup.spec.name)
     stale = []
@@ -145,7 +144,7 @@ def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[Kept]) -> tu
     return tuple(stale)
 
 
-def _backbone(setup: Setup, comparisons: Sequence[CompareJob], current: list[Kept]) -> BackboneJobs:
+def _backbone(setup: Setup, comparisons: Sequence[CompareJob], current: list[ResultFiles]) -> BackboneJobs:
     """What is left to do of one backbone; comparisons need features of every one."""
     plan = setup.plan
     scores = _stale(setup, plan.tasks.scored, current)
@@ -157,7 +156,7 @@ def _backbone(setup: Setup, comparisons: Sequence[CompareJob], current: list[Kep
     return BackboneJobs(setup, jobs, tuple(questions), tuple(scores))
 
 
-def _stale(setup: Setup, tasks: Iterable[Task], current: list[Kept]) -> list[ScoreJob]:
+def _stale(setup: Setup, tasks: Iterable[Task], current: list[ResultFiles]) -> list[ScoreJob]:
     """Jobs whose records are not there, or of something else; the others are added to what is current."""
     stale = []
     for job in (score_job(setup, task) for task in tasks if task.concerns(setup.spec)):

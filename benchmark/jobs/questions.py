@@ -23,12 +23,12 @@ from zoo.spec import BackboneSpec, Layer
 
 def run_questions(jobs: Sequence[ScoreJob], cache: BackboneCache, report: Reporter) -> PassResult:
     """Ask one backbone, which is loaded when it is first needed, and write down what it answers."""
-    asked: list[AskedBackbone] = []
+    asked: list[LoadedBackbone] = []
     failures: list[Failure] = []
     for job in jobs:
         begin, task = perf_counter(), job.task
         try:
-            asked.append(AskedBackbone(cache.backbone(), job.setup, report))
+            asked.append(LoadedBackbone(cache.backbone(), job.setup, report))
             keep(job, task.results(asked[-1]), len(asked[-1].sums.unreadable), begin)
         except Exception as error:
             failures.append(failure(error, job.setup.spec.name, task.entry.name, task.key))
@@ -45,7 +45,7 @@ def measure_costs(jobs: Sequence[ScoreJob], report: Reporter) -> tuple[Failure, 
         for job in jobs:
             begin, task = perf_counter(), job.task
             try:
-                asked = AskedBackbone(BackboneCache(job.setup).backbone(), job.setup, report)
+                asked = LoadedBackbone(BackboneCache(job.setup).backbone(), job.setup, report)
                 keep(job, task.results(asked), 0, begin)
             except Exception as error:
                 failures.append(failure(error, job.setup.spec.name, task.entry.name, task.key))
@@ -54,7 +54,7 @@ def measure_costs(jobs: Sequence[ScoreJob], report: Reporter) -> tuple[Failure, 
 
 
 @dataclass
-class AskedBackbone:
+class LoadedBackbone:
     """A loaded backbone that a task asks something: a `tasks.task.AskedBackbone`.
 
     Attributes:

@@ -13,8 +13,7 @@ from benchmark.jobs.examples import keep_examples
 from benchmark.jobs.fingerprints import measured_layers
 from benchmark.jobs.job import ScoreJob
 from benchmark.plan.plan import patch_tokens
-from benchmark.scores.assess import assess_outcomes, measured_items
-from benchmark.scores.records import Scored, to_records
+from benchmark.scores.records import Scored, assess_outcomes, measured_items, to_records
 from leaderboards.records.arrays import write_arrays
 from leaderboards.records.checksum import write_checked
 from leaderboards.records.items import write_items

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from tasks.decompose import KeypointSteps, PropagationSteps, StepsConfig, StepsTask
-from tasks.keypoints.rule import KeypointConfig
+from tasks.keypoints.config import KeypointConfig
 from tasks.paths import End, Read, Steps, steps_between
-from tasks.propagation.rule import PropagationConfig
+from tasks.propagation.config import PropagationConfig
 from tasks.protocols import EvaluationProtocol
 from tasks.registry import Role, TaskEntry, config_of
 from tasks.transforms import parse_transform

@@ -1,5 +1,6 @@
 """Where the data of a run is."""
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from benchmark.plan.suites import Catalogue, Suite
 from benchmark.request import Request
 from tasks.datasets.files import data_root, is_packed
 from tasks.protocols import STANDARD, EvaluationProtocol, find_protocols
+from zoo.atomic import remove_leftovers
 from zoo.errors import InputError
 
 
@@ -73,3 +75,26 @@ def data_folder(data: Path) -> Path:
     if not data.is_dir():
         raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
     return data
+
+
+def require_writable(output: Path, cache: Path) -> None:
+    """Raise InputError unless files can be written into both folders; missing ones are made.
+
+    What killed runs left there half written is removed.
+    """
+    for folder, option in ((output, "--output"), (cache, "--cache")):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise InputError(f"{option} {folder} cannot be written to: {error.strerror}") from error
+    written = (
+        output / "records",
+        output / "items",
+        output / "features",
+        output / "tables",
+        cache / "features",
+        cache / "mini-data",
+    )
+    remove_leftovers(written)

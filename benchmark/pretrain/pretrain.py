@@ -11,7 +11,7 @@ import torch
 
 from benchmark.engines.choose import find_device
 from benchmark.engines.progress import Advance, Reporter
-from benchmark.plan.folders import require_writable
+from benchmark.plan.location import require_writable
 from benchmark.pretrain.images import held_out_images, training_images
 from benchmark.pretrain.options import Pretraining, TrainingDtype
 from leaderboards.records.version import VERSION

@@ -9,8 +9,8 @@ from pathlib import Path
 from pyarrow import BufferReader
 from pyarrow.parquet import ParquetFile
 
-from benchmark.scores.assess import Assessments, place_of
 from leaderboards.records.checksum import companions_of, file_digest, read_checked, write_checked
+from leaderboards.records.items import Place
 from leaderboards.records.record import (
     UNREADABLE,
     Record,
@@ -20,10 +20,56 @@ from leaderboards.records.record import (
 )
 from leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
 from leaderboards.records.version import VERSION
-from tasks.base import LayerOutcome, Outcome, Score
+from tasks.base import Items, LayerOutcome, Outcome, Score
 from tasks.registry import TaskEntry
 from tasks.task import Task
-from zoo.spec import BackboneSpec
+from tasks.uncertainty import Assessment, assess, intervals_of
+from zoo.spec import BackboneSpec, stands_for_set
+
+Assessments = Mapping[tuple[Place, str], Assessment]
+"""Assessment of each place and metric."""
+
+
+def place_of(one: LayerOutcome) -> Place:
+    """Layer, tap and pooling of an outcome."""
+    return one.layer.index, one.layer.record_tap, one.pooling
+
+
+def is_choice(tap: str) -> bool:
+    """Whether a best one is chosen among such places: blocks, or sets of them, which are scored apart."""
+    return tap == "block" or stands_for_set(tap)
+
+
+def measured_items(outcomes: Sequence[LayerOutcome]) -> dict[Place, Items]:
+    """Items of each place that has scores."""
+    return {place_of(one): one.outcome.items for one in outcomes if one.outcome.items is not None}
+
+
+def assess_outcomes(outcomes: Sequence[LayerOutcome], primary: str | None) -> Assessments:
+    """Intervals of all scores; for the primary metric also what the blocks 1..depth are among each other.
+
+    Args:
+        outcomes: Of one backbone and task, every layer and pooling.
+        primary: The metric that the leaderboard shows; None where no layer is chosen.
+    """
+    items = measured_items(outcomes)
+    found: dict[tuple[Place, str], Assessment] = {}
+    for pooling in dict.fromkeys(place[2] for place in items):
+        places = [place for place in items if place[2] == pooling]
+        layers = [items[place] for place in places]
+        for metric, ends in intervals_of(layers).items():
+            found |= {
+                (place, metric): Assessment(low, high)
+                for place, (low, high) in zip(places, ends, strict=True)
+            }
+        blocks = [row for row, place in enumerate(places) if place[0] > 0 and is_choice(place[1])]
+        if blocks and primary is not None and primary in layers[0].statistics:
+            chosen = assess([layers[row] for row in blocks], primary)
+            for row, choice in zip(blocks, chosen, strict=True):
+                low, high = found[places[row], primary].low, found[places[row], primary].high
+                found[places[row], primary] = Assessment(low, high, *choice)
+    return found
+
 
 NORMAL = 1.959964
 """Standard errors to each side of a 95 % interval."""
@@ -71,7 +117,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Kept:
+class ResultFiles:
     """The files of one result, and what they must say.
 
     Attributes:
@@ -93,7 +139,7 @@ class Kept:
         return {name: file_digest(path) for name, path in self.beside.items() if path.is_file()}
 
 
-def is_current(kept: Kept) -> bool:
+def is_current(kept: ResultFiles) -> bool:
     """Whether records, and all that belongs to them, are there as they were written, of that fingerprint."""
     try:
         content = read_checked(kept.records)
@@ -108,7 +154,7 @@ def is_current(kept: Kept) -> bool:
         return False
 
 
-def file_under(kept: Kept, suite: str) -> None:
+def file_under(kept: ResultFiles, suite: str) -> None:
     """Let current records, left by a run of another suite perhaps, belong to this one's page, too."""
     content = read_checked(kept.records)
     if not all(suite in suite_names(text) for text in _values(content, "suite")):

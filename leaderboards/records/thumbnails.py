@@ -13,7 +13,7 @@ from pathlib import Path
 from PIL import Image
 
 from leaderboards.records.arrays import read_arrays
-from tasks.examples.draw import SIDE, shrunk
+from tasks.examples import SIDE, shrunk
 from zoo.atomic import whole_file
 
 FOLDER = "thumbnails"
@@ -33,7 +33,7 @@ NAMES = "thumbnail"
 
 
 def encoded(image: Image.Image) -> bytes:
-    """An image as WebP of at most `LARGEST` bytes whose longer side is at most `tasks.examples.draw.SIDE`."""
+    """An image as WebP of at most `LARGEST` bytes whose longer side is at most `tasks.examples.SIDE`."""
     side = SIDE
     while True:
         small = image.convert("RGB").resize(shrunk(image.size, side), Image.Resampling.LANCZOS)

@@ -14,7 +14,7 @@ from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.items import Place, read_items
 from tasks.base import Items
 from tasks.decompose import CEILING, step_metric
-from tasks.keypoints.problem import PULL
+from tasks.keypoints.task import PULL
 from tasks.metrics.arrays import Floats
 from tasks.metrics.influence import influence, sample
 from tasks.metrics.resampling import Ratios

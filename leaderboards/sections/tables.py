@@ -12,8 +12,7 @@ from leaderboards.scores.frames import BoardBackbone, best_rows, floor_draws, ha
 from leaderboards.scores.ties import Ties
 from tasks.base import area_ceiling_metric, ceiling_metric
 from tasks.blocks import Cell, Mark
-from tasks.keypoints.kinds import AZIMUTH, KINDS, MISTAKABLE
-from tasks.keypoints.problem import PULL
+from tasks.keypoints.task import AZIMUTH, KINDS, MISTAKABLE, PULL
 
 EMPTY = Cell("")
 

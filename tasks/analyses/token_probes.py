@@ -26,9 +26,9 @@ from tasks.analyses.base import (
 from tasks.base import LayerOutcome, Outcome, digest
 from tasks.checks import unlearnable
 from tasks.feeds import GRIDS
-from tasks.fewshot import FewShotTask, too_few
 from tasks.metrics.arrays import Floats, Integers
 from tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
+from tasks.probes import FewShotTask, too_few
 from tasks.sources import ProbedClasses
 from zoo.spec import Layer
 

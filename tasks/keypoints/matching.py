@@ -5,6 +5,7 @@ together. Where they lie is worked out once for all layers of one grid. Nothing 
 tensor on the device.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from torch.nn.functional import normalize
 from tasks.base import FINITE
 from tasks.checks import varies
 from tasks.datasets.spair import KeypointPair
+from tasks.keypoints.config import KeypointConfig
 from tasks.keypoints.places import (
     Size,
     before_said,
@@ -27,10 +29,10 @@ from tasks.keypoints.places import (
     stated,
     true_places,
 )
-from tasks.keypoints.rule import KeypointConfig
 from tasks.metrics.bilinear import Places, sampled
 from tasks.metrics.ceilings import least_errors
 from tasks.metrics.correspondence import best_pixels, searchable
+from tasks.sets import MIXED, members_of
 from zoo.spec import Layer
 from zoo.view.views import View
 
@@ -89,7 +91,6 @@ class CategoryMeasurer:
         self._finite: dict[Layer, list[Tensor]] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        """Keep the tokens of some images."""
         self._varies.setdefault(layer, []).append(varies(grids))
         self._finite.setdefault(layer, []).append(grids.isfinite().all())
         self._kept.add(layer, positions, grids)
@@ -110,7 +111,7 @@ class CategoryMeasurer:
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
+class FoundPoints:
     """Where the points of all pairs are found, in the pairs' order.
 
     Attributes:
@@ -151,7 +152,7 @@ class Matcher:
         self._places: dict[tuple[str, Key, Size], Places] = {}
         self._nearest: dict[tuple[Size, ...], Tensor] = {}
 
-    def match(self, grids: Grids) -> Matches:
+    def match(self, grids: Grids) -> FoundPoints:
         """Find all points.
 
         Args:
@@ -172,7 +173,7 @@ class Matcher:
         sizes = {position: (grid.shape[0], grid.shape[1]) for position, grid in grids.items()}
         targets = tuple(sizes[self._position[pair.target]] for pair in self._pairs)
         least = self._least(targets).to(places.device, non_blocking=True)
-        return Matches(found, error / box, error / image, least / box, pull)
+        return FoundPoints(found, error / box, error / image, least / box, pull)
 
     def _least(self, targets: tuple[Size, ...]) -> Tensor:
         """Smallest distance in image pixels that can be reached for each point, [points] float64.
@@ -342,3 +343,60 @@ def _grouped(keys: Sequence[Key]) -> dict[Key, list[int]]:
 def _together(flags: Sequence[Tensor], how: Callable[[Tensor], Tensor], none: Tensor) -> Tensor:
     """Flags [] of all batches as one, [1]."""
     return how(torch.stack(list(flags)))[None] if flags else none
+
+
+class KeypointSetsMeasurer:
+    """Matches all pairs of one category by each of several sets of layers.
+
+    It keeps the grids of each layer once, however many sets the layer is in, until the last of them is
+    finished.
+    """
+
+    def __init__(self, matcher: Matcher, sets: Sequence[Layer]) -> None:
+        """Start a category.
+
+        Args:
+            matcher: How its pairs are matched.
+            sets: The sets.
+        """
+        self._matcher = matcher
+        self._left = list(sets)
+        self._units: dict[Layer, dict[int, Tensor]] = {layer: {} for layer in members_of(sets)}
+        self._varies: dict[Layer, list[Tensor]] = {layer: [] for layer in self._units}
+        self._finite: dict[Layer, list[Tensor]] = {layer: [] for layer in self._units}
+
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        self._varies[layer].append(varies(grids))
+        self._finite[layer].append(grids.isfinite().all())
+        self._units[layer] |= zip(positions, normalize(grids.float(), dim=-1), strict=True)
+
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        """Distances over two lengths, [points] each, as of `CategoryMeasurer`; no examples."""
+        self._left.remove(layer)
+        try:
+            matches = self._matcher.match(self._together(layer))
+        finally:
+            wanted = members_of(self._left)
+            self._units = {one: kept for one, kept in self._units.items() if one in wanted}
+        changing = [flag for one in layer.members for flag in self._varies[one]]
+        finite = [flag for one in layer.members for flag in self._finite[one]]
+        return {
+            "error_box": matches.error_box,
+            "error_image": matches.error_image,
+            "least_box": matches.least_box,
+            "varies": torch.stack(changing).any()[None] if changing else torch.tensor([False]),
+            **({} if matches.pull is None else {"pull": matches.pull}),
+            FINITE: torch.stack(finite) if finite else torch.tensor([True]),
+        }
+
+    def _together(self, layer: Layer) -> Grids:
+        """The tokens of a set by position; raises ValueError where grids are of different sizes."""
+        kept = [self._units[one] for one in layer.members]
+        scale = math.sqrt(len(kept))
+        grids = {}
+        for position in kept[0]:
+            parts = [one[position] for one in kept]
+            if len({part.shape[:2] for part in parts}) > 1:
+                raise ValueError(MIXED)
+            grids[position] = torch.cat(parts, dim=-1) / scale
+        return grids

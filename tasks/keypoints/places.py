@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.keypoints.rule import KeypointConfig
+from tasks.keypoints.config import KeypointConfig
 from tasks.metrics.bilinear import (
     Places,
     aligned_places,

@@ -8,11 +8,10 @@ from torch import Tensor
 
 from tasks.base import FINITE
 from tasks.checks import varies
-from tasks.fused import MIXED, Gathered, of_one_grid
 from tasks.metrics.propagation import Propagation, PropagationOfSets
-from tasks.propagation.rule import PropagationConfig
-from tasks.propagation.scoring import VideoScores
-from tasks.sets import members_of
+from tasks.propagation.config import PropagationConfig
+from tasks.propagation.scoring import VideoScorer
+from tasks.sets import MIXED, Gathered, members_of, of_one_grid
 from zoo.spec import Layer
 
 
@@ -30,7 +29,7 @@ class VideoMeasurer:
     What waits until then is a soft map of the size of the token grid for each frame.
     """
 
-    def __init__(self, scores: VideoScores, rule: PropagationConfig) -> None:
+    def __init__(self, scores: VideoScorer, rule: PropagationConfig) -> None:
         """Start a video.
 
         Args:
@@ -42,7 +41,6 @@ class VideoMeasurer:
         self._states: dict[Layer, _LayerState] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        """Carry labels to the frames that a layer shows."""
         last = self._scores.last
         shown = [grid for position, grid in zip(positions, grids, strict=True) if position <= last]
         if not shown:
@@ -73,13 +71,13 @@ class VideoMeasurer:
         )
 
 
-class SetsMeasurer:
+class VideoSetsMeasurer:
     """The same for sets of layers: it is fed each of their layers, and carries masks by the mean cosines.
 
     Beside what waits for a single layer, the frames of a batch wait until all layers have shown them.
     """
 
-    def __init__(self, scores: VideoScores, rule: PropagationConfig, sets: Sequence[Layer]) -> None:
+    def __init__(self, scores: VideoScorer, rule: PropagationConfig, sets: Sequence[Layer]) -> None:
         """Start a video.
 
         Args:
@@ -98,7 +96,6 @@ class SetsMeasurer:
         self._soft: dict[Layer, list[Tensor]] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        """Keep what a layer shows; carry labels to the frames that all layers have shown."""
         self._flags[layer].append(grids[: self._scores.last + 1 - positions[0]].isfinite().all())
         if layer not in self._varied:
             self._varied[layer] = varies(grids[:1])

@@ -13,12 +13,12 @@ from torch.nn import functional
 from tasks.base import area_ceiling_metric, ceiling_metric
 from tasks.datasets.davis import Video
 from tasks.datasets.masks import read_mask
-from tasks.examples.draw import small_mask
+from tasks.examples import small_mask
 from tasks.metrics.arrays import VOID
 from tasks.metrics.cell_areas import area_labels
 from tasks.metrics.propagation import decode, decode_nearest, seed_labels
 from tasks.metrics.segmentation import score_frame
-from tasks.propagation.rule import PropagationConfig
+from tasks.propagation.config import PropagationConfig
 from zoo.spec import Layer
 from zoo.view.views import View
 
@@ -36,7 +36,7 @@ FrameScores = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8] 
 """J and F of every object in one frame and, of an example, the mask that was predicted, small."""
 
 
-class VideoScores:
+class VideoScorer:
     """What the masks of one video are scored by, and the labels that its first mask gives a grid.
 
     Masks of the image's size come one at a time a thread.

@@ -17,10 +17,14 @@ from tasks.datasets.scenes import Scene, Scenes, every_value, read_classes
 from tasks.metrics.arrays import VOID, Labels
 from tasks.metrics.cell_labels import resized_labels
 from tasks.metrics.overlaps import Overlaps
-from tasks.segmentation.class_overlaps import tables_of
-from tasks.segmentation.pixel_measurers import PixelMemoryMeasurer, PixelQueryMeasurer
-from tasks.segmentation.pixel_memory import Electorate, PixelMemories, Pixels
-from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures
+from tasks.segmentation.pixel_memory import (
+    Electorate,
+    PixelMemories,
+    PixelMemoryMeasurer,
+    PixelQueryMeasurer,
+    Pixels,
+)
+from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures, tables_of
 from tasks.sources import ANY_SIZE
 from zoo.spec import Layer
 from zoo.view.views import Stretch, View
@@ -85,13 +89,11 @@ class CapiMemory(LearntImages):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule, of the size of the memory and of the mask files' sizes and times."""
         pixels, held_out = self.pixels, sorted(self.pixels.held_out)
         facts = pixels.classes, sorted(pixels.ignored), held_out, pixels.most, pixels.seed
         return digest("capi-memory", *facts, signatures(self.scenes))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        """What remembers cells of a few images."""
         read = partial(read_shown, every_value(self.data), view)
         return PixelMemoryMeasurer(read, self.scenes_of(group), self.pixels)
 
@@ -123,23 +125,19 @@ class CapiTask(LabelledImages):
 
     @cached_property
     def memory(self) -> CapiMemory:
-        """What must be measured before."""
         return CapiMemory(self.data, self.config)
 
     def remembering(
         self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
     ) -> "CapiTask":
-        """The same with what its memory left behind of each layer, and why of others nothing."""
         memories = PixelMemories(measured, failures, self.memory.pixels, self.config.electorate)
         return replace(self, memories=memories)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule, of the memory and of the mask files' sizes and times."""
         return digest("capi", self.config, self.memory.fingerprint, signatures(self.data.val))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        """What labels a few images; raises ValueError before the memory is there."""
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)
         read = partial(read_shown, every_value(self.data), view)

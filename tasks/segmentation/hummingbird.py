@@ -18,9 +18,9 @@ from tasks.metrics.arrays import VOID, Labels
 from tasks.metrics.cell_labels import evenly_spaced, resized_labels
 from tasks.metrics.overlaps import Overlaps, names_of_predictions
 from tasks.segmentation.augmented import Augmentation, augmented
-from tasks.segmentation.in_context import Choice, Vote
-from tasks.segmentation.problem import SegmentationConfig, SegmentationMemory, SegmentationTask
+from tasks.segmentation.in_context import CellChoice, Vote
 from tasks.segmentation.shown import signatures, source_of
+from tasks.segmentation.task import SegmentationConfig, SegmentationMemory, SegmentationTask
 from tasks.sources import ANY_SIZE
 from zoo.view.views import LoweredSquare, View
 
@@ -76,21 +76,19 @@ class HummingbirdMemory(SegmentationMemory):
 
     @cached_property
     def source(self) -> Source:
-        """The training images as they are shown, some a group."""
         return source_of(f"{self.data.name}/memory-augmented", self.scenes, self.config.view)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule, of the size of the memory and of the mask files' sizes and times."""
         rule = self.config
         facts = rule.seed, rule.least, self.most, rule.augmentation, self.classes
         return digest("hummingbird-memory", *facts, signatures(self.scenes))
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> CellChoice:
         """Which cells of an image are remembered."""
         most = max(1, self.most // len(self.scenes))
-        return Choice(most, self.config.least, self.config.seed)
+        return CellChoice(most, self.config.least, self.config.seed)
 
 
 CONFIGS = {
@@ -136,7 +134,6 @@ class HummingbirdTask(SegmentationTask):
 
     @cached_property
     def memory(self) -> HummingbirdMemory:
-        """What must be measured before."""
         return HummingbirdMemory(self.data, self.config)
 
     @property

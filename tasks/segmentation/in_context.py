@@ -22,8 +22,9 @@ from tasks.metrics.cell_labels import (
     usable_cells,
 )
 from tasks.metrics.label_map import label_map
-from tasks.metrics.label_vote import Voters, most_similar, vote
+from tasks.metrics.label_vote import Voters, most_similar, most_similar_of_sets, vote
 from tasks.metrics.overlaps import confusion
+from tasks.sets import MIXED, Gathered, members_of, of_one_grid
 from zoo.spec import Layer
 
 NO_MEMORY = "no cell of the images to learn from has a class in half of its pixels"
@@ -50,7 +51,7 @@ class Vote:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CellChoice:
     """Which cells of an image are remembered.
 
     Attributes:
@@ -77,7 +78,7 @@ class Choice:
 
 
 def label_vectors(pixels: NDArray[np.int32]) -> Tensor:
-    """Share of each class, float32 [cells classes], of pixels as of ``Choice.of``."""
+    """Share of each class, float32 [cells classes], of pixels as of ``CellChoice.of``."""
     return torch.from_numpy(shares(np.pad(pixels, ((0, 0), (0, 1)))).astype(np.float32))
 
 
@@ -120,7 +121,7 @@ class MemoryMeasurer:
     Which cells depends on the image and the grid alone, so that layers of one grid remember the same ones.
     """
 
-    def __init__(self, read: Read, classes: int, scenes: Sequence[Scene], choice: Choice) -> None:
+    def __init__(self, read: Read, classes: int, scenes: Sequence[Scene], choice: CellChoice) -> None:
         self._read = read
         self._classes = classes
         self._scenes = scenes
@@ -130,7 +131,6 @@ class MemoryMeasurer:
         self._pixels: dict[Layer, list[Tensor]] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        """Remember cells of the images at those positions."""
         for position, grid in zip(positions, grids, strict=True):
             cells, pixels = self._cells(position, (grid.shape[0], grid.shape[1]))
             rows = grid.flatten(0, 1)[cells.to(grid.device, non_blocking=True)]
@@ -177,7 +177,6 @@ class QueryMeasurer:
         self._voted: dict[Layer, Voted] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        """Let the memory vote on the cells of the images at those positions."""
         memory, labels = self._memories.of(layer, grids.device)
         queries = functional.normalize(grids.float().flatten(0, 2), dim=-1)
         voters = most_similar(queries, memory, self.most)
@@ -266,3 +265,67 @@ def sparse(place: int, table: Integers) -> NDArray[np.int32]:
     truth, given = np.nonzero(table)
     image = np.full(len(truth), place)
     return np.stack([image, truth, given, table[truth, given]], axis=1).astype(np.int32)
+
+
+class SetsQueryMeasurer:
+    """Labels the cells of a few images by sets of layers, of which it is fed each layer.
+
+    The images of a batch wait until all layers have shown them. Layers of one grid remember the same cells,
+    so rows of their memories stand for the same places.
+    """
+
+    def __init__(self, labels: QueryMeasurer, memories: Memories, sets: Sequence[Layer]) -> None:
+        """Start a group.
+
+        Args:
+            labels: What the votes of each set are given to.
+            memories: What the layers remember.
+            sets: The sets.
+        """
+        self._labels = labels
+        self._memories = memories
+        self._sets = sets
+        self._gathered = Gathered(members_of(sets))
+        self._reasons: dict[Layer, str] = {}
+
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        done = self._gathered.add(layer, positions, grids)
+        if not done:
+            return
+        shown = {one: torch.stack([images[one] for images in done.values()]) for one in done[min(done)]}
+        memory = self._remembered(shown)
+        shapes = {one: (grids.shape[1], grids.shape[2]) for one, grids in shown.items()}
+        usable = [each for each in self._sets if {*each.members} <= {*memory}]
+        for sets in of_one_grid(usable, shapes).values():
+            members = members_of(sets)
+            queries = {one: functional.normalize(shown[one].float().flatten(0, 2), dim=-1) for one in members}
+            rows, named = {one: memory[one][0] for one in members}, {each: each.members for each in sets}
+            voters = most_similar_of_sets(queries, rows, named, self._labels.most)
+            for each, found in voters.items():
+                own = [shown[one] for one in each.members]
+                voted = self._labels.take(each, list(done), found, memory[each.members[0]][1], own[0])
+                voted.varies += map(varies, own)
+                voted.finite += [one.isfinite().all() for one in own]
+
+    def finish(self, layer: Layer) -> dict[str, Tensor]:
+        """Label vectors of every image, as of `QueryMeasurer`."""
+        for one in layer.members:
+            if one in self._reasons:
+                raise ValueError(self._reasons[one])
+        if not self._labels.has(layer):
+            raise ValueError(MIXED)
+        return self._labels.finish(layer)
+
+    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
+        """Confusion matrices, as of `QueryMeasurer`."""
+        return self._labels.settle(finished)
+
+    def _remembered(self, shown: Mapping[Layer, Tensor]) -> dict[Layer, tuple[Tensor, Tensor]]:
+        """Unit vectors and label vectors of the layers that remember something."""
+        found = {}
+        for layer, grids in shown.items():
+            try:
+                found[layer] = self._memories.of(layer, grids.device)
+            except ValueError as error:
+                self._reasons[layer] = str(error)
+        return found

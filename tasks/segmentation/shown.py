@@ -1,22 +1,102 @@
 """What segmentation in context looks at, whatever votes: images to learn from and images to label."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tasks.base import Group, Measurements, Outcome, Over, Source, digest
+from tasks.base import Group, Items, Measurements, Outcome, Over, Score, Source, Statistic, digest
 from tasks.checks import ALIKE
 from tasks.datasets.files import stamp
 from tasks.datasets.scenes import Scene, Scenes
+from tasks.metrics.arrays import Integers
 from tasks.metrics.cell_labels import evenly_spaced
 from tasks.metrics.overlaps import Overlaps
-from tasks.segmentation.class_overlaps import outcome_of
 from tasks.sources import chunks
-from tasks.task import Measured, MeasuredTask
+from tasks.task import Measurable, MeasuredTask
 from zoo.view.views import View
+
+NO_LABELS = "no pixel of the images that are labelled has a class"
+
+MEANS: Mapping[Over, Callable[[Overlaps], float]] = {
+    "classes": Overlaps.mean_iou,
+    "seen classes": Overlaps.mean_iou_of_seen,
+    "all classes": Overlaps.mean_iou_of_all,
+}
+"""The mean IoU over the classes that the truth shows, that it or the prediction shows, or over all."""
+
+
+def tables_of(
+    groups: Sequence[Group], measurements: Sequence[Measurements], name: str, classes: int
+) -> Iterator[Integers]:
+    """Confusion matrices of the images of each group, [images classes classes], one group after the other.
+
+    Args:
+        groups: The groups of a source.
+        measurements: What they left behind; under that name [entries 4]: place of the image in its group,
+            true class, given class, pixels.
+        name: Of what is measured.
+        classes: How many there are.
+    """
+    for group, measured in zip(groups, measurements, strict=True):
+        tables = np.zeros((len(group.samples), classes, classes), np.int64)
+        image, truth, given, pixels = np.asarray(measured[name], np.int64).T
+        tables[image, truth, given] = pixels
+        yield tables
+
+
+def outcome_of(keys: Sequence[str], found: Mapping[str, Overlaps], over: Over) -> Outcome:
+    """Mean IoU and accuracies in percent, with an item an image; empty where no image shows a class.
+
+    Args:
+        keys: Names of the images.
+        found: Pixels of the images and classes, [images classes], by the ending of the metric's name: ``""``
+            for what is scored first, others for what stands beside it as mean IoU alone.
+        over: Which classes the mean IoU is taken over.
+    """
+    first = found[""]
+    valid = np.asarray(first.truth.any(axis=1))
+    if not valid.any():
+        return Outcome((), empty=NO_LABELS)
+    values: dict[str, NDArray[np.float64]] = {}
+    counted = _counted(found, over)
+    for number in counted:
+        values[f"truth {number}"] = first.truth[valid, number].astype(np.float64)
+    for name, overlaps in found.items():
+        for number in counted:
+            values[f"inter{name} {number}"] = overlaps.intersection[valid, number].astype(np.float64)
+            values[f"union{name} {number}"] = overlaps.union[valid, number].astype(np.float64)
+    beside = [name for name in found if name]
+    statistics = {
+        "mIoU": Statistic("inter/union", over),
+        "pixel accuracy": Statistic("inter/truth", "pixels"),
+        "class accuracy": Statistic("inter/truth", "classes"),
+        **{f"mIoU{name}": Statistic(f"inter{name}/union{name}", over) for name in beside},
+    }
+    sums, mean = {name: one.sum(valid) for name, one in found.items()}, MEANS[over]
+    percent = {
+        "mIoU": mean(sums[""]),
+        "pixel accuracy": sums[""].accuracy(),
+        "class accuracy": sums[""].mean_accuracy(),
+        **{f"mIoU{name}": mean(sums[name]) for name in beside},
+    }
+    names = tuple(key for key, there in zip(keys, valid, strict=True) if there)
+    items = Items("images", names, names, ("",) * len(names), values, statistics)
+    scores = (Score(metric, 100.0 * value, len(names), "images") for metric, value in percent.items())
+    return Outcome(tuple(scores), items)
+
+
+def _counted(found: Mapping[str, Overlaps], over: Over) -> Integers:
+    """Classes of which items have columns."""
+    truth = found[""].truth
+    if over == "all classes":
+        return np.arange(truth.shape[1])
+    seen = [truth] if over == "classes" else [one.union for one in found.values()]
+    return np.flatnonzero(np.any([one.any(axis=0) for one in seen], axis=0))
+
 
 TOGETHER = 8
 """Images that are measured together."""
@@ -36,7 +116,7 @@ class Showing(Protocol):
 
 
 @dataclass(frozen=True)
-class LearntImages(Measured):
+class LearntImages(Measurable):
     """The training images of which something is remembered."""
 
     data: Scenes
@@ -50,7 +130,6 @@ class LearntImages(Measured):
 
     @cached_property
     def source(self) -> Source:
-        """The training images, some a group."""
         return source_of(f"{self.data.name}/memory", self.scenes, self.config.view)
 
     def scenes_of(self, group: Group) -> list[Scene]:
@@ -72,12 +151,10 @@ class LabelledImages(MeasuredTask):
 
     @property
     def ground_truth(self) -> object:
-        """Digest of the names and sizes of the mask files, and of how they are read."""
         return digest(*self.data.truth)
 
     @cached_property
     def source(self) -> Source:
-        """The validation images, some a group."""
         return source_of(f"{self.data.name}/queries", self.data.val, self.config.view)
 
     @property

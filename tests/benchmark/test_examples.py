@@ -14,8 +14,10 @@ from leaderboards.records.checksum import companions_of, file_digest, read_check
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.record import read_records
 from leaderboards.records.thumbnails import LARGEST, MOST, is_whole, thumbnails_of
-from tasks.examples import clustering, keypoints, knn, propagation, retrieval
-from tasks.examples.draw import SIDE
+from tasks import clustering, knn, retrieval
+from tasks.examples import SIDE
+from tasks.keypoints import task as keypoints
+from tasks.propagation import task as propagation
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import Tally, assert_same_records, files, run
 from zoo.errors import InputError

@@ -11,9 +11,9 @@ from benchmark.plan.suites import STANDARD_SUITE
 from leaderboards.board import Board
 from leaderboards.scores.frames import is_set
 from leaderboards.sections.sets import set_gains
-from tasks.fused import MIXED
 from tasks.protocols import STANDARD
 from tasks.registry import TASKS
+from tasks.sets import MIXED
 from tests.benchmark.runs import Tally, command, files, run
 from zoo.registry import find
 

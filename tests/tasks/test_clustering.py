@@ -16,11 +16,16 @@ from torch import Tensor
 from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, batches
 from tasks.base import Group, Items, Outcome, Statistic
-from tasks.clustering import ClusterConfig, ImageClusterTask, ObjectClusterTask, RegionClusterTask
+from tasks.clustering import (
+    ClusterConfig,
+    ImageClusterTask,
+    ObjectClusterTask,
+    RegionClusterTask,
+    region_weights,
+)
 from tasks.datasets.base import Coverage
 from tasks.datasets.coco import CocoEntry, CocoRegion, RegionImage, Regions
 from tasks.protocols import STANDARD
-from tasks.region_means import region_weights
 from tasks.registry import config_of
 from tasks.sources import ClusteredRegions
 from tests.benchmark.doubles import CountingBackbone, MemorySample

@@ -7,7 +7,7 @@ import torch
 
 from benchmark.extraction.collectors import MeasuredCollector
 from benchmark.extraction.loading import Batch, Member
-from tasks.base import Part
+from tasks.base import BatchPart
 from tasks.feeds import ATTENTION, ATTENTION_IN_TURN, GRIDS, PICTURED, WHOLE_GRIDS, BlockFeed
 from tests.benchmark.doubles import SPEC, source
 from zoo.features import AttentionMaps, LayerFeatures, Shown
@@ -18,9 +18,9 @@ SCORED = (Layer(0), Layer(2), Layer(3), Layer(3, "final"))
 VIEW = ResizeCrop(32, 32)
 
 
-def part(rows: slice) -> Part:
+def part(rows: slice) -> BatchPart:
     """Images of a batch at those rows."""
-    return Part(rows, VIEW, (32, 32), torch.zeros(rows.stop - rows.start, 3, 32, 32, dtype=torch.uint8))
+    return BatchPart(rows, VIEW, (32, 32), torch.zeros(rows.stop - rows.start, 3, 32, 32, dtype=torch.uint8))
 
 
 def features(layer: Layer, images: int = 3) -> LayerFeatures:

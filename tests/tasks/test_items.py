@@ -9,7 +9,7 @@ import torch
 from tasks.base import Outcome, ceiling_metric
 from tasks.datasets.base import Coverage
 from tasks.datasets.davis import Video, Videos
-from tasks.propagation.problem import PropagationTask
+from tasks.propagation.task import PropagationTask
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from tasks.uncertainty import intervals_of, measure

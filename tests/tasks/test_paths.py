@@ -5,9 +5,9 @@ from itertools import product
 
 import pytest
 
-from tasks.keypoints.rule import KeypointConfig
+from tasks.keypoints.config import KeypointConfig
 from tasks.paths import KEYPOINTS, KIND, PROPAGATION, SIZE, TAP, TRANSFORM, End, Read, Steps, steps_between
-from tasks.propagation.rule import PropagationConfig
+from tasks.propagation.config import PropagationConfig
 from tasks.protocols import PROTOCOLS, find_protocol
 from tasks.registry import config_of
 from zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame

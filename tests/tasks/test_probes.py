@@ -7,10 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tasks.base import Outcome, Statistic
-from tasks.fewshot import FewShotTask
-from tasks.labelled import LabelledTask
-from tasks.linear import LinearTask
 from tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
+from tasks.probes import FewShotTask, LabelledTask, LinearTask
 from tasks.protocols import PAPER, STANDARD
 from tasks.registry import config_of
 from tests.tasks.test_sources import classification, probed, sources

@@ -17,8 +17,8 @@ from tasks.datasets.masks import read_mask, write_mask
 from tasks.metrics.cell_areas import area_labels
 from tasks.metrics.propagation import Propagator, decode, seed_labels
 from tasks.metrics.segmentation import score_video
-from tasks.propagation.problem import PropagationTask
-from tasks.propagation.rule import PropagationConfig
+from tasks.propagation.config import PropagationConfig
+from tasks.propagation.task import PropagationTask
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from tests.benchmark.doubles import MemorySample

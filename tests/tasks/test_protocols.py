@@ -31,24 +31,23 @@ from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
 from tasks.datasets.revisitop import RevisitedEntry
 from tasks.datasets.spair import SpairEntry
-from tasks.fewshot import FewShotTask
-from tasks.keypoints.problem import KeypointTask
-from tasks.keypoints.rule import KeypointConfig, PairDraw
+from tasks.keypoints.config import KeypointConfig, PairDraw
+from tasks.keypoints.task import KeypointTask
 from tasks.knn import KnnConfig, KnnTask
-from tasks.linear import LinearTask
 from tasks.metrics.clustering import kmeans, kmeans_starts
 from tasks.metrics.few_shot import FewShotRule
 from tasks.metrics.neighbours import vote
 from tasks.metrics.propagation import Propagator, seed_labels
 from tasks.metrics.saliency import Threshold, held_out_best, marked
 from tasks.metrics.softmax import SoftmaxRule
-from tasks.propagation.problem import PropagationTask
-from tasks.propagation.rule import PropagationConfig
+from tasks.probes import FewShotTask, LinearTask
+from tasks.propagation.config import PropagationConfig
+from tasks.propagation.task import PropagationTask
 from tasks.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
 from tasks.registry import TASKS, config_of, find_tasks, load_code
 from tasks.retrieval import RetrievalConfig, RetrievalTask
 from tasks.segmentation.in_context import Vote
-from tasks.segmentation.problem import SegmentationConfig
+from tasks.segmentation.task import SegmentationConfig
 from tasks.sources import IMAGES, Batches, ImagesConfig
 from tasks.task import Task
 from tests import fakes

@@ -14,12 +14,11 @@ from torch.nn.functional import normalize
 from tasks.base import FINITE, Measurer
 from tasks.checks import NOT_FINITE
 from tasks.datasets.davis import DavisEntry, Video, Videos
-from tasks.fused import MIXED, Gathered
 from tasks.knn import KnnTask
-from tasks.propagation.problem import PropagationTask
+from tasks.propagation.task import PropagationTask
 from tasks.protocols import STANDARD, find_protocol
 from tasks.registry import config_of
-from tasks.sets import names_of, parse_sets, set_of, sets_of
+from tasks.sets import MIXED, Gathered, names_of, parse_sets, set_of, sets_of
 from tasks.stored import StoredBackbone
 from tests.benchmark.doubles import SPEC
 from tests.fakes import write_fake_davis

@@ -20,7 +20,7 @@ from tasks.metrics.propagation import Propagator, decode
 from tasks.metrics.ranking import rank, revisited
 from tasks.metrics.segmentation import statistics
 from tasks.metrics.similarity import centred_gram, cka
-from tasks.propagation.problem import PropagationTask
+from tasks.propagation.task import PropagationTask
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from tests.fakes import write_fake_davis

@@ -8,11 +8,11 @@ import numpy as np
 
 from benchmark.scores.exported.arrays import Floats, as_features, as_labels, read_archive
 from benchmark.scores.exported.report import Cell, Grid, Json, ScoreReport
-from tasks.fewshot import metric_of, too_few
 from tasks.metrics.arrays import Integers
 from tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
 from tasks.metrics.neighbours import nearest, top_k_correct, vote
 from tasks.metrics.softmax import fit_softmax, held_out, standardised
+from tasks.probes import metric_of, too_few
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from zoo.errors import InputError

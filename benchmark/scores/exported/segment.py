@@ -22,10 +22,9 @@ from tasks.metrics.label_vote import most_similar, vote
 from tasks.metrics.overlaps import Overlaps, confusion, renamed
 from tasks.protocols import CAPI
 from tasks.segmentation.capi import CapiConfig, CapiTask, pixels_of
-from tasks.segmentation.in_context import Choice, Vote, label_vectors
-from tasks.segmentation.pixel_measurers import confusion_of, kept_of
-from tasks.segmentation.pixel_memory import PixelMemories, PixelMemory, Pixels
-from tasks.segmentation.problem import SegmentationTask
+from tasks.segmentation.in_context import CellChoice, Vote, label_vectors
+from tasks.segmentation.pixel_memory import PixelMemories, PixelMemory, Pixels, confusion_of, kept_of
+from tasks.segmentation.task import SegmentationTask
 from zoo.errors import InputError
 from zoo.spec import WHOLE_BACKBONE
 
@@ -121,7 +120,7 @@ def score_features(
     classes, memory = judged.count(masks), memory or VOC_2012.memory
     known = np.where(masks[0] == VOID, np.uint8(0), masks[0]) if hummingbird else judged.truth(masks[0])
     config = SegmentationTask.configs["standard"]
-    choice = Choice(max(1, memory // len(train)), 0.0 if hummingbird else config.least, config.seed)
+    choice = CellChoice(max(1, memory // len(train)), 0.0 if hummingbird else config.least, config.seed)
     rows, labels = _remembered(train, known, classes, choice)
     if not len(rows):
         raise InputError(f"no cell of train_masks of {features} has a class in half of its pixels")
@@ -212,7 +211,7 @@ def _read(features: Path) -> tuple[tuple[Floats, Floats], tuple[Labels, Labels]]
     return (train, test), (known, judged)
 
 
-def _remembered(grids: Floats, masks: Labels, classes: int, choice: Choice) -> tuple[Tensor, Tensor]:
+def _remembered(grids: Floats, masks: Labels, classes: int, choice: CellChoice) -> tuple[Tensor, Tensor]:
     """Unit vectors [cells dim] and label vectors [cells classes] of the cells that are kept."""
     rows, labels = [], []
     for number, (grid, mask) in enumerate(zip(grids, masks, strict=True)):

@@ -15,7 +15,7 @@ from tasks.datasets.fields import JsonObject, numbers, read_json
 from tasks.datasets.files import describe, some
 from tasks.datasets.spair import KeypointPair, SpairEntry
 from tasks.keypoints.places import stated, true_places
-from tasks.keypoints.problem import KeypointTask
+from tasks.keypoints.task import KeypointTask
 from tasks.protocols import find_protocol
 from tasks.registry import config_of
 from zoo.errors import InputError

@@ -15,7 +15,7 @@ from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.record import UNREADABLE
 from leaderboards.records.thumbnails import FOLDER, NAMES
 from leaderboards.scores.column import Column
-from tasks.examples.draw import VERSION
+from tasks.examples import VERSION
 
 Array = NDArray[Any]
 

@@ -11,7 +11,7 @@ import pytest
 
 from benchmark.engines.progress import Silent
 from benchmark.plan import mini_data as rendering
-from benchmark.plan.folders import require_writable
+from benchmark.plan.location import require_writable
 from mini.render import Piece, missing_pieces
 from tests.benchmark.runs import environment
 

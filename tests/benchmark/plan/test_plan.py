@@ -8,8 +8,15 @@ import pytest
 from benchmark.plan.location import DataLocation
 from benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
 from benchmark.plan.suites import STANDARD_SUITE
-from benchmark.scores.assess import assess_outcomes, measured_items
-from benchmark.scores.records import Context, Kept, Scored, is_current, to_records
+from benchmark.scores.records import (
+    Context,
+    ResultFiles,
+    Scored,
+    assess_outcomes,
+    is_current,
+    measured_items,
+    to_records,
+)
 from leaderboards.records.files import safe_name
 from tasks.base import Items, LayerOutcome, Outcome, Score, Statistic
 from tasks.clustering import RegionClusterTask
@@ -118,8 +125,8 @@ def test_names_of_files_and_damaged_ones(tmp_path: Path) -> None:
     assert safe_name("facebook/dinov2-base@main") == "facebook__dinov2-base@main"
     assert safe_name("/abs/path/") == "abs__path"
     (tmp_path / "damaged.parquet").write_bytes(b"PAR1")
-    assert not is_current(Kept(tmp_path / "damaged.parquet", "print"))
-    assert not is_current(Kept(tmp_path / "absent.parquet", "print"))
+    assert not is_current(ResultFiles(tmp_path / "damaged.parquet", "print"))
+    assert not is_current(ResultFiles(tmp_path / "absent.parquet", "print"))
 
 
 def test_several_protocols_in_one_plan(data: Path) -> None:

@@ -17,7 +17,7 @@ from leaderboards.records.thumbnails import (
     thumbnails_of,
     write_thumbnail,
 )
-from tasks.examples.draw import SIDE
+from tasks.examples import SIDE
 
 
 def noise(width: int, height: int) -> Image.Image:

@@ -12,7 +12,7 @@ from leaderboards.records.checksum import file_digest, write_checked
 from leaderboards.records.files import scored_path, task_key
 from leaderboards.records.record import read_records
 from leaderboards.records.thumbnails import FOLDER, write_thumbnail
-from tasks.examples.draw import VERSION
+from tasks.examples import VERSION
 from tests.leaderboards.builder import frame, layers
 
 LAYERS = 3

@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from tasks import clustering, knn, retrieval
 from tasks.datasets.davis import DavisEntry
 from tasks.datasets.masks import read_mask
-from tasks.examples import clustering, keypoints, knn, propagation, retrieval
-from tasks.examples.draw import small_mask
+from tasks.examples import small_mask
+from tasks.keypoints import task as keypoints
+from tasks.propagation import task as propagation
 from tests.fakes import write_fake_davis
 from tests.tasks import test_clustering, test_knn, test_propagation, test_retrieval
 from tests.tasks.keypoints import test_problem as matched

@@ -12,8 +12,8 @@ from torch.nn.functional import interpolate, normalize
 
 from tasks.datasets.base import Coverage
 from tasks.datasets.spair import KeypointPair, Keypoints
-from tasks.keypoints.problem import KeypointTask
-from tasks.keypoints.rule import PairDraw
+from tasks.keypoints.config import PairDraw
+from tasks.keypoints.task import KeypointTask
 from tasks.metrics.bilinear import official_pixels
 from tasks.protocols import PAPER
 from tasks.registry import config_of

@@ -14,7 +14,7 @@ from torch.nn.functional import grid_sample, interpolate, normalize
 from tasks.base import FINITE, Statistic
 from tasks.datasets.base import Coverage
 from tasks.datasets.spair import KeypointPair, Keypoints, SpairEntry
-from tasks.keypoints.problem import KeypointTask
+from tasks.keypoints.task import KeypointTask
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from tasks.registry import config_of
 from tests.benchmark.doubles import MemorySample

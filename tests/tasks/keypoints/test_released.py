@@ -15,9 +15,9 @@ from tasks.base import Outcome
 from tasks.datasets.base import Coverage
 from tasks.datasets.spair import KeypointPair, Keypoints
 from tasks.datasets.spair_facts import PairFacts
-from tasks.keypoints.matching import Matcher, Matches
-from tasks.keypoints.problem import KeypointTask
-from tasks.keypoints.rule import KeypointConfig, PairSample
+from tasks.keypoints.config import KeypointConfig, PairSample
+from tasks.keypoints.matching import FoundPoints, Matcher
+from tasks.keypoints.task import KeypointTask
 from tasks.metrics.debias import debiased, position_basis
 from tasks.metrics.soft_argmax import SoftArgmax
 from tasks.protocols import PROTOCOLS, find_protocol
@@ -46,7 +46,7 @@ def inputs(name: str) -> tuple[Mapping[str, Any], Mapping[str, Any], dict[str, T
 
 def matched(
     rule: KeypointConfig, points: list[Floats], sizes: list[tuple[int, int]], grids: list[Tensor]
-) -> Matches:
+) -> FoundPoints:
     """Matches of one pair of images of those sizes, whose target has a box of 1 x 1 pixels."""
     values = {"source_size": sizes[0], "target_size": sizes[1], "target_box": (0.0, 0.0, 1.0, 1.0)}
     one = pair(1, 0, 1, "cat", points, **values)

@@ -16,8 +16,8 @@ from tasks.datasets.scenes import Scenes
 from tasks.protocols import CAPI
 from tasks.registry import config_of
 from tasks.segmentation.capi import CapiConfig, CapiTask
-from tasks.segmentation.class_overlaps import NO_LABELS
 from tasks.segmentation.pixel_memory import NO_MEMORY, TOO_FEW, Electorate
+from tasks.segmentation.shown import NO_LABELS
 from tasks.uncertainty import intervals_of, measure
 from tests.tasks.metrics.agreement import in_context as agreement
 from tests.tasks.segmentation.test_problem import LAYER, by_metric, enlarged, measured, outcome, scenes

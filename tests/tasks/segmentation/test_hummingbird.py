@@ -18,10 +18,10 @@ from tasks.metrics.cell_labels import resized_labels
 from tasks.protocols import HUMMINGBIRD
 from tasks.registry import config_of
 from tasks.segmentation.augmented import Augmentation, AugmentedSample, Colours, augmented
-from tasks.segmentation.class_overlaps import NO_LABELS
 from tasks.segmentation.hummingbird import HummingbirdConfig, HummingbirdTask
 from tasks.segmentation.in_context import Vote
-from tasks.segmentation.problem import SegmentationTask
+from tasks.segmentation.shown import NO_LABELS
+from tasks.segmentation.task import SegmentationTask
 from tasks.uncertainty import intervals_of, measure
 from tests.tasks.metrics.agreement import in_context as agreement
 from tests.tasks.segmentation.test_problem import LAYER, by_metric, enlarged, measured, outcome, scenes

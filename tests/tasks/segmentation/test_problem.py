@@ -17,11 +17,10 @@ from tasks.datasets.masks import write_mask
 from tasks.datasets.scenes import Scene, Scenes
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
-from tasks.segmentation.class_overlaps import NO_LABELS
 from tasks.segmentation.in_context import NO_MEMORY, Vote
-from tasks.segmentation.problem import SegmentationConfig, SegmentationTask
-from tasks.segmentation.shown import LabelledImages
-from tasks.task import Measured
+from tasks.segmentation.shown import NO_LABELS, LabelledImages
+from tasks.segmentation.task import SegmentationConfig, SegmentationTask
+from tasks.task import Measurable
 from tasks.uncertainty import confidence_set, intervals_of, measure
 from tests.tasks.metrics.agreement import in_context as agreement
 from zoo.spec import Layer
@@ -52,7 +51,7 @@ def scenes(folder: Path, train: Masks, val: Masks, memory: int = 100_000, classe
 
 
 def measured(
-    problem: Measured, grids: Mapping[Layer, Grids], batch: int, side: int = 8
+    problem: Measurable, grids: Mapping[Layer, Grids], batch: int, side: int = 8
 ) -> dict[Layer, list[dict[str, NDArray[Any]]]]:
     """What the groups of a source leave behind of each layer; only ``FINITE`` where that does not hold."""
     left: dict[Layer, list[dict[str, NDArray[Any]]]] = {layer: [] for layer in grids}

@@ -8,7 +8,7 @@ from PIL import Image
 from torch.nn import functional
 
 from tasks.datasets.spair import SPAIR_71K_TEST
-from tasks.keypoints.problem import KeypointTask
+from tasks.keypoints.task import KeypointTask
 from tasks.protocols import PAPER, STANDARD
 from tasks.registry import config_of
 from tests import fakes

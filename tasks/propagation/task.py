@@ -4,7 +4,7 @@ Source: Jabri et al., NeurIPS 2020; numbers as in the evaluation of DINO (Caron 
 the rules of the DAVIS-2017 evaluation (Pont-Tuset et al., 2017).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,15 +23,81 @@ from tasks.base import (
     digest,
 )
 from tasks.checks import ALIKE
-from tasks.datasets.davis import Videos
+from tasks.datasets.base import Sample
+from tasks.datasets.davis import Video, Videos
 from tasks.datasets.files import stamp
-from tasks.examples.propagation import PropagationExamples
-from tasks.propagation.measurers import SetsMeasurer, VideoMeasurer
-from tasks.propagation.rule import CONFIGS, PropagationConfig
-from tasks.propagation.scoring import CEILINGS, VideoScores
+from tasks.datasets.masks import read_mask
+from tasks.examples import Predicted, drawn, small_mask
+from tasks.propagation.config import CONFIGS, PropagationConfig
+from tasks.propagation.measurers import VideoMeasurer, VideoSetsMeasurer
+from tasks.propagation.scoring import CEILINGS, VideoScorer
 from tasks.task import MeasuredTask
 from zoo.spec import Layer
 from zoo.view.views import View
+
+VIDEOS = 8
+"""Videos of which masks are kept."""
+
+FRAMES = 2
+"""Frames of each: the middle and the last one of those that are scored."""
+
+
+@dataclass(frozen=True)
+class PropagationExamples:
+    """Frames of videos and the masks that layers predict for them."""
+
+    videos: tuple[Video, ...]
+
+    @cached_property
+    def places(self) -> dict[str, tuple[int, ...]]:
+        """Frames whose masks are kept, by the name of their video, in the order of the videos."""
+        long = [video for video in self.videos if len(video.frames) > 2]
+        chosen = [long[place] for place in drawn([video.name for video in long], VIDEOS)]
+        return {video.name: _places(len(video.frames)) for video in chosen}
+
+    def of(self, video: Video) -> tuple[int, ...]:
+        """Frames of a video whose masks are kept; none of one too short to be scored."""
+        return self.places.get(video.name, ()) if len(video.frames) > 2 else ()
+
+    def predicted(self, measurements: Sequence[Measurements]) -> Predicted:
+        """Masks of the examples and their J&F, mean over objects, from what the videos left behind."""
+        masks, scores = [], []
+        for video, measured in zip(self.videos, measurements, strict=True):
+            if places := self.of(video):
+                masks.append(np.asarray(measured["mask"], np.uint8))
+                both = (np.asarray(measured["J"], np.float64) + np.asarray(measured["F"], np.float64)) / 2
+                scores.append(100.0 * both[:, [place - 1 for place in places]].mean(axis=0))
+        if not masks:
+            return {}
+        return {"mask": np.concatenate(masks), "score": np.concatenate(scores).astype(np.float32)}
+
+    def facts(self) -> Predicted:
+        every = [(video, place) for video in self._shown for place in self.of(video)]
+        seeds = {video.name: small_mask(read_mask(video.masks[0])) for video in self._shown}
+        return {
+            "video": np.asarray([video.name for video, _ in every], str),
+            "frame": np.asarray([video.frames[place].key for video, place in every], str),
+            "first": np.asarray([video.frames[0].key for video, _ in every], str),
+            "position": np.asarray([place for _, place in every], np.int64),
+            "truth": np.stack([small_mask(read_mask(video.masks[place])) for video, place in every]),
+            "given": np.stack([seeds[video.name] for video, _ in every]),
+        }
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        del predicted
+        frames = (video.frames[place] for video in self._shown for place in (0, *self.of(video)))
+        return {frame.key: frame for frame in frames}
+
+    @property
+    def _shown(self) -> list[Video]:
+        return [video for video in self.videos if self.of(video)]
+
+
+def _places(frames: int) -> tuple[int, ...]:
+    """The middle and the last one of the frames that are scored, of a video of so many."""
+    scored = np.arange(1, frames - 1)
+    places = np.linspace(0, len(scored) - 1, FRAMES + 1)[1:].round().astype(np.int64)
+    return tuple(int(scored[place]) for place in dict.fromkeys(places.tolist()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,36 +112,30 @@ class PropagationTask(MeasuredTask):
 
     @cached_property
     def source(self) -> Source:
-        """The frames of all videos, every video a group and a shard."""
         groups = tuple(Group(video.name, video.frames) for video in self.data.videos)
         return Source(self.data.name, groups, self.config.view)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule of propagation and of the mask files' sizes and times."""
         masks = [(path.name, *stamp(path)) for video in self.data.videos for path in video.masks]
         return digest("davis", self.config, masks)
 
     @property
     def ground_truth(self) -> object:
-        """Digest of the names and sizes of the mask files."""
         return digest(*self.data.truth)
 
     @cached_property
     def kept_examples(self) -> PropagationExamples:
-        """Of which frames the masks are kept."""
         return PropagationExamples(self.data.videos)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        """What carries the first mask through one video and scores every frame."""
         video = next(video for video in self.data.videos if video.name == group.key)
-        scores = VideoScores(video, view, self.config, self.kept_examples.of(video))
+        scores = VideoScorer(video, view, self.config, self.kept_examples.of(video))
         return VideoMeasurer(scores, self.config)
 
     def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
-        """What carries the first mask through one video for sets of layers."""
         video = next(video for video in self.data.videos if video.name == group.key)
-        return SetsMeasurer(VideoScores(video, view, self.config, ()), self.config, sets)
+        return VideoSetsMeasurer(VideoScorer(video, view, self.config, ()), self.config, sets)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """J&F, J and F in percent, unweighted means over objects; the first and last frame do not count."""

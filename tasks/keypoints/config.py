@@ -32,7 +32,6 @@ class PairDraw:
     seed: int
 
     def taken(self, pairs: Pairs) -> dict[str, tuple[KeypointPair, ...]]:
-        """Pairs of each category, drawn from those in the order of their keys; a pair may come twice."""
         legacy = np.random.RandomState(self.seed)
         chosen = {}
         for name, every in pairs.items():
@@ -53,7 +52,6 @@ class PairSample:
     seed: int
 
     def taken(self, pairs: Pairs) -> dict[str, tuple[KeypointPair, ...]]:
-        """Pairs of each category in the order in which they are drawn; no pair comes twice."""
         generator = random.Random(self.seed)  # noqa: S311 - the generator of the released code
         chosen = {}
         for name, every in pairs.items():

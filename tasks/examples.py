@@ -29,7 +29,7 @@ Predicted = Mapping[str, NDArray[np.generic]]
 """What one layer said of a task's examples, by name; the same names and shapes for every layer."""
 
 
-class Examples(Protocol):
+class KeptExamples(Protocol):
     """The few things of which a task keeps what each layer predicted (`tasks.base.Outcome.predicted`)."""
 
     def facts(self) -> Predicted:

@@ -25,18 +25,130 @@ from tasks.base import (
     digest,
 )
 from tasks.checks import ALIKE
-from tasks.datasets.base import Coverage
+from tasks.datasets.base import Coverage, Sample
 from tasks.datasets.spair import KeypointPair, Keypoints
-from tasks.examples.keypoints import KeypointExamples
-from tasks.keypoints.kinds import pair_kinds
-from tasks.keypoints.matched_sets import SetsMeasurer
-from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
-from tasks.keypoints.rule import CONFIGS, KeypointConfig
+from tasks.examples import Predicted, by_key, drawn
+from tasks.keypoints.config import CONFIGS, KeypointConfig
+from tasks.keypoints.matching import CategoryMeasurer, KeptGrids, KeypointSetsMeasurer, Matcher
 from tasks.metrics.pck_averages import pck_averages
 from tasks.registry import TaskEntry
 from tasks.task import MeasuredTask
 from zoo.spec import Layer
 from zoo.view.views import View
+
+HARD = ("easy", "medium", "hard")
+WHICH = ("none", "source", "target", "both")
+
+KINDS = {"viewpoint": HARD, "scale": HARD, "truncation": WHICH, "occlusion": WHICH}
+"""By field of `PairFacts`, the names of its levels."""
+
+AZIMUTH = {"azimuth": tuple(str(eighths) for eighths in range(5))}
+"""Eighths of a turn between the viewpoints of the two images, beside `KINDS`."""
+
+MISTAKABLE = "geometry-aware"
+"""Points whose target image shows another point that stands for the same (Zhang et al., CVPR 2024)."""
+
+
+def pair_kinds(pairs: Sequence[KeypointPair]) -> Mapping[str, NDArray[np.bool_]]:
+    """For each kind, which points of the pairs are of it, [points]; a kind without a point is left out.
+
+    There are no levels where some annotation does not say of which its pair is, no geometry-aware points
+    where of some pair it is not known which points its target image shows, and no azimuth where of some image
+    it is not known.
+    """
+    facts = [pair.facts for pair in pairs]
+    counts = [len(pair.source_points) for pair in pairs]
+    there = [one for one in facts if one is not None]
+    found: dict[str, NDArray[np.bool_]] = {}
+    if len(there) == len(facts):
+        levels = {field: [getattr(one, field) for one in there] for field in KINDS}
+        found |= _by_level(KINDS, levels, counts)
+    if all(pair.turn is not None for pair in pairs):
+        found |= _by_level(AZIMUTH, {"azimuth": [pair.turn for pair in pairs]}, counts)
+    flags = [one.mistakable for one in there if one.mistakable is not None]
+    if len(flags) == len(facts):
+        found[MISTAKABLE] = np.array([flag for one in flags for flag in one], bool)
+    return {name: points for name, points in found.items() if points.any()}
+
+
+def _by_level(
+    names: Mapping[str, Sequence[str]], levels: Mapping[str, Sequence[int | None]], counts: Sequence[int]
+) -> dict[str, NDArray[np.bool_]]:
+    """Which points are of each level, of pairs with so many points each."""
+    return {
+        f"{field} {name}": np.repeat([level == place for level in levels[field]], counts)
+        for field, each in names.items()
+        for place, name in enumerate(each)
+    }
+
+
+PAIRS = 16
+"""Pairs of which the points are kept, the categories in turn."""
+
+
+@dataclass(frozen=True)
+class KeypointExamples:
+    """Pairs of images and where layers find their points.
+
+    Attributes:
+        samples: The images.
+        pairs: All pairs of each category.
+    """
+
+    samples: tuple[Sample, ...]
+    pairs: Mapping[str, tuple[KeypointPair, ...]]
+
+    @cached_property
+    def places(self) -> dict[str, tuple[int, ...]]:
+        """For each category the examples, as places among its pairs."""
+        every = [(name, place) for name, pairs in self.pairs.items() for place in range(len(pairs))]
+        keys = [self.pairs[name][place].key for name, place in every]
+        chosen = {every[place] for place in drawn(keys, PAIRS, [name for name, _ in every])}
+        return {
+            name: tuple(place for place in range(len(pairs)) if (name, place) in chosen)
+            for name, pairs in self.pairs.items()
+        }
+
+    def predicted(self, points: NDArray[np.float32], right: NDArray[np.bool_]) -> Predicted:
+        """Where a layer finds the examples' points.
+
+        Args:
+            points: [points 2] in pixels of the target images.
+            right: Whether each point of all pairs was found, [all points].
+        """
+        return {"point": points, "right": right[self._rows]} if len(self._rows) else {}
+
+    @cached_property
+    def _rows(self) -> NDArray[np.int64]:
+        """Places of the examples' points among those of all pairs."""
+        flags = [
+            np.full(len(pair.source_points), place in self.places[name])
+            for name, pairs in self.pairs.items()
+            for place, pair in enumerate(pairs)
+        ]
+        return np.flatnonzero(np.concatenate(flags))
+
+    def facts(self) -> Predicted:
+        pairs = [self.pairs[name][place] for name, places in self.places.items() for place in places]
+        counts = [len(pair.source_points) for pair in pairs]
+        return {
+            "pair": np.asarray([pair.key for pair in pairs], str),
+            "category": np.asarray([pair.category for pair in pairs], str),
+            "source": np.asarray([self.samples[pair.source].key for pair in pairs], str),
+            "target": np.asarray([self.samples[pair.target].key for pair in pairs], str),
+            "source_size": np.asarray([pair.source_size for pair in pairs], np.int64),
+            "target_size": np.asarray([pair.target_size for pair in pairs], np.int64),
+            "target_box": np.asarray([pair.target_box for pair in pairs], np.float64),
+            "of_pair": np.repeat(np.arange(len(pairs)), counts),
+            "source_point": np.concatenate([pair.source_points for pair in pairs]),
+            "target_point": np.concatenate([pair.target_points for pair in pairs]),
+        }
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        del predicted
+        facts = self.facts()
+        return by_key(self.samples, [str(key) for side in ("source", "target") for key in facts[side]])
+
 
 PULL = "pull"
 """Mean share of a soft arg-max, in percent, that lies where similarities count as next to 0."""
@@ -57,13 +169,11 @@ class KeypointTask(MeasuredTask):
 
     @cached_property
     def entry(self) -> TaskEntry:
-        """The texts, with the primary metric of the numbers first."""
         entry = super().entry
         return replace(entry, metrics=tuple(dict.fromkeys((self.config.primary, *entry.metrics))))
 
     @property
     def coverage(self) -> Coverage:
-        """How complete the dataset is, and that other pairs are drawn from a part of it."""
         coverage = self.data.coverage
         if not coverage.partial or self.config.draw is None:
             return coverage
@@ -86,7 +196,6 @@ class KeypointTask(MeasuredTask):
 
     @cached_property
     def source(self) -> Source:
-        """The images that pairs need, every category a group and a shard."""
         groups = tuple(
             Group(name, tuple(self.data.samples[index] for index in indices))
             for name, indices in self.images.items()
@@ -95,13 +204,11 @@ class KeypointTask(MeasuredTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule of matching and of the annotations of all pairs, with viewpoints if known."""
         turns = [pair.turn for pair in self.data.pairs]
         return self.ground_truth if None in turns else digest("spair", self.ground_truth, turns)
 
     @cached_property
     def ground_truth(self) -> str:
-        """The same without viewpoints, which group points and move no score: data keep their identity."""
         pairs, samples = self.data.pairs, self.data.samples
         points = [array for pair in pairs for array in (pair.source_points, pair.target_points)]
         images = [(samples[p.source].key, samples[p.target].key) for p in pairs]
@@ -110,7 +217,6 @@ class KeypointTask(MeasuredTask):
 
     @cached_property
     def kept_examples(self) -> KeypointExamples:
-        """Of which pairs the points are kept."""
         return KeypointExamples(self.data.samples, self.pairs)
 
     @cached_property
@@ -119,15 +225,13 @@ class KeypointTask(MeasuredTask):
         return pair_kinds([pair for pairs in self.pairs.values() for pair in pairs])
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        """What matches the pairs of one category."""
         pairs, kept = self.pairs[group.key], self.kept_examples.places[group.key]
         matcher = Matcher(pairs, self.images[group.key], view, self.config)
         return CategoryMeasurer(matcher, kept, KeptGrids(users=1))
 
     def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
-        """What matches the pairs of one category by sets of layers."""
         matcher = Matcher(self.pairs[group.key], self.images[group.key], view, self.config)
-        return SetsMeasurer(matcher, sets)
+        return KeypointSetsMeasurer(matcher, sets)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """PCK in percent, of all points and of kinds of pairs; and the mean pull of a soft arg-max."""

@@ -15,10 +15,15 @@ from tasks.base import Group, Measurements, Measurer, Outcome, Over, digest
 from tasks.datasets.scenes import Scene, read_classes
 from tasks.metrics.arrays import Integers, Labels
 from tasks.metrics.overlaps import Overlaps
-from tasks.segmentation.class_overlaps import tables_of
-from tasks.segmentation.in_context import Choice, Memories, MemoryMeasurer, QueryMeasurer, Vote
-from tasks.segmentation.sets_in_context import SetsQueryMeasurer
-from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures
+from tasks.segmentation.in_context import (
+    CellChoice,
+    Memories,
+    MemoryMeasurer,
+    QueryMeasurer,
+    SetsQueryMeasurer,
+    Vote,
+)
+from tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, LearntImages, signatures, tables_of
 from zoo.spec import Layer
 from zoo.view.views import Stretch, View
 
@@ -60,21 +65,19 @@ class SegmentationMemory(LearntImages):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule, of the size of the memory and of the mask files' sizes and times."""
         config, data = self.config, self.data
         facts = config.seed, config.least, data.memory, data.offset, len(data.classes)
         return digest("segment-memory", *facts, signatures(self.scenes))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        """What remembers cells of a few images."""
         read = partial(self.read, view)
         return MemoryMeasurer(read, self.classes, self.scenes_of(group), self.choice)
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> CellChoice:
         """Which cells of an image are remembered."""
         most = max(1, self.data.memory // len(self.scenes))
-        return Choice(most, self.config.least, self.config.seed)
+        return CellChoice(most, self.config.least, self.config.seed)
 
 
 CONFIGS = {
@@ -113,28 +116,23 @@ class SegmentationTask(LabelledImages):
 
     @cached_property
     def memory(self) -> SegmentationMemory:
-        """What must be measured before."""
         return SegmentationMemory(self.data, self.config)
 
     def remembering(
         self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
     ) -> Self:
-        """The same with what its memory left behind of each layer, and why of others nothing."""
         return replace(self, memories=Memories(measured, failures))
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the rule, of the memory and of the mask files' sizes and times."""
         return digest("segment", self.config, self.memory.fingerprint, signatures(self.data.val))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        """What labels a few images; raises ValueError before the memory is there."""
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)
         return self._labels(group, view, self.memories)
 
     def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
-        """What labels a few images by sets of layers; raises ValueError before the memory is there."""
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)
         return SetsQueryMeasurer(self._labels(group, view, self.memories), self.memories, sets)

@@ -1,0 +1,221 @@
+"""Classification of validation images by what the training images show: what such tasks have in common."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
+from tasks.checks import unlearnable
+from tasks.datasets.base import Coverage
+from tasks.datasets.classes import Classification
+from tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
+from tasks.metrics.softmax import SoftmaxRule, fit_softmax, held_out, standardised
+from tasks.sources import ProbedClasses
+from tasks.task import VectorTask
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledVectors:
+    """Vectors of the images that could be read, and their classes.
+
+    Attributes:
+        train: [n dim], in the dataset's order.
+        labels: Their classes, [n].
+        test: [m dim].
+        truth: Their classes, [m].
+        keys: Their names, [m].
+        stored: Places of the training images in the dataset, [n].
+    """
+
+    train: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    test: NDArray[np.float32]
+    truth: NDArray[np.int64]
+    keys: tuple[str, ...]
+    stored: NDArray[np.int64]
+
+    def outcome(
+        self, correct: Mapping[str, NDArray[np.float64]], missing: Mapping[str, str] | None = None
+    ) -> Outcome:
+        """Scores in percent, one a metric, with an interval over the test images.
+
+        Args:
+            correct: For each metric, how often each test image was given its class, [m], 0 to 1.
+            missing: For each metric without a score, why.
+        """
+        values = {metric: 100.0 * shares for metric, shares in correct.items()}
+        scores = (
+            Score(metric, float(shares.mean()), len(shares), "images") for metric, shares in values.items()
+        )
+        statistics = {metric: Statistic(metric) for metric in values}
+        items = Items("images", self.keys, self.keys, ("",) * len(self.keys), values, statistics)
+        return Outcome(tuple(scores), items if values else None, missing=missing or {})
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTask(VectorTask):
+    """A task that gives classes to validation images by the vectors of training images."""
+
+    data: ProbedClasses
+
+    @property
+    def images(self) -> Classification:
+        """The training and the validation images."""
+        return self.data.images
+
+    @property
+    def split(self) -> str:
+        return self.images.split
+
+    @property
+    def coverage(self) -> Coverage:
+        return self.images.coverage
+
+    @property
+    def vector_sources(self) -> tuple[Source, ...]:
+        where = self.data.where
+        rest = () if where.rest is None else (where.rest,)
+        return (where.probe, *rest, where.val)
+
+    @property
+    def fitted_on(self) -> tuple[Source, ...]:
+        """What a transform of vectors is fitted on: the training images, whose labels it does not see."""
+        return self.vector_sources[:-1]
+
+    def bank(self, vectors: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Training vectors [images dim] in the dataset's order, whatever the order of their sources."""
+        where = self.data.where
+        probe = vectors[where.probe.name]
+        bank = np.empty((len(self.images.train.samples), probe.shape[1]), np.float32)
+        bank[where.probe_order] = probe
+        if where.rest is not None:
+            bank[where.rest_order] = vectors[where.rest.name]
+        return bank
+
+    def labelled(self, vectors: Mapping[str, NDArray[np.float32]]) -> LabelledVectors:
+        """Vectors and classes of all images that could be read."""
+        bank, queries = self.bank(vectors), vectors[self.data.where.val.name]
+        stored, asked = ~np.isnan(bank[:, 0]), ~np.isnan(queries[:, 0])
+        return LabelledVectors(
+            bank[stored],
+            self.images.train.labels[stored],
+            queries[asked],
+            self.images.val.labels[asked],
+            tuple(s.key for s, ok in zip(self.images.val.samples, asked, strict=True) if ok),
+            np.flatnonzero(stored),
+        )
+
+
+STANDARD = FewShotRule(
+    shots=(10, 1, 5, 25),
+    seeds=(0, 1, 2),
+    penalties=tuple(2.0**power for power in range(-6, 21, 2)),
+    held_out=5,
+    penalty=2.0**10,
+)
+
+
+FEW_SHOT = {
+    "standard": STANDARD,
+    "paper": replace(STANDARD, penalties=()),
+}
+"""By name of the protocol."""
+
+
+@dataclass(frozen=True, eq=False)
+class FewShotTask(LabelledTask):
+    """Validation images classified by closed-form probes of a few training images a class."""
+
+    config: FewShotRule
+    configs = FEW_SHOT
+    all_tokens = True
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return digest("fewshot", self.config, self.images.train.labels, self.images.val.labels)
+
+    def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
+        """Top-1 in percent for each number of shots, the mean of the draws."""
+        found, classes = self.labelled(vectors), len(self.images.train.classes)
+        if reason := unlearnable(found.train, found.labels) or unlearnable(found.test):
+            return Outcome((), empty=reason)
+        fewest = int(np.bincount(found.labels, minlength=classes).min())
+        correct, missing = {}, {}
+        for shots in self.config.shots:
+            if shots > fewest:
+                missing[metric_of(shots)] = too_few(shots, fewest)
+            else:
+                correct[metric_of(shots)] = self._correct(found, shots, device)
+        return found.outcome(correct, missing)
+
+    def _correct(self, found: LabelledVectors, shots: int, device: Device) -> NDArray[np.float64]:
+        """For each test image the share of the draws whose probe is right."""
+        test, truth = as_tensor(found.test, device), as_tensor(found.truth, device)
+        classes, right = len(self.images.train.classes), []
+        for seed in self.config.seeds:
+            drawn = found.train[draw_shots(found.labels, classes, shots, seed)]
+            right.append(fit_few_shot(as_tensor(drawn, device), self.config).correct(test, truth))
+        return np.asarray(np.mean(right, axis=0), np.float64)
+
+
+def metric_of(shots: int) -> str:
+    """Name of the metric of so many shots."""
+    return f"top1-{shots}shot"
+
+
+def too_few(shots: int, fewest: int) -> str:
+    """Why there is no score of so many shots."""
+    return f"{shots} shots need {shots} readable training images of every class; one class has {fewest}"
+
+
+LINEAR = {
+    "standard": SoftmaxRule(
+        epochs=20,
+        batch=1024,
+        momentum=0.9,
+        rates=(0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
+        held_out=100,
+        least=4,
+        seed=0,
+    ),
+}
+"""By name of the protocol."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearTask(LabelledTask):
+    """Validation images classified by soft-max regressions that saw all training images."""
+
+    config: SoftmaxRule
+    configs = LINEAR
+    all_tokens = True
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return digest("linear", self.config, self.images.train.labels, self.images.val.labels)
+
+    @property
+    def products(self) -> int:
+        """Products of the forward and the backward pass of all epochs."""
+        train = self.images.train
+        return 3 * len(self.config.rates) * self.config.epochs * len(train.labels) * len(train.classes)
+
+    def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
+        """Top-1 in percent of the vectors as they are (``top1``) and standardised (``top1-bn``)."""
+        found, classes = self.labelled(vectors), len(self.images.train.classes)
+        if reason := unlearnable(found.train, found.labels) or unlearnable(found.test):
+            return Outcome((), empty=reason)
+        held = held_out(found.labels, classes, self.config)
+        labels, truth, chosen = (as_tensor(one, device) for one in (found.labels, found.truth, held))
+        train, test = (as_tensor(one, device) for one in (found.train, found.test))
+        correct = {}
+        for metric, (shown, asked) in {
+            "top1": (train, test),
+            "top1-bn": standardised(train, test),
+        }.items():
+            probe = fit_softmax(shown, labels, chosen, classes, self.config)
+            correct[metric] = probe.correct(asked, truth).astype(np.float64)
+        return found.outcome(correct)
