@@ -85,12 +85,7 @@ class Request:
         shown="mini, or standard with --data or --images",
     )
     data: OptionalPath = Option(None, DATA, parsers.path)
-    images: Option[Paths, tuple[str, ...]] = Option(
-        (),
-        IMAGES,
-        parsers.names,
-        several=True,
-    )
+    images: Option[Paths, tuple[str, ...]] = Option((), IMAGES, parsers.names, several=True)
     labels: OptionalPath = Option(None, LABELS, parsers.path, shown="DIR/metadata.csv, or the folders")
     output: OnePath = Option("results", "Folder of records and tables.", parsers.path, short="-o")
     cache: Option[str | Path | None, Path] = Option(

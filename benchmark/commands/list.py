@@ -66,10 +66,7 @@ class BackboneFilters:
         None, "Most weights: 100M, 1.2G.", parsers.count, shown="any number"
     )
     gated: OptionalSwitch = Option(
-        None,
-        "Only those whose terms must be accepted, or only the others.",
-        parsers.switch,
-        shown="both",
+        None, "Only those whose terms must be accepted, or only the others.", parsers.switch, shown="both"
     )
 
     @property

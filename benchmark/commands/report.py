@@ -30,9 +30,7 @@ class ReportRequest:
         shown="no files",
     )
     site: OptionalPath = Option(
-        None,
-        "Write a folder for any static host, or a Hugging Face Space of sdk static.",
-        parsers.path,
+        None, "Write a folder for any static host, or a Hugging Face Space of sdk static.", parsers.path
     )
     published: Paths = Option(
         (),

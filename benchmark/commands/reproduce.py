@@ -33,10 +33,7 @@ class ReproduceRequest:
     tasks: Words = Option((), "Tasks.", parsers.names, short="-t", several=True, shown="all")
     source: Words = Option((), "Sources of published numbers.", parsers.names, several=True, shown="all")
     format: Option[ComparisonFormat, ComparisonFormat] = Option(
-        "table",
-        "A table, or everything as CSV or JSON.",
-        parsers.choice,
-        choices=get_args(ComparisonFormat),
+        "table", "A table, or everything as CSV or JSON.", parsers.choice, choices=get_args(ComparisonFormat)
     )
     all: Switch = Option(False, "Show numbers that were not run or are not comparable, too.", parsers.switch)
     published: Paths = Option(

@@ -7,11 +7,11 @@ import sys
 import pandas as pd
 import pytest
 
-from benchmark.commands.backbones_page import PATH, page
 from benchmark.commands.list import BackboneFilters, details, facts, weights
 from benchmark.plan.facts import teachers
 from leaderboards.licences import commercial_use
 from leaderboards.limits import Limits
+from tests.benchmark.commands.backbones_page import PATH, page
 from tests.benchmark.runs import command
 from zoo.errors import InputError
 from zoo.registry import all_specs, find
@@ -185,7 +185,7 @@ def test_listing_imports_nothing_heavy() -> None:
 
 def test_the_committed_page_is_current() -> None:
     text = PATH.read_text(encoding="utf-8")
-    assert text == page(), "python -m benchmark.commands.backbones_page writes it again"
+    assert text == page(), "python -m tests.benchmark.commands.backbones_page writes it again"
     headings = [line for line in text.splitlines() if line.startswith("## ")]
     assert len(headings) == len(set(headings))
     assert all(f"`{spec.name}`" in text for spec in all_specs())

@@ -1,4 +1,4 @@
-"""Documentation's page of all backbones; ``python -m benchmark.commands.backbones_page`` writes it again."""
+"""The page of all backbones in docs; run as a module (``python -m``), this writes it again."""
 
 from itertools import groupby
 from pathlib import Path
@@ -8,12 +8,13 @@ from benchmark.plan.facts import teachers
 from zoo.registry import all_specs
 from zoo.spec import BackboneSpec
 
-PATH = Path(__file__).parents[2] / "docs" / "backbones.md"
+PATH = Path(__file__).parents[3] / "docs" / "backbones.md"
 
 _HEAD = """\
 # Backbones
 
-This page is written by `python -m benchmark.commands.backbones_page` from the entries in `zoo/entries/`.
+This page is written by `python -m tests.benchmark.commands.backbones_page` from the entries in
+`zoo/entries/`.
 `python -m benchmark list backbones` shows the same and filters it, by `--family`, `--supervision`,
 `--licence`, `--max-parameters` and `--gated`; `python -m benchmark list backbones NAME` tells all of one, and
 `--json` says it to machines. Any other vision backbone of transformers runs by its Hub id:
@@ -41,10 +42,10 @@ _COLUMNS = ("name", "blocks", "input", "grid", "prefix", "final", "weights", "re
 
 def page() -> str:
     """The whole page, Markdown."""
-    own = ("packaged", "generated")
-    trained = [spec for spec in all_specs() if spec.checkpoint not in own]
+    mini = ("packaged", "generated")
+    trained = [spec for spec in all_specs() if spec.checkpoint not in mini]
     packaged, generated = (
-        ", ".join(f"`{spec.name}`" for spec in all_specs() if spec.checkpoint == kind) for kind in own
+        ", ".join(f"`{spec.name}`" for spec in all_specs() if spec.checkpoint == kind) for kind in mini
     )
     families = [_family(name, list(specs)) for name, specs in groupby(trained, lambda spec: spec.family)]
     last = (
