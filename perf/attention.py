@@ -21,7 +21,7 @@ from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from tasks.sources import IMAGES
 from tasks.task import Measurable
-from zoo.features import Backbone
+from zoo.features.backbone import Backbone
 from zoo.features.census import BytesHeld
 from zoo.spec import Layer
 

@@ -22,7 +22,7 @@ from benchmark.request import Request
 from perf.networks import random_vit, write_vit
 from perf.rounds import Rounds, Setting
 from perf.rows import Budget, Row
-from zoo.features import Backbone
+from zoo.features.backbone import Backbone
 
 APART = {"davis", "cost"}
 """Tasks that are measured on their own: matching of videos, and what measures time itself."""

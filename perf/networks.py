@@ -20,7 +20,8 @@ from perf.rounds import Setting
 from tasks.base import Group, Source
 from tasks.protocols import STANDARD
 from tasks.sources import IMAGES, Batches, ClassificationSources
-from zoo.features import Backbone, Shown
+from zoo.features import Shown
+from zoo.features.backbone import Backbone
 from zoo.load.backbone import load
 from zoo.registry import find
 from zoo.spec import Layer

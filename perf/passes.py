@@ -12,7 +12,8 @@ from tasks.cka import CkaTask
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from tasks.sources import IMAGES
-from zoo.features import Backbone, Shown
+from zoo.features import Shown
+from zoo.features.backbone import Backbone
 from zoo.spec import Layer
 
 GRAM_BATCH = 256

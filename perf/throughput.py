@@ -10,7 +10,7 @@ from perf.networks import noise, random_resnet, random_vit, show
 from perf.passes import vectors
 from perf.rounds import Setting, take_turns
 from perf.rows import Budget, Row
-from zoo.features import Backbone
+from zoo.features.backbone import Backbone
 
 NETWORKS: dict[str, Callable[[Setting], Backbone]] = {
     "ViT-S/16": partial(random_vit, "ViT-S/16"),

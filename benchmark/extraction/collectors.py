@@ -14,7 +14,8 @@ from tasks.base import FINITE, BatchPart, Group, Measurer, Settling, Source
 from tasks.checks import NOT_FINITE
 from tasks.task import Measurable
 from zoo.errors import InputError
-from zoo.features import Backbone, LayerFeatures, Shown
+from zoo.features import LayerFeatures, Shown
+from zoo.features.backbone import Backbone
 from zoo.spec import Layer
 from zoo.view.views import Tiles, View
 

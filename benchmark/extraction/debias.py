@@ -12,7 +12,8 @@ from torch import Tensor
 from benchmark.extraction.collectors import Collector, to_host
 from benchmark.extraction.loading import Batch
 from tasks.metrics.debias import debiased, position_basis
-from zoo.features import Backbone, LayerFeatures, Shown
+from zoo.features import LayerFeatures, Shown
+from zoo.features.backbone import Backbone
 from zoo.spec import Layer
 
 

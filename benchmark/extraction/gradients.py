@@ -13,7 +13,8 @@ from benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
 from benchmark.extraction.one_pass import Pace, PassCallbacks
 from tasks.base import Source
 from zoo.errors import InputError
-from zoo.features import Backbone, Channels, ReceptiveField
+from zoo.features import Channels, ReceptiveField
+from zoo.features.backbone import Backbone
 from zoo.spec import Layer
 from zoo.view.views import View
 

@@ -10,7 +10,8 @@ from benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
 from benchmark.extraction.shards import Shards
 from tasks.base import Source
 from zoo.errors import InputError
-from zoo.features import Backbone, Shown
+from zoo.features import Shown
+from zoo.features.backbone import Backbone
 from zoo.spec import Layer
 from zoo.view.views import View
 

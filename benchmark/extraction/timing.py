@@ -8,7 +8,7 @@ from torch import Tensor
 
 from benchmark.extraction.failures import free_unused, is_out_of_memory
 from tasks.analyses.cost import CostConfig, Costs, Timed
-from zoo.features import Backbone
+from zoo.features.backbone import Backbone
 from zoo.features.census import BytesHeld, count_up_to
 from zoo.spec import Layer
 

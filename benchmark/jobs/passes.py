@@ -18,7 +18,7 @@ from benchmark.plan.plan import VECTORS, view_for
 from tasks.task import Task
 from tasks.transforms import parse_transform
 from zoo.errors import InputError
-from zoo.features import Backbone
+from zoo.features.backbone import Backbone
 from zoo.spec import BackboneSpec
 
 ATTENTION_BYTES = 1 << 29

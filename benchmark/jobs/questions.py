@@ -17,7 +17,8 @@ from tasks.analyses.cost import CostConfig, Costs
 from tasks.checks import nothing_read
 from tasks.stored import Fields
 from tasks.task import GradientTask
-from zoo.features import Backbone, Weights
+from zoo.features import Weights
+from zoo.features.backbone import Backbone
 from zoo.spec import BackboneSpec, Layer
 
 

@@ -21,7 +21,8 @@ from tasks import registry
 from tasks.datasets.base import FileSample
 from tasks.registry import COST
 from tests import fakes
-from zoo.features import Backbone, Visitor
+from zoo.features import Visitor
+from zoo.features.backbone import Backbone
 from zoo.spec import Layer
 
 QUICK = "1,final"

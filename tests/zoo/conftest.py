@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.zoo.reduced import Reduced, reduce
-from zoo.features import Backbone
+from zoo.features.backbone import Backbone
 from zoo.load.backbone import load
 from zoo.registry import find
 from zoo.spec import BackboneSpec

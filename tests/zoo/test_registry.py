@@ -10,7 +10,7 @@ from benchmark.plan.suites import MINI_SUITE
 from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import counted
 from zoo.errors import InputError
-from zoo.features import Backbone
+from zoo.features.backbone import Backbone
 from zoo.features.hooked import HookedBackbone
 from zoo.registry import all_specs, find
 from zoo.spec import FAMILIES, BackboneSpec, Layer

@@ -14,7 +14,8 @@ import torch
 
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import pixels, reduce
-from zoo.features import Backbone, LayerFeatures
+from zoo.features import LayerFeatures
+from zoo.features.backbone import Backbone
 from zoo.load.backbone import load
 from zoo.registry import all_specs
 from zoo.spec import BackboneSpec

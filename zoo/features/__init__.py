@@ -1,4 +1,4 @@
-"""Features of one layer, and what every backbone offers."""
+"""Features of one layer, what else is read of a backbone, and what an own one must offer."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -188,39 +188,4 @@ class Visitable(Protocol):
                 computed only where some are asked for, one block's in memory at a time: 4 bytes (in float32)
                 for each image, head, query and key.
         """
-        ...
-
-
-class Backbone(Visitable, Protocol):
-    """A visitable network that says beforehand which layers it cannot show, and shows some weights."""
-
-    def refusal(self, layers: Collection[Layer]) -> str:
-        """Why it cannot show one of these layers, in a sentence; "" if it can show them all.
-
-        `visit` raises InputError with the same sentence for such layers, so that a pass that asks first can
-        leave out only who asked for them.
-        """
-        ...
-
-    def fields_refusal(self) -> str:
-        """Why it cannot say which pixels move a cell, in a sentence; "" if it can."""
-        ...
-
-    def receptive_fields(
-        self, pixels: Tensor, layers: Collection[Layer], channels: Channels
-    ) -> tuple[ReceptiveField, ...]:
-        """How strongly each pixel moves the centre cell of each of these layers, in the order of a forward.
-
-        Args:
-            pixels: As in `visit`.
-            layers: Layers with features; memory for the gradients of all of them is needed at once.
-            channels: Which channels of a layer are looked at; each costs a backward through the network.
-
-        Raises:
-            InputError: It cannot say, with the sentence of `fields_refusal`, or has no such layer.
-        """
-        ...
-
-    def weights(self) -> Weights:
-        """Filters, position embeddings and position biases, float32 on its device."""
         ...

@@ -10,7 +10,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 from torch.utils.flop_counter import FlopCounterMode
 
-from zoo.features import Backbone, Shown
+from zoo.features import Shown
+from zoo.features.backbone import Backbone
 from zoo.spec import Layer
 
 

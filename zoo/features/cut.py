@@ -10,7 +10,8 @@ from PIL import Image
 from torch import Tensor
 
 from zoo.errors import InputError
-from zoo.features import Backbone, LayerFeatures, Shown
+from zoo.features import LayerFeatures, Shown
+from zoo.features.backbone import Backbone
 from zoo.features.census import WeightsRead
 from zoo.features.hooked import HookedBackbone
 from zoo.spec import BackboneSpec, Layer

@@ -12,7 +12,8 @@ from torch.utils.hooks import RemovableHandle
 from zoo.architecture import Parts, StreamLayout, knows
 from zoo.errors import InputError
 from zoo.features import BackboneIdentity, Channels, ReceptiveField, Shown, Visitor, Weights
-from zoo.features.layers import Cells, cells_of, features_of, in_words, require, unknown_layer, wanted_layers
+from zoo.features.backbone import Backbone
+from zoo.features.layers import Cells, cells_of, features_of, in_words
 from zoo.features.receptive import receptive_fields
 from zoo.features.taps import (
     after,
@@ -80,7 +81,7 @@ def multiplies_bfloat16(device: torch.device) -> bool:
     return any(bool(capabilities.get(name)) for name in ("avx512_bf16", "amx_bf16"))
 
 
-class HookedBackbone:
+class HookedBackbone(Backbone):
     """A frozen network whose blocks are watched with hooks.
 
     Nothing is kept: a layer's features reach the visitor while the next block has not run yet, so memory does
@@ -95,11 +96,7 @@ class HookedBackbone:
         device: torch.device,
         dtype: torch.dtype,
     ) -> None:
-        self.spec = spec
-        self.revision = identity.revision
-        self.fingerprint = identity.fingerprint
-        self.device = device
-        self.dtype = dtype
+        super().__init__(spec, identity, device, dtype)
         self._network = network
         is_convolutional = set(network.layouts) == {"maps"}
         self._format = torch.channels_last if is_convolutional else torch.contiguous_format
@@ -110,59 +107,15 @@ class HookedBackbone:
         mean, std = (torch.tensor(v, device=device)[:, None, None] for v in (spec.mean, spec.std))
         self._scale, self._shift = 1 / (255 * std), -mean / std
 
-    def refusal(self, layers: Collection[Layer]) -> str:
-        """Why it cannot show one of these layers, in a sentence; see `zoo.features.Backbone`."""
-        if unknown := unknown_layer(self.spec, layers):
-            return unknown
-        for layer in wanted_layers(self.spec, layers):
-            if layer.tap in SUBLAYER_TAPS and not knows(self._network.parts, layer.tap):
-                return (
-                    f"{self.spec.name} has no layer {layer}: where the {layer.tap} of its blocks is, if they "
-                    "have one, is not known; its taps are "
-                    f"{in_words(('input', 'block', 'final')[: 3 if self.spec.has_final else 2])}."
-                )
-            if layer.tap == "probabilities" and not gives_probabilities(
-                self._network.body, self._network.parts
-            ):
-                return f"{self.spec.name} is a network whose attention probabilities cannot be read."
-        return ""
-
-    def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
-        """Run one forward and call ``visitor`` once for each layer; see `zoo.features.Backbone`.
-
-        Raises:
-            InputError: The pixels, a layer or what the network gives is not what the entry says.
-        """
-        cells = cells_of(self.spec, pixels)
-        wanted = wanted_layers(self.spec, layers)
-        require(self.refusal(wanted))
-        with torch.no_grad(), exact_float32():
-            self._forward(self._normalised(pixels), visitor, wanted, cells)
-
     def fields_refusal(self) -> str:
-        """Why it cannot say which pixels move a cell; see `zoo.features.Backbone`."""
+        """Why it cannot say which pixels move a cell: it runs in less than float32."""
         if self.dtype == torch.float32:
             return ""
         name = str(self.dtype).removeprefix("torch.")
         return f"{self.spec.name} runs in {name}, whose gradients are too coarse; give --dtype float32."
 
-    def receptive_fields(
-        self, pixels: Tensor, layers: Collection[Layer], channels: Channels
-    ) -> tuple[ReceptiveField, ...]:
-        """How strongly each pixel moves the centre cell of a layer; see `zoo.features.Backbone`.
-
-        Raises:
-            InputError: As `visit`; or it runs in less than float32.
-        """
-        cells = cells_of(self.spec, pixels)
-        wanted = wanted_layers(self.spec, layers)
-        require(self.refusal(wanted) or self.fields_refusal())
-        forward = partial(self._forward, wanted=wanted, cells=cells)
-        with exact_float32():
-            return receptive_fields(forward, self._normalised(pixels), channels)
-
     def weights(self) -> Weights:
-        """Filters, position embeddings and position biases; see `zoo.features.Backbone`."""
+        """Filters, position embeddings and position biases of the network."""
         return weights_of(self.spec, self._network.body)
 
     def release(self, used: Collection[nn.Parameter]) -> None:
@@ -173,6 +126,29 @@ class HookedBackbone:
             for name, weight in module.named_parameters(recurse=False):
                 if id(weight) not in needed:
                     setattr(module, name, nn.Parameter(weight.to("meta"), requires_grad=False))
+
+    def _refused(self, layer: Layer) -> str:
+        body, parts = self._network.body, self._network.parts
+        if layer.tap in SUBLAYER_TAPS and not knows(parts, layer.tap):
+            taps = ("input", "block", "final")[: 3 if self.spec.has_final else 2]
+            return (
+                f"{self.spec.name} has no layer {layer}: where the {layer.tap} of its blocks is, if they "
+                f"have one, is not known; its taps are {in_words(taps)}."
+            )
+        if layer.tap == "probabilities" and not gives_probabilities(body, parts):
+            return f"{self.spec.name} is a network whose attention probabilities cannot be read."
+        return ""
+
+    def _visit(self, pixels: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
+        with torch.no_grad(), exact_float32():
+            self._forward(self._normalised(pixels), visitor, wanted, cells)
+
+    def _fields(
+        self, pixels: Tensor, wanted: tuple[Layer, ...], channels: Channels
+    ) -> tuple[ReceptiveField, ...]:
+        forward = partial(self._forward, wanted=wanted, cells=cells_of(self.spec, pixels))
+        with exact_float32():
+            return receptive_fields(forward, self._normalised(pixels), channels)
 
     def _normalised(self, pixels: Tensor) -> Tensor:
         """The network's input, [batch 3 height width], from uint8 pixels."""

@@ -23,12 +23,6 @@ def wanted_layers(spec: BackboneSpec, layers: Collection[Layer] | None) -> tuple
     return spec.layers if layers is None else tuple(sorted(set(layers), key=lambda layer: layer.place))
 
 
-def require(refusal: str) -> None:
-    """Raise InputError with the sentence of `zoo.features.Backbone.refusal`, unless it is empty."""
-    if refusal:
-        raise InputError(refusal)
-
-
 def unknown_layer(spec: BackboneSpec, layers: Collection[Layer]) -> str:
     """Why a backbone of that spec lacks one of these layers, in a sentence; "" if it has them all."""
     missing = next((layer for layer in wanted_layers(spec, layers) if not spec.has(layer)), None)

@@ -6,7 +6,8 @@ from pathlib import Path
 import torch
 
 from zoo.errors import InputError
-from zoo.features import Backbone, BackboneIdentity
+from zoo.features import BackboneIdentity
+from zoo.features.backbone import Backbone
 from zoo.features.hooked import HookedBackbone
 from zoo.features.random_floor import SEED, RandomFloor
 from zoo.load.adapters import use_rule

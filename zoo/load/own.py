@@ -1,7 +1,7 @@
 """Backbones that are anybody's own Python objects, named ``module:function``, and checked as they run."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
@@ -14,6 +14,7 @@ from torch import Tensor
 from zoo.errors import InputError, shortened
 from zoo.features import (
     AttentionMaps,
+    BackboneIdentity,
     Channels,
     LayerFeatures,
     ReceptiveField,
@@ -22,7 +23,8 @@ from zoo.features import (
     Visitor,
     Weights,
 )
-from zoo.features.layers import Cells, cells_of, require, shapes_of, unknown_layer, wanted_layers
+from zoo.features.backbone import Backbone
+from zoo.features.layers import Cells, shapes_of
 from zoo.features.weights import without_weights
 from zoo.references import current_directory, find_object
 from zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer
@@ -137,7 +139,7 @@ def _wrong_numbers(spec: BackboneSpec) -> Iterator[str]:
         yield "needs a std above 0"
 
 
-class OwnBackbone:
+class OwnBackbone(Backbone):
     """A backbone of somebody else, whose features are compared with what its spec says.
 
     It is asked for attention probabilities only if it has an attribute ``attention`` that is true, and for
@@ -145,32 +147,39 @@ class OwnBackbone:
     """
 
     def __init__(self, spec: BackboneSpec, backbone: Visitable) -> None:
-        self.spec = spec
-        self.revision = backbone.revision
-        self.fingerprint = backbone.fingerprint
-        self.device = backbone.device
-        self.dtype = backbone.dtype
+        identity = BackboneIdentity(backbone.revision, backbone.fingerprint)
+        super().__init__(spec, identity, backbone.device, backbone.dtype)
         self._backbone = backbone
         self._summed: set[Layer] = set()
 
-    def refusal(self, layers: Collection[Layer]) -> str:
-        """Why it cannot show one of these layers, in a sentence; see `zoo.features.Backbone`."""
-        if unknown := unknown_layer(self.spec, layers):
-            return unknown
-        asks = any(layer.tap == "probabilities" for layer in layers)
-        if asks and not _shows_attention(self._backbone):
+    def fields_refusal(self) -> str:
+        """Why it cannot say which pixels move a cell: it has no method for it."""
+        if callable(getattr(self._backbone, "receptive_fields", None)):
+            return ""
+        return f"{self.spec.name} gives no gradients; one that does has a method receptive_fields."
+
+    def weights(self) -> Weights:
+        """Filters, position embeddings and position biases of an object that has a method ``weights``.
+
+        Raises:
+            InputError: They are no `zoo.features.Weights`.
+        """
+        give = getattr(self._backbone, "weights", None)
+        if not callable(give):
+            return without_weights(f"{self.spec.name} shows no weights; one that does has a method weights.")
+        weights = give()
+        if not isinstance(weights, Weights):
+            raise InputError(
+                f"{self.spec.name}: weights() gives {type(weights).__name__}; it should be Weights."
+            )
+        return weights
+
+    def _refused(self, layer: Layer) -> str:
+        if layer.tap == "probabilities" and not _shows_attention(self._backbone):
             return f"{self.spec.name} shows no attention probabilities; one that does has attention = True."
         return ""
 
-    def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
-        """Run one forward and call ``visitor`` once for each layer; see `zoo.features.Backbone`.
-
-        Raises:
-            InputError: The pixels, a layer or what the backbone shows is not what the spec says.
-        """
-        cells = cells_of(self.spec, pixels)
-        wanted = wanted_layers(self.spec, layers)
-        require(self.refusal(wanted))
+    def _visit(self, pixels: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
         missing = list(wanted)
 
         def show(shown: Shown) -> None:
@@ -188,22 +197,9 @@ class OwnBackbone:
         if missing:
             raise InputError(f"{self.spec.name} does not show layer {missing[0]}, which it was asked for.")
 
-    def fields_refusal(self) -> str:
-        """Why it cannot say which pixels move a cell; see `zoo.features.Backbone`."""
-        if callable(getattr(self._backbone, "receptive_fields", None)):
-            return ""
-        return f"{self.spec.name} gives no gradients; one that does has a method receptive_fields."
-
-    def receptive_fields(
-        self, pixels: Tensor, layers: Collection[Layer], channels: Channels
+    def _fields(
+        self, pixels: Tensor, wanted: tuple[Layer, ...], channels: Channels
     ) -> tuple[ReceptiveField, ...]:
-        """How strongly each pixel moves the centre cell of a layer; see `zoo.features.Backbone`.
-
-        Raises:
-            InputError: The backbone has no such method, or gives something else.
-        """
-        wanted = wanted_layers(self.spec, layers)
-        require(self.refusal(wanted) or self.fields_refusal())
         give: Callable[..., Iterable[ReceptiveField]] = getattr(self._backbone, "receptive_fields")  # noqa: B009
         fields = tuple(give(pixels, wanted, channels))
         for layer, field in zip_longest(wanted, fields):
@@ -218,22 +214,6 @@ class OwnBackbone:
                     f"{shortened(field)}."
                 )
         return fields
-
-    def weights(self) -> Weights:
-        """Filters, position embeddings and position biases of an object that has a method ``weights``.
-
-        Raises:
-            InputError: They are no `zoo.features.Weights`.
-        """
-        give = getattr(self._backbone, "weights", None)
-        if not callable(give):
-            return without_weights(f"{self.spec.name} shows no weights; one that does has a method weights.")
-        weights = give()
-        if not isinstance(weights, Weights):
-            raise InputError(
-                f"{self.spec.name}: weights() gives {type(weights).__name__}; it should be Weights."
-            )
-        return weights
 
     def _check(self, shown: Shown, batch: int, cells: Cells) -> None:
         """Shapes in every batch; numbers, for which a GPU must be waited for, in the first of each layer."""

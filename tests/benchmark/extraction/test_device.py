@@ -27,7 +27,7 @@ from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from tasks.registry import COST, TASKS
 from tasks.task import Task
 from tests.zoo.reduced import reduce
-from zoo.features import Backbone
+from zoo.features.backbone import Backbone
 from zoo.load.backbone import load
 from zoo.registry import find
 from zoo.spec import BackboneSpec

@@ -11,7 +11,8 @@ from torch import Tensor
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import Reduced, pixels
 from zoo.errors import InputError
-from zoo.features import Backbone, LayerFeatures
+from zoo.features import LayerFeatures
+from zoo.features.backbone import Backbone
 from zoo.features.hooked import exact_float32, multiplies_bfloat16
 from zoo.load.backbone import identify, load
 from zoo.registry import find

@@ -11,7 +11,8 @@ from tests.benchmark.doubles import CountingBackbone
 from tests.zoo.conftest import Loader
 from tests.zoo.reduced import Reduced, pixels
 from zoo.errors import InputError
-from zoo.features import Backbone, LayerFeatures, Shown
+from zoo.features import LayerFeatures, Shown
+from zoo.features.backbone import Backbone
 from zoo.features.cut import CutBackbone
 from zoo.features.hooked import HookedBackbone
 from zoo.registry import find

@@ -15,7 +15,8 @@ from tests.zoo.features.test_taps import FAMILIES
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, pixels
 from zoo.entries import ARCHITECTURES
-from zoo.features import AttentionMaps, Backbone, Shown
+from zoo.features import AttentionMaps, Shown
+from zoo.features.backbone import Backbone
 from zoo.features.hooked import HookedBackbone
 from zoo.load import rotary_vit
 from zoo.load.backbone import load

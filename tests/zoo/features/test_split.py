@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import Reduced, normalised, pixels
-from zoo.features import Backbone
+from zoo.features.backbone import Backbone
 from zoo.load.backbone import load
 from zoo.load.infer import infer
 from zoo.spec import Stage

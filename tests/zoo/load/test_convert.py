@@ -11,7 +11,8 @@ from torch import Tensor
 from tests.zoo.conftest import Loader
 from tests.zoo.published import LAYOUTS, Published, publish
 from tests.zoo.reduced import Reduced, normalised, pixels
-from zoo.features import Backbone, LayerFeatures
+from zoo.features import LayerFeatures
+from zoo.features.backbone import Backbone
 from zoo.load.checkpoint import read_weights
 from zoo.load.renaming import unwrap
 

@@ -17,7 +17,8 @@ from tests.zoo.load.test_convert import layers
 from tests.zoo.load.test_today_hub import stored
 from tests.zoo.reduced import Reduced, normalised, pixels
 from zoo.errors import InputError
-from zoo.features import Backbone, LayerFeatures
+from zoo.features import LayerFeatures
+from zoo.features.backbone import Backbone
 from zoo.features.layers import in_rows
 from zoo.load.adapters import fitted_positions
 from zoo.load.infer import infer

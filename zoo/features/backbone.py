@@ -1,0 +1,90 @@
+"""What every backbone of the zoo offers, and the checks that all of them share."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+
+import torch
+from torch import Tensor
+
+from zoo.errors import InputError
+from zoo.features import BackboneIdentity, Channels, ReceptiveField, Visitor, Weights
+from zoo.features.layers import Cells, cells_of, unknown_layer, wanted_layers
+from zoo.spec import BackboneSpec, Layer
+
+
+class Backbone(ABC):
+    """A frozen network that shows every layer of one forward pass to a visitor (`zoo.features.Visitable`).
+
+    It says beforehand which layers it cannot show, and shows some weights.
+    """
+
+    def __init__(
+        self, spec: BackboneSpec, identity: BackboneIdentity, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        self.spec = spec
+        self.revision = identity.revision
+        self.fingerprint = identity.fingerprint
+        self.device = device
+        self.dtype = dtype
+
+    def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
+        """Run one forward and call ``visitor`` once for each layer; see `zoo.features.Visitable`.
+
+        Raises:
+            InputError: The pixels, a layer or what is shown is not what the spec says.
+        """
+        cells = cells_of(self.spec, pixels)
+        wanted = wanted_layers(self.spec, layers)
+        if reason := self.refusal(wanted):
+            raise InputError(reason)
+        self._visit(pixels, visitor, wanted, cells)
+
+    def refusal(self, layers: Collection[Layer]) -> str:
+        """Why it cannot show one of these layers, in a sentence; "" if it can show them all.
+
+        `visit` raises InputError with the same sentence for such layers, so that a pass that asks first can
+        leave out only who asked for them.
+        """
+        if unknown := unknown_layer(self.spec, layers):
+            return unknown
+        return next(filter(None, map(self._refused, wanted_layers(self.spec, layers))), "")
+
+    def receptive_fields(
+        self, pixels: Tensor, layers: Collection[Layer], channels: Channels
+    ) -> tuple[ReceptiveField, ...]:
+        """How strongly each pixel moves the centre cell of each of these layers, in the order of a forward.
+
+        Args:
+            pixels: As in `visit`.
+            layers: Layers with features; memory for the gradients of all of them is needed at once.
+            channels: Which channels of a layer are looked at; each costs a backward through the network.
+
+        Raises:
+            InputError: It cannot say, with the sentence of `fields_refusal`, or has no such layer.
+        """
+        wanted = wanted_layers(self.spec, layers)
+        if reason := self.refusal(wanted) or self.fields_refusal():
+            raise InputError(reason)
+        return self._fields(pixels, wanted, channels)
+
+    @abstractmethod
+    def fields_refusal(self) -> str:
+        """Why it cannot say which pixels move a cell, in a sentence; "" if it can."""
+
+    @abstractmethod
+    def weights(self) -> Weights:
+        """Filters, position embeddings and position biases, float32 on its device."""
+
+    @abstractmethod
+    def _visit(self, pixels: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
+        """Show layers that it has, in their order."""
+
+    def _refused(self, layer: Layer) -> str:
+        """Why it cannot show a layer that its spec has; "" if it can."""
+        return ""
+
+    def _fields(
+        self, pixels: Tensor, wanted: tuple[Layer, ...], channels: Channels
+    ) -> tuple[ReceptiveField, ...]:
+        """Receptive fields of layers that it has, where it gives any."""
+        raise NotImplementedError
