@@ -156,6 +156,14 @@ class Data(ABC):
         images of each split.
         """
 
+    def _first(self, limit: int | None, *names: str, noun: str, plural: str = "", rest: str = "") -> Self:
+        """The same with the first items of some fields; itself where none of them has more."""
+        if limit is None or all(len(getattr(self, name)) <= limit for name in names):
+            return self
+        fewer = {name: getattr(self, name)[:limit] for name in names}
+        coverage = self.coverage.limited(limit, noun, plural, rest)
+        return replace(self, **fewer, coverage=coverage)  # type: ignore[type-var]  # each is a dataclass
+
     @property
     def truth(self) -> tuple[object, ...] | None:
         """What tells its ground truth from another wherever it lies; None where its tasks say so in full."""

@@ -70,9 +70,7 @@ class Unlabelled(Data):
     coverage: Coverage
 
     def limited(self, limit: int | None) -> Self:
-        if limit is None or limit >= len(self.samples):
-            return self
-        return replace(self, samples=self.samples[:limit], coverage=self.coverage.limited(limit, "image"))
+        return self._first(limit, "samples", noun="image")
 
 
 def read_class_folders(root: Path, hint: str = "") -> dict[str, list[str]]:

@@ -5,7 +5,7 @@ early leave memory as it was, and an outline far outside the image is drawn poin
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
@@ -84,9 +84,7 @@ class Regions(Data):
     edition: str = ""
 
     def limited(self, limit: int | None) -> Self:
-        if limit is None or limit >= len(self.images):
-            return self
-        return replace(self, images=self.images[:limit], coverage=self.coverage.limited(limit, "image"))
+        return self._first(limit, "images", noun="image")
 
 
 @dataclass(frozen=True, slots=True)

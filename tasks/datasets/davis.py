@@ -1,7 +1,7 @@
 """DAVIS-2017: frames in ``JPEGImages/480p/<sequence>``, masks in ``Annotations/480p/<sequence>``."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -41,9 +41,7 @@ class Videos(Data):
     coverage: Coverage
 
     def limited(self, limit: int | None) -> Self:
-        if limit is None or limit >= len(self.videos):
-            return self
-        return replace(self, videos=self.videos[:limit], coverage=self.coverage.limited(limit, "video"))
+        return self._first(limit, "videos", noun="video")
 
     @property
     def truth(self) -> tuple[object, ...]:

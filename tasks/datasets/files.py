@@ -203,11 +203,7 @@ def require_text(name: str, what: str) -> str:
 
 
 def require_inside(name: str, where: str) -> str:
-    """The name of a file below a folder.
-
-    Raises:
-        InputError: An absolute one, one that climbs out, or one that no file can have.
-    """
+    """The name of a file below a folder, which neither is absolute nor climbs out; raises InputError."""
     path = PurePosixPath(require_text(name, f"names of files in {where}"))
     if "\0" in name or any(len(part.encode()) > LONGEST_NAME for part in path.parts):
         raise InputError(

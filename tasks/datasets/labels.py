@@ -162,11 +162,7 @@ def _word(value: object, where: str) -> str:
 
 
 def find_metadata(tree: ImageTree) -> list[LabelTable]:
-    """The tables with classes that lie in a folder itself or in the folders in it.
-
-    Raises:
-        InputError: Two lie in one folder, or one cannot be read.
-    """
+    """The tables with classes that lie in a folder itself or in the folders in it; raises InputError."""
     by_folder: dict[str, list[str]] = {}
     for path in tree.others:
         folder, _, name = path.rpartition("/")

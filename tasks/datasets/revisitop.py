@@ -1,7 +1,7 @@
 """Revisited Oxford and Paris: ``<folder>/gnd_<folder>.pkl`` and ``<folder>/jpg/<name>.jpg``."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -36,16 +36,7 @@ class Retrieval(Data):
 
     def limited(self, limit: int | None) -> Self:
         """The first queries; the database stays whole, since it decides the ranking."""
-        if limit is None or limit >= len(self.queries):
-            return self
-        return replace(
-            self,
-            queries=self.queries[:limit],
-            easy=self.easy[:limit],
-            hard=self.hard[:limit],
-            junk=self.junk[:limit],
-            coverage=self.coverage.limited(limit, "query", "queries"),
-        )
+        return self._first(limit, "queries", *RELEVANCE, noun="query", plural="queries")
 
 
 RELEVANCE = ("easy", "hard", "junk")

@@ -57,10 +57,7 @@ class Scenes(Data):
     most: int | None = None
 
     def limited(self, limit: int | None) -> Self:
-        if limit is None or limit >= max(len(self.train), len(self.val)):
-            return self
-        coverage = self.coverage.limited(limit, "image", rest=" of each split")
-        return replace(self, train=self.train[:limit], val=self.val[:limit], coverage=coverage)
+        return self._first(limit, "train", "val", noun="image", rest=" of each split")
 
     @property
     def truth(self) -> tuple[object, ...]:

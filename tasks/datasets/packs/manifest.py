@@ -88,11 +88,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What a pack says of itself; nothing where it says nothing.
-
-    Raises:
-        InputError: The file is malformed, or of a later version.
-    """
+    """What a pack says of itself; nothing where it says nothing; raises InputError."""
     path = folder / MANIFEST
     if not path.is_file():
         return {}

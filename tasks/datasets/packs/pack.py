@@ -251,11 +251,7 @@ def open_pack(name: str) -> Pack:
 
 
 def check_bytes(name: str) -> str:
-    """Compare every byte of a pack with its digests; gives what was compared, in words.
-
-    Raises:
-        InputError: A shard is not there, a digest is another, or it has none.
-    """
+    """Compare every byte of a pack with its digests; gives what was compared, in words; raises InputError."""
     location = find_pack(name)
     if not location.manifest:
         raise InputError(

@@ -148,11 +148,7 @@ def _content(path: Path, size: int) -> bytes:
 
 
 def read_shard(file: Path) -> Shard:
-    """The rows of a parquet file without their bytes.
-
-    Raises:
-        InputError: It is truncated or damaged, or another program wrote it.
-    """
+    """The rows of a parquet file without their bytes; raises InputError."""
     try:
         with ParquetFile(file) as stored:
             column = stored.schema_arrow.names[0]
