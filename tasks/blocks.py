@@ -274,8 +274,8 @@ class Page:
 
 def own_span(maps: Iterable[Numbers2D]) -> Span | None:
     """The lowest and the highest number of some maps; None where they have none."""
-    found = [values[np.isfinite(values)] for values in maps]
-    there = [values for values in found if values.size]
+    finite = [values[np.isfinite(values)] for values in maps]
+    there = [values for values in finite if values.size]
     if not there:
         return None
     return float(min(values.min() for values in there)), float(max(values.max() for values in there))
@@ -287,9 +287,9 @@ def alternative(picture: Picture) -> str:
         beside = f"; side by side: {_listed(picture.frame['panel'])}" if "panel" in picture.frame else ""
         return f"{picture.title}. {picture.y} over {picture.x}: {_listed(picture.frame['series'])}{beside}"
     if isinstance(picture, HeatMap):
-        panels = _listed(one.title for one in picture.panels)
+        panels = _listed(part.title for part in picture.panels)
         return f"{picture.title}. {picture.unit} by {picture.y} and {picture.x}: {panels}"
-    rows, columns = (_listed(getattr(one, side) for one in picture.maps) for side in ("row", "column"))
+    rows, columns = (_listed(getattr(part, side) for part in picture.maps) for side in ("row", "column"))
     return f"{picture.title}. Maps; rows: {rows}; columns: {columns}"
 
 
@@ -320,9 +320,9 @@ def said(notation: str, **data: str) -> Text:
     filled = {name: " ".join(value.split()) for name, value in data.items()}
     pieces: list[Piece] = []
     end = 0
-    for found in _MARKED.finditer(notation):
-        pieces += [notation[end : found.start()].format(**filled), _marked(found, filled)]
-        end = found.end()
+    for match in _MARKED.finditer(notation):
+        pieces += [notation[end : match.start()].format(**filled), _marked(match, filled)]
+        end = match.end()
     pieces.append(notation[end:].format(**filled))
     return Text(tuple(piece for piece in pieces if piece != ""))
 
@@ -332,15 +332,15 @@ def wrapped(notation: str) -> Text:
     return said(fill(notation, WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
-def _marked(found: re.Match[str], data: dict[str, str]) -> Piece:
+def _marked(match: re.Match[str], data: dict[str, str]) -> Piece:
     """The piece of one mark."""
-    if found["line"]:
+    if match["line"]:
         return Break()
-    if found["strong"]:
-        return Strong(found["strong"].format(**data))
-    if found["code"]:
-        return Code(found["code"].format(**data))
-    return Link(found["text"].format(**data), found["target"].format(**data))
+    if match["strong"]:
+        return Strong(match["strong"].format(**data))
+    if match["code"]:
+        return Code(match["code"].format(**data))
+    return Link(match["text"].format(**data), match["target"].format(**data))
 
 
 def slug(text: str) -> str:

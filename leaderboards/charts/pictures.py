@@ -94,11 +94,11 @@ def _plot(plot: Plot, backbones: Sequence[str]) -> Spec:
     names = [str(name) for name in dict.fromkeys(frame["panel"])]
     columns = min(MOST_PLOTS, max(1, len(names)))
     panels = []
-    for place, name in enumerate(names):
+    for position, name in enumerate(names):
         rows = frame[frame["panel"].astype(str) == name]
         values = there["y"] if plot.shared else rows.dropna(subset=["x", "y"])["y"]
         places = {"x": _across(there["x"], plot.x, 8)}
-        places["y"] = _up(values, plot.y if place % columns == 0 else "", 4)
+        places["y"] = _up(values, plot.y if position % columns == 0 else "", 4)
         width = (WIDTH - 30) / columns - 44
         panels.append(_panel(name, width, PANEL_HEIGHT, _lines(rows, plot.kind, places, series)))
     return _beside(panels, columns)
@@ -130,7 +130,8 @@ def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
     columns = max(1, int(WIDTH // (30 + LETTER * max(map(len, names), default=1))))
     shared = {"field": "series", "type": "nominal", "title": None, "legend": {"columns": columns}}
     return {
-        name: shared | {"scale": {"domain": names, "range": [getattr(every[one], name) for one in names]}}
+        name: shared
+        | {"scale": {"domain": names, "range": [getattr(every[series], name) for series in names]}}
         for name in ("color", "shape", "strokeDash")
     }
 
@@ -218,32 +219,32 @@ def _bar(ends: tuple[str, str], unit: str) -> Spec:
 
 def _heat_map(heat: HeatMap) -> Spec:
     """Matrices in lines of up to four, each with its axes, and one bar of colours."""
-    span = heat.span or own_span([one.values for one in heat.panels])
+    span = heat.span or own_span([matrix.values for matrix in heat.panels])
     columns = min(MOST_HEATS, max(1, len(heat.panels)))
     width = min(WIDTH / columns - 60, 2 * TALLEST)
-    shapes = [one.values.shape for one in heat.panels if one.values.size]
+    shapes = [matrix.values.shape for matrix in heat.panels if matrix.values.size]
     ratio = max((rows / columns for rows, columns in shapes), default=1.0)
     height = min(max(ratio * width, SHORTEST), TALLEST)
     bar = _bar(_beyond(heat, span) if span else ("", ""), heat.unit)
     panels = []
-    for place, one in enumerate(heat.panels):
-        axes = {"x": _numbered("x", heat.x, one, 1), "color": bar}
-        axes["y"] = _numbered("y", heat.y if place % columns == 0 else "", one, 0)
-        drawn = _image(map_png(one.values, span, MOST_CELLS), width, height)
-        panels.append(_panel(one.title, width, height, [drawn, _frame(axes)]))
+    for position, matrix in enumerate(heat.panels):
+        axes = {"x": _numbered("x", heat.x, matrix, 1), "color": bar}
+        axes["y"] = _numbered("y", heat.y if position % columns == 0 else "", matrix, 0)
+        drawn = _image(map_png(matrix.values, span, MOST_CELLS), width, height)
+        panels.append(_panel(matrix.title, width, height, [drawn, _frame(axes)]))
     return _beside(panels, columns)
 
 
-def _numbered(field: str, title: str, one: Matrix, side: int) -> Spec:
+def _numbered(field: str, title: str, matrix: Matrix, side: int) -> Spec:
     """The axis of a matrix's columns (side 1) or rows, the first of which is at the top."""
-    first, count = one.first[side], one.values.shape[side]
+    first, count = matrix.first[side], matrix.values.shape[side]
     scale = {"domain": [first - 0.5, first + count - 0.5], "nice": False, "reverse": side == 0}
     return _axis(field, title, scale, {"values": whole_ticks(first, first + count - 1, 7), "grid": False})
 
 
 def _beyond(heat: HeatMap, span: Span) -> tuple[str, str]:
     """The numbers at both ends of the bar, and whether cells lie beyond them."""
-    low, high = own_span([one.values for one in heat.panels]) or span
+    low, high = own_span([matrix.values for matrix in heat.panels]) or span
     return f"{'≤ ' if low < span[0] else ''}{span[0]:.3g}", f"{'≥ ' if high > span[1] else ''}{span[1]:.3g}"
 
 
@@ -258,9 +259,9 @@ class _Layout:
     side: float
     in_line: int
 
-    def spot(self, one: SmallMap) -> Spot:
+    def spot(self, small: SmallMap) -> Spot:
         """Row and column of a map."""
-        return self.rows.index(one.row), self.columns.index(one.column)
+        return self.rows.index(small.row), self.columns.index(small.column)
 
     def panel(self, group: str, addresses: Sequence[str], more: Spec) -> Spec:
         """Sheets over each other with the names of their rows and columns, and a bar of colours."""
@@ -290,9 +291,9 @@ def _layout(maps: Sequence[SmallMap], least: int = CELL) -> _Layout:
             equally wide.
     """
     groups, rows, columns = (
-        _distinct(getattr(one, name) for one in maps) for name in ("panel", "row", "column")
+        _distinct(getattr(small, name) for small in maps) for name in ("panel", "row", "column")
     )
-    shapes = [one.values.shape for one in maps]
+    shapes = [small.values.shape for small in maps]
     tall = max((shape[0] / max(shape[1], 1) for shape in shapes), default=1.0)
     cells = max((-(-shape[1] // merged(max(shape[:2]))) for shape in shapes), default=1)
     width = cells * -(-least // cells)
@@ -315,12 +316,12 @@ def _maps(maps: Maps) -> Spec:
     layout = _layout(maps.maps)
     ends = ("lowest", "highest") if maps.span is None else (f"{maps.span[0]:.3g}", f"{maps.span[1]:.3g}")
     unit = f"{maps.unit}, each map by itself" if maps.span is None else maps.unit
-    bar = {"color": _bar(ends, unit)} if any(one.values.ndim == 2 for one in maps.maps) else {}
+    bar = {"color": _bar(ends, unit)} if any(small.values.ndim == 2 for small in maps.maps) else {}
     panels = []
     for group in layout.groups:
-        own = {layout.spot(one): one.values for one in maps.maps if one.panel == group}
-        numbers = {spot: values for spot, values in own.items() if values.ndim == 2}
-        colours = {spot: values for spot, values in own.items() if values.ndim == 3}
+        maps_of_group = {layout.spot(small): small.values for small in maps.maps if small.panel == group}
+        numbers = {spot: values for spot, values in maps_of_group.items() if values.ndim == 2}
+        colours = {spot: values for spot, values in maps_of_group.items() if values.ndim == 3}
         addresses = [layout.sheet.maps(numbers, maps.span)] if numbers else []
         panels.append(
             layout.panel(group, addresses + ([layout.sheet.images(colours)] if colours else []), bar)
@@ -330,7 +331,7 @@ def _maps(maps: Maps) -> Spec:
 
 def _gallery(gallery: Gallery) -> Spec:
     """Images under veils, each image also bare."""
-    firsts = {one.panel: one for one in reversed(gallery.maps)}
+    firsts = {small.panel: small for small in reversed(gallery.maps)}
     bare = [
         SmallMap(group, firsts[group].row, "image", np.zeros(pixels.shape[:2]))
         for group, pixels in gallery.images.items()
@@ -340,10 +341,10 @@ def _gallery(gallery: Gallery) -> Spec:
     layout = _layout([*bare, *gallery.maps], min(max(widest, CELL), IMAGE))
     panels = []
     for group in layout.groups:
-        own = {layout.spot(one): one.values for one in gallery.maps if one.panel == group}
-        spots = [*(layout.spot(one) for one in bare if one.panel == group), *own]
+        maps_of_group = {layout.spot(small): small.values for small in gallery.maps if small.panel == group}
+        spots = [*(layout.spot(small) for small in bare if small.panel == group), *maps_of_group]
         under = layout.sheet.images(dict.fromkeys(spots, gallery.images[group]))
-        panels.append(layout.panel(group, [under, layout.sheet.veils(own)], {}))
+        panels.append(layout.panel(group, [under, layout.sheet.veils(maps_of_group)], {}))
     said = f"Bright: high; dark: low; each map by itself. {gallery.unit}"
     below = {"text": said, "orient": "bottom", "fontWeight": "normal", "fontSize": 11, "limit": WIDTH}
     return _beside(panels, layout.in_line) | {"title": below}

@@ -37,10 +37,10 @@ class Look:
     strokeDash: list[int]  # noqa: N815 - as the grammar calls it
 
 
-def look(place: int) -> Look:
+def look(position: int) -> Look:
     """How the series at a place is drawn; none of the first 49 looks like another."""
-    turn, count = place // len(COLOURS), len(COLOURS)
-    return Look(COLOURS[place % count], SHAPES[(place + turn) % count], DASHES[turn % count])
+    turn, count = position // len(COLOURS), len(COLOURS)
+    return Look(COLOURS[position % count], SHAPES[(position + turn) % count], DASHES[turn % count])
 
 
 def looks(names: Iterable[str], backbones: Sequence[str] = ()) -> dict[str, Look]:
@@ -53,7 +53,8 @@ def looks(names: Iterable[str], backbones: Sequence[str] = ()) -> dict[str, Look
     """
     every = dict.fromkeys(names)
     return {
-        name: look(backbones.index(name) if name in backbones else place) for place, name in enumerate(every)
+        name: look(backbones.index(name) if name in backbones else position)
+        for position, name in enumerate(every)
     }
 
 

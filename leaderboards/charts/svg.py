@@ -95,7 +95,7 @@ def _slim(element: ET.Element) -> None:
     for child in element:
         _slim(child)
         inner = [*child] if child.tag == "g" and not child.attrib else [child]
-        children += [one for one in inner if not _blank(one)]
+        children += [part for part in inner if not _blank(part)]
     element[:] = children
     for name in _INHERITED if element.tag == "g" and len(children) > 2 else ():
         values = {child.get(name) for child in children}
@@ -117,7 +117,9 @@ def _share(root: ET.Element) -> None:
     """Let marks that are drawn often stand in the picture once."""
     marks = [mark for mark in root.iter("path") if mark.get("transform", "").startswith("translate(")]
     kinds = [tuple((name, value) for name, value in mark.items() if name != "transform") for mark in marks]
-    often = {kind: f"mark{place}" for place, (kind, count) in enumerate(Counter(kinds).items()) if count > 2}
+    often = {
+        kind: f"mark{number}" for number, (kind, count) in enumerate(Counter(kinds).items()) if count > 2
+    }
     for mark, kind in zip(marks, kinds, strict=True):
         if kind in often:
             x, y = mark.attrib["transform"].removeprefix("translate(").removesuffix(")").split(",")

@@ -53,7 +53,7 @@ def latex_table(frame: pd.DataFrame, left: int, caption: Sequence[str], label: s
         caption: Its sentences.
         label: By which ``\ref`` finds it, without the ``tab:``.
     """
-    columns = "".join("l" if place < left else "r" for place in range(len(frame.columns)))
+    columns = "".join("l" if position < left else "r" for position in range(len(frame.columns)))
     heads = " & ".join(escaped(str(column)) for column in frame.columns)
     rows = [
         " & ".join(latex_cell(cell) for cell in row) + r" \\"

@@ -41,7 +41,7 @@ def markdown_page(page: Page) -> str:
 
 def table(frame: pd.DataFrame, left: int = 1) -> str:
     """A data frame of text and `Cell` as a Markdown table; the first columns aligned left, others right."""
-    alignment = ["left" if place < left else "right" for place in range(len(frame.columns))]
+    alignment = ["left" if position < left else "right" for position in range(len(frame.columns))]
     return tabulate(
         [[cell_text(cell) for cell in row] for row in frame.itertuples(index=False, name=None)],
         headers=[plain(str(column)) for column in frame.columns],

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from leaderboards.answers import Answer
 from leaderboards.display import fixed, pooling_name, ranges_text, score_text
-from leaderboards.report.cost import Costs
+from leaderboards.report.cost import BackboneCosts
 from leaderboards.report.frames import ReportFrames
 from leaderboards.report.html import filled
 from tasks.blocks import Strong, Text
@@ -34,7 +34,7 @@ class _Card:
     facts: list[Text]
 
 
-def answer_html(answers: Sequence[Answer], frames: ReportFrames, costs: Costs) -> Markup:
+def answer_html(answers: Sequence[Answer], frames: ReportFrames, costs: BackboneCosts) -> Markup:
     """A card for each column that has a score."""
     labels = dict(zip(frames.backbones["name"], frames.backbones["backbone"], strict=True))
     titles = dict(zip(frames.columns["column"], frames.columns["title"], strict=True))
@@ -88,7 +88,7 @@ def _values(answer: Answer, floor: float) -> list[Text]:
     return [Text((fact,)) for fact in facts]
 
 
-def _cost(answer: Answer, label: str, costs: Costs) -> list[Text]:
+def _cost(answer: Answer, label: str, costs: BackboneCosts) -> list[Text]:
     """What the backbone costs where it is cut behind the layer."""
     device = f" on {answer.device}" if answer.device else ""
     words = [] if math.isnan(answer.milliseconds) else [f"{answer.milliseconds:.3g} ms an image{device}"]
@@ -108,5 +108,5 @@ def _millions(count: float) -> str:
 
 def _listed(names: Sequence[str], most: int) -> str:
     """Names, of many the first few."""
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+    text = ", ".join(names[:most])
+    return f"{text} and {len(names) - most} more" if len(names) > most else text

@@ -82,8 +82,8 @@ def curves() -> Spec:
     ``place`` is ``published`` are numbers of others. Open: metric, backbones (labels in the order of their
     colours), colours, shapes, dashes, floor, axis, depth (name of the axis of layers).
     """
-    place = {"field": "x", "type": "quantitative", "title": "{depth}", "axis": {"tickMinStep": "{step}"}}
-    place |= {"scale": {"zero": False, "nice": False, "padding": 12}}
+    across = {"field": "x", "type": "quantitative", "title": "{depth}", "axis": {"tickMinStep": "{step}"}}
+    across |= {"scale": {"zero": False, "nice": False, "padding": 12}}
     value = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
     colour = {"field": "backbone", "type": "nominal", "title": None, "scale": fixed("{colours}")}
     shape = {"field": "backbone", "type": "nominal", "title": None, "scale": fixed("{shapes}")}
@@ -96,25 +96,25 @@ def curves() -> Spec:
     }
     colour, shape = colour | {"legend": legend}, shape | {"legend": legend}
     dash = colour | {"scale": fixed("{dashes}")}
-    own, others = {"filter": "datum.place != 'published'"}, {"filter": "datum.place == 'published'"}
+    measured, others = {"filter": "datum.place != 'published'"}, {"filter": "datum.place == 'published'"}
     tips = [*_SCORE_TIPS, {"field": "chosen", "title": "chosen on random halves", "format": ".0%"}]
     low = value | {"field": "ci_low"}
     layers = [
         floor("y"),
-        {"transform": [own], "mark": {"type": "area", "opacity": 0.14, "aria": False},
-         "encoding": {"x": place, "y": low, "y2": {"field": "ci_high"}, "color": colour}},
-        {"transform": [own], "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
-         "encoding": {"x": place, "y": value, "color": colour, "strokeDash": dash}},
-        {"transform": [own], "mark": {"type": "point", "filled": True, "opacity": 1},
-         "encoding": {"x": place, "y": value, "color": colour, "shape": shape,
+        {"transform": [measured], "mark": {"type": "area", "opacity": 0.14, "aria": False},
+         "encoding": {"x": across, "y": low, "y2": {"field": "ci_high"}, "color": colour}},
+        {"transform": [measured], "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
+         "encoding": {"x": across, "y": value, "color": colour, "strokeDash": dash}},
+        {"transform": [measured], "mark": {"type": "point", "filled": True, "opacity": 1},
+         "encoding": {"x": across, "y": value, "color": colour, "shape": shape,
                       "size": {"condition": {"test": "datum.place == 'best'", "value": 130}, "value": 28},
                       "tooltip": tips}},
-        {"transform": [own, {"filter": "datum.place == 'best'"}],
+        {"transform": [measured, {"filter": "datum.place == 'best'"}],
          "mark": {"type": "point", "size": 330, "strokeWidth": 1.4, "filled": False, "opacity": 0.9,
                   "aria": False},
-         "encoding": {"x": place, "y": value, "color": colour}},
+         "encoding": {"x": across, "y": value, "color": colour}},
         {"transform": [others], "mark": diamond(),
-         "encoding": {"x": place, "y": value, "tooltip": other_tips()}},
+         "encoding": {"x": across, "y": value, "tooltip": other_tips()}},
     ]  # fmt: skip
     return chart(layers, height=340, transform=[_SURE, _LAYER])
 
@@ -131,7 +131,7 @@ def depth_map() -> Spec:
         {"calculate": "datum.layer / datum.depth", "as": "to"},
     ]
     row = {"y": {"field": "backbone", "type": "nominal", "sort": "{order}", "title": None}}
-    place = {
+    across = {
         "x": {
             "field": "from",
             "type": "quantitative",
@@ -141,11 +141,11 @@ def depth_map() -> Spec:
         },
         "x2": {"field": "to"},
     }
-    cells = {"mark": {"type": "rect", "aria": False}, "encoding": row | place | {
+    cells = {"mark": {"type": "rect", "aria": False}, "encoding": row | across | {
         "color": ramp("value", "{axis}"), "tooltip": _SCORE_TIPS}}  # fmt: skip
     chosen = {"transform": [{"filter": "datum.place == 'best'"}],
               "mark": {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2, "aria": False},
-              "encoding": row | place}  # fmt: skip
+              "encoding": row | across}  # fmt: skip
     return chart([cells, chosen], height="{height}", transform=transform)
 
 
@@ -183,8 +183,8 @@ def tradeoff() -> Spec:
     those picked out, ``front`` whether none is better at the same cost or less. Open: metric, axis, cost,
     scale, backbones, colours, label (what stands at the front's points).
     """
-    place: Spec = {"field": "cost", "type": "quantitative", "title": "{cost}"}
-    place |= {"scale": "{scale}", "axis": {"format": ".3~r", "tickCount": 6}}
+    across: Spec = {"field": "cost", "type": "quantitative", "title": "{cost}"}
+    across |= {"scale": "{scale}", "axis": {"format": ".3~r", "tickCount": 6}}
     value = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
     colour = {"field": "backbone", "type": "nominal", "title": None, "scale": fixed("{colours}")}
     colour |= {
@@ -198,7 +198,7 @@ def tradeoff() -> Spec:
     }
     tips = [*_SCORE_TIPS, {"field": "cost", "title": "{cost}", "format": ".3~r"}]
     picked = {"filter": "datum.shown"}
-    places = {"x": place, "y": value}
+    places = {"x": across, "y": value}
     layers: list[Spec] = [
         {"transform": [{"filter": "!datum.shown"}],
          "mark": {"type": "point", "filled": True, "size": 22, "color": "#8c959f", "opacity": 0.45},

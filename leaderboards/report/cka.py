@@ -16,7 +16,7 @@ CELLS = 400_000
 
 
 @dataclass(frozen=True, slots=True)
-class CkaMatrix:
+class BlockCka:
     """CKA of the blocks of two backbones.
 
     Attributes:
@@ -33,7 +33,7 @@ class CkaMatrix:
 
 
 @dataclass(frozen=True, slots=True)
-class CkaMatrices:
+class BlockCkas:
     """The matrices of a page.
 
     Attributes:
@@ -41,11 +41,11 @@ class CkaMatrices:
         left_out: How many there was no room for.
     """
 
-    matrices: tuple[CkaMatrix, ...]
+    matrices: tuple[BlockCka, ...]
     left_out: int
 
 
-def cka_matrices(board: Board, most: int = CELLS) -> CkaMatrices:
+def cka_matrices(board: Board, most: int = CELLS) -> BlockCkas:
     """The matrices of a board, of which at most so many numbers are kept.
 
     Args:
@@ -63,12 +63,10 @@ def cka_matrices(board: Board, most: int = CELLS) -> CkaMatrices:
             kept.append(one)
     order = {id(one): place for place, one in enumerate(found)}
     kept.sort(key=lambda matrix: order[id(matrix)])
-    return CkaMatrices(tuple(kept), len(found) - len(kept))
+    return BlockCkas(tuple(kept), len(found) - len(kept))
 
 
-def _matrices(
-    table: CkaTable, pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]
-) -> Iterator[CkaMatrix]:
+def _matrices(table: CkaTable, pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> Iterator[BlockCka]:
     """The matrices of one table in the order of its backbones; those with themselves first."""
     ranks = {one.name: rank for rank, one in enumerate(backbones)}
     cells: dict[tuple[int, int], NDArray[np.float64]] = {}
@@ -86,4 +84,4 @@ def _matrices(
         if one == two:
             grid[where[inside, 1], where[inside, 0]] = values[inside]
     for one, two in sorted(cells, key=lambda key: (key[0] != key[1], key)):
-        yield CkaMatrix(table.title, backbones[one].label, backbones[two].label, cells[one, two])
+        yield BlockCka(table.title, backbones[one].label, backbones[two].label, cells[one, two])

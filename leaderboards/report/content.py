@@ -8,8 +8,8 @@ from leaderboards.board import Board
 from leaderboards.display import cost_name, inside_name, page_name
 from leaderboards.pages.inside.tables import inside_frame
 from leaderboards.pages.tidy import tidy_frame
-from leaderboards.report.cka import CkaMatrices, cka_matrices
-from leaderboards.report.cost import Costs, costs_of
+from leaderboards.report.cka import BlockCkas, cka_matrices
+from leaderboards.report.cost import BackboneCosts, costs_of
 from leaderboards.report.frames import Facts, ReportFrames, frames_of
 from tasks.blocks import Numbers
 
@@ -31,8 +31,8 @@ class Content:
     board: Board
     frames: ReportFrames
     answers: tuple[Answer, ...]
-    costs: Costs
-    cka: CkaMatrices
+    costs: BackboneCosts
+    cka: BlockCkas
     numbers: tuple[Numbers, ...]
 
     @property

@@ -24,7 +24,7 @@ AXES: tuple[tuple[str, str], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class BackboneCosts:
     """Costs of the backbones of a page, under their labels.
 
     Attributes:
@@ -42,15 +42,15 @@ class Costs:
         return tuple((name, title) for name, title in AXES if self.layers[name].notna().any())
 
 
-def costs_of(board: Board, facts: Mapping[str, Facts]) -> Costs:
+def costs_of(board: Board, facts: Mapping[str, Facts]) -> BackboneCosts:
     """What the backbones of a board cost, on the device that was measured last.
 
     Args:
         board: Records of costs, among others.
         facts: What is known of backbones, by name.
     """
-    backbones = [one for one in board.backbones if not one.floor]
-    labels = {one.name: one.label for one in backbones}
+    backbones = [backbone for backbone in board.backbones if not backbone.floor]
+    labels = {backbone.name: backbone.label for backbone in backbones}
     device, rows = board.device(), board.costs
     rows = rows[rows["value"].notna() & rows["backbone"].isin(labels)]
     rows = rows[rows["dataset"] == device]
@@ -60,13 +60,13 @@ def costs_of(board: Board, facts: Mapping[str, Facts]) -> Costs:
     known = {str(name) for name in measured["backbone"]}
     guessed = [
         row
-        for one in backbones
-        if one.label not in known
-        for row in _from_facts(one.label, one.depth, facts.get(entry_name(one.name), UNKNOWN))
+        for backbone in backbones
+        if backbone.label not in known
+        for row in _from_facts(backbone.label, backbone.depth, facts.get(entry_name(backbone.name), UNKNOWN))
     ]
     parts = [part for part in (measured, pd.DataFrame(guessed, columns=[*COST])) if len(part)]
     layers = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COST], dtype=float)
-    return Costs(layers, bool(len(measured)))
+    return BackboneCosts(layers, bool(len(measured)))
 
 
 def _wide(rows: pd.DataFrame, keys: list[str], names: tuple[str, ...]) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from leaderboards.charts import engine
 from leaderboards.charts.style import SCHEMA, Spec, looks
 from leaderboards.display import page_name, score_text
 from leaderboards.report import charts, parts
-from leaderboards.report.cka import CkaMatrix
+from leaderboards.report.cka import BlockCka
 from leaderboards.report.content import Content
 from leaderboards.report.frames import ReportFrames
 from leaderboards.scores.costs import pareto_front
@@ -119,7 +119,9 @@ def _ranking(board: ReportFrames, best: pd.DataFrame, words: dict[str, Any]) -> 
     labels = [f"{score_text(value, spread)}, layer {layer}/{depth}" for value, spread, layer, depth in places]
     rows = rows_of(best.assign(label=labels)) + _others(board, str(best["column"].iloc[0]), "group")
     groups = [name for name in parts.GROUPS if name in set(best["group"])]
-    return _drawn("ranking", rows, words | {"groups": groups, "tones": [parts.GROUPS[one] for one in groups]})
+    return _drawn(
+        "ranking", rows, words | {"groups": groups, "tones": [parts.GROUPS[name] for name in groups]}
+    )
 
 
 def _series(names: Sequence[str], content: Content) -> dict[str, Any]:
@@ -127,9 +129,9 @@ def _series(names: Sequence[str], content: Content) -> dict[str, Any]:
     series = looks(names, content.labels).values()
     return {
         "backbones": [*names],
-        "colours": [one.color for one in series],
-        "shapes": [one.shape for one in series],
-        "dashes": [one.strokeDash for one in series],
+        "colours": [look.color for look in series],
+        "shapes": [look.shape for look in series],
+        "dashes": [look.strokeDash for look in series],
         "columns": max(1, WIDTH // (46 + 7 * max(map(len, names), default=0))),
     }
 
@@ -137,13 +139,15 @@ def _series(names: Sequence[str], content: Content) -> dict[str, Any]:
 def _curves(content: Content, layers: pd.DataFrame, best: pd.DataFrame, words: dict[str, Any]) -> Spec:
     """The lines of the best backbones of a task."""
     names = [str(name) for name in best["backbone"]][:SERIES]
-    own = layers[layers["backbone"].isin(names)]
-    alike = len(set(own["depth"])) <= 1
+    rows_of_backbones = layers[layers["backbone"].isin(names)]
+    alike = len(set(rows_of_backbones["depth"])) <= 1
     others = pd.DataFrame(_others(content.frames, str(best["column"].iloc[0]), "place"))
     if len(others):
         others = others[others["backbone"].isin(names) & others["layer"].notna()]
     both = [
-        part.assign(x=part["layer"] / (1 if alike else part["depth"])) for part in (own, others) if len(part)
+        part.assign(x=part["layer"] / (1 if alike else part["depth"]))
+        for part in (rows_of_backbones, others)
+        if len(part)
     ]
     rows = [row for part in both for row in rows_of(part)]
     depth = {"depth": "layer (block)" if alike else "share of the depth", "step": 1 if alike else 0.1}
@@ -165,13 +169,13 @@ def _tradeoff(
     rows = layers.merge(costs, on=["backbone", "layer"]).dropna(subset=[name])
     rows = rows.assign(cost=rows[name] / (1e6 if name == "parameters" else 1))
     ahead = pareto_front(rows, "cost")
-    places = set(ahead.index)
+    indices = set(ahead.index)
     wide = bool((rows["cost"] > 0).all()) and rows["cost"].max() > 20 * rows["cost"].min()
     labels = _front_labels(ahead, np.log(rows["cost"]) if wide else rows["cost"])
     rows = rows.assign(
         shown=rows["backbone"].isin(names),
-        front=[place in places for place in rows.index],
-        label=[labels.get(place, "") for place in rows.index],
+        front=[index in indices for index in rows.index],
+        label=[labels.get(index, "") for index in rows.index],
     )
     scale = {"nice": False, "padding": 14} | ({"type": "log"} if wide else {"zero": False})
     said = words | _series(names, content) | {"cost": title, "scale": scale}
@@ -208,29 +212,29 @@ def _tasks(board: ReportFrames, layers: pd.DataFrame) -> Spec:
     return _drawn("task_map", rows_of(rows), {"order": order}, max(WIDTH, 26 * int(layers["layer"].max())))
 
 
-def _own(matrices: Sequence[CkaMatrix]) -> dict[str, list[CkaMatrix]]:
+def _own(matrices: Sequence[BlockCka]) -> dict[str, list[BlockCka]]:
     """By table, the matrices of backbones with themselves."""
-    found: dict[str, list[CkaMatrix]] = {}
-    for one in matrices:
-        if one.first == one.second:
-            found.setdefault(one.table, []).append(one)
-    return found
+    by_table: dict[str, list[BlockCka]] = {}
+    for matrix in matrices:
+        if matrix.first == matrix.second:
+            by_table.setdefault(matrix.table, []).append(matrix)
+    return by_table
 
 
-def _alike(matrices: Sequence[CkaMatrix]) -> Spec:
+def _alike(matrices: Sequence[BlockCka]) -> Spec:
     """Matrices side by side."""
     panels = []
-    for one in matrices:
+    for matrix in matrices:
         rows = [
             {"row": row + 1, "column": column + 1, "value": float(value)}
-            for (row, column), value in np.ndenumerate(one.values)
+            for (row, column), value in np.ndenumerate(matrix.values)
             if not isnan(value)
         ]
         spec = _drawn("alike", rows, {"first": "", "second": ""}, {"step": 9})
         style = spec.pop("config")
         panels.append(
             {key: value for key, value in spec.items() if key not in ("$schema", "autosize")}
-            | {"height": {"step": 9}, "title": one.first}
+            | {"height": {"step": 9}, "title": matrix.first}
         )
     few = style | {
         "axis": style["axis"] | {"labelFontSize": 8, "labelOverlap": "greedy", "labelSeparation": 4}

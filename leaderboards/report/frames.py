@@ -84,7 +84,7 @@ def frames_of(board: Board, facts: Mapping[str, Facts]) -> ReportFrames:
     ties = {column.key: board.ties.get(column.key, Ties()) for column in board.columns}
     return ReportFrames(
         pd.DataFrame(
-            [_backbone(one, facts.get(entry_name(one.name), UNKNOWN)) for one in backbones],
+            [_backbone(backbone, facts.get(entry_name(backbone.name), UNKNOWN)) for backbone in backbones],
             columns=[*BACKBONES],
         ),
         pd.DataFrame([_column(column) for column in board.columns], columns=[*COLUMNS]),
@@ -94,10 +94,18 @@ def frames_of(board: Board, facts: Mapping[str, Facts]) -> ReportFrames:
     )
 
 
-def _backbone(one: BoardBackbone, facts: Facts) -> tuple[object, ...]:
+def _backbone(backbone: BoardBackbone, facts: Facts) -> tuple[object, ...]:
     """A row of `BACKBONES`; weights are NaN where they are not known."""
     weights = np.nan if facts.parameters is None else float(facts.parameters)
-    return (one.label, one.name, one.family, facts.supervision, facts.licence, weights, one.depth)
+    return (
+        backbone.label,
+        backbone.name,
+        backbone.family,
+        facts.supervision,
+        facts.licence,
+        weights,
+        backbone.depth,
+    )
 
 
 def _column(column: Column) -> tuple[object, ...]:

@@ -13,16 +13,16 @@ from tasks.blocks import TIED
 @cache
 def _templates() -> Environment:
     """The templates of this folder."""
-    found = Environment(
+    templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals["TIED"] = TIED
-    found.tests["kind"] = lambda value, name: type(value).__name__ == name
-    return found
+    templates.globals["TIED"] = TIED
+    templates.tests["kind"] = lambda value, name: type(value).__name__ == name
+    return templates
 
 
 def filled(template: str, **values: object) -> Markup:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leaderboards.report.cka import CkaMatrix
+from leaderboards.report.cka import BlockCka
 
 DECIMALS = 4
 """Of numbers, as in the leaderboard's CSV."""
@@ -25,7 +25,7 @@ def packed(frame: pd.DataFrame) -> dict[str, Any]:
     return {str(name): _column(frame[name]) for name in frame.columns}
 
 
-def packed_matrix(one: CkaMatrix) -> dict[str, Any]:
+def packed_matrix(one: BlockCka) -> dict[str, Any]:
     """A matrix with its numbers as little-endian 16-bit integers in base 64, row by row."""
     scaled = np.rint(one.values * CKA_SCALE)
     whole = np.where(np.isnan(scaled), CKA_NONE, scaled).astype("<i2")
@@ -62,11 +62,11 @@ def script_digest(text: str) -> str:
 def _column(values: "pd.Series[Any]") -> Any:  # noqa: ANN401 - JSON
     """One column."""
     if values.dtype.kind in "fiu":
-        return [None if pd.isna(one) else _short(float(one)) for one in values]
-    texts = [str(one) for one in values]
+        return [None if pd.isna(value) else _short(float(value)) for value in values]
+    texts = [str(value) for value in values]
     different = list(dict.fromkeys(texts))
-    places = {text: place for place, text in enumerate(different)}
-    return {"texts": different, "at": [places[text] for text in texts]}
+    positions = {text: position for position, text in enumerate(different)}
+    return {"texts": different, "at": [positions[text] for text in texts]}
 
 
 def _short(value: float) -> float | int:

@@ -130,14 +130,14 @@ def _table_blocks(content: Content) -> list[Block]:
 def _data(content: Content) -> dict[str, Any]:
     """What the page's script draws."""
     frames, costs = content.frames, content.costs
-    shown = {name: getattr(frames, name) for name in ("backbones", "columns", "best", "layers", "published")}
+    named = {name: getattr(frames, name) for name in ("backbones", "columns", "best", "layers", "published")}
     labels = [*frames.backbones["backbone"]]
     return {
         "suite": page_name(content.suite),
-        "frames": {name: packed(frame) for name, frame in (shown | {"cost": costs.layers}).items()},
+        "frames": {name: packed(frame) for name, frame in (named | {"cost": costs.layers}).items()},
         "axes": [list(axis) for axis in costs.axes],
-        "alike": [packed_matrix(one) for one in content.cka.matrices],
-        "files": {f"{one.name}.csv": packed_file(csv_text(one)) for one in content.numbers},
+        "alike": [packed_matrix(item) for item in content.cka.matrices],
+        "files": {f"{item.name}.csv": packed_file(csv_text(item)) for item in content.numbers},
         "charts": charts.all_charts(),
         "steps": {name: list(steps) for name, steps in chart_parts.STEPS.items()},
         "few": chart_parts.FEW,

@@ -42,7 +42,7 @@ def write_site(pages: Mapping[str, str], contents: Sequence[Content], folder: Pa
     texts = {"index.html" if single else f"{names[suite]}.html": page for suite, page in pages.items()}
     if not single:
         texts["index.html"] = str(filled("site", pages=names))
-    texts |= {f"{one.name}.csv": csv_text(one) for content in contents for one in content.numbers}
+    texts |= {f"{numbers.name}.csv": csv_text(numbers) for content in contents for numbers in content.numbers}
     listed = ", ".join(names.values())
     title = f"layerboard {listed}" if single else "layerboard"
     texts["README.md"] = CARD.format(

@@ -50,7 +50,7 @@ Floats = NDArray[np.float64]
 class Story:
     """An example and why it is shown."""
 
-    place: int
+    number: int
     kind: Kind
 
 
@@ -61,22 +61,22 @@ def stories(quality: Floats) -> list[Story]:
         quality: How good each layer is on each example, 0 to 100: [layers examples].
     """
     lost = quality.max(axis=0) - quality[-1]
-    found = quality[-1] - quality.min(axis=0)
+    gained = quality[-1] - quality.min(axis=0)
     ranks: dict[Kind, Floats] = {
         "lost": np.where(lost >= CHANGE, lost, np.nan),
-        "found": np.where((found >= CHANGE) & (lost < CHANGE), found, np.nan),
+        "found": np.where((gained >= CHANGE) & (lost < CHANGE), gained, np.nan),
         "failed": np.where(quality.max(axis=0) <= BAD, -quality.max(axis=0), np.nan),
         "held": np.where(quality.min(axis=0) >= GOOD, quality.min(axis=0), np.nan),
     }
     chosen: list[Story] = []
     for kind, most in WANTED.items():
         rank = ranks[kind]
-        order = [place for place in np.argsort(-rank, kind="stable").tolist() if not np.isnan(rank[place])]
-        chosen += [Story(place, kind) for place in order[:most]]
+        order = [number for number in np.argsort(-rank, kind="stable").tolist() if not np.isnan(rank[number])]
+        chosen += [Story(number, kind) for number in order[:most]]
     return chosen
 
 
-class Pictures:
+class SharedPictures:
     """The pictures of a section, each of which stands in it once, however often it is shown.
 
     Args:
@@ -174,8 +174,8 @@ class Example:
 def layer_heads(examples: ExampleSet, *first: str) -> tuple[str, ...]:
     """Names of the columns of a table whose columns are the layers that are drawn."""
     layers = [
-        f"layer {layer} (best)" if place == examples.best else f"layer {layer}"
-        for place, layer in enumerate(examples.layers)
+        f"layer {layer} (best)" if number == examples.best else f"layer {layer}"
+        for number, layer in enumerate(examples.layers)
     ]
     return ("", *first, *layers)
 
@@ -194,10 +194,12 @@ class Drawing:
     intro: Callable[[ExampleSet], str]
     quality: Callable[[ExampleSet], Floats]
     subject: Callable[[ExampleSet, int], str]
-    example: Callable[[ExampleSet, int, Sequence[ExampleSet], Pictures], Example]
+    example: Callable[[ExampleSet, int, Sequence[ExampleSet], SharedPictures], Example]
 
 
-def drawn(drawing: Drawing, every: Sequence[ExampleSet], pictures: Pictures) -> tuple[str, list[Example]]:
+def drawn(
+    drawing: Drawing, every: Sequence[ExampleSet], pictures: SharedPictures
+) -> tuple[str, list[Example]]:
     """What is to be seen, and the examples of the best backbone that show what changes over depth.
 
     Where it loses none, one follows that the next best backbone loses which does.
@@ -210,20 +212,22 @@ def drawn(drawing: Drawing, every: Sequence[ExampleSet], pictures: Pictures) -> 
     best = every[0]
     chosen = [(best, story) for story in _told(drawing, best)]
     if not any(story.kind == "lost" for _, story in chosen):
-        lost = ((one, story) for one in every[1:] for story in _told(drawing, one) if story.kind == "lost")
-        chosen += [found] if (found := next(lost, None)) else []
-    shown = []
+        lost = (
+            (other, story) for other in every[1:] for story in _told(drawing, other) if story.kind == "lost"
+        )
+        chosen += [first] if (first := next(lost, None)) else []
+    drawn_examples = []
     for examples, story in chosen:
-        others = [one for one in every if one is not examples]
+        others = [other for other in every if other is not examples]
         by = "" if examples is best else f" by {examples.backbone}"
-        example = drawing.example(examples, story.place, others, pictures)
-        shown.append(replace(example, badge=WORDS[story.kind] + by))
-    return drawing.intro(best), shown
+        example = drawing.example(examples, story.number, others, pictures)
+        drawn_examples.append(replace(example, badge=WORDS[story.kind] + by))
+    return drawing.intro(best), drawn_examples
 
 
 def _told(drawing: Drawing, examples: ExampleSet) -> list[Story]:
     """The stories of a backbone, one of each subject."""
     first: dict[str, Story] = {}
     for story in stories(drawing.quality(examples)):
-        first.setdefault(drawing.subject(examples, story.place), story)
+        first.setdefault(drawing.subject(examples, story.number), story)
     return list(first.values())

@@ -12,7 +12,7 @@ from leaderboards.report.gallery.drawing import (
     Drawing,
     Example,
     Floats,
-    Pictures,
+    SharedPictures,
     judged,
     layer_heads,
 )
@@ -27,12 +27,12 @@ MOST = 8
 """Clusters of a layer that are shown, the largest first."""
 
 
-def _query(examples: ExampleSet, place: int) -> str:
-    return str(examples.arrays["query"][place])
+def _query(examples: ExampleSet, number: int) -> str:
+    return str(examples.arrays["query"][number])
 
 
 def _same_query(examples: ExampleSet, name: str) -> list[int]:
-    return [int(place) for place in np.flatnonzero(examples.arrays["query"] == name)]
+    return [int(number) for number in np.flatnonzero(examples.arrays["query"] == name)]
 
 
 # ---- k-NN ---------------------------------------------------------------------------------------
@@ -53,27 +53,27 @@ def _knn_intro(examples: ExampleSet) -> str:
 
 
 def _knn_example(
-    examples: ExampleSet, place: int, others: Sequence[ExampleSet], pictures: Pictures
+    examples: ExampleSet, number: int, others: Sequence[ExampleSet], pictures: SharedPictures
 ) -> Example:
-    name, own = _query(examples, place), examples.arrays["class"][place]
-    true, right = examples.called(own), examples.drawn("right")[:, place].astype(bool)
-    given = [examples.called(one) for one in examples.drawn("predicted")[:, place]]
+    name, truth = _query(examples, number), examples.arrays["class"][number]
+    true, right = examples.called(truth), examples.drawn("right")[:, number].astype(bool)
+    given = [examples.called(folder) for folder in examples.drawn("predicted")[:, number]]
     rows = [("taken for", *(judged(word, bool(good)) for word, good in zip(given, right, strict=True)))]
-    near, classes = examples.drawn("neighbour")[:, place], examples.drawn("neighbour_class")[:, place]
-    cosines = examples.drawn("cosine")[:, place]
+    near, classes = examples.drawn("neighbour")[:, number], examples.drawn("neighbour_class")[:, number]
+    cosines = examples.drawn("cosine")[:, number]
     for rank in range(near.shape[1]):
         cells = []
         for row, layer in enumerate(examples.layers):
-            word, good = examples.called(classes[row, rank]), bool(classes[row, rank] == own)
+            word, good = examples.called(classes[row, rank]), bool(classes[row, rank] == truth)
             state = f"{'right' if good else 'wrong'} class, neighbour {rank + 1} at layer {layer}"
             label = f"{word}: {state}, cosine {cosines[row, rank]:.2f}, {near[row, rank]}"
             cells.append(judged(word, good, pictures.shown(examples, near[row, rank], label)))
         rows.append((f"{ORDINALS[rank]} neighbour", *cells))
     said = []
     for other in others:
-        for found in _same_query(other, name):
-            word = other.called(other.drawn("predicted")[other.best, found])
-            good = bool(other.drawn("right")[other.best, found])
+        for index in _same_query(other, name):
+            word = other.called(other.drawn("predicted")[other.best, index])
+            good = bool(other.drawn("right")[other.best, index])
             said.append(judged(f"{other.backbone}, layer {other.layer}: {word}", good))
     return Example(
         name=true,
@@ -90,8 +90,8 @@ def _knn_example(
 
 def _told(examples: ExampleSet, right: NDArray[np.bool_]) -> str:
     """At which layers an example is right."""
-    good = [layer for layer, one in zip(examples.layers, right, strict=True) if one]
-    bad = [layer for layer, one in zip(examples.layers, right, strict=True) if not one]
+    good = [layer for layer, is_right in zip(examples.layers, right, strict=True) if is_right]
+    bad = [layer for layer, is_right in zip(examples.layers, right, strict=True) if not is_right]
     if not good or not bad:
         return f"{'right' if good else 'wrong'} at {listed(good or bad)}"
     return f"right at {listed(good)}, wrong at {listed(bad)}"
@@ -125,11 +125,11 @@ def _ranking_intro(examples: ExampleSet) -> str:
 
 
 def _ranking_example(
-    examples: ExampleSet, place: int, others: Sequence[ExampleSet], pictures: Pictures
+    examples: ExampleSet, number: int, others: Sequence[ExampleSet], pictures: SharedPictures
 ) -> Example:
-    name, precisions = _query(examples, place), [f"{value:.0f}" for value in _precision(examples)[:, place]]
+    name, precisions = _query(examples, number), [f"{value:.0f}" for value in _precision(examples)[:, number]]
     rows: list[tuple[str | Markup, ...]] = [("AP", *precisions)]
-    near, kinds = examples.drawn("neighbour")[:, place], examples.drawn("kind")[:, place]
+    near, kinds = examples.drawn("neighbour")[:, number], examples.drawn("kind")[:, number]
     for rank in range(near.shape[1]):
         cells = []
         for layer, key, kind in zip(examples.layers, near[:, rank], kinds[:, rank], strict=True):
@@ -138,19 +138,19 @@ def _ranking_example(
             picture = pictures.shown(examples, key, f"{word}: rank {rank + 1} at layer {layer}, {key}")
             cells.append(judged(word, good, picture) if key else "")
         rows.append((f"rank {rank + 1}", *cells))
-    told = examples.at_layers([f"AP {text}" for text in precisions])
+    precision_text = examples.at_layers([f"AP {text}" for text in precisions])
     return Example(
         name=name.removeprefix("query/"),
-        told=f"{told}; {int(examples.arrays['positives'][place])} images show the same",
+        told=f"{precision_text}; {int(examples.arrays['positives'][number])} images show the same",
         picture=pictures.shown(examples, name, f"query {name}"),
         table=f"{name}: first images of the ranking by layer",
         heads=layer_heads(examples),
         rows=tuple(rows),
         subject="query",
         others=tuple(
-            f"{other.backbone}, layer {other.layer}: AP {_precision(other)[other.best, found]:.0f}"
+            f"{other.backbone}, layer {other.layer}: AP {_precision(other)[other.best, index]:.0f}"
             for other in others
-            for found in _same_query(other, name)
+            for index in _same_query(other, name)
         ),
     )
 
@@ -162,11 +162,11 @@ RETRIEVAL = Drawing(_ranking_intro, _precision, _query, _ranking_example)
 # ---- clusters -----------------------------------------------------------------------------------
 
 
-def clusters(every: Sequence[ExampleSet], pictures: Pictures) -> tuple[str, list[Example]]:
+def clusters(every: Sequence[ExampleSet], pictures: SharedPictures) -> tuple[str, list[Example]]:
     """The same images as the first, the best and the last layer of the best backbone group them."""
     examples = every[0]
     rows = sorted({0, examples.best, len(examples.layers) - 1})
-    classes = sorted({_class(examples, place) for place in range(len(examples.arrays["image"]))})
+    classes = sorted({_class(examples, number) for number in range(len(examples.arrays["image"]))})
     intro = (
         f"{len(examples.arrays['image'])} images of {len(classes)} classes ({', '.join(classes)}), and the "
         "clusters that k-means puts them into without knowing these; a dashed border and ✗ mark what is not "
@@ -175,31 +175,33 @@ def clusters(every: Sequence[ExampleSet], pictures: Pictures) -> tuple[str, list
     return intro, [_layer(examples, pictures, row) for row in rows]
 
 
-def _layer(examples: ExampleSet, pictures: Pictures, row: int) -> Example:
+def _layer(examples: ExampleSet, pictures: SharedPictures, row: int) -> Example:
     """What the clusters of a layer hold."""
     numbers = examples.drawn("cluster")[row]
     groups = [np.flatnonzero(numbers == number).tolist() for number in np.unique(numbers[numbers >= 0])]
     groups.sort(key=lambda group: -len(group))
-    own = sum(Counter(_class(examples, place) for place in group).most_common(1)[0][1] for group in groups)
-    shown = [group for group in groups[:MOST] if len(group) >= LEAST]
-    rest = len(groups) - len(shown)
+    count = sum(
+        Counter(_class(examples, number) for number in group).most_common(1)[0][1] for group in groups
+    )
+    large = [group for group in groups[:MOST] if len(group) >= LEAST]
+    rest = len(groups) - len(large)
     smaller = "1 smaller cluster is" if rest == 1 else f"{rest} smaller clusters are"
     return Example(
         name=f"layer {examples.layers[row]}{' (best)' if row == examples.best else ''}",
-        told=f"{own} of {len(numbers)} are with their own class, in {len(groups)} clusters",
+        told=f"{count} of {len(numbers)} are with their own class, in {len(groups)} clusters",
         badge="what clusters hold",
         note=f"{smaller} not shown." if rest else "",
-        clusters=tuple(_cluster(examples, pictures, group) for group in shown),
+        clusters=tuple(_cluster(examples, pictures, group) for group in large),
     )
 
 
-def _cluster(examples: ExampleSet, pictures: Pictures, places: Sequence[int]) -> Cluster:
+def _cluster(examples: ExampleSet, pictures: SharedPictures, numbers: Sequence[int]) -> Cluster:
     """Images of one cluster, those of the class that most are of first."""
-    names = {place: _class(examples, place) for place in places}
+    names = {number: _class(examples, number) for number in numbers}
     most = min(Counter(names.values()).items(), key=lambda one: (-one[1], one[0]))[0]
     images = []
-    for place in sorted(names, key=lambda place: (names[place] != most, names[place], place)):
-        key, name = examples.arrays["image"][place], names[place]
+    for number in sorted(names, key=lambda number: (names[number] != most, names[number], number)):
+        key, name = examples.arrays["image"][number], names[number]
         state = "as most of its cluster" if name == most else "unlike most of its cluster"
         picture = pictures.shown(examples, key, f"{name}, {state}, {key}")
         images.append(judged(name, name == most, picture))

@@ -9,7 +9,15 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 from PIL import Image
 
-from leaderboards.report.gallery.drawing import LARGE, Drawing, Example, Floats, Pictures, judged, layer_heads
+from leaderboards.report.gallery.drawing import (
+    LARGE,
+    Drawing,
+    Example,
+    Floats,
+    SharedPictures,
+    judged,
+    layer_heads,
+)
 from leaderboards.report.gallery.examples import Array, ExampleSet
 from leaderboards.report.html import filled
 
@@ -47,30 +55,30 @@ def _masks_intro(examples: ExampleSet) -> str:
 
 
 def _masks_example(
-    examples: ExampleSet, place: int, others: Sequence[ExampleSet], pictures: Pictures
+    examples: ExampleSet, number: int, others: Sequence[ExampleSet], pictures: SharedPictures
 ) -> Example:
-    video, number = _video(examples, place), int(examples.arrays["position"][place]) + 1
-    given, truth = examples.arrays["given"][place], examples.arrays["truth"][place]
-    first, frame = examples.arrays["first"][place], examples.arrays["frame"][place]
+    video, position = _video(examples, number), int(examples.arrays["position"][number]) + 1
+    given, truth = examples.arrays["given"][number], examples.arrays["truth"][number]
+    first, frame = examples.arrays["first"][number], examples.arrays["frame"][number]
     label = f"first frame of {video} with the mask that is given"
     cells = [pictures.shown(examples, first, label, _overlay(given, given), LARGE)]
-    masks, scores = examples.drawn("mask")[:, place], _scores(examples)[:, place]
+    masks, scores = examples.drawn("mask")[:, number], _scores(examples)[:, number]
     for layer, mask, score in zip(examples.layers, masks, scores, strict=True):
-        label = f"frame {number} of {video} with the mask of layer {layer}: J&F {score:.0f}"
+        label = f"frame {position} of {video} with the mask of layer {layer}: J&F {score:.0f}"
         picture = pictures.shown(examples, frame, label, _overlay(mask, truth), LARGE)
         cells.append(judged(f"J&F {score:.0f}", picture=picture))
-    told = examples.at_layers([f"J&F {score:.0f}" for score in scores])
+    by_layer = examples.at_layers([f"J&F {score:.0f}" for score in scores])
     return Example(
         name=video,
-        told=f"frame {number}: {told}",
+        told=f"frame {position}: {by_layer}",
         table=f"{video}: masks by layer",
         heads=layer_heads(examples, "given, frame 1"),
-        rows=((f"frame {number}", *cells),),
+        rows=((f"frame {position}", *cells),),
         subject="frame",
         others=tuple(
-            f"{other.backbone}, layer {other.layer}: J&F {_scores(other)[other.best, found]:.0f}"
+            f"{other.backbone}, layer {other.layer}: J&F {_scores(other)[other.best, index]:.0f}"
             for other in others
-            for found in np.flatnonzero(other.arrays["frame"] == frame)
+            for index in np.flatnonzero(other.arrays["frame"] == frame)
         ),
     )
 
@@ -80,9 +88,9 @@ def _overlay(mask: Array, truth: Array) -> Markup:
     inside = truth != OUTSIDE
     height, width = int(inside.any(axis=1).sum()), int(inside.any(axis=0).sum())
     ids = mask[:height, :width].astype(np.uint8)
-    shown = np.where((ids > 0) & (ids != OUTSIDE), (ids - 1) % len(OBJECTS) + 1, 0).astype(np.uint8)
-    shown[outline(truth[:height, :width])] = OUTLINE
-    data = base64.b64encode(_png(shown)).decode()
+    indexes = np.where((ids > 0) & (ids != OUTSIDE), (ids - 1) % len(OBJECTS) + 1, 0).astype(np.uint8)
+    indexes[outline(truth[:height, :width])] = OUTLINE
+    data = base64.b64encode(_png(indexes)).decode()
     return Markup('<image width="{}" height="{}" href="data:image/png;base64,{}"/>').format(
         width, height, data
     )
@@ -96,9 +104,9 @@ def outline(truth: Array) -> NDArray[np.bool_]:
     return np.asarray((centre > 0) & np.any([centre != side for side in sides], axis=0))
 
 
-def _png(shown: NDArray[np.uint8]) -> bytes:
+def _png(indexes: NDArray[np.uint8]) -> bytes:
     """A mask as a PNG with a palette: nothing, objects half transparent, the outline white."""
-    image = Image.fromarray(shown)
+    image = Image.fromarray(indexes)
     palette, alpha = np.zeros((256, 3), np.uint8), np.zeros(256, np.uint8)
     palette[1 : len(OBJECTS) + 1], alpha[1 : len(OBJECTS) + 1] = OBJECTS, OPACITY
     palette[OUTLINE], alpha[OUTLINE] = 255, 255
@@ -115,19 +123,19 @@ MASKS = Drawing(_masks_intro, _scores, _video, _masks_example)
 # ---- points -------------------------------------------------------------------------------------
 
 
-def _counts(examples: ExampleSet, place: int) -> tuple[list[int], int]:
+def _counts(examples: ExampleSet, number: int) -> tuple[list[int], int]:
     """How many points of a pair each drawn layer finds, and how many there are."""
-    right = examples.drawn("right")[:, examples.arrays["of_pair"] == place]
+    right = examples.drawn("right")[:, examples.arrays["of_pair"] == number]
     return right.sum(axis=1).astype(int).tolist(), right.shape[1]
 
 
 def _points_quality(examples: ExampleSet) -> Floats:
-    every = (_counts(examples, place) for place in range(len(examples.arrays["pair"])))
+    every = (_counts(examples, number) for number in range(len(examples.arrays["pair"])))
     return np.stack([100.0 * np.asarray(counts) / total for counts, total in every], axis=1)
 
 
-def _pair(examples: ExampleSet, place: int) -> str:
-    return str(examples.arrays["pair"][place])
+def _pair(examples: ExampleSet, number: int) -> str:
+    return str(examples.arrays["pair"][number])
 
 
 def _points_intro(examples: ExampleSet) -> str:
@@ -139,25 +147,28 @@ def _points_intro(examples: ExampleSet) -> str:
 
 
 def _points_example(
-    examples: ExampleSet, place: int, others: Sequence[ExampleSet], pictures: Pictures
+    examples: ExampleSet, number: int, others: Sequence[ExampleSet], pictures: SharedPictures
 ) -> Example:
     arrays = examples.arrays
-    own, category = arrays["of_pair"] == place, str(arrays["category"][place])
-    source, target = arrays["source"][place], arrays["target"][place]
-    counts, total = _counts(examples, place)
+    of_pair, category = arrays["of_pair"] == number, str(arrays["category"][number])
+    source, target = arrays["source"][number], arrays["target"][number]
+    counts, total = _counts(examples, number)
 
     def scaled(side: str, points: Array) -> list[list[float]]:
         """Points of one image of the pair [points 2] in pixels of its small picture."""
-        size = pictures.size(examples, arrays[side][place])
-        scale = 1.0 if size is None else np.asarray(size[1:]) / arrays[f"{side}_size"][place]
+        size = pictures.size(examples, arrays[side][number])
+        scale = 1.0 if size is None else np.asarray(size[1:]) / arrays[f"{side}_size"][number]
         return (points * scale).tolist()  # type: ignore[no-any-return]
 
     label = f"{category} with {total} points to be found, {source}"
-    asked = filled("points", dots=scaled("source", arrays["source_point"][own]), misses=[])
+    asked = filled("points", dots=scaled("source", arrays["source_point"][of_pair]), misses=[])
     cells = [pictures.shown(examples, source, label, asked, LARGE)]
-    true = scaled("target", arrays["target_point"][own])
+    true = scaled("target", arrays["target_point"][of_pair])
     for row, layer in enumerate(examples.layers):
-        points, right = scaled("target", examples.drawn("point")[row][own]), examples.drawn("right")[row][own]
+        points, right = (
+            scaled("target", examples.drawn("point")[row][of_pair]),
+            examples.drawn("right")[row][of_pair],
+        )
         dots = [point for point, good in zip(points, right, strict=True) if good]
         misses = [pair for pair, good in zip(zip(points, true, strict=True), right, strict=True) if not good]
         label = f"another {category}: layer {layer} finds {counts[row]} of {total} points, {target}"
@@ -166,8 +177,8 @@ def _points_example(
         cells.append(judged(f"{counts[row]} of {total}", picture=picture))
     said = []
     for other in others:
-        for found in np.flatnonzero(other.arrays["pair"] == _pair(examples, place)):
-            count = _counts(other, int(found))[0][other.best]
+        for index in np.flatnonzero(other.arrays["pair"] == _pair(examples, number)):
+            count = _counts(other, int(index))[0][other.best]
             said.append(f"{other.backbone}, layer {other.layer}: {count} of {total}")
     return Example(
         name=category,

@@ -7,14 +7,14 @@ from itertools import islice
 from pathlib import Path
 
 from leaderboards.board import Board
-from leaderboards.report.gallery.drawing import Example, Pictures, drawn
+from leaderboards.report.gallery.drawing import Example, SharedPictures, drawn
 from leaderboards.report.gallery.examples import ExampleSet, read_examples
 from leaderboards.report.gallery.nearest import KNN, RETRIEVAL, clusters
 from leaderboards.report.gallery.places import MASKS, POINTS
 from leaderboards.report.html import PageSection, filled
 from leaderboards.scores.column import Column
 
-DRAWINGS: Mapping[str, Callable[[Sequence[ExampleSet], Pictures], tuple[str, list[Example]]]] = {
+DRAWINGS: Mapping[str, Callable[[Sequence[ExampleSet], SharedPictures], tuple[str, list[Example]]]] = {
     "knn": partial(drawn, KNN),
     "retrieval": partial(drawn, RETRIEVAL),
     "davis": partial(drawn, MASKS),
@@ -47,7 +47,7 @@ def example_sections(board: Board, output: Path) -> list[PageSection]:
         board: What the records say.
         output: Output folder that they are of: ``examples`` and ``thumbnails`` lie in it.
     """
-    pictures, tasks = Pictures(), []
+    pictures, tasks = SharedPictures(), []
     for column in board.columns:
         every = _examples(column, output) if column.task in DRAWINGS else []
         if every:

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 
-from leaderboards.report.cka import CkaMatrix
+from leaderboards.report.cka import BlockCka
 from leaderboards.report.packing import json_script, packed, packed_file, packed_matrix, script_digest
 from tests.leaderboards.report.boards import HOSTILE
 
@@ -27,7 +27,7 @@ def test_a_frame_is_packed_by_columns():
 
 def test_a_matrix_keeps_four_decimals_and_its_holes():
     values = np.array([[1.0, -0.12345], [np.nan, 0.5]])
-    found = packed_matrix(CkaMatrix("t", "a", "b", values))
+    found = packed_matrix(BlockCka("t", "a", "b", values))
     whole = np.frombuffer(base64.b64decode(found["data"]), "<i2").reshape(found["rows"], found["columns"])
     assert whole.tolist() == [[10000, -1234], [-32768, 5000]]
 
