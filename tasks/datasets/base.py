@@ -124,11 +124,11 @@ class Coverage:
         return bool(self.notes) or not all(count.complete for count in self.counts)
 
     def noted(self, note: str) -> "Coverage":
-        """The same with one more note."""
+        """The coverage with one more note."""
         return replace(self, notes=(*self.notes, note))
 
     def limited(self, limit: int, noun: str, plural: str = "", rest: str = "") -> "Coverage":
-        """The same of a smaller version of the dataset, of so many items."""
+        """The coverage of a smaller version of the dataset, which has so many items."""
         return self.noted(f"limited to {counted(limit, noun, plural)}{rest}")
 
     def __str__(self) -> str:
@@ -157,7 +157,7 @@ class Data(ABC):
         """
 
     def _first(self, limit: int | None, *names: str, noun: str, plural: str = "", rest: str = "") -> Self:
-        """The same with the first items of some fields; itself where none of them has more."""
+        """A version with the first items of some fields; itself where none of them has more."""
         if limit is None or all(len(getattr(self, name)) <= limit for name in names):
             return self
         fewer = {name: getattr(self, name)[:limit] for name in names}

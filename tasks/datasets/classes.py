@@ -127,7 +127,7 @@ MADE = f"val made of {SHARE} % of each class of train by the hash of file names,
 """How the split was made, for people."""
 
 MADE_SPLIT = f"train, val ({SHARE} % of each class, seed {SEED})"
-"""The same in the field `split` of records."""
+"""How the split was made, in the field `split` of records."""
 
 
 def split_names(names: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -240,19 +240,18 @@ def match(tables: Sequence[LabelTable], tree: ImageTree) -> LabelledFiles:
         raise InputError(f"expected a class in the rows of {name}, found none")
     unnamed = sorted({*tree.images} - {*rows} - {*nameless})
     columns = " and ".join(dict.fromkeys(table.columns for table in tables))
-    remarks = [f"classes from {name} ({columns})"]
-    remarks += [f"{counted(twice, 'row')} said again what another said"] if twice else []
-    notes = [
-        f"{counted(len(names), noun)} {why} left out ({some(names, 2)})"
-        for names, noun, why in (
-            (missing, "row", "without an image"),
-            (unnamed, "image", f"without a row in {name}"),
-            (sorted({*nameless}), "image", "whose row has no class"),
-        )
-        if names
-    ]
+    again = [f"{counted(twice, 'row')} said again what another said"] if twice else []
+    notes = (
+        *_left_out(missing, "row", "without an image"),
+        *_left_out(unnamed, "image", f"without a row in {name}"),
+        *_left_out(sorted({*nameless}), "image", "whose row has no class"),
+    )
     files = (LabelledFile(path, row.label, path, row.split) for path, (row, _) in sorted(rows.items()))
-    return LabelledFiles(tuple(files), tuple(remarks), tuple(notes))
+    return LabelledFiles(tuple(files), (f"classes from {name} ({columns})", *again), notes)
+
+
+def _left_out(names: Sequence[str], noun: str, why: str) -> list[str]:
+    return [f"{counted(len(names), noun)} {why} left out ({some(names, 2)})"] if names else []
 
 
 class _Index:

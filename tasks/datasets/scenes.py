@@ -44,7 +44,7 @@ class Scenes(Data):
         classes: Names of the classes, from 0.
         offset: Pixel value of class 0; lower values are no class, as 255 is.
         memory: How many cells of the training images are remembered at most.
-        most: The same by protocols with a number of their own; None for theirs.
+        most: How many protocols with a number of their own remember at most; None for that number.
     """
 
     name: str

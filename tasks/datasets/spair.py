@@ -47,11 +47,11 @@ class KeypointPair:
         source: Index of the source image in ``Keypoints.samples``.
         target: Index of the target image.
         source_size: Width and height of the source image in pixels.
-        target_size: The same of the target image.
+        target_size: Width and height of the target image in pixels.
         source_box: Bounding box of the object in the source image, in pixels.
-        target_box: The same in the target image.
+        target_box: Bounding box of the object in the target image, in pixels.
         source_points: Keypoints (x, y) visible in both images, float64 [points 2].
-        target_points: The same points in the target image, in the same order.
+        target_points: Where these keypoints are in the target image, in the same order.
         facts: How hard it is; None where its annotation does not say so.
         turn: Eighths of a turn between the viewpoints of the two images, 0 to 4; None if not known.
     """
@@ -224,7 +224,7 @@ class _PairReader:
     def _mistakable(
         self, fields: JsonObject, category: str, target: _Side, where: str
     ) -> tuple[bool, ...] | None:
-        """Which keypoints the target image shows another one for; None where that is not known."""
+        """Which keypoints have another one like them in the target image; None where that is not known."""
         ids, groups = None, self._groups.get(category, ())
         if "kps_ids" in fields:
             values = get_list(fields, "kps_ids", where)
@@ -236,10 +236,10 @@ class _PairReader:
                 )
         if not groups:
             return (False,) * len(target.points)
-        shown = None if ids is None else self._notes.shown(target.image)
-        if ids is None or shown is None:
+        visible = None if ids is None else self._notes.shown(target.image)
+        if ids is None or visible is None:
             return None
-        aware = geometry_aware(groups, ids, shown)
+        aware = geometry_aware(groups, ids, visible)
         return tuple(point in aware for point in ids)
 
     def _number(self, side: _Side, key: str, where: str) -> int:

@@ -140,7 +140,7 @@ class ImageNotes:
         return frozenset(keypoint_id(name, where) for name, point in points.items() if point is not None)
 
     def direction(self, image: str) -> int | None:
-        """From which of the `DIRECTIONS` an image shows its object; None where that is not said.
+        """The direction, of `DIRECTIONS`, from which an image shows its object; None where that is not said.
 
         Any other value is taken as not said: what else it may hold is documented nowhere.
         """

@@ -120,7 +120,7 @@ class SharedPictures:
         if len(data) > self._room:
             return None
         self._room -= len(data)
-        with Image.open(BytesIO(content)) as image:
+        with Image.open(BytesIO(content), formats=("WEBP",)) as image:
             width, height = image.size
         anchor = f"examples-{len(self.addresses)}"
         self.addresses.append((anchor, width, height, data))

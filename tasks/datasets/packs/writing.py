@@ -148,6 +148,11 @@ def write_dataset(
         if not _is_written(file, data, shard):
             write_shard(file, data, shard.files, shard.classes)
         advance(shard.bytes)
+    return _published(target, plan)
+
+
+def _published(target: Path, plan: DatasetPlan) -> PackedDataset:
+    """Write the manifest and the card; raises InputError where the pack does not read as the folder does."""
     packed = _packed(target, plan)
     before = read_manifest(target)
     written = {**before, plan.entry.name: packed}
