@@ -20,42 +20,43 @@ def disputes(published: Sequence[Published]) -> tuple[str, ...]:
         published: Numbers of any sources.
     """
     groups: dict[Hashable, list[Published]] = {}
-    for one in published:
-        if one.claim or one.comparable:
-            groups.setdefault(_subject(one), []).append(one)
+    for number in published:
+        if number.claim or number.comparable:
+            groups.setdefault(_subject(number), []).append(number)
     return tuple(_sentence(group) for group in groups.values() if _disagree(group))
 
 
-def _subject(one: Published) -> Hashable:
+def _subject(number: Published) -> Hashable:
     """What a number is of."""
-    place = (one.backbone, one.task, one.dataset)
-    if one.claim:
-        return (*place, one.claim)
-    how = (one.protocol, one.transform, one.input_size)
+    task = (number.backbone, number.task, number.dataset)
+    if number.claim:
+        return (*task, number.claim)
+    how = (number.protocol, number.transform, number.input_size)
     # of the best layer sources may name different ones: that is part of what disagrees
-    return (*place, *how, one.metric, one.pooling, one.rule, one.layer if one.rule == "layer" else None)
+    layer = number.layer if number.rule == "layer" else None
+    return (*task, *how, number.metric, number.pooling, number.rule, layer)
 
 
 def _disagree(group: Sequence[Published]) -> bool:
     """Whether any two numbers are further apart than their rounding."""
     return any(
-        abs(one.value - other.value) > one.half_unit + other.half_unit + ROUNDING
-        for one, other in combinations(group, 2)
+        abs(number.value - other.value) > number.half_unit + other.half_unit + ROUNDING
+        for number, other in combinations(group, 2)
     )
 
 
 def _sentence(group: Sequence[Published]) -> str:
     """Every number of a group with its source."""
     first = group[0]
-    metrics = {one.metric for one in group}
+    metrics = {number.metric for number in group}
     what = f"{first.task} {first.metric}" if len(metrics) == 1 else first.task
-    numbers = ", ".join(_number(one, named=len(metrics) > 1) for one in group)
+    numbers = ", ".join(_number(number, named=len(metrics) > 1) for number in group)
     how = first.claim or first.protocol
     return f"{first.backbone}, {what}, {first.dataset} ({how}): published numbers disagree: {numbers}."
 
 
-def _number(one: Published, *, named: bool) -> str:
+def _number(number: Published, *, named: bool) -> str:
     """A number with its metric, where that is not the same for all, and its source."""
-    metric = f" ({one.metric})" if named else ""
-    hand = " (second hand)" if one.second_hand else ""
-    return f"{fixed(one.value, one.decimals)}{metric} by {one.source}, {one.table}{hand}"
+    metric = f" ({number.metric})" if named else ""
+    hand = " (second hand)" if number.second_hand else ""
+    return f"{fixed(number.value, number.decimals)}{metric} by {number.source}, {number.table}{hand}"

@@ -8,11 +8,40 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from leaderboards.citations import SOURCES
 from leaderboards.display import POOLINGS, task_display
 from tasks.registry import TASKS
 from zoo.errors import InputError
 from zoo.spec import Tap
+
+SOURCES: dict[str, str] = {
+    "teaching-matters": (
+        "Walmer et al., Teaching Matters: Investigating the Role of Supervision in Vision Transformers, "
+        "CVPR 2023, arXiv:2212.03862"
+    ),
+    "dino-readme": "facebookresearch/dino, README",
+    "dino": (
+        "Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021, "
+        "arXiv:2104.14294"
+    ),
+    "vit": (
+        "Dosovitskiy et al., An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale, "
+        "ICLR 2021, arXiv:2010.11929"
+    ),
+    "dinov2-readme": "facebookresearch/dinov2, README",
+    "revisitop-readme": "filipradenovic/revisitop, README",
+    "spair-others": "results on SPair-71k as third parties tell them",
+    "aim-readme": "apple/ml-aim, aim-v1/README.md, commit bd9e068",
+    "capi-readme": "facebookresearch/capi, README, commit 98b4fa1",
+    "dino-threads": "facebookresearch/dino, authors in threads of issues",
+    "dinov3-card": "facebookresearch/dinov3, MODEL_CARD.md, commit 6876159",
+    "franca-readme": "valeoai/Franca, README, commit 24f8c60",
+    "hummingbird-readme": "vpariza/open-hummingbird-eval, README, commit 5e79da2",
+    "insid3-readme": "visinf/INSID3, README, commit f1c9622",
+    "pe-readme": "facebookresearch/perception_models, apps/pe/README.md, commit 3e352cc",
+    "radio-report": "NVlabs/RADIO, RADIOv2.5_tech_report.md, commit c0f3701",
+    "tips-readme": "google-deepmind/tips, README, commit 4db271d",
+}
+"""Where the published numbers come from: for each file below ``published/`` the publication."""
 
 PublishedProtocol = Literal[
     "standard",
@@ -46,7 +75,7 @@ class Published:
     """One published number, and what a run must be to be compared with it.
 
     Attributes:
-        source: Key of its `Source`.
+        source: Key of its source in `SOURCES`.
         table: Where in the source it stands.
         backbone: Our name of the backbone, whether or not the registry has it.
         task: Our name of the task; of a task that we lack where nothing is comparable.
@@ -122,19 +151,7 @@ def published_folder() -> Path:
 def all_published() -> tuple[Published, ...]:
     """Every published number, in the order of `SOURCES` and of the files."""
     return tuple(
-        one for source in SOURCES for one in read_published(published_folder() / f"{source.key}.csv")
-    )
-
-
-def published_for(
-    backbone: str, task: str, dataset: str, protocol: str, metric: str
-) -> tuple[Published, ...]:
-    """The published numbers that a score of a backbone, task, dataset, protocol and metric stands beside."""
-    asked = (backbone, task, dataset, protocol, metric)
-    return tuple(
-        one
-        for one in all_published()
-        if one.comparable and (one.backbone, one.task, one.dataset, one.protocol, one.metric) == asked
+        number for source in SOURCES for number in read_published(published_folder() / f"{source}.csv")
     )
 
 
@@ -156,18 +173,20 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
         raise InputError(f"cannot read the published numbers in {path}: {error}") from error
     if not _known_columns(tuple(reader.fieldnames or ())):
         raise InputError(f"{path}, line 1: expected the columns {', '.join(COLUMNS)}")
-    found: list[Published] = []
+    numbers: list[Published] = []
     lines: dict[tuple[object, ...], int] = {}
     for line, row in rows:
         where = f"{path}, line {line}"
-        one = _parse(row, where, (path.stem,) if own else tuple(source.key for source in SOURCES))
-        if one.source != path.stem:
-            raise InputError(f"{where}: expected the source {path.stem} of the file's name, not {one.source}")
-        first = lines.setdefault(tuple(getattr(one, column) for column in UNIQUE), line)
+        number = _parse(row, where, (path.stem,) if own else tuple(SOURCES))
+        if number.source != path.stem:
+            raise InputError(
+                f"{where}: expected the source {path.stem} of the file's name, not {number.source}"
+            )
+        first = lines.setdefault(tuple(getattr(number, column) for column in UNIQUE), line)
         if first != line:
             raise InputError(f"{where}: says the same as line {first}; keep one of them")
-        found.append(one)
-    return tuple(found)
+        numbers.append(number)
+    return tuple(numbers)
 
 
 def _known_columns(names: tuple[str, ...]) -> bool:
@@ -184,7 +203,7 @@ def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Publ
     if empty:
         raise InputError(f"{where}: {', '.join(empty)} may not be empty")
     decimals = _whole(row, "decimals", where)
-    one = Published(
+    number = Published(
         source=_one_of(row, "source", sources, where),
         table=row["table"],
         backbone=row["backbone"],
@@ -207,34 +226,38 @@ def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Publ
         transform=row.get("transform", ""),
         claim=row.get("claim", ""),
     )
-    _require_comparable(one, where)
-    _require_layer(one, where)
-    return one
+    _require_comparable(number, where)
+    _require_layer(number, where)
+    return number
 
 
-def _require_comparable(one: Published, where: str) -> None:
+def _require_comparable(number: Published, where: str) -> None:
     """Raise InputError unless a protocol, a task and a metric of ours are named where a run is comparable."""
-    if (one.protocol == "none") == one.comparable:
+    if (number.protocol == "none") == number.comparable:
         raise InputError(
             f"{where}: expected a protocol, or the protocol none and the reason in not_comparable; found the "
-            f"protocol {one.protocol} and the reason {one.not_comparable!r}"
+            f"protocol {number.protocol} and the reason {number.not_comparable!r}"
         )
     known = [task.name for task in TASKS]
-    if one.comparable and one.task not in known:
-        raise InputError(f"{where}: there is no task {one.task!r}; known tasks: {', '.join(known)}")
-    metrics = task_display(one.task).metrics
-    if one.comparable and one.metric not in metrics:
-        raise InputError(f"{where}: {one.task} has no metric {one.metric!r}; it has {', '.join(metrics)}")
+    if number.comparable and number.task not in known:
+        raise InputError(f"{where}: there is no task {number.task!r}; known tasks: {', '.join(known)}")
+    metrics = task_display(number.task).metrics
+    if number.comparable and number.metric not in metrics:
+        raise InputError(
+            f"{where}: {number.task} has no metric {number.metric!r}; it has {', '.join(metrics)}"
+        )
 
 
-def _require_layer(one: Published, where: str) -> None:
+def _require_layer(number: Published, where: str) -> None:
     """Raise InputError unless tap and layer fit the rule."""
-    if (one.tap == "final") != (one.rule == "final"):
-        raise InputError(f"{where}: tap and rule are both final or neither is; found {one.tap}, {one.rule}")
-    if one.rule == "layer" and one.layer is None:
+    if (number.tap == "final") != (number.rule == "final"):
+        raise InputError(
+            f"{where}: tap and rule are both final or neither is; found {number.tap}, {number.rule}"
+        )
+    if number.rule == "layer" and number.layer is None:
         raise InputError(f"{where}: the rule layer needs the number of the block in the column layer")
-    if one.rule not in ("best", "layer") and one.layer is not None:
-        raise InputError(f"{where}: the rule {one.rule} takes no layer; found {one.layer}")
+    if number.rule not in ("best", "layer") and number.layer is not None:
+        raise InputError(f"{where}: the rule {number.rule} takes no layer; found {number.layer}")
 
 
 def _one_of(row: Mapping[str, str], column: str, choices: tuple[str, ...], where: str) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import pandas as pd
@@ -22,13 +22,21 @@ NOT_MEASURED = ("not run", "not comparable")
 DECIMALS = 4
 """Decimals of measured percents in a frame."""
 
+_SAID = ("source", "table", "second_hand", "backbone", "task", "dataset", "protocol", "transform", "metric")
+COLUMNS = (
+    *(*_SAID, "pooling", "tap", "rule", "published", "decimals", "published_layer"),
+    *("measured", "ci_low", "ci_high", "measured_layer", "difference", "verdict", "reason", "conditions"),
+)
+"""Columns of `reproduce`: those of `Published`; the percent that was measured, its 95 % interval and its
+block, from 1; measured minus published; the reason why there is no value, no interval or no judgement."""
+
 _ROUNDING = 1e-9
-_KEY = ["backbone", "task", "dataset", "protocol", "pooling"]
-_Key = tuple[str, ...]
+_RUN = ["backbone", "task", "dataset", "protocol", "pooling"]
+_Run = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredNumber:
     """What a run says about a published number.
 
     Attributes:
@@ -51,64 +59,6 @@ class Measured:
     def has_interval(self) -> bool:
         """Whether both ends of an interval are there."""
         return not (math.isnan(self.low) or math.isnan(self.high))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reproduced:
-    """One row of the frame: a published number, what was measured, and the verdict.
-
-    Attributes:
-        source: Key of the source.
-        table: Where in the source the number stands.
-        second_hand: Whether it was read from a third party's transcription.
-        backbone: Name of the backbone.
-        task: Name of the task.
-        dataset: Name of the dataset.
-        protocol: Protocol of a comparable run.
-        transform: What was done to the features before they were scored; "" for nothing.
-        metric: Name of the metric.
-        pooling: Pooling of the features.
-        tap: Tap of the features.
-        rule: Whose score it is, as in `Published`.
-        published: Percent.
-        decimals: Decimals that were printed.
-        published_layer: Block that was published, counted from 1; None where none was.
-        measured: Percent; None where nothing was measured.
-        ci_low: Lower end of the 95 % interval of what was measured; None where none was computed.
-        ci_high: Upper end.
-        measured_layer: Block that was measured; None for a mean over draws and where nothing was.
-        difference: Measured minus published, in percent.
-        verdict: One of `VERDICTS`.
-        reason: Why there is no value, no interval or no judgement; "" where there is nothing to say.
-        conditions: How the published number was measured.
-    """
-
-    source: str
-    table: str
-    second_hand: bool
-    backbone: str
-    task: str
-    dataset: str
-    protocol: str
-    transform: str
-    metric: str
-    pooling: str
-    tap: str
-    rule: str
-    published: float
-    decimals: int
-    published_layer: int | None
-    measured: float | None = None
-    ci_low: float | None = None
-    ci_high: float | None = None
-    measured_layer: int | None = None
-    difference: float | None = None
-    verdict: Verdict
-    reason: str = ""
-    conditions: str
-
-
-COLUMNS = tuple(field.name for field in fields(Reproduced))
 
 
 def reproduce(
@@ -137,12 +87,15 @@ def reproduce(
         None and NaN where there is none.
     """
     runs = _by_run(records, published)
-    found = [_compare(one, runs.get(_key(one))) for one in published]
-    rows = [asdict(_without_entry(one, registry)) for one in found]
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    rows = []
+    for number in published:
+        row = _compared(number, runs.get(_run_of(number)))
+        if registry is not None and number.backbone not in registry and row["verdict"] in NOT_MEASURED:
+            row["reason"] = f"{row['reason']}; not in the registry"
+        rows.append(row)
     layers = {"published_layer": "Int64", "measured_layer": "Int64"}
     measured = dict.fromkeys(("measured", "ci_low", "ci_high", "difference"), "float64")
-    return frame.astype(layers | measured)
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(layers | measured)
 
 
 def counts(frame: pd.DataFrame) -> dict[str, int]:
@@ -150,154 +103,123 @@ def counts(frame: pd.DataFrame) -> dict[str, int]:
     return {verdict: int((frame["verdict"] == verdict).sum()) for verdict in VERDICTS}
 
 
-def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Key, pd.DataFrame]:
+def _run_of(number: Published) -> _Run:
+    """The run that a number is about."""
+    return (number.backbone, number.task, number.dataset, number.protocol, number.pooling)
+
+
+def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run, pd.DataFrame]:
     """The scores of every backbone, task, dataset, protocol and pooling that some number is about."""
     if records.empty:
         return {}
-    wanted = {_key(one) for one in published if one.comparable}
-    keys = [(entry_name(name), *key) for name, *key in records[list(_KEY)].itertuples(index=False, name=None)]
+    wanted = {_run_of(number) for number in published if number.comparable}
+    runs = [(entry_name(name), *run) for name, *run in records[_RUN].itertuples(index=False, name=None)]
     known = records["trained"].astype(bool) | is_floor(records)
-    asked = pd.Series([key in wanted for key in keys], index=records.index)
+    asked = pd.Series([run in wanted for run in runs], index=records.index)
     rows = records[asked & known & (records["other"] == "")]
     rows = rows.assign(backbone=rows["backbone"].map(entry_name))  # numbers tell their input size themselves
-    return {
-        tuple(map(str, key)): own for key, own in rows.groupby(_KEY, sort=False) if isinstance(key, tuple)
+    return {tuple(map(str, run)): part for run, part in rows.groupby(_RUN, sort=False)}
+
+
+def _compared(number: Published, run: pd.DataFrame | None) -> dict[str, object]:
+    """The row of a published number beside the records of its run."""
+    if not number.comparable:
+        return _row(number, "not comparable", number.not_comparable)
+    if run is None:
+        return _row(number, "not run", "there are no records of it")
+    run = run[run["transform"] == number.transform]
+    if run.empty:
+        lacks = f"without its transform {number.transform}" if number.transform else "with a transform only"
+        return _row(number, "not run", f"run {lacks}")
+    sized = run[run["input_size"] == number.input_size]
+    if sized.empty:
+        sizes = ", ".join(f"{size} px" for size in sorted(set(run["input_size"].tolist())))
+        return _row(number, "not run", f"run at {sizes}, published at {number.input_size} px")
+    last = sized.loc[sized["date"] == sized["date"].max(), "data"].max()  # scores of other data are not mixed
+    measured = _measured(number, newest(sized[sized["data"] == last]))
+    if isinstance(measured, str):
+        return _row(number, "not run", measured)
+    if math.isnan(measured.value):
+        return _row(number, "no score", measured.note)
+    notes = [measured.note, "" if measured.has_interval else "no interval was computed"]
+    return _row(number, _verdict(number, measured), "; ".join(filter(None, notes))) | {
+        "measured": round(measured.value, DECIMALS),
+        "ci_low": round(measured.low, DECIMALS) if measured.has_interval else None,
+        "ci_high": round(measured.high, DECIMALS) if measured.has_interval else None,
+        "measured_layer": measured.layer,
+        "difference": round(measured.value - number.value, DECIMALS),
     }
 
 
-def _key(one: Published) -> _Key:
-    """Which run a number is about."""
-    return (one.backbone, one.task, one.dataset, one.protocol, one.pooling)
+def _row(number: Published, verdict: Verdict, reason: str) -> dict[str, object]:
+    """The row of a number beside which nothing stands."""
+    names = (*_SAID, "pooling", "tap", "rule", "decimals", "conditions")
+    row: dict[str, object] = {name: getattr(number, name) for name in names}
+    return row | {
+        "published": number.value,
+        "published_layer": number.layer,
+        "verdict": verdict,
+        "reason": reason,
+    }
 
 
-def _compare(one: Published, run: pd.DataFrame | None) -> Reproduced:
-    """A published number beside the records of its run."""
-    if not one.comparable:
-        return _row(one, "not comparable", one.not_comparable)
-    if run is None:
-        return _row(one, "not run", "there are no records of it")
-    run = run[run["transform"] == one.transform]
-    if run.empty:
-        lacks = f"without its transform {one.transform}" if one.transform else "with a transform only"
-        return _row(one, "not run", f"run {lacks}")
-    sized = run[run["input_size"] == one.input_size]
-    if sized.empty:
-        sizes = ", ".join(f"{size} px" for size in sorted(set(run["input_size"].tolist())))
-        return _row(one, "not run", f"run at {sizes}, published at {one.input_size} px")
-    last = sized.loc[sized["date"] == sized["date"].max(), "data"].max()  # scores of other data are not mixed
-    found = _measure(one, newest(sized[sized["data"] == last]))
-    return _row(one, "not run", found) if isinstance(found, str) else _judged(one, found)
-
-
-def _without_entry(one: Reproduced, registry: Collection[str] | None) -> Reproduced:
-    """A row that also says that the registry has no such backbone, where nothing was measured."""
-    if registry is None or one.backbone in registry or one.verdict not in NOT_MEASURED:
-        return one
-    return replace(one, reason=f"{one.reason}; not in the registry")
-
-
-def _measure(one: Published, run: pd.DataFrame) -> Measured | str:
+def _measured(number: Published, run: pd.DataFrame) -> MeasuredNumber | str:
     """What a run says about a number, or why it says nothing."""
-    if one.rule == "draws":
-        return _floor(run[run["metric"] == one.metric])
+    if number.rule == "draws":
+        return _floor(run[run["metric"] == number.metric])
     blocks = run[(run["tap"] == "block") & (run["layer"] >= 1)]
     depth = int(run["depth"].max())
-    if one.rule == "best":
-        return _best(one, blocks, depth)
-    if one.rule == "final":
-        return _at(one, run[run["tap"] == "final"], "the output of the final norm was not run")
-    layer = depth if one.rule == "last" else one.layer
-    return _at(one, blocks[blocks["layer"] == layer], f"layer {layer} was not run")
+    if number.rule == "best":
+        return _best(number, blocks, depth)
+    if number.rule == "final":
+        return _at(number, run[run["tap"] == "final"], "the output of the final norm was not run")
+    layer = depth if number.rule == "last" else number.layer
+    return _at(number, blocks[blocks["layer"] == layer], f"layer {layer} was not run")
 
 
-def _best(one: Published, blocks: pd.DataFrame, depth: int) -> Measured | str:
+def _best(number: Published, blocks: pd.DataFrame, depth: int) -> MeasuredNumber | str:
     """The best block of all; chosen on the decimals that the source chose on, for the sake of its ties."""
-    there = {int(layer) for layer in blocks["layer"]}
-    if len(there) < depth:
-        run = ranges_text(sorted(there)) or "none"
+    layers = {int(layer) for layer in blocks["layer"]}
+    if len(layers) < depth:
+        run = ranges_text(sorted(layers)) or "none"
         return f"the best of all {depth} layers is published; layers that were run: {run}"
-    own = blocks[blocks["metric"] == one.metric]
-    if one.chosen_decimals is not None:
-        own = own.assign(value=own["value"].round(one.chosen_decimals))
-    best = best_rows(own)
-    where = blocks if best.empty else blocks[blocks["layer"] == best["layer"].iloc[0]]
-    return _at(one, where, "")
+    rows = blocks[blocks["metric"] == number.metric]
+    if number.chosen_decimals is not None:
+        rows = rows.assign(value=rows["value"].round(number.chosen_decimals))
+    best = best_rows(rows)
+    return _at(number, blocks if best.empty else blocks[blocks["layer"] == best["layer"].iloc[0]], "")
 
 
-def _at(one: Published, rows: pd.DataFrame, absent: str) -> Measured | str:
-    """The number's metric in the rows of one place; NaN and the reason where that place has no score."""
+def _at(number: Published, rows: pd.DataFrame, absent: str) -> MeasuredNumber | str:
+    """The number's metric in the rows of one layer; NaN and the reason where that layer has no score."""
     if rows.empty:
         return absent
-    scored = rows[(rows["metric"] == one.metric) & rows["value"].notna()]
+    scored = rows[(rows["metric"] == number.metric) & rows["value"].notna()]
     if scored.empty:
         reasons = sorted({str(reason) for reason in rows["reason"]} - {""})
-        return Measured(math.nan, note="; ".join(reasons) or f"no {one.metric} was computed")
+        return MeasuredNumber(math.nan, note="; ".join(reasons) or f"no {number.metric} was computed")
     record = scored.iloc[0]
+    value, low, high = (float(record[name]) for name in ("value", "ci_low", "ci_high"))
     partial = bool(record["partial"])
-    return Measured(
-        float(record["value"]),
-        float(record["ci_low"]),
-        float(record["ci_high"]),
-        int(record["layer"]),
-        partial,
-        str(record["coverage"]) if partial else "",
-    )
+    note = str(record["coverage"]) if partial else ""
+    return MeasuredNumber(value, low, high, int(record["layer"]), partial, note)
 
 
-def _floor(rows: pd.DataFrame) -> Measured | str:
+def _floor(rows: pd.DataFrame) -> MeasuredNumber | str:
     """The mean over the random floor's draws."""
-    found = floor_draws(rows)
-    if found.empty:
+    floors = floor_draws(rows)
+    if floors.empty:
         return "there are no draws of the random floor"
     partial = rows[rows["partial"].astype(bool)]
-    note = str(partial["coverage"].iloc[0]) if len(partial) else f"mean of {found['draws'].iloc[0]} draws"
-    return Measured(float(found["mean"].iloc[0]), partial=len(partial) > 0, note=note)
+    note = str(partial["coverage"].iloc[0]) if len(partial) else f"mean of {floors['draws'].iloc[0]} draws"
+    return MeasuredNumber(float(floors["mean"].iloc[0]), partial=len(partial) > 0, note=note)
 
 
-def _judged(one: Published, found: Measured) -> Reproduced:
-    """The row of a number beside which something was run."""
-    if math.isnan(found.value):
-        return _row(one, "no score", found.note)
-    notes = [found.note, "" if found.has_interval else "no interval was computed"]
-    return replace(
-        _row(one, _verdict(one, found), "; ".join(note for note in notes if note)),
-        measured=round(found.value, DECIMALS),
-        ci_low=round(found.low, DECIMALS) if found.has_interval else None,
-        ci_high=round(found.high, DECIMALS) if found.has_interval else None,
-        measured_layer=found.layer,
-        difference=round(found.value - one.value, DECIMALS),
-    )
-
-
-def _verdict(one: Published, found: Measured) -> Verdict:
+def _verdict(number: Published, measured: MeasuredNumber) -> Verdict:
     """Whether a number that was measured agrees with the published one."""
-    half = one.half_unit + _ROUNDING
-    if found.partial:
+    half = number.half_unit + _ROUNDING
+    if measured.partial:
         return "partial data"
-    if not found.has_interval:
-        return "agrees" if abs(found.value - one.value) <= half else "no interval"
-    return "agrees" if found.low <= one.value + half and one.value - half <= found.high else "off"
-
-
-def _row(one: Published, verdict: Verdict, reason: str) -> Reproduced:
-    """The row of a number beside which nothing stands."""
-    return Reproduced(
-        source=one.source,
-        table=one.table,
-        second_hand=one.second_hand,
-        backbone=one.backbone,
-        task=one.task,
-        dataset=one.dataset,
-        protocol=one.protocol,
-        transform=one.transform,
-        metric=one.metric,
-        pooling=one.pooling,
-        tap=one.tap,
-        rule=one.rule,
-        published=one.value,
-        decimals=one.decimals,
-        published_layer=one.layer,
-        verdict=verdict,
-        reason=reason,
-        conditions=one.conditions,
-    )
+    if not measured.has_interval:
+        return "agrees" if abs(measured.value - number.value) <= half else "no interval"
+    return "agrees" if measured.low <= number.value + half and number.value - half <= measured.high else "off"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from benchmark.engines.progress import Reporter
     from benchmark.extraction.failures import Failure
     from benchmark.plan.decomposed import Given
-    from leaderboards.scores.decomposition import Change
+    from leaderboards.sections.decomposition import Change
     from tasks.blocks import Page
     from tasks.paths import Steps
 
@@ -125,8 +125,7 @@ def decompose(request: Request, task: str, ends: "tuple[Given, Given]", report: 
     from benchmark.api import carry_out
     from benchmark.plan.decomposed import reference, steps_protocols, task_steps
     from leaderboards.pages.build import write_page
-    from leaderboards.scores.decomposition import changes
-    from leaderboards.sections.decomposition import Side, decomposition_page
+    from leaderboards.sections.decomposition import changes, decomposition_page
 
     first, second = ends
     steps = task_steps(task, first, second)
@@ -151,7 +150,7 @@ def decompose(request: Request, task: str, ends: "tuple[Given, Given]", report: 
     if not changed:
         reasons = "; ".join(map(str, summary.done.failures)) or "see the reasons in its records"
         raise InputError(f"no backbone has scores by all rules from {first.name} to {second.name}: {reasons}")
-    start, end = (Side(given.name, given.protocol.unlike) for given in ends)
-    page = decomposition_page(task, summary.suite, (start, end), steps, changed)
+    unlike = [f"{given.name}: {sentence}" for given in ends for sentence in given.protocol.unlike]
+    page = decomposition_page(task, summary.suite, (first.name, second.name), unlike, steps, changed)
     files = write_page(page, request.output / "tables")
     return Decomposed(page, tuple(files), steps, changed, summary.done.failures)

@@ -1,14 +1,27 @@
-"""The page that takes the difference between two protocols apart."""
+"""Where the difference between two protocols comes from, choice by choice, and the page that says it."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
 
+import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
 from leaderboards.display import fixed, page_name
-from leaderboards.scores.decomposition import Change
+from leaderboards.records.files import scored_path, task_key
+from leaderboards.records.items import Place, read_items
+from tasks.base import Items
 from tasks.blocks import Block, Bullets, Heading, Numbers, Page, Table, said
-from tasks.paths import Steps
+from tasks.decompose import CEILING, step_metric
+from tasks.keypoints.task import PULL
+from tasks.metrics.influence import influence, sample
+from tasks.metrics.resampling import Ratios
+from tasks.paths import KIND, SIZE, Steps
+from tasks.uncertainty import measure
+from zoo.spec import Layer
 
 READ = """
 Each row changes one choice, and keeps the changes of the rows above: the first score is that of {first},
@@ -23,87 +36,297 @@ points to the middle.
 BEST = "Best layer of each step"
 FIXED = "The layer that is best by {first}, kept"
 
+LEVEL = 0.95
+
+Chosen = Literal["best", "fixed"]
+
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """A protocol that a page begins or ends with.
+class Change:
+    """What one choice changes in a backbone's score.
 
     Attributes:
-        name: Its name, and what its features are where they are not the usual ones.
-        unlike: What of its source it does not do, in whole sentences.
+        backbone: Name of the backbone.
+        chosen: ``best``: the best block before and the best block after; ``fixed``: the best block of the
+            first protocol before and after. Where a stop reads the last block behind the final norm, that.
+        layers: Layers before and after.
+        step: Which choice, from 1.
+        before: Score before, in percent.
+        after: Score after.
+        low: Lower end of the 95 % interval of after - before, paired over what both are measured on; NaN
+            where that is too little.
+        high: Upper end.
+        alone: What only this choice changes in the first protocol.
+        last: What only this choice changes before the second protocol.
+        gained: Items whose value rises.
+        lost: Items whose value falls.
+        ceiling_before: What the ground truth itself gets on the layer's grid before, in percent; NaN if
+            unknown.
+        ceiling_after: The same after.
+        pull: Mean share, in percent, of a soft arg-max after the choice that lies where nothing is similar;
+            NaN without one.
+        forward: Whether the choice shows images otherwise.
     """
 
-    name: str
-    unlike: tuple[str, ...]
+    backbone: str
+    chosen: Chosen
+    layers: tuple[Layer, Layer]
+    step: int
+    before: float
+    after: float
+    low: float
+    high: float
+    alone: float
+    last: float
+    gained: int
+    lost: int
+    ceiling_before: float
+    ceiling_after: float
+    pull: float
+    forward: bool
+
+    @property
+    def delta(self) -> float:
+        """What the choice changes on the way."""
+        return self.after - self.before
+
+
+def changes(records: pd.DataFrame, folder: Path, steps: Steps) -> tuple[Change, ...]:
+    """What each choice changes, for every backbone with scores by all rules.
+
+    Args:
+        records: Records of the steps of one task and dataset.
+        folder: Folder of the items beside them.
+        steps: The choices and rules.
+    """
+    found: list[Change] = []
+    for name, rows in records.groupby("backbone", sort=False):
+        backbone = _Backbone(str(name), rows, folder, steps)
+        if all(backbone.is_scored(stop) for stop in range(len(steps.stops))):
+            found += [
+                _change(backbone, steps, chosen, step)
+                for chosen in get_args(Chosen)
+                for step in range(len(steps.choices))
+            ]
+    return tuple(found)
+
+
+def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> Change:
+    """What one choice changes in a backbone."""
+    start, end = steps.path[0], steps.path[-1]
+    old, new = steps.path[step : step + 2]
+
+    def layer(stop: int) -> Layer:
+        if steps.stops[stop].tap == "final":
+            return backbone.final
+        return backbone.best_block(stop if chosen == "best" else start)
+
+    def value(stop: int) -> float:
+        return backbone.scores(stop)[layer(stop)]
+
+    items = backbone.items(old, layer(old)), backbone.items(new, layer(new))
+    low, high = difference_interval(*items)
+    gained, lost = _moved(*items)
+    return Change(
+        backbone=backbone.name,
+        chosen=chosen,
+        layers=(layer(old), layer(new)),
+        step=step + 1,
+        before=value(old),
+        after=value(new),
+        low=low,
+        high=high,
+        alone=value(steps.alone[step]) - value(start),
+        last=value(end) - value(steps.last[step]),
+        gained=gained,
+        lost=lost,
+        ceiling_before=backbone.alternative(old, layer(old), CEILING),
+        ceiling_after=backbone.alternative(new, layer(new), CEILING),
+        pull=backbone.alternative(new, layer(new), PULL),
+        forward=steps.choices[step].name in (SIZE, KIND),
+    )
+
+
+class _Backbone:
+    """Scores and items of one backbone at all stops, which are told by their numbers."""
+
+    def __init__(self, name: str, rows: pd.DataFrame, folder: Path, steps: Steps) -> None:
+        self.name = name
+        self._rows = rows[rows["tap"].isin(["block", "final"]) & (rows["layer"] > 0)]
+        self._folder = folder
+        self._steps = steps
+        self._items: dict[str, Mapping[Place, Items]] = {}
+        depth = int(rows["depth"].iloc[0])
+        # a ConvNet has no final norm: its last block stands for it
+        self.final = Layer(depth, "final" if "final" in {*rows["tap"]} else "block")
+
+    def is_scored(self, stop: int) -> bool:
+        """Whether the layers that a stop reads have scores by its rule."""
+        scores = self.scores(stop)
+        final = self._steps.stops[stop].tap == "final"
+        return self.final in scores if final else any(layer.tap == "block" for layer in scores)
+
+    def scores(self, stop: int) -> Mapping[Layer, float]:
+        """Score of every layer by the rule of a stop."""
+        return self._values(self._metric(stop))
+
+    def best_block(self, stop: int) -> Layer:
+        """The block with the highest score by the rule of a stop, the first of equal ones."""
+        scores = {layer: value for layer, value in self.scores(stop).items() if layer.tap == "block"}
+        return max(sorted(scores, key=lambda layer: layer.index), key=lambda layer: scores[layer])
+
+    def alternative(self, stop: int, layer: Layer, name: str) -> float:
+        """An alternative metric of a layer at a stop, such as its ceiling; NaN where there is none."""
+        return self._values(f"{self._metric(stop)} {name}").get(layer, math.nan)
+
+    def items(self, stop: int, layer: Layer) -> tuple[Items, str]:
+        """Items of a layer, and the metric of a stop's rule among their statistics."""
+        metric = self._metric(stop)
+        row = self._rows[self._rows["metric"] == metric].iloc[0]
+        key = task_key(row["task"], row["dataset"], row["protocol"], row["transform"])
+        if key not in self._items:
+            self._items[key] = read_items(self._folder / scored_path(key, self.name))
+        return self._items[key][layer.index, layer.tap, row["pooling"]], metric
+
+    def _metric(self, stop: int) -> str:
+        return step_metric(self._steps.scored[stop])
+
+    def _values(self, metric: str) -> Mapping[Layer, float]:
+        rows = self._rows[self._rows["metric"] == metric].dropna(subset=["value"])
+        fields = zip(rows["layer"], rows["tap"], rows["value"], strict=True)
+        return {Layer(int(index), tap): float(value) for index, tap, value in fields}
+
+
+def difference_interval(before: tuple[Items, str], after: tuple[Items, str]) -> tuple[float, float]:
+    """Ends of the 95 % interval of a difference of two scores; NaN where units are too few.
+
+    Units (pairs of images, videos) that both scores are measured on are paired, others count for themselves;
+    so scores may be averaged differently or be of other items. By linearisation, with Student's t.
+
+    Args:
+        before: Items, and the name of a statistic of theirs.
+        after: The same of the other score.
+    """
+    old, new = _effects(*before), _effects(*after)
+    if old is None or new is None:
+        return math.nan, math.nan
+    units = {**old.by_unit, **new.by_unit}
+    moved = [new.by_unit.get(name, 0.0) - old.by_unit.get(name, 0.0) for name in units]
+    quantile = float(stdtrit(min(old.freedom, new.freedom), (1 + LEVEL) / 2))
+    half = quantile * float(np.sqrt(np.square(moved).sum()))
+    return new.score - old.score - half, new.score - old.score + half
+
+
+class _Effects(NamedTuple):
+    """What each unit adds to a score, the score, and its degrees of freedom."""
+
+    by_unit: dict[str, float]
+    score: float
+    freedom: int
+
+
+def _effects(items: Items, metric: str) -> _Effects | None:
+    """The effects of units on a score; None where they are too few."""
+    measured = measure([items], metric)
+    units, strata = sample(measured)
+    if not isinstance(measured, Ratios) or units <= strata:
+        return None
+    names = np.unique(np.asarray(items.clusters, str))[measured.counts > 0].tolist()
+    by_unit = dict(zip(names, influence(measured)[:, 0].tolist(), strict=True))
+    return _Effects(by_unit, float(measured.evaluate()[0, 0]), units - strata)
+
+
+def _moved(before: tuple[Items, str], after: tuple[Items, str]) -> tuple[int, int]:
+    """How many items that both have rise and fall."""
+    old, new = _values(*before), _values(*after)
+    pairs = [(old[key], new[key]) for key in old if key in new]
+    return sum(b > a for a, b in pairs), sum(b < a for a, b in pairs)
+
+
+def _values(items: Items, metric: str) -> dict[str, float]:
+    """The value of each item that has one."""
+    column = np.asarray(items.values[items.statistics[metric].column], np.float64)
+    return {items.keys[row]: float(column[row]) for row in np.flatnonzero(~np.isnan(column)).tolist()}
 
 
 def decomposition_page(
     task: str,
     suite: str,
-    sides: tuple[Side, Side],
+    names: tuple[str, str],
+    unlike: Sequence[str],
     steps: Steps,
-    found: Sequence[Change],
+    changed: Sequence[Change],
 ) -> Page:
     """The page of one task and two protocols.
 
     Args:
         task: Name of the task.
         suite: Suite of the backbones and data.
-        sides: The first protocol and the second.
+        names: The first protocol and the second, and what their features are where they are not the usual.
+        unlike: What the protocols do not do as their sources do, in sentences.
         steps: Their choices.
-        found: What each changes.
+        changed: What each changes.
     """
-    first, second = sides
-    name = page_name(f"{suite}.decompose-{task}-{first.name}-{second.name}")
-    blocks: list[Block] = [said(READ.strip(), first=first.name, second=second.name)]
-    for backbone in dict.fromkeys(one.backbone for one in found):
-        own = [one for one in found if one.backbone == backbone]
-        best, kept = ([one for one in own if one.chosen == chosen] for chosen in ("best", "fixed"))
+    first, second = names
+    name = page_name(f"{suite}.decompose-{task}-{first}-{second}")
+    blocks: list[Block] = [said(READ.strip(), first=first, second=second)]
+    for backbone in dict.fromkeys(change.backbone for change in changed):
+        rows = [change for change in changed if change.backbone == backbone]
+        best, fixed_layer = ([row for row in rows if row.chosen == chosen] for chosen in get_args(Chosen))
         blocks += [
             Heading(2, backbone),
             Table(changes_table(best, steps), left=4, caption=BEST),
-            Heading(3, FIXED.format(first=first.name)),
-            Table(changes_table(kept, steps), left=4, caption=FIXED.format(first=first.name)),
+            Heading(3, FIXED.format(first=first)),
+            Table(changes_table(fixed_layer, steps), left=4, caption=FIXED.format(first=first)),
         ]
-    notes = tuple(f"{one.name}: {sentence}" for one in sides for sentence in one.unlike)
-    blocks += [Heading(2, "What the protocols are not"), Bullets(notes)] if notes else []
-    blocks.append(Numbers(_numbers(found, steps, task), name))
-    return Page(name, f"{task}: from {first.name} to {second.name}", tuple(blocks))
+    blocks += [Heading(2, "What the protocols are not"), Bullets(tuple(unlike))] if unlike else []
+    blocks.append(Numbers(_numbers(changed, steps, task), name))
+    return Page(name, f"{task}: from {first} to {second}", tuple(blocks))
 
 
-def changes_table(found: Sequence[Change], steps: Steps) -> pd.DataFrame:
+def changes_table(changed: Sequence[Change], steps: Steps) -> pd.DataFrame:
     """What each choice changes, as text; the first row is the first protocol."""
-    head = found[0]
-    rows = [_row("", "", "", str(head.layers[0]), f"{head.before:.1f}")]
-    rows[0]["ceiling"] = fixed(head.ceiling_before, 1)
-    for one in found:
-        choice = steps.choices[one.step - 1]
-        row = _row(choice.name, choice.old, choice.new, str(one.layers[1]), f"{one.after:.1f}")
-        known = one.low == one.low  # not NaN
-        row["change"] = f"{one.delta:+.1f}" + (f" [{one.low:+.1f}, {one.high:+.1f}]" if known else "")
-        row |= {"alone": f"{one.alone:+.1f}", "last": f"{one.last:+.1f}"}
-        row |= {"gained": str(one.gained), "lost": str(one.lost)}
-        row |= {"ceiling": fixed(one.ceiling_after, 1), "pull": fixed(one.pull, 1)}
-        rows.append(row)
-    frame = pd.DataFrame(rows).fillna("")
+    start = changed[0]
+    rows = [
+        {
+            "layer": str(start.layers[0]),
+            "score": f"{start.before:.1f}",
+            "ceiling": fixed(start.ceiling_before, 1),
+        }
+    ]
+    for change in changed:
+        choice = steps.choices[change.step - 1]
+        interval = "" if math.isnan(change.low) else f" [{change.low:+.1f}, {change.high:+.1f}]"
+        rows.append(
+            {
+                "choice": choice.name,
+                "from": choice.old,
+                "to": choice.new,
+                "layer": str(change.layers[1]),
+                "score": f"{change.after:.1f}",
+                "change": f"{change.delta:+.1f}{interval}",
+                "alone": f"{change.alone:+.1f}",
+                "last": f"{change.last:+.1f}",
+                "gained": str(change.gained),
+                "lost": str(change.lost),
+                "ceiling": fixed(change.ceiling_after, 1),
+                "pull": fixed(change.pull, 1),
+            }
+        )
+    frame = pd.DataFrame(rows, columns=list(rows[1])).fillna("")
     return frame.drop(columns=[name for name in ("ceiling", "pull") if not frame[name].any()])
 
 
-def _row(choice: str, old: str, new: str, layer: str, score: str) -> dict[str, str]:
-    empty = dict.fromkeys(("change", "alone", "last", "gained", "lost", "ceiling", "pull"), "")
-    return {"choice": choice, "from": old, "to": new, "layer": layer, "score": score, **empty}
-
-
-def _numbers(found: Sequence[Change], steps: Steps, task: str) -> pd.DataFrame:
+def _numbers(changed: Sequence[Change], steps: Steps, task: str) -> pd.DataFrame:
     """All numbers in full precision, as text."""
     rows = []
-    for one in found:
-        facts = asdict(one)
-        facts.pop("layers")
-        before, after = map(str, one.layers)
-        choice = steps.choices[one.step - 1]
-        metric = steps.stops[steps.path[one.step]].metric
+    for change in changed:
+        facts = asdict(change)
+        del facts["layers"]
+        before, after = map(str, change.layers)
+        choice = steps.choices[change.step - 1]
+        metric = steps.stops[steps.path[change.step]].metric
         words = {"choice": choice.name, "old": choice.old, "new": choice.new, "metric": metric}
-        layers = {"layer_before": before, "layer_after": after, "delta": one.delta}
+        layers = {"layer_before": before, "layer_after": after, "delta": change.delta}
         rows.append({"task": task, **facts, **words, **layers})
     return pd.DataFrame(rows).map(lambda cell: repr(cell) if isinstance(cell, float) else str(cell))

@@ -13,6 +13,7 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import similarity_text
+from leaderboards.scores.frames import half_widths
 from leaderboards.sections.provenance import partial_line
 from leaderboards.sections.similarity import CkaTable, cka_tables
 from tasks.blocks import Block, Heading, Plot, Table, said, slug
@@ -48,7 +49,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class TrainingVariants:
     """Trainings of one network.
 
     Attributes:
@@ -71,8 +72,8 @@ class Recipe:
         return (*seed, *named, (self.untrained, "untrained"))
 
 
-RECIPES: tuple[Recipe, ...] = (
-    Recipe(
+VARIANTS: tuple[TrainingVariants, ...] = (
+    TrainingVariants(
         reference="mini-fs64",
         seed="mini-fs64-seed1",
         untrained="mini-fs64-untrained",
@@ -86,29 +87,12 @@ RECIPES: tuple[Recipe, ...] = (
 """What pages compare where a suite has records of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class LayerMatch:
-    """A block of one backbone among the blocks of another; NaN where nothing was compared.
-
-    Attributes:
-        layer: The block.
-        same: CKA with the same block of the other.
-        spread: Half the width of its 95 % interval.
-        best: Highest CKA with any block of the other, from 1 on; the lower block of equal ones.
-        at: That block; 0 where there is none.
-        depth: How deep it lies in the other, in (0, 1].
-    """
-
-    layer: int
-    same: float
-    spread: float
-    best: float
-    at: int
-    depth: float
+Similarities = Mapping[int, tuple[float, float]]
+"""By block, CKA with the same block of another backbone and half its 95 % interval; NaN if not known."""
 
 
-def matches(rows: pd.DataFrame, name: str, other: str) -> tuple[LayerMatch, ...]:
-    """How alike the blocks of two backbones are, in the order of the first's.
+def same_blocks(rows: pd.DataFrame, name: str, other: str) -> Similarities:
+    """How alike the same blocks of two backbones are, in the order of the blocks.
 
     Args:
         rows: Records of CKA of one dataset, protocol, pooling and set of images.
@@ -116,19 +100,10 @@ def matches(rows: pd.DataFrame, name: str, other: str) -> tuple[LayerMatch, ...]
         other: Another, of the same number of blocks or not; or the same.
     """
     pairs = _pairs(rows, name, other)
-    last = int(pairs["other_layer"].max()) if len(pairs) else 0
-    found = []
-    for layer, against in pairs.groupby("layer"):
-        same = against[against["other_layer"] == layer]
-        known = against[against["value"].notna()]
-        known = known.sort_values(["value", "other_layer"], ascending=[False, True])
-        value, spread = same[["value", "spread"]].iloc[0] if len(same) else (np.nan, np.nan)
-        best, at = known[["value", "other_layer"]].iloc[0] if len(known) else (np.nan, 0)
-        depth = at / last if at else np.nan
-        found.append(
-            LayerMatch(int(str(layer)), float(value), float(spread), float(best), int(at), float(depth))
-        )
-    return tuple(found)
+    spreads = half_widths(pairs)
+    fields = zip(pairs["layer"], pairs["other_layer"], pairs["value"], spreads, strict=True)
+    same = {int(layer): (float(value), float(spread)) for layer, at, value, spread in fields if layer == at}
+    return {int(layer): same.get(int(layer), (np.nan, np.nan)) for layer in sorted(set(pairs["layer"]))}
 
 
 def partition_of(rows: pd.DataFrame, name: str, block: int) -> Partition:
@@ -148,7 +123,7 @@ def partition_of(rows: pd.DataFrame, name: str, block: int) -> Partition:
     return partition(cka, layers, block)
 
 
-def parting(rows: pd.DataFrame, recipe: Recipe) -> list[tuple[Variant, Partition, Partition]]:
+def parting(rows: pd.DataFrame, recipe: TrainingVariants) -> list[tuple[Variant, Partition, Partition]]:
     """Variants without the skips of a block, with how it parts them and how it parts the reference."""
     parted = [
         (
@@ -171,11 +146,10 @@ def _pairs(rows: pd.DataFrame, name: str, other: str, first: int = 1) -> pd.Data
     columns = ["layer", "other_layer", "value", "ci_low", "ci_high"]
     both = pd.concat([straight[columns], turned[columns].rename(columns=names)])
     both = both.drop_duplicates(["layer", "other_layer"])
-    both = both[(both["layer"] >= first) & (both["other_layer"] >= first)]
-    return both.assign(spread=(both["ci_high"] - both["ci_low"]) / 2)
+    return both[(both["layer"] >= first) & (both["other_layer"] >= first)]
 
 
-def variant_blocks(board: Board, recipes: tuple[Recipe, ...] = RECIPES) -> list[Block]:
+def variant_blocks(board: Board, recipes: tuple[TrainingVariants, ...] = VARIANTS) -> list[Block]:
     """The sections on trainings of one network; nothing where no two of them were compared.
 
     Args:
@@ -189,28 +163,30 @@ def variant_blocks(board: Board, recipes: tuple[Recipe, ...] = RECIPES) -> list[
     return [Heading(2, "What another training changes"), *blocks] if blocks else []
 
 
-def same_layers(rows: pd.DataFrame, recipe: Recipe) -> Mapping[str, tuple[LayerMatch, ...]]:
+def _trainings(rows: pd.DataFrame, recipe: TrainingVariants) -> Mapping[str, Similarities]:
     """For each other training in words, how alike its blocks are to the reference's."""
     there = {*rows["backbone"], *rows["other"]}
     if recipe.reference not in there:
         return {}
     found = {
-        f"{name} ({change})": matches(rows, recipe.reference, name)
+        f"{name} ({change})": same_blocks(rows, recipe.reference, name)
         for name, change in recipe.members
         if name in there
     }
     return {label: blocks for label, blocks in found.items() if blocks}
 
 
-def _recipe_blocks(rows: pd.DataFrame, recipe: Recipe, table: CkaTable) -> list[Block]:
-    trainings = same_layers(rows, recipe)
+def _recipe_blocks(rows: pd.DataFrame, recipe: TrainingVariants, table: CkaTable) -> list[Block]:
+    trainings = _trainings(rows, recipe)
     if not trainings:
         return []
     title = f"Same blocks of {recipe.reference}: {table.title}"
     blocks: list[Block] = [Heading(3, title), said(NOTE, reference=recipe.reference)]
     primary = table.pooling == PRIMARY
     if primary:
-        points = [(label, each.layer, each.same) for label, every in trainings.items() for each in every]
+        points = [
+            (label, block, cka) for label, same in trainings.items() for block, (cka, _) in same.items()
+        ]
         frame = pd.DataFrame(points, columns=["series", "x", "y"])
         name = slug(f"{recipe.reference}.{table.dataset_name}.{table.protocol}.same-blocks")
         blocks.append(Plot(frame, "lines", title, "block", "CKA", name=name))
@@ -233,11 +209,13 @@ def _recipe_blocks(rows: pd.DataFrame, recipe: Recipe, table: CkaTable) -> list[
     return blocks
 
 
-def _same_table(trainings: Mapping[str, tuple[LayerMatch, ...]]) -> pd.DataFrame:
+def _same_table(trainings: Mapping[str, Similarities]) -> pd.DataFrame:
     """A row a training, a column a block, as text."""
-    layers = sorted({each.layer for every in trainings.values() for each in every})
-    body = []
-    for label, every in trainings.items():
-        cells = {each.layer: similarity_text(each.same, each.spread) for each in every}
-        body.append({"training": label} | {str(layer): cells.get(layer, "") for layer in layers})
-    return pd.DataFrame(body)
+    blocks = sorted({block for same in trainings.values() for block in same})
+    return pd.DataFrame(
+        [
+            {"training": label}
+            | {str(block): similarity_text(*same[block]) if block in same else "" for block in blocks}
+            for label, same in trainings.items()
+        ]
+    )

@@ -15,7 +15,7 @@ from leaderboards.recommendation import (
 )
 from leaderboards.scores.costs import pareto_front
 from tests.leaderboards.builder import NAN
-from tests.leaderboards.choices.test_picks import KNN, SPAIR, candidates
+from tests.leaderboards.scores.test_picks import KNN, SPAIR, candidates
 
 
 def recommendation(*picks: Pick, **possible: Possible) -> Recommendation:

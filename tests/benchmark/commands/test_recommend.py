@@ -20,7 +20,7 @@ from tasks.protocols import PROTOCOLS
 from tasks.registry import TASKS, find_tasks
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import command
-from tests.leaderboards.choices.test_picks import cost
+from tests.leaderboards.scores.test_picks import cost
 from zoo.errors import InputError
 from zoo.registry import find
 

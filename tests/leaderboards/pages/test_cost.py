@@ -11,7 +11,7 @@ from leaderboards.pages.build import pages_of, write_pages
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.sections.cost import cost_page, up_to_table, whole_table
 from tests.leaderboards.builder import NAN, frame, layers, record
-from tests.leaderboards.choices.test_picks import CPU, cost
+from tests.leaderboards.scores.test_picks import CPU, cost
 
 WHOLE = {
     "images-per-second": 412.4,

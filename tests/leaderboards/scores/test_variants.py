@@ -5,19 +5,19 @@ import pytest
 
 from leaderboards.board import Board
 from leaderboards.sections.variants import (
-    RECIPES,
-    Recipe,
+    VARIANTS,
+    TrainingVariants,
     Variant,
-    matches,
     parting,
     partition_of,
+    same_blocks,
     variant_blocks,
 )
 from tasks.blocks import Heading, Plot, Table
 from tests.leaderboards.builder import NAN, frame, pair, unsure
 
 FULL, SEED, NOSKIP, RAW = "full", "full-seed1", "full-noskip2", "full-untrained"
-RECIPE = Recipe(FULL, SEED, RAW, (Variant(NOSKIP, "block 2 without skips", without_skip=2),))
+RECIPE = TrainingVariants(FULL, SEED, RAW, (Variant(NOSKIP, "block 2 without skips", without_skip=2),))
 
 
 def pairs(one: str, other: str, table, **changes):  # type: ignore[no-untyped-def]
@@ -41,34 +41,27 @@ def planted():  # type: ignore[no-untyped-def]
 
 
 def test_a_checkpoint_is_the_same_as_itself():
-    found = matches(frame(pairs(FULL, FULL, np.ones((3, 3)))), FULL, FULL)
-    assert [(one.layer, one.same, one.best, one.at) for one in found] == [
-        (1, 1, 1, 1),
-        (2, 1, 1, 1),  # the lower block of equal ones
-        (3, 1, 1, 1),
-    ]
+    same = same_blocks(frame(pairs(FULL, FULL, np.ones((3, 3)))), FULL, FULL)
+    assert {block: cka for block, (cka, _) in same.items()} == {1: 1, 2: 1, 3: 1}
 
 
 def test_same_layers_are_the_diagonal_whichever_backbone_stands_first():
     table = np.arange(9).reshape(3, 3) / 10
     records = frame(unsure(pairs(SEED, FULL, table), half=0.02))
-    for one, other in ((SEED, FULL), (FULL, SEED)):
-        found = matches(records, one, other)
-        assert [each.same for each in found] == pytest.approx([0, 0.4, 0.8])
-        assert [each.spread for each in found] == pytest.approx([0.02] * 3)
-    assert [each.best for each in matches(records, SEED, FULL)] == pytest.approx([0.2, 0.5, 0.8])
-    assert [each.best for each in matches(records, FULL, SEED)] == pytest.approx([0.6, 0.7, 0.8])
+    for name, other in ((SEED, FULL), (FULL, SEED)):
+        same = same_blocks(records, name, other)
+        assert list(same) == [1, 2, 3]
+        assert [cka for cka, _ in same.values()] == pytest.approx([0, 0.4, 0.8])
+        assert [spread for _, spread in same.values()] == pytest.approx([0.02] * 3)
 
 
-def test_backbones_of_other_depths_have_best_matches():
+def test_backbones_of_other_depths_share_their_first_blocks():
     table = [[0.9, 0.1, 0.2, NAN], [0.1, 0.2, 0.8, NAN], [NAN, NAN, NAN, NAN]]
-    found = matches(frame(pairs("short", "long", table)), "short", "long")
-    assert [(one.at, one.depth) for one in found[:2]] == [(1, 0.25), (3, 0.75)]
-    assert (found[2].at, np.isnan(found[2].best), np.isnan(found[2].depth)) == (0, True, True)
-    deeper = matches(frame(pairs("short", "long", table)), "long", "short")
-    assert [one.layer for one in deeper] == [1, 2, 3, 4]
-    assert np.isnan(deeper[3].same)
-    assert matches(frame(planted()), FULL, "unknown") == ()
+    deeper = same_blocks(frame(pairs("short", "long", table)), "long", "short")
+    assert list(deeper) == [1, 2, 3, 4]
+    assert [cka for cka, _ in deeper.values()][:2] == [0.9, 0.2]
+    assert np.isnan(deeper[4][0])
+    assert same_blocks(frame(planted()), FULL, "unknown") == {}
 
 
 def test_a_block_without_skips_parts_its_network():
@@ -107,5 +100,5 @@ def test_other_poolings_are_tables_and_what_was_not_compared_is_not_said():
 
 
 def test_recipes_name_each_backbone_once():
-    names = [name for recipe in RECIPES for name in (recipe.reference, *dict(recipe.members))]
+    names = [name for recipe in VARIANTS for name in (recipe.reference, *dict(recipe.members))]
     assert len(set(names)) == len(names)
