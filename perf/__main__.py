@@ -11,22 +11,107 @@ machine down hits all of them alike. ``--save`` writes to `perf/results`: do it 
 
 import argparse
 import json
+import re
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from benchmark.engines.choose import find_device
+from perf.attention import attention_rows
 from perf.board import board_rows
-from perf.machine import this_machine
-from perf.rounds import Setting
-from perf.rows import Row, as_data, as_table
-from perf.saving import RESULTS, save
-from perf.topics import TOPICS
+from perf.commands import command_rows, engine_rows, mini_rows
+from perf.grids import keypoint_rows, region_rows, video_rows
+from perf.measuring import Budget, Machine, Row, Setting, as_data, as_table, this_machine
+from perf.memory import memory_rows
+from perf.passes import gram_rows, pass_rows, throughput_rows
+from perf.report import report_rows
+from perf.segments import segment_memory_rows, segment_rows
+from perf.sets import set_memory_rows, set_rows
+from perf.vectors import cka_rows, gram_matrix_rows, neighbour_rows
+from zoo.atomic import whole_file
 from zoo.errors import InputError
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def save(machine: Machine, rows: Iterable[tuple[str, Row]], folder: Path = RESULTS) -> Path:
+    """Write rows beside those of other topics on a device of that name; gives the Markdown page."""
+    path = folder / f"{_slug(machine.device)}.json"
+    new = list(rows)
+    names = {topic for topic, _ in new}
+    kept = [(topic, row) for topic, row in _read(path) if topic not in names]
+    order = [topic.name for topic in TOPICS]
+    every = sorted([*kept, *new], key=lambda one: order.index(one[0]))
+    content = {"machine": asdict(machine), "rows": as_data(every)}
+    _write(path, json.dumps(content, indent=1) + "\n")
+    table = as_table(every, "github")
+    _write(path.with_suffix(".md"), f"# {machine.device}\n\n{machine}\n\n{table}\n")
+    return path.with_suffix(".md")
+
+
+def _read(path: Path) -> Sequence[tuple[str, Row]]:
+    """Rows that are there, of topics that there are."""
+    if not path.is_file():
+        return ()
+    names = {topic.name for topic in TOPICS}
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    return [(one["topic"], _row(one)) for one in rows if one["topic"] in names]
+
+
+def _row(data: dict[str, Any]) -> Row:
+    words = {one.name: data[one.name] for one in fields(Row)}
+    return Row(**words | {"budget": data["budget"] and Budget(**data["budget"])})
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Rows that are measured together.
+
+    Attributes:
+        name: By which it is asked for.
+        rows: Measures them.
+    """
+
+    name: str
+    rows: Callable[[Setting], Iterator[Row]]
+
+
+TOPICS = (
+    Topic("pass", pass_rows),
+    Topic("pass-cka", gram_rows),
+    Topic("throughput", throughput_rows),
+    Topic("attention", attention_rows),
+    Topic("memory", memory_rows),
+    Topic("gram", gram_matrix_rows),
+    Topic("cka", cka_rows),
+    Topic("davis", video_rows),
+    Topic("jf", region_rows),
+    Topic("spair", keypoint_rows),
+    Topic("segment", segment_rows),
+    Topic("segment-memory", segment_memory_rows),
+    Topic("knn", neighbour_rows),
+    Topic("sets", set_rows),
+    Topic("sets-memory", set_memory_rows),
+    Topic("board", board_rows),
+    Topic("engines", engine_rows),
+    Topic("report", report_rows),
+    Topic("commands", command_rows),
+    Topic("mini", mini_rows),
+)
 
 
 def main(words: Sequence[str] | None = None) -> int:

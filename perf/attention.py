@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 import torch
 
 from benchmark.extraction.collectors import Collector, MeasuredCollector
+from perf.measuring import Budget, Row, Setting, take_turns
 from perf.networks import SIDE, noise, nothings, one_batch, random_vit, show
-from perf.rounds import Setting, take_turns
-from perf.rows import Budget, Row
 from tasks.analyses.attention import AttentionDistance, AttentionShares
 from tasks.analyses.attention_maps import AttentionMapsTask
 from tasks.analyses.saliency import SaliencyTask

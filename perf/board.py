@@ -19,9 +19,8 @@ from benchmark.plan.location import find_data
 from benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
 from benchmark.plan.suites import choose_suite
 from benchmark.request import Request
+from perf.measuring import Budget, Rounds, Row, Setting
 from perf.networks import random_vit, write_vit
-from perf.rounds import Rounds, Setting
-from perf.rows import Budget, Row
 from zoo.features.backbone import Backbone
 
 APART = {"davis", "cost"}

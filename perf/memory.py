@@ -1,61 +1,81 @@
-"""Peak memory of a pass in fresh processes: bounded by the batch, not by the layers or the images.
+"""Peak memory of fresh processes: of a pass, bounded by the batch, not by the layers or the images.
 
-``python -m perf.memory PASS SIZE BATCH BATCHES`` prints the peak of its own process, in MiB.
+``python -m perf.memory MODULE:FUNCTION WORD ...`` prints the peak in MiB of the work that the function gives.
 """
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from perf.measuring import Budget, Row, Setting
 from perf.networks import noise, random_vit, show
 from perf.passes import vectors
-from perf.rounds import Setting
-from perf.rows import Budget, Row
+from zoo.references import find_object
 
 STATUS = Path("/proc/self/status")
+BUDGET = Budget(1.1)
+
+
+def peak(work: str, *words: object) -> float:
+    """Peak memory in MiB of a process that carries out a work.
+
+    Args:
+        work: ``module:function``, which prepares it and gives a function without arguments.
+        words: What that is called with, as text.
+    """
+    command = [sys.executable, "-m", "perf.memory", work, *map(str, words)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def not_here(setting: Setting, *names: str) -> list[Row]:
+    """Rows without a value where peaks cannot be told; none where they can."""
+    if STATUS.is_file() and setting.device.type == "cpu":
+        return []
+    note = "peaks are those of a Linux process on a CPU"
+    return [Row(name, None, budget=BUDGET, note=note) for name in names]
 
 
 def memory_rows(setting: Setting) -> Iterator[Row]:
     """A pass over the bare forward, and four batches over one."""
     layers = "peak memory of a pass that keeps every layer, over the bare forward"
     batches = "peak memory of a pass over four batches, over one batch"
-    if not STATUS.is_file() or setting.device.type != "cpu":
-        for what in (layers, batches):
-            yield Row(what, None, budget=Budget(1.1), note="peaks are those of a Linux process on a CPU")
+    if rows := not_here(setting, layers, batches):
+        yield from rows
         return
     size, batch = ("ViT-S/16", 2) if setting.quick else ("ViT-B/16", setting.batch)
     tries = 1 if setting.quick else 3
-    bare, one, four = (
-        min(_peak(mode, size, batch, count) for _ in range(tries))  # what the allocator keeps varies
+    bare, single, four = (
+        min(peak("perf.memory:passes", mode, size, batch, count) for _ in range(tries))  # allocators vary
         for mode, count in (("bare", 1), ("pass", 1), ("pass", 4))
     )
     note = f"{size}, batch {batch}; the least of {tries} processes"
-    said = "{:,.0f} MiB over {:,.0f} MiB; " + note
-    yield Row(layers, one / bare, budget=Budget(1.1), note=said.format(one, bare))
-    yield Row(batches, four / one, budget=Budget(1.1), note=said.format(four, one))
+    figures = "{:,.0f} MiB over {:,.0f} MiB; " + note
+    yield Row(layers, single / bare, budget=BUDGET, note=figures.format(single, bare))
+    yield Row(batches, four / single, budget=BUDGET, note=figures.format(four, single))
 
 
-def _peak(mode: str, size: str, batch: int, batches: int) -> float:
-    words = ["perf.memory", mode, size, str(batch), str(batches)]
-    run = subprocess.run([sys.executable, "-m", *words], check=True, capture_output=True, text=True)
-    return float(run.stdout)
+def passes(mode: str, size: str, batch: str, batches: str) -> Callable[[], None]:
+    """A pass over some batches that keeps every layer's vectors, or nothing (mode ``bare``)."""
+    setting, images = Setting(), int(batch)
+    backbone, pixels = random_vit(size, setting), noise(images, setting)
 
+    def work() -> None:
+        for _ in range(int(batches)):
+            show(backbone, pixels, [vectors(backbone, images)] if mode == "pass" else [])
 
-def _measure(mode: str, size: str, batch: int, batches: int) -> float:
-    setting = Setting()
-    backbone, pixels = random_vit(size, setting), noise(batch, setting)
-    keeps = mode == "pass"
-    Path("/proc/self/clear_refs").write_text("5")  # the peak of loading does not count
-    for _ in range(batches):
-        show(backbone, pixels, [vectors(backbone, batch)] if keeps else [])
-    return int(STATUS.read_text().split("VmHWM:")[1].split()[0]) / 1024
+    return work
 
 
 def main() -> None:
     """Print the peak of this process."""
-    mode, size, batch, batches = sys.argv[1:]
-    print(_measure(mode, size, int(batch), int(batches)))
+    reference, *words = sys.argv[1:]
+    prepare = find_object(reference)
+    assert callable(prepare)
+    work = prepare(*words)
+    Path("/proc/self/clear_refs").write_text("5")  # the peak of loading does not count
+    work()
+    print(int(STATUS.read_text().split("VmHWM:")[1].split()[0]) / 1024)
 
 
 if __name__ == "__main__":

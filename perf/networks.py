@@ -16,7 +16,7 @@ from torch import Tensor
 
 from benchmark.extraction.collectors import Collector
 from benchmark.extraction.loading import Batch, Member
-from perf.rounds import Setting
+from perf.measuring import Setting
 from tasks.base import Group, Source
 from tasks.protocols import STANDARD
 from tasks.sources import IMAGES, Batches, ClassificationSources

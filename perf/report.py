@@ -18,8 +18,7 @@ from leaderboards.records.record import COLUMNS, Record
 from leaderboards.report.content import content_of
 from leaderboards.report.frames import Facts
 from leaderboards.report.page import report_page
-from perf.rounds import Setting
-from perf.rows import Budget, Row
+from perf.measuring import Budget, Row, Setting
 from tasks.registry import TASKS, TaskEntry
 from zoo.spec import FAMILIES
 

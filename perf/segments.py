@@ -1,11 +1,6 @@
-"""Segmentation in context of all layers: time beside products and pass, memory beside what is stated.
+"""Segmentation in context of all layers: time beside products and pass, memory beside what is stated."""
 
-``python -m perf.segments CELLS ROWS IMAGES`` prints the peak of its own process, in MiB.
-"""
-
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +8,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from perf.memory import STATUS
+from perf.measuring import Row, Setting, take_turns
+from perf.memory import BUDGET, not_here, peak
 from perf.networks import noise, random_vit, show
-from perf.rounds import Setting, take_turns
-from perf.rows import Budget, Row
 from tasks.base import Measurements
 from tasks.datasets.base import FileSample
 from tasks.datasets.scenes import Scene
@@ -69,15 +63,15 @@ def segment_memory_rows(setting: Setting) -> Iterator[Row]:
     cells, rows = (14, 2_000) if setting.quick else (28, 100_000)
     extra = "memory of segment, over what is stated: rows and labels, a layer that is read, one search"
     images = "peak memory of the same over four images, over one"
-    if not STATUS.is_file() or setting.device.type != "cpu":
-        for what in (extra, images):
-            yield Row(what, None, budget=Budget(1.1), note="peaks are those of a Linux process on a CPU")
+    if absent := not_here(setting, extra, images):
+        yield from absent
         return
-    bare, one, four = (_peak(cells, *numbers) for numbers in ((0, 1), (rows, 1), (rows, 4)))
+    work = "perf.segments:labelling"
+    bare, single, four = (peak(work, cells, *numbers) for numbers in ((0, 1), (rows, 1), (rows, 4)))
     stated = stated_bytes(rows, WIDTH) / (1 << 20)
-    said = f"{one:,.0f} MiB less {bare:,.0f} MiB without a memory; stated {stated:,.0f} MiB"
-    yield Row(extra, (one - bare) / stated, budget=Budget(1.1), note=said)
-    yield Row(images, four / one, budget=Budget(1.1), note=f"{four:,.0f} MiB over {one:,.0f} MiB")
+    note = f"{single:,.0f} MiB less {bare:,.0f} MiB without a memory; stated {stated:,.0f} MiB"
+    yield Row(extra, (single - bare) / stated, budget=BUDGET, note=note)
+    yield Row(images, four / single, budget=BUDGET, note=f"{four:,.0f} MiB over {single:,.0f} MiB")
 
 
 def stated_bytes(rows: int, width: int) -> int:
@@ -128,26 +122,12 @@ def labelled(memories: Memories, grid: Tensor) -> object:
     )
 
 
-def _peak(cells: int, rows: int, images: int) -> float:
-    words = ["perf.segments", str(cells), str(rows), str(images)]
-    run = subprocess.run([sys.executable, "-m", *words], check=True, capture_output=True, text=True)
-    return float(run.stdout)
+def labelling(cells: str, rows: str, images: str) -> Callable[[], None]:
+    """The labelling of images one after the other, by so many remembered cells of each layer."""
+    grid, memories = grids(1, int(cells), WIDTH), Memories(Remembered(max(int(rows), 64), WIDTH), {})
 
+    def work() -> None:
+        for _ in range(int(images)):
+            labelled(memories, grid)
 
-def _measure(cells: int, rows: int, images: int) -> float:
-    grid = grids(1, cells, WIDTH)
-    memories = Memories(Remembered(max(rows, 64), WIDTH), {})
-    Path("/proc/self/clear_refs").write_text("5")
-    for _ in range(images):
-        labelled(memories, grid)
-    return int(STATUS.read_text().split("VmHWM:")[1].split()[0]) / 1024
-
-
-def main() -> None:
-    """Print the peak of this process."""
-    cells, rows, images = map(int, sys.argv[1:])
-    print(_measure(cells, rows, images))
-
-
-if __name__ == "__main__":
-    main()
+    return work

@@ -1,20 +1,14 @@
-"""Sets of layers: what they take beside their layers alone, and beside tokens side by side; their memory.
+"""Sets of layers: what they take beside their layers alone, and beside tokens side by side; their memory."""
 
-``python -m perf.sets CELLS ROWS IMAGES SETS`` prints the peak of its own process, in MiB.
-"""
-
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from perf.memory import STATUS
-from perf.rounds import Setting, take_turns
-from perf.rows import Budget, Row
+from perf.measuring import Row, Setting, take_turns
+from perf.memory import BUDGET, not_here, peak
 from perf.segments import CLASSES, LAYERS, PHOTO, WIDTH, Remembered, grids, labelled
 from tasks.datasets.base import FileSample
 from tasks.datasets.scenes import Scene
@@ -43,13 +37,13 @@ def set_memory_rows(setting: Setting) -> Iterator[Row]:
     """What sets take beside their layers alone in `segment`, of fresh processes, over what is stated."""
     cells, rows = (14, 2_000) if setting.quick else (28, 100_000)
     what = "memory of segment with three sets, over that of its layers and one image of unit tokens of each"
-    if not STATUS.is_file() or setting.device.type != "cpu":
-        yield Row(what, None, budget=Budget(1.1), note="peaks are those of a Linux process on a CPU")
+    if absent := not_here(setting, what):
+        yield from absent
         return
-    alone, sets = (_peak(cells, rows, 1, count) for count in (0, len(NAMED)))
+    alone, sets = (peak("perf.sets:labelling", cells, rows, count) for count in (0, len(NAMED)))
     shown = 3 * 4 * len(BLOCKS) * cells * cells * WIDTH / (1 << 20)  # as shown, stacked, of length 1
-    said = f"{sets:,.0f} MiB over {alone:,.0f} MiB and {shown:,.0f} MiB of tokens"
-    yield Row(what, sets / (alone + shown), budget=Budget(1.1), note=said)
+    note = f"{sets:,.0f} MiB over {alone:,.0f} MiB and {shown:,.0f} MiB of tokens"
+    yield Row(what, sets / (alone + shown), budget=BUDGET, note=note)
 
 
 def _neighbour_rows(setting: Setting) -> Iterator[Row]:
@@ -149,28 +143,13 @@ def labelled_by_sets(memories: Memories, grid: Tensor, sets: Sequence[Layer]) ->
     return measurer.settle(there)
 
 
-def _peak(cells: int, rows: int, images: int, sets: int) -> float:
-    words = ["perf.sets", str(cells), str(rows), str(images), str(sets)]
-    run = subprocess.run([sys.executable, "-m", *words], check=True, capture_output=True, text=True)
-    return float(run.stdout)
+def labelling(cells: str, rows: str, sets: str) -> Callable[[], None]:
+    """The labelling of an image by all layers, and by so many of the named sets of them."""
+    grid, memories = grids(1, int(cells), WIDTH), Memories(Remembered(int(rows), WIDTH), {})
 
-
-def _measure(cells: int, rows: int, images: int, sets: int) -> float:
-    grid = grids(1, cells, WIDTH)
-    memories = Memories(Remembered(rows, WIDTH), {})
-    Path("/proc/self/clear_refs").write_text("5")
-    for _ in range(images):
+    def work() -> None:
         labelled(memories, grid)
-        if sets:
-            labelled_by_sets(memories, grid, NAMED[:sets])
-    return int(STATUS.read_text().split("VmHWM:")[1].split()[0]) / 1024
+        if int(sets):
+            labelled_by_sets(memories, grid, NAMED[: int(sets)])
 
-
-def main() -> None:
-    """Print the peak of this process."""
-    cells, rows, images, sets = map(int, sys.argv[1:])
-    print(_measure(cells, rows, images, sets))
-
-
-if __name__ == "__main__":
-    main()
+    return work

@@ -11,7 +11,7 @@ from tabulate import tabulate
 
 from benchmark.plan.plan import view_for
 from benchmark.plan.suites import PAPER_SUITE, REAL, STANDARD_SUITE
-from perf.videos import covered
+from perf.grids import covered
 from tasks.protocols import STANDARD
 from tasks.registry import config_of
 from zoo.registry import all_specs, find

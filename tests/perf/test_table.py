@@ -5,12 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from perf import regions, videos
-from perf.__main__ import main
-from perf.machine import Machine
-from perf.rows import Budget, Row, as_table
-from perf.saving import save
-from perf.topics import TOPICS
+from perf import grids
+from perf.__main__ import TOPICS, main, save
+from perf.measuring import Budget, Machine, Row, as_table
 from tasks.metrics.segmentation import score_video
 
 CHEAP = {"pass": 2, "gram": 1, "cka": 1, "davis": 1, "jf": 1, "spair": 1, "segment": 2, "knn": 2, "report": 4}
@@ -40,11 +37,11 @@ def test_topics_have_names_of_their_own():
 
 
 def test_the_official_rule_of_masks_is_ours():
-    truths = regions.drawn((40, 60), 4, 2, shift=0)
-    found = regions.drawn((40, 60), 4, 2, shift=3)
+    truths = grids.drawn((40, 60), 4, 2, shift=0)
+    found = grids.drawn((40, 60), 4, 2, shift=3)
     found[1][:] = 0  # nothing is found of what is there
     expected = score_video(found, truths)
-    official = regions.official_scores(found, truths, 2, regions._by_scipy)
+    official = grids.official_scores(found, truths, 2, grids._by_scipy)
     assert np.array_equal(official, np.stack([expected.j, expected.f]))
     assert 0 < official[:, :, 1].min() < official[:, :, 1].max() < 1
 
@@ -52,7 +49,7 @@ def test_the_official_rule_of_masks_is_ours():
 @pytest.mark.parametrize(("length", "radius"), [(5, 1), (7, 3), (3, 12)])
 def test_windows_are_counted_as_they_are_cut(length, radius):
     near = np.abs(np.subtract.outer(np.arange(length), np.arange(length))) <= radius
-    assert videos.covered(length, radius) == near.sum()
+    assert grids.covered(length, radius) == near.sum()
 
 
 def test_budgets():

@@ -1,21 +1,10 @@
 """The short form of the simulation behind docs/protocols.md; limits: its aims and three standard errors."""
 
-import importlib.util
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 
-PROGRAM = Path(__file__).parents[2] / "perf" / "simulate_uncertainty.py"
-
-
-def load():
-    spec = importlib.util.spec_from_file_location("simulate_uncertainty", PROGRAM)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+from tests import simulate_uncertainty
 
 
 def numbers(lines, columns):
@@ -25,9 +14,8 @@ def numbers(lines, columns):
 
 
 def test_the_short_simulation_keeps_the_promises():
-    program = load()
-    size = program.QUICK
-    tables = re.split(r"\n\n(?=\w)", "\n".join(program.report(size)))
+    size = simulate_uncertainty.QUICK
+    tables = re.split(r"\n\n(?=\w)", "\n".join(simulate_uncertainty.report(size)))
     coverage, rows, columns, power = (
         numbers(table.split("\n"), count)
         for table, count in zip(

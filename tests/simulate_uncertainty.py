@@ -1,8 +1,8 @@
 """How often intervals and confidence sets of the best keep their promise, in simulated data.
 
-    python perf/simulate_uncertainty.py                most of an hour on one core
-    python perf/simulate_uncertainty.py --only rows    one of the four parts
-    python perf/simulate_uncertainty.py --quick        the same tables from few samples, seconds
+    python -m tests.simulate_uncertainty              most of an hour on one core
+    python -m tests.simulate_uncertainty --only rows    one of the four parts
+    python -m tests.simulate_uncertainty --quick        the same tables from few samples, seconds
 
 Prints Markdown: coverage of the intervals of hits; how often a row of layers or a column of backbones loses
 one that is as good as the best; and how often truly worse layers are told apart. Every sample of every cell

@@ -1,0 +1,227 @@
+"""Keypoints of a category of pairs; a frame of mask propagation beside its products; J and F of masks.
+
+Of J and F the official rule is stated again here: davisvideochallenge/davis2017-evaluation takes
+whole frames, one object after the other, and dilates boundaries by a disk with OpenCV.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from itertools import cycle
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import ndimage
+from torch import Tensor
+
+from perf.measuring import Budget, Row, Setting, take_turns
+from perf.networks import SIDE, nothings
+from tasks.base import Measurer
+from tasks.datasets.base import Coverage
+from tasks.datasets.spair import KeypointPair, Keypoints
+from tasks.keypoints.task import KeypointTask
+from tasks.metrics.propagation import Propagator
+from tasks.metrics.segmentation import score_video
+from tasks.protocols import STANDARD
+from tasks.registry import config_of
+from zoo.spec import Layer
+
+POINTS = 12
+
+
+def keypoint_rows(setting: Setting) -> Iterator[Row]:
+    """Pairs of 12 points on grids of 14 x 14 x 384, 12 layers; a target serves seven pairs."""
+    images, layers, dim = (3, 2, 16) if setting.quick else (8, 12, 384)
+    problem = KeypointTask(drawn_pairs(images), config_of(STANDARD, "spair"))
+    (group,) = problem.source.groups
+    view = config_of(STANDARD, "spair").view.scaled(SIDE, 16)
+    seeded = torch.Generator().manual_seed(0)
+    grids = torch.randn(layers, images, 14, 14, dim, generator=seeded).to(setting.device)
+    places = [Layer(index + 1) for index in range(layers)]
+
+    def measure() -> None:
+        measurer: Measurer[torch.Tensor] = problem.measure(group, view)
+        for layer, grid in zip(places, grids, strict=True):
+            measurer.update(layer, range(images), grid)
+        for layer in places:
+            measurer.finish(layer)
+
+    rounds = take_turns({"category": measure}, setting.rounds, setting.device)
+    pairs = images * (images - 1)
+    each = rounds.milliseconds("category") / (pairs * layers)
+    cuda = setting.device.type == "cuda"
+    what = f"SPair, a pair, {POINTS} points, 14 x 14 x {dim}, "
+    what += f"all {layers} layers together" if cuda else f"a layer of {layers}"
+    note = f"{pairs} pairs of {images} images"
+    value = each * layers if cuda else each
+    yield Row(what, value, "ms", Budget(1.0), rounds.figures(), note)
+
+
+def drawn_pairs(images: int) -> Keypoints:
+    """Every two images as a pair, with seeded points."""
+    random = np.random.default_rng(0)
+    size, box = (SIDE, SIDE), (0.0, 0.0, float(SIDE), float(SIDE))
+    points = random.uniform(0, SIDE, (images, POINTS, 2))
+    pairs = tuple(
+        KeypointPair(f"{one}-{other}", "a", one, other, size, size, box, box, points[one], points[other])
+        for one in range(images)
+        for other in range(images)
+        if one != other
+    )
+    return Keypoints("pairs", nothings(images), pairs, Coverage(()))
+
+
+OBJECTS = 3
+
+BOUND = (
+    "on a CPU products in windows alone take 1.8 to 2 x as long as so many in one matrix, tiles as they may"
+)
+"""Why a step stays above its budget there: small products, a fifth too many, that read sources again."""
+
+
+def video_rows(setting: Setting) -> Iterator[Row]:
+    """A frame and layer of DAVIS at 480 pixels, patch 16, when all frames that count are there."""
+    rule = config_of(STANDARD, "davis")
+    height, width, dim = (8, 10, 16) if setting.quick else (28, 49, 384)
+    seeded = torch.Generator().manual_seed(0)
+    every = torch.randn(3 * (rule.n_last_frames + 1), height, width, dim, generator=seeded).to(setting.device)
+    frames = every[: rule.n_last_frames + 1]
+    labels = torch.nn.functional.one_hot(torch.arange(height * width) % (OBJECTS + 1)).float()
+    propagator = Propagator(
+        frames[0],
+        labels.view(height, width, -1).to(setting.device),
+        rule.heard,
+    )
+    for frame in frames[1:]:
+        propagator.step(frame)
+    held = len(frames) * covered(height, rule.radius) * covered(width, rule.radius)
+    tokens, sources = _operands(frames, round(held / (height * width)))
+    coming = cycle(every)  # a frame that came twice would tie with itself
+    rounds = take_turns(
+        {"products": lambda: tokens @ sources, "step": lambda: propagator.step(next(coming))},
+        4 * setting.rounds,
+        setting.device,
+    )
+    yield Row(
+        f"DAVIS, a frame a layer, {height} x {width} x {dim}, over as many products as its windows hold",
+        rounds.ratio("step", "products"),
+        budget=Budget(1.35),
+        figures=rounds.figures(),
+        note=f"{held / 1e6:.1f} million products of {dim} channels; {BOUND}",
+    )
+
+
+def covered(length: int, radius: int) -> int:
+    """Cells that windows of a radius cover along a side, of all its cells together."""
+    return sum(min(length, cell + radius + 1) - max(0, cell - radius) for cell in range(length))
+
+
+def _operands(frames: Tensor, sources: int) -> tuple[Tensor, Tensor]:
+    """A frame's tokens [tokens dim], and sources [dim sources] of which each has as many as in its window."""
+    tokens = frames[-1].flatten(0, 1)
+    return tokens, frames.flatten(0, 2)[:sources].T.contiguous()
+
+
+Labels = NDArray[np.uint8]
+Mask = NDArray[np.bool_]
+Dilate = Callable[[Mask, Mask], Mask]
+
+WITHOUT = "dilated by scipy, which is slower than the evaluator's OpenCV; not judged"
+
+
+def region_rows(setting: Setting) -> Iterator[Row]:
+    """J and F of drawn objects that move, in frames of DAVIS's size."""
+    size, frames, objects = ((60, 80), 4, 2) if setting.quick else ((480, 854), 24, 2)
+    truths, found = drawn(size, frames, objects, shift=0), drawn(size, frames, objects, shift=size[0] // 60)
+    with_opencv = find_spec("cv2") is not None
+    dilate = _by_opencv if with_opencv else _by_scipy
+
+    def ours() -> NDArray[np.float64]:
+        scores = score_video(found, truths)
+        return np.stack([scores.j, scores.f])
+
+    def official() -> NDArray[np.float64]:
+        return official_scores(found, truths, objects, dilate)
+
+    rounds = take_turns({"official": official, "ours": ours}, setting.rounds, setting.device)
+    equal = "exactly equal" if (ours() == official()).all() else "NOT EQUAL"
+    yield Row(
+        f"J and F of {frames - 2} frames of {size[1]} x {size[0]}, official functions over ours",
+        rounds.ratio("official", "ours"),
+        budget=Budget(7, at_least=True) if with_opencv else None,
+        figures=rounds.figures(),
+        note=equal if with_opencv else f"{equal}; {WITHOUT}",
+    )
+
+
+def drawn(size: tuple[int, int], frames: int, objects: int, shift: int) -> list[Labels]:
+    """Label maps of ellipses with wavy borders that move to the right."""
+    rows, columns = np.mgrid[: size[0], : size[1]]
+    every = []
+    for frame in range(frames):
+        labels = np.zeros(size, np.uint8)
+        for number in range(1, objects + 1):
+            centre = size[0] * number / (objects + 1), size[1] * (0.2 + 0.4 * frame / frames) + shift
+            down, across = rows - centre[0], columns - centre[1]
+            angle = np.arctan2(down, across)
+            reach = size[0] / 5 * (1 + 0.1 * np.sin(9 * angle + number))
+            labels[down**2 + (across / 1.5) ** 2 < reach**2] = number
+        every.append(labels)
+    return every
+
+
+def official_scores(
+    found: list[Labels], truths: list[Labels], objects: int, dilate: Dilate
+) -> NDArray[np.float64]:
+    """J and F, [2 objects frames], of all frames but the first and the last."""
+    scores = np.empty((2, objects, len(truths) - 2))
+    for column, (one, true) in enumerate(zip(found[1:-1], truths[1:-1], strict=True)):
+        for number in range(objects):
+            mask, truth = one == number + 1, true == number + 1
+            scores[:, number, column] = _region(mask, truth), _contour(mask, truth, dilate)
+    return scores
+
+
+def _region(mask: Mask, truth: Mask) -> float:
+    union = np.sum(mask | truth)
+    return float(np.sum(mask & truth) / union) if union else 1.0
+
+
+def _contour(mask: Mask, truth: Mask, dilate: Dilate) -> float:
+    radius = math.ceil(0.008 * math.hypot(*mask.shape))
+    down, across = np.mgrid[-radius : radius + 1, -radius : radius + 1]
+    disk = down**2 + across**2 <= radius**2
+    own, wanted = _border(mask), _border(truth)
+    near_wanted, near_own = dilate(wanted, disk), dilate(own, disk)
+    count, total = np.sum(own), np.sum(wanted)
+    if not count or not total:
+        precision, recall = float(not count), float(not total)
+    else:
+        precision, recall = np.sum(own & near_wanted) / count, np.sum(wanted & near_own) / total
+    return float(2 * precision * recall / (precision + recall)) if precision + recall else 0.0
+
+
+def _border(mask: Mask) -> Mask:
+    """Pixels that differ from the right, the lower or the lower right neighbour; at the edge from one."""
+    right, lower, corner = mask.copy(), mask.copy(), mask.copy()
+    right[:, :-1] = mask[:, 1:]
+    lower[:-1] = mask[1:]
+    corner[:-1, :-1] = mask[1:, 1:]
+    border: Mask = (mask ^ right) | (mask ^ lower) | (mask ^ corner)
+    border[-1] = mask[-1] ^ right[-1]
+    border[:, -1] = mask[:, -1] ^ lower[:, -1]
+    border[-1, -1] = False
+    return border
+
+
+def _by_opencv(mask: Mask, disk: Mask) -> Mask:
+    import cv2
+
+    wide: NDArray[np.uint8] = cv2.dilate(mask.astype(np.uint8), disk.astype(np.uint8))
+    return wide.astype(bool)
+
+
+def _by_scipy(mask: Mask, disk: Mask) -> Mask:
+    wide: Mask = ndimage.binary_dilation(mask, disk)
+    return wide
