@@ -82,9 +82,9 @@ def _distances(
 ) -> dict[str, Tensor]:
     """Mean distances of each image and head, [images heads], on the unit square and in cells."""
     distances, uniform = between(maps.cells, maps.patches.device)
-    found = attention_distance(maps.patches, distances)
+    means = attention_distance(maps.patches, distances)
     patch = torch.tensor([side // maps.cells[1]])
-    return {"unit": found[..., 0], "cells": found[..., 1], "uniform": uniform.clone(), "patch": patch}
+    return {"unit": means[..., 0], "cells": means[..., 1], "uniform": uniform.clone(), "patch": patch}
 
 
 def _between(cells: Cells, device: torch.device) -> tuple[Tensor, Tensor]:

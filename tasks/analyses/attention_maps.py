@@ -86,10 +86,10 @@ class AttentionMapsTask(ProbeAnalysis[Pictured]):
         count = min(self.config.samples, len(samples))
         # the middles of equal stretches of the dataset's order, in which classes follow each other
         middles = (2 * np.arange(count) + 1) * len(samples) // (2 * max(count, 1))
-        return frozenset(samples[place].key for place in order[middles].tolist())
+        return frozenset(samples[index].key for index in order[middles].tolist())
 
     def measure(self, group: Group, view: View) -> Measurer[Pictured]:
-        sampled = (place for place, sample in enumerate(group.samples) if sample.key in self.sampled)
+        sampled = (position for position, sample in enumerate(group.samples) if sample.key in self.sampled)
         joins = dict.fromkeys(("cls_map", "patch_map", "aaam"), torch.add) | {"cells": first}
         return BatchMeasurer(_Maps(frozenset(sampled)).reduce, joins)
 
@@ -113,7 +113,7 @@ class AttentionMapsTask(ProbeAnalysis[Pictured]):
             outcomes = {pooling: tally.outcome() for pooling, tally in tallies.items()}
             arrays["peak"] = np.array([head.peak for head in offsets], np.int64)
             arrays["class"] = np.array([str(head.name) for head in offsets])
-        return LayerSummary([LayerOutcome(layer, *one) for one in outcomes.items()], arrays)
+        return LayerSummary([LayerOutcome(layer, *outcome) for outcome in outcomes.items()], arrays)
 
     def _tally_patches(
         self, tally: Tally, images: KeptImages, aligned: Floats, offsets: Sequence[HeadOffset]
@@ -158,8 +158,8 @@ class _Maps:
     def reduce(self, layer: Layer, positions: Sequence[int], portion: Pictured) -> dict[str, Tensor]:
         maps, attention, prefix = portion.maps, portion.maps.probabilities, portion.maps.prefix_tokens
         index = self._offset_index(maps.cells, attention.device)
-        kept = {"cls_map": attention[:, :, 0].double().sum(dim=0)} if prefix else {}
-        kept |= {
+        arrays = {"cls_map": attention[:, :, 0].double().sum(dim=0)} if prefix else {}
+        arrays |= {
             "cells": torch.tensor(maps.cells),
             "patch_map": patch_query_map(attention, prefix).double().sum(dim=0),
             "aaam": aligned_map(maps.patches.sum(dim=0), index, maps.cells),
@@ -167,7 +167,9 @@ class _Maps:
             "std-over-heads": deviation_over_heads(attention, prefix),
         }
         rows = [row for row, position in enumerate(positions) if position in self._sampled]
-        return kept | self._single(layer, [positions[row] for row in rows], rows, portion) if rows else kept
+        return (
+            arrays | self._single(layer, [positions[row] for row in rows], rows, portion) if rows else arrays
+        )
 
     def _single(
         self, layer: Layer, positions: list[int], rows: list[int], portion: Pictured

@@ -67,20 +67,20 @@ class BatchMeasurer(Generic[Portion]):
     ) -> None:
         self._reduce = reduce
         self._joins = joins or {}
-        self._kept: dict[Layer, dict[str, list[Tensor]]] = {}
+        self._parts: dict[Layer, dict[str, list[Tensor]]] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], portion: Portion) -> None:
         reduced = {"position": torch.tensor(positions), **self._reduce(layer, positions, portion)}
-        kept = self._kept.setdefault(layer, {})
+        parts = self._parts.setdefault(layer, {})
         for name, value in reduced.items():
-            if name in kept and name in self._joins:
-                kept[name] = [self._joins[name](kept[name][0], value)]
+            if name in parts and name in self._joins:
+                parts[name] = [self._joins[name](parts[name][0], value)]
             else:
-                kept.setdefault(name, []).append(value)
+                parts.setdefault(name, []).append(value)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        kept = self._kept.pop(layer, {})
-        return {name: parts[0] if len(parts) == 1 else torch.cat(parts) for name, parts in kept.items()}
+        every = self._parts.pop(layer, {})
+        return {name: parts[0] if len(parts) == 1 else torch.cat(parts) for name, parts in every.items()}
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,9 @@ class KeptImages:
     def keys(self) -> tuple[str, ...]:
         """Keys of the images in the order of their measurements."""
         return tuple(
-            group.samples[place].key for group, kept in self.groups for place in kept[self.index].tolist()
+            group.samples[position].key
+            for group, arrays in self.groups
+            for position in arrays[self.index].tolist()
         )
 
     @property
@@ -114,15 +116,15 @@ class KeptImages:
 
     def every(self, name: str) -> list[Array]:
         """An array of each group."""
-        return [kept[name] for _, kept in self.groups]
+        return [arrays[name] for _, arrays in self.groups]
 
     def each(self, name: str) -> Floats:
         """A measurement of all images, [images ...]."""
-        return np.concatenate([np.asarray(one, np.float64) for one in self.every(name)])
+        return np.concatenate([np.asarray(array, np.float64) for array in self.every(name)])
 
     def total(self, name: str) -> Floats:
         """The sum of a measurement over the groups."""
-        return np.asarray(np.sum([np.asarray(one, np.float64) for one in self.every(name)], axis=0))
+        return np.asarray(np.sum([np.asarray(array, np.float64) for array in self.every(name)], axis=0))
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class LayerArrays:
 
     @property
     def first(self) -> Mapping[str, Array]:
-        """Those of the first layer."""
+        """Arrays of the first layer."""
         return next(iter(self.by_layer.values()))
 
     def every(self, name: str) -> list[Array]:
@@ -200,7 +202,7 @@ class ImageAnalysis(AnalysisTask, Generic[Portion]):
         summaries = {}
         for layer in measured:
             pairs = zip(self.source.groups, measured[layer], strict=True)
-            read = tuple((group, kept) for group, kept in pairs if len(kept.get(self.index, ())))
+            read = tuple((group, arrays) for group, arrays in pairs if len(arrays.get(self.index, ())))
             if read:
                 summaries[layer] = self.summarise(layer, KeptImages(read, self.index))
         if not summaries:

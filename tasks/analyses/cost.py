@@ -131,7 +131,7 @@ class CostTask(Task):
         return digest("cost", 1, self.config)
 
     def on(self, device: str) -> "CostTask":
-        """The same on a device: each has files of its own."""
+        """The task on a device: each has files of its own."""
         return replace(self, device=device)
 
     def results(self, backbone: AskedBackbone) -> Findings:

@@ -65,30 +65,33 @@ class InspectTask(WeightsTask):
     def _filters(self, weights: Weights, std: Floats) -> tuple[Outcome, dict[str, NDArray[np.generic]]]:
         """Scores and arrays of the filters as they act on RGB in [0, 1]."""
         scaled = None if weights.filters is None else _array(weights.filters) / std[:, None, None]
-        found = None if scaled is None else principal_filters(scaled)
-        if scaled is None or found is None:
+        components = None if scaled is None else principal_filters(scaled)
+        if scaled is None or components is None:
             return Outcome((), empty=weights.reason.get("filters", "all filters are the same")), {}
         count = self.config.components
-        values = {"filter-rank": found.rank, f"filter-variance-{count}": found.variance(count)}
-        images = found.images[:count].astype(np.float32)
-        return _outcome(values, len(scaled), "filters"), {"filters": images, "filter_variance": found.shares}
+        values = {"filter-rank": components.rank, f"filter-variance-{count}": components.variance(count)}
+        images = components.images[:count].astype(np.float32)
+        return _outcome(values, len(scaled), "filters"), {
+            "filters": images,
+            "filter_variance": components.shares,
+        }
 
 
 def _positions(weights: Weights) -> tuple[Outcome, dict[str, NDArray[np.generic]]]:
     """Scores and arrays of the position embeddings."""
     embeddings = None if weights.positions is None else _array(weights.positions)
-    found = None if embeddings is None else position_similarity(embeddings)
-    if embeddings is None or found is None:
+    similarity = None if embeddings is None else position_similarity(embeddings)
+    if embeddings is None or similarity is None:
         reason = weights.reason.get("positions", "a position is zero and has no direction")
         return Outcome((), missing={"position-distance-rho": reason}), {}
     values = {
-        "position-distance-rho": found.distance_rho,
-        "position-row": found.row,
-        "position-column": found.column,
-        "position-other": found.other,
+        "position-distance-rho": similarity.distance_rho,
+        "position-row": similarity.row,
+        "position-column": similarity.column,
+        "position-other": similarity.other,
     }
     count = embeddings.shape[0] * embeddings.shape[1]
-    return _outcome(values, count, "positions"), {"position_cosine": found.cosine.astype(np.float32)}
+    return _outcome(values, count, "positions"), {"position_cosine": similarity.cosine.astype(np.float32)}
 
 
 def _outcome(values: Mapping[str, float | None], count: int, unit: str) -> Outcome:

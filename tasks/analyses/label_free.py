@@ -79,7 +79,7 @@ class LabelFree(DescribingTask):
         ``view-neighbours``, the same of both views of one layer; ``view-top1``, percent of images whose
         mirrored view is more like (cosine) their own other view than like that of any other image.
         """
-        read = ~np.any([np.isnan(one[:, 0]) for one in vectors.values()], axis=0)
+        read = ~np.any([np.isnan(each[:, 0]) for each in vectors.values()], axis=0)
         plain, other = (vectors[source.name][read] for source in self.sources)
         if reason := unusable(plain) or unusable(other):
             return Outcome((), empty=reason)
@@ -116,15 +116,15 @@ class LabelFree(DescribingTask):
         sums = CkaAccumulator(errors=True)
         batches = self._cka.batches(positions)
         for rows in batches:
-            both = (torch.from_numpy(one[rows]).to(device or "cpu") for one in pair)
-            sums.add(torch.stack([self._cka.centred(self._cka.gram(one)) for one in both]))
+            both = (torch.from_numpy(each[rows]).to(device or "cpu") for each in pair)
+            sums.add(torch.stack([self._cka.centred(self._cka.gram(each)) for each in both]))
         if not batches:
             missing["cka-to-last"] = f"CKA needs a batch of {SMALLEST_BATCH} readable images"
         elif not bool(sums.matrix().defined[0, 1]):
             missing["cka-to-last"] = UNDEFINED
         else:
-            value, error = (float(one[0, 1]) for one in (sums.matrix().value, sums.standard_error()))
-            tally.number("cka-to-last", value, error=error)
+            error = float(sums.standard_error()[0, 1])
+            tally.number("cka-to-last", float(sums.matrix().value[0, 1]), error=error)
 
 
 def _add_spectrum(tally: Tally, missing: dict[str, str], plain: Vectors, device: Device) -> None:

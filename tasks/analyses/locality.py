@@ -127,7 +127,7 @@ class Locality(ComparisonTask):
         (layer,) = self.feed.layers((), transformer.spec)
         blocks = self.feed.layers((), convnet.spec)
         distances: list[NDArray[np.float32]] = []
-        own = cross = other = torch.zeros(1, device=device)
+        within = cross = other = torch.zeros(1, device=device)
         for number, sizes in self._sizes(transformer.of_source.shown):
             heads = transformer.left_behind(number).get(layer, {})
             if "gram" not in heads:
@@ -138,12 +138,12 @@ class Locality(ComparisonTask):
             )
             for pair in grams:
                 near, far = (self.cka.centred(torch.as_tensor(gram).to(device)) for gram in pair)
-                own, other = own + gather(near, near), other + gather(far, far)
+                within, other = within + gather(near, near), other + gather(far, far)
                 cross = cross + gather(near, far)
         if not distances:
             return None
         distance = np.concatenate(distances).astype(np.float64).mean(axis=0)
-        tables = (table.cpu().numpy() for table in (own, cross, other.diagonal()))
+        tables = (table.cpu().numpy() for table in (within, cross, other.diagonal()))
         return subsets_of(distance, *tables)
 
     def _sizes(self, shown: NDArray[np.bool_]) -> Iterator[tuple[int, list[int]]]:
@@ -165,11 +165,11 @@ class _GramMeasurer(BatchMeasurer[Portion]):
         self._side = side
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        kept = super().finish(layer)
-        if "grid" not in kept:
-            return kept
-        heads = kept["distance"].shape[1]
-        return {"distance": kept["distance"], **self._grams(kept["position"].tolist(), kept["grid"], heads)}
+        arrays = super().finish(layer)
+        if "grid" not in arrays:
+            return arrays
+        distance, positions = arrays["distance"], arrays["position"].tolist()
+        return {"distance": distance, **self._grams(positions, arrays["grid"], distance.shape[1])}
 
     def _keep(self, layer: Layer, positions: Sequence[int], portion: Portion) -> Mapping[str, Tensor]:
         maps, features = portion

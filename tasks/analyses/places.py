@@ -91,7 +91,7 @@ class LocalisationTask(ProbeAnalysis[GridsOfPixels]):
         return BatchMeasurer(_TokenSums(self.config).reduce)
 
     def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
-        count = sum(int(kept[0]) for kept in images.every("images"))
+        count = sum(int(number[0]) for number in images.every("images"))
         compared = images.having("cross")
         if not compared.groups:
             few = f"{count} images are fewer than {SMALLEST_BATCH}, which a batch needs"
@@ -120,18 +120,20 @@ class _TokenSums:
 
     def reduce(self, layer: Layer, positions: Sequence[int], portion: GridsOfPixels) -> dict[str, Tensor]:
         # a group comes whole: its source is joint
-        kept = {"images": torch.tensor([len(positions)])}
+        sums = {"images": torch.tensor([len(positions)])}
         batches = batch_slices(positions, self._config.batch, SMALLEST_BATCH)
         if not batches:
-            return kept
+            return sums
         cells = pooled_cells(portion.coarsest, self._config.cells)
         if not self._patches:
             self._patches = [_patch_grams(portion, rows, cells) for rows in batches]
         tokens = pooled(portion.grids, cells)
-        found = [token_hsic(tokens[rows], grams) for rows, grams in zip(batches, self._patches, strict=True)]
-        for name in ("cross", "tokens", "patches"):
-            kept[name] = torch.stack([getattr(one, name) for one in found]).sum(0)
-        return kept | {"cells": torch.tensor(cells)}
+        pairs = zip(batches, self._patches, strict=True)
+        every = [token_hsic(tokens[rows], grams) for rows, grams in pairs]
+        sums["cross"] = torch.stack([hsic.cross for hsic in every]).sum(0)
+        sums["tokens"] = torch.stack([hsic.tokens for hsic in every]).sum(0)
+        sums["patches"] = torch.stack([hsic.patches for hsic in every]).sum(0)
+        return sums | {"cells": torch.tensor(cells)}
 
 
 def _patch_grams(portion: GridsOfPixels, rows: slice, cells: Cells) -> Tensor:
@@ -142,10 +144,10 @@ def _patch_grams(portion: GridsOfPixels, rows: slice, cells: Cells) -> Tensor:
 
 def _outcomes(layer: Layer, cka: Floats, cells: Cells, images: int) -> list[LayerOutcome]:
     """Scores over all tokens, those off the border and those on it; tokens without values are left out."""
-    found, edge, outcomes = localisation(cka, cells), border(cells), []
+    measures, edge, outcomes = localisation(cka, cells), border(cells), []
     for pooling, chosen in (("patch", edge | ~edge), ("interior", ~edge), ("border", edge)):
-        chosen = chosen & np.isfinite(found.rank)
-        means = {METRICS[name]: getattr(found, name)[chosen] for name in METRICS if chosen.any()}
+        chosen = chosen & np.isfinite(measures.rank)
+        means = {METRICS[name]: getattr(measures, name)[chosen] for name in METRICS if chosen.any()}
         scores = (Score(metric, float(values.mean()), images, "images") for metric, values in means.items())
         empty = f"no tokens of {cells[0]} x {cells[1]} cells lie there and vary, with others beside them"
         outcomes.append(LayerOutcome(layer, pooling, Outcome(tuple(scores), empty="" if means else empty)))
@@ -191,13 +193,13 @@ class PositionAudit(ProbeAnalysis[Tensor]):
         seen = torch.tensor(positions[: len(grids)])
         if len(grids) < LEAST:
             return {"seen": seen}
-        errors, found = place_errors(grids, self.config.penalties), matches(grids)
+        errors, matched = place_errors(grids, self.config.penalties), matches(grids)
         return {
             "seen": seen,
             "errors": errors.squared,
             "variance": errors.variance,
-            "same": found.same,
-            "distance": found.distance,
+            "same": matched.same,
+            "distance": matched.distance,
             "cells": torch.tensor([grids.shape[1] * grids.shape[2]]),
             "varies": varies(grids)[None],
             FINITE: grids.isfinite().all(),
@@ -211,7 +213,7 @@ def _outcome(images: KeptImages) -> Outcome:
     """Scores of one layer, of the groups with images enough."""
     if not images.groups:
         return Outcome((), empty=f"no group has {LEAST} images that could be read, which it needs")
-    if not any(bool(kept[0]) for kept in images.every("varies")):
+    if not any(bool(varied[0]) for varied in images.every("varies")):
         return Outcome((), empty=ALIKE)
     tally, missing = Tally(images.keys), {}
     variance, errors = np.asarray(images.first["variance"], np.float64), images.each("errors")

@@ -59,8 +59,8 @@ class ReceptiveFieldTask(GradientTask):
     def source(self) -> Source:
         """Some images of the probe subset."""
         probe = self.data.probe
-        places = np.linspace(0, len(probe.samples) - 1, min(self.config.images, len(probe.samples)))
-        samples = tuple(probe.samples[place] for place in places.round().astype(int))
+        indices = np.linspace(0, len(probe.samples) - 1, min(self.config.images, len(probe.samples)))
+        samples = tuple(probe.samples[index] for index in indices.round().astype(int))
         groups = (Group("drawn", samples),)
         return replace(probe, name=f"{probe.name}-drawn", groups=groups, groups_per_shard=1, joint=False)
 
@@ -80,27 +80,28 @@ class ReceptiveFieldTask(GradientTask):
 
     def findings(self, fields: Fields) -> Findings:
         """How large the field of each layer is, and the fields."""
-        found = {layer: self._outcome(fields, layer) for layer in fields.strength}
-        found |= {layer: Outcome((), empty=reason) for layer, reason in fields.refused.items()}
-        places = sorted(found, key=lambda layer: layer.place)
-        outcomes = tuple(LayerOutcome(layer, "patch", found[layer]) for layer in places)
+        by_layer = {layer: _outcome(fields, layer) for layer in fields.strength}
+        by_layer |= {layer: Outcome((), empty=reason) for layer, reason in fields.refused.items()}
+        order = sorted(by_layer, key=lambda layer: layer.place)
+        outcomes = tuple(LayerOutcome(layer, "patch", by_layer[layer]) for layer in order)
         return Findings(outcomes, _arrays(fields.strength))
 
-    def _outcome(self, fields: Fields, layer: Layer) -> Outcome:
-        strength, cells = fields.strength[layer], fields.cells[layer]
-        if not np.isfinite(strength).all():
-            return Outcome((), empty="gradients are not finite")
-        if not strength.any():
-            return Outcome((), empty="no pixel moves it: all gradients are zero")
-        own = _cell(strength.shape, cells)
-        inside = _cell(strength.shape, fields.coarsest)
-        centre = (own[0].start + own[0].stop) / 2, (own[1].start + own[1].stop) / 2
-        values = {
-            "erf-half-radius": half_radius(strength, centre),
-            "erf-half-area": half_area(strength),
-            "erf-centre-share": share_inside(strength, *inside),
-        }
-        return Outcome(tuple(Score(name, value, fields.images, "images") for name, value in values.items()))
+
+def _outcome(fields: Fields, layer: Layer) -> Outcome:
+    """How large the field of a layer is."""
+    strength = fields.strength[layer]
+    if not np.isfinite(strength).all():
+        return Outcome((), empty="gradients are not finite")
+    if not strength.any():
+        return Outcome((), empty="no pixel moves it: all gradients are zero")
+    rows, columns = _cell(strength.shape, fields.cells[layer])
+    centre = (rows.start + rows.stop) / 2, (columns.start + columns.stop) / 2
+    values = {
+        "erf-half-radius": half_radius(strength, centre),
+        "erf-half-area": half_area(strength),
+        "erf-centre-share": share_inside(strength, *_cell(strength.shape, fields.coarsest)),
+    }
+    return Outcome(tuple(Score(name, value, fields.images, "images") for name, value in values.items()))
 
 
 def _cell(size: tuple[int, ...], cells: tuple[int, int]) -> tuple[slice, slice]:

@@ -59,29 +59,27 @@ class ResidualCka(ProbeAnalysis[Taps]):
         return _BlockGrams(self.cka)
 
     def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
-        sums = {pooling: images.having(f"hsic.{pooling}") for pooling in self.config.poolings}
-        arrays = {
-            pooling: _of_all_blocks(some, f"hsic.{pooling}") for pooling, some in sums.items() if some.groups
-        }
-        count = sum(int(kept[0]) for kept in images.every("images"))
-        return LayerSummary((), arrays | {"unsound": np.array(unsound(images)), "images": np.array(count)})
+        compared = {pooling: images.having(f"hsic.{pooling}") for pooling in self.config.poolings}
+        sums = {name: _of_all_blocks(some, f"hsic.{name}") for name, some in compared.items() if some.groups}
+        count = np.array(sum(int(number[0]) for number in images.every("images")))
+        return LayerSummary((), {**sums, "images": count, "unsound": np.array(unsound(images))})
 
     def report(self, outcomes: Sequence[LayerOutcome], layers: LayerArrays) -> Findings:
         poolings = [pooling for pooling in self.config.poolings if pooling in layers.first]
-        similarities = [_Similarities.of(layers, pooling) for pooling in poolings]
-        if not similarities:
+        if not poolings:
             few = Outcome((), empty="no batch has four images that can be read")
             halves = (Layer(layer.index, terms[1]) for layer in layers.by_layer for terms in sums_of(layer))
             return Findings(tuple(LayerOutcome(half, "patch", few) for half in halves))
-        outcomes = [outcome for one in similarities for outcome in (*one.within(), *one.across())]
+        every = [_Similarities.of(layers, pooling) for pooling in poolings]
+        told = tuple(outcome for cka in every for outcome in (*cka.within(), *cka.across()))
         arrays: dict[str, Array] = {
-            "cka": np.array([one.tables() for one in similarities], np.float32),
+            "cka": np.array([cka.tables() for cka in every], np.float32),
             "pooling": np.array(poolings),
-            "half": np.array([terms[1] for terms in similarities[0].halves]),
+            "half": np.array([terms[1] for terms in every[0].halves]),
             "pair": np.array(list(PAIRS)),
             "block": layers.blocks,
         }
-        return Findings(tuple(outcomes), arrays)
+        return Findings(told, arrays)
 
 
 class _BlockGrams(BatchMeasurer[Taps]):
@@ -97,16 +95,15 @@ class _BlockGrams(BatchMeasurer[Taps]):
         self._sums: dict[str, Tensor] = {}
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        kept = super().finish(layer)
+        arrays = super().finish(layer)
         if self._grams and not self._sums:
             self._sums = {pooling: self._products(pooling) for pooling in next(iter(self._grams.values()))}
-        if kept and layer in self._grams:
-            blocks = list(self._grams)
-            size = len(_taps(layer))
+        if arrays and layer in self._grams:
+            blocks, size = list(self._grams), len(_taps(layer))
             start = size * blocks.index(layer)
-            kept["blocks"] = torch.tensor([block.index for block in blocks])
-            kept |= {f"hsic.{name}": sums[:, start : start + size] for name, sums in self._sums.items()}
-        return kept
+            arrays["blocks"] = torch.tensor([block.index for block in blocks])
+            arrays |= {f"hsic.{name}": sums[:, start : start + size] for name, sums in self._sums.items()}
+        return arrays
 
     def _compare(self, layer: Layer, positions: Sequence[int], taps: Taps) -> dict[str, Tensor]:
         # a group comes whole: its source is joint
@@ -114,7 +111,7 @@ class _BlockGrams(BatchMeasurer[Taps]):
         if batches:
             by_tap = [self._by_pooling(token_kinds(features), batches) for features in taps.values()]
             self._grams[layer] = {
-                pooling: [torch.stack(grams) for grams in zip(*(one[pooling] for one in by_tap), strict=True)]
+                pooling: [torch.stack(grams) for grams in zip(*(tap[pooling] for tap in by_tap), strict=True)]
                 for pooling in by_tap[0]
             }
         images = torch.tensor([sum(rows.stop - rows.start for rows in batches)])
@@ -123,19 +120,19 @@ class _BlockGrams(BatchMeasurer[Taps]):
     def _by_pooling(self, kinds: Sequence[Tensor], batches: Sequence[slice]) -> dict[str, list[Tensor]]:
         """U-centred Gram matrices of each batch of one tap, by pooling; inner products add over tokens."""
         plain = [self._cka.grams(tokens.flatten(1), batches) for tokens in kinds]
-        found = {"patch": plain[-1]}
+        pooled = {"patch": plain[-1]}
         if len(kinds) > 1:
-            found |= {"cls": plain[0], "all": [one + other for one, other in zip(*plain, strict=True)]}
+            pooled |= {"cls": plain[0], "all": [cls + patch for cls, patch in zip(*plain, strict=True)]}
         return {
-            name: [gram for some in found[name] for gram in self._cka.centred(some)]
+            name: [gram for grams in pooled[name] for gram in self._cka.centred(grams)]
             for name in self._cka.config.poolings
-            if name in found
+            if name in pooled
         }
 
     def _products(self, pooling: str) -> Tensor:
         """Sums of HSIC and of what its errors take, over the batches, of all taps of all blocks."""
         accumulator = CkaAccumulator(errors=True)
-        for grams in zip(*(one[pooling] for one in self._grams.values()), strict=True):
+        for grams in zip(*(block[pooling] for block in self._grams.values()), strict=True):
             accumulator.add(torch.cat(grams))
         return accumulator.sums()
 
@@ -185,19 +182,19 @@ class _Similarities:
                 scores = [self._score(f"cka-{name}", *pair) for name, pair in pairs.items()]
                 defined = tuple(score for score in scores if np.isfinite(score.value))
                 lacking = reason or (UNDEFINED if scores[0] not in defined else "")
-                place = Layer(layer.index, terms[1])
-                yield LayerOutcome(place, self.pooling, Outcome(defined, empty=lacking))
+                half = Layer(layer.index, terms[1])
+                yield LayerOutcome(half, self.pooling, Outcome(defined, empty=lacking))
 
     def across(self) -> Iterator[LayerOutcome]:
         """Every tap of a sum of a block with the others of such a sum of every block."""
         blocks = [*enumerate(self.unsound.items())]
         for terms, (a, b) in product(self.halves, PAIRS.values()):
-            for (row, (one, of_one)), (column, (other, of_other)) in product(blocks, repeat=2):
+            for (row, (layer, reason)), (column, (other, of_other)) in product(blocks, repeat=2):
                 score = self._score("CKA", (row, terms[a]), (column, terms[b]))
                 outcome = Outcome((score,))
                 if not np.isfinite(score.value):
-                    outcome = Outcome((), missing={"CKA": of_one or of_other or UNDEFINED})
-                first, second = Layer(one.index, terms[a]), Layer(other.index, terms[b])
+                    outcome = Outcome((), missing={"CKA": reason or of_other or UNDEFINED})
+                first, second = Layer(layer.index, terms[a]), Layer(other.index, terms[b])
                 yield LayerOutcome(first, self.pooling, outcome, second)
 
     def tables(self) -> list[list[Floats]]:
@@ -211,16 +208,16 @@ class _Similarities:
     def _score(self, metric: str, first: tuple[int, Tap], second: tuple[int, Tap]) -> Score:
         """CKA of two taps, each of the block in a row."""
         taps = _taps(next(iter(self.unsound)))
-        place = (first[0], taps.index(first[1]), second[0], taps.index(second[1]))
-        return Score(metric, float(self.value[place]), self.images, "images", error=float(self.error[place]))
+        cell = (first[0], taps.index(first[1]), second[0], taps.index(second[1]))
+        return Score(metric, float(self.value[cell]), self.images, "images", error=float(self.error[cell]))
 
 
 def _of_all_blocks(images: KeptImages, name: str) -> Floats:
     """Sums of HSIC of one block's taps, [4 taps blocks taps], by the number of the other block from 0 on."""
     sums = []
     most = max(int(blocks.max()) for blocks in images.every("blocks"))
-    for _, kept in images.groups:
-        blocks, rows = kept["blocks"], np.asarray(kept[name], np.float64)
+    for _, arrays in images.groups:
+        blocks, rows = arrays["blocks"], np.asarray(arrays[name], np.float64)
         dense = np.full((*rows.shape[:2], most + 1, rows.shape[1]), np.nan)
         dense[:, :, blocks] = rows.reshape(*rows.shape[:2], len(blocks), rows.shape[1])
         sums.append(dense)

@@ -82,13 +82,13 @@ class Residuals(ProbeAnalysis[Taps]):
 
     def reduce(self, layer: Layer, positions: Sequence[int], taps: Taps) -> dict[str, Tensor]:
         halves = [_half(taps, terms) for terms in sums_of(layer)]
-        kept = {name: torch.stack([half[name] for half in halves]) for name in halves[0]}
-        return kept | {"gap": sum_gaps(taps, layer), "precision": precision(taps)}
+        measures = {name: torch.stack([half[name] for half in halves]) for name in halves[0]}
+        return measures | {"gap": sum_gaps(taps, layer), "precision": precision(taps)}
 
     def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
         total, count = (np.sum(images.every(name), axis=0) for name in ("ratio", "there"))
         ratio = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-        means = np.concatenate([np.asarray(one, np.float64) for one in images.every("means")], axis=1)
+        means = np.concatenate([np.asarray(part, np.float64) for part in images.every("means")], axis=1)
         zeros = np.sum(images.every("zeros"), axis=0)
         if reason := unsound(images):
             ratio, means = np.full_like(ratio, np.nan), np.full_like(means, np.nan)
@@ -195,7 +195,7 @@ def _by_token(skip: Tensor, branch: Tensor) -> Tensor:
 def _outcome(keys: Sequence[str], means: Floats, zeros: Score) -> Outcome:
     """Scores of one half and kind of token, of means [images measures], NaN where an image has none."""
     tally = Tally(keys)
-    columns = {name: means[:, place] for place, name in enumerate(MEASURES)}
+    columns = {name: means[:, column] for column, name in enumerate(MEASURES)}
     columns = {name: column for name, column in columns.items() if np.isfinite(column).any()}
     for name, column in columns.items():
         tally.images(name, column)
@@ -216,7 +216,9 @@ def _branches(layers: LayerArrays) -> list[Tap]:
 def _transition(layers: LayerArrays, half: int) -> Outcome:
     """The first block in which the mean ratio of patches is above the class token's, or why none is."""
     means = zip(layers.blocks.tolist(), layers.every("means"), strict=True)
-    ratios = {block: one[half, :, :2, 0].astype(np.float64) for block, one in means if "cls" in _kinds(one)}
+    ratios = {
+        block: each[half, :, :2, 0].astype(np.float64) for block, each in means if "cls" in _kinds(each)
+    }
     if not ratios:
         return Outcome((), missing={TRANSITION: "there is no class token"})
     both = [block for block, pair in ratios.items() if np.isfinite(pair).any(axis=0).all()]

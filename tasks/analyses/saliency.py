@@ -159,7 +159,7 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
         keys = tuple(np.array(images.keys, object)[there])
         iou, merged, rollout = (images.each(name)[there] for name in ("iou", "merged", "rollout"))
         uniform = objects[there] / np.prod(np.asarray(images.first["cells"][0], np.int64))
-        rolled = sum(np.asarray(one, np.float64).sum(axis=0) for one in images.every("rollout_map"))
+        rolled = sum(np.asarray(part, np.float64).sum(axis=0) for part in images.every("rollout_map"))
         outcomes = []
         for mode, pooling in enumerate(POOLINGS[-iou.shape[2] :]):
             heads = iou[:, :, mode]

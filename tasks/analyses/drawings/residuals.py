@@ -34,8 +34,8 @@ def draw_residuals(evidence: Evidence) -> list[Block]:
     panels = []
     for backbone, values in ratios.items():
         first = (0, evidence.first_block(backbone, len(values)))
-        for place, half in enumerate(evidence.texts(backbone, "half", values.shape[1], "half {}")):
-            panels.append(Matrix(f"{backbone.label}, {half}", values[:, place].T, first))
+        for row, half in enumerate(evidence.texts(backbone, "half", values.shape[1], "half {}")):
+            panels.append(Matrix(f"{backbone.label}, {half}", values[:, row].T, first))
     blocks: list[Block] = []
     if panels:
         span = own_span([panel.values for panel in panels])
@@ -68,8 +68,8 @@ def draw_similarity(evidence: Evidence) -> list[Block]:
         pooling = poolings.index("patch") if "patch" in poolings else 0
         pair = pairs.index(PAIR) if PAIR in pairs else 0
         block = evidence.first_block(backbone, values.shape[3])
-        for place, half in enumerate(halves):
-            panels.append(Matrix(f"{backbone.label}, {half}", values[pooling, place, pair], (block, block)))
+        for row, half in enumerate(halves):
+            panels.append(Matrix(f"{backbone.label}, {half}", values[pooling, row, pair], (block, block)))
     blocks: list[Block] = []
     if panels:
         title, name = evidence.titled("How alike what skips and what is added are"), evidence.named("cka")
