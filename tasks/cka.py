@@ -266,6 +266,11 @@ def stored_grams(
     found = backbone.left_behind(group)
     missing = np.full(sum(size**2 for size in sizes), np.nan, np.float32)
     flat = np.stack([np.asarray(found.get(layer, {}).get("gram", missing), np.float32) for layer in layers])
+    return split_grams(flat, sizes)
+
+
+def split_grams(flat: NDArray[np.float32], sizes: Sequence[int]) -> list[NDArray[np.float32]]:
+    """Gram matrices [rows images images] of batches of so many images, which lie flat behind each other."""
     parts = np.split(flat, np.cumsum([size**2 for size in sizes])[:-1], axis=1)
     return [part.reshape(len(flat), size, size) for part, size in zip(parts, sizes, strict=True)]
 

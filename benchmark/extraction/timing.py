@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from benchmark.extraction.failures import free_unused, is_out_of_memory
-from tasks.analyses.cost import CostConfig, Costs, Timed
+from tasks.analyses.cost import CostConfig, MeasuredCosts, Timed
 from zoo.features.backbone import Backbone
 from zoo.features.census import BytesHeld, count_up_to
 from zoo.spec import Layer
@@ -21,7 +21,7 @@ NO_OPERATIONS = "no operations were counted: the forward makes no products or co
 NO_TENSORS = "no memory was seen: the forward makes no tensors of torch"
 
 
-def measure_cost(backbone: Backbone, rule: CostConfig) -> Costs:
+def measure_cost(backbone: Backbone, rule: CostConfig) -> MeasuredCosts:
     """Measure what a backbone costs on its device, while nothing else should compute.
 
     Batches of 1, 2, 4, ... images that lie on the device already are shown at the backbone's input size; the
@@ -40,7 +40,7 @@ def measure_cost(backbone: Backbone, rule: CostConfig) -> Costs:
     reasons = {"largest-batch": reason, "peak-memory": "" if peak else NO_TENSORS}
     weights, operations = counts[layers[-1]]
     reasons |= {"parameters": "" if weights else NO_WEIGHTS, "gflops": "" if operations else NO_OPERATIONS}
-    return Costs(
+    return MeasuredCosts(
         timed,
         {layer: parameters for layer, (parameters, _) in counts.items()},
         {layer: products for layer, (_, products) in counts.items()},

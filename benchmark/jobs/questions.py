@@ -13,7 +13,7 @@ from benchmark.jobs.job import ScoreJob, Setup
 from benchmark.jobs.passes import BackboneCache
 from benchmark.jobs.scores import keep
 from benchmark.plan.plan import view_for
-from tasks.analyses.cost import CostConfig, Costs
+from tasks.analyses.cost import CostConfig, MeasuredCosts
 from tasks.checks import nothing_read
 from tasks.stored import Fields
 from tasks.task import GradientTask
@@ -79,7 +79,7 @@ class LoadedBackbone:
         """The first weights."""
         return self.backbone.weights()
 
-    def costs(self, config: CostConfig) -> Costs:
+    def costs(self, config: CostConfig) -> MeasuredCosts:
         """Time, memory and size, measured now."""
         return measure_cost(self.backbone, config)
 

@@ -69,7 +69,7 @@ class Timed:
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class MeasuredCosts:
     """What was measured of one backbone.
 
     Attributes:
@@ -138,7 +138,7 @@ class CostTask(Task):
         """What a backbone costs that is alone on the device."""
         return self.findings(backbone.costs(self.config))
 
-    def findings(self, costs: Costs) -> Findings:
+    def findings(self, costs: MeasuredCosts) -> Findings:
         """The numbers of the whole backbone and of each layer."""
         layers = tuple(costs.timed[0].seconds)
         whole = Outcome(tuple(_of_whole(costs, layers[-1])), missing=costs.reasons)
@@ -146,7 +146,7 @@ class CostTask(Task):
         return Findings((LayerOutcome(WHOLE_BACKBONE, IMAGE, whole), *outcomes))
 
 
-def _of_whole(costs: Costs, last: Layer) -> Iterator[Score]:
+def _of_whole(costs: MeasuredCosts, last: Layer) -> Iterator[Score]:
     single, best = costs.timed[0], costs.best
     yield Score("images-per-second", best.rate, len(best.seconds[last]), "forwards")
     yield Score("best-batch", best.batch, len(costs.timed), "batch sizes")
@@ -158,7 +158,7 @@ def _of_whole(costs: Costs, last: Layer) -> Iterator[Score]:
     yield from _counts(costs, last)
 
 
-def _up_to(costs: Costs, layer: Layer) -> Iterator[Score]:
+def _up_to(costs: MeasuredCosts, layer: Layer) -> Iterator[Score]:
     for name, timed in (("ms", costs.timed[0]), ("ms-batch", costs.best)):
         seconds = timed.seconds[layer]
         yield Score(name, 1000 * median(seconds) / timed.batch, len(seconds), "forwards")
@@ -167,7 +167,7 @@ def _up_to(costs: Costs, layer: Layer) -> Iterator[Score]:
     yield Score("bytes", FLOAT32 * costs.dims[layer], 1, "vectors")
 
 
-def _counts(costs: Costs, layer: Layer) -> Iterator[Score]:
+def _counts(costs: MeasuredCosts, layer: Layer) -> Iterator[Score]:
     if costs.weights[layer]:
         yield Score("parameters", costs.weights[layer], 1, "forwards")
     if costs.operations[layer]:

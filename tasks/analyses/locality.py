@@ -17,7 +17,7 @@ from torch import Tensor
 
 from tasks.analyses.base import BatchMeasurer
 from tasks.base import Group, Measurer, Source, digest
-from tasks.cka import CkaConfig, Grams, stored_grams
+from tasks.cka import CkaConfig, Grams, split_grams, stored_grams
 from tasks.comparing import ComparisonTask, PairFindings
 from tasks.feeds import HeadsOrBlocksFeed
 from tasks.metrics.attention import attention_distance, cell_distances
@@ -133,10 +133,8 @@ class Locality(ComparisonTask):
             if "gram" not in heads:
                 return None
             distances.append(np.asarray(heads["distance"], np.float32))
-            grams = zip(
-                _head_grams(heads["gram"], sizes), stored_grams(convnet, number, blocks, sizes), strict=True
-            )
-            for pair in grams:
+            of_heads = split_grams(np.asarray(heads["gram"], np.float32), sizes)
+            for pair in zip(of_heads, stored_grams(convnet, number, blocks, sizes), strict=True):
                 near, far = (self.cka.centred(torch.as_tensor(gram).to(device)) for gram in pair)
                 within, other = within + gather(near, near), other + gather(far, far)
                 cross = cross + gather(near, far)
@@ -177,7 +175,9 @@ class _GramMeasurer(BatchMeasurer[Portion]):
             # blocks of a ConvNet come whole: their source is joint
             return {name: gram[0] for name, gram in self._grams(positions, features.grid, 1).items()}
         # heads come in batches whose maps fit; what they add to the stream is small beside the maps
-        return {"distance": _pixel_distances(maps, self._side), "grid": features.grid.clone()}
+        cells = cell_distances(maps.cells, unit=False, device=maps.probabilities.device)
+        pixels = attention_distance(maps.patches, cells) * (self._side // maps.cells[1])
+        return {"distance": pixels, "grid": features.grid.clone()}
 
     def _grams(self, positions: Sequence[int], grid: Tensor, heads: int) -> dict[str, Tensor]:
         """Gram matrices of each head in all batches, [heads entries]; none where no batch is large enough."""
@@ -188,19 +188,6 @@ class _GramMeasurer(BatchMeasurer[Portion]):
         tokens = grid.reshape(images, rows * columns, heads, width // heads).permute(2, 0, 1, 3)
         grams = [self._cka.gram(tokens[:, batch].flatten(2), checked=False) for batch in batches]
         return {"gram": torch.cat([gram.float().flatten(1) for gram in grams], dim=1)}
-
-
-def _pixel_distances(maps: AttentionMaps, side: int) -> Tensor:
-    """Mean distance in pixels over which each head attends, [images heads]."""
-    cells = cell_distances(maps.cells, unit=False, device=maps.probabilities.device)
-    return attention_distance(maps.patches, cells) * (side // maps.cells[1])
-
-
-def _head_grams(flat: NDArray[np.generic], sizes: Sequence[int]) -> list[NDArray[np.float32]]:
-    """Gram matrices [heads images images] of each batch, of so many images."""
-    grams = np.asarray(flat, np.float32)
-    parts = np.split(grams, np.cumsum([size**2 for size in sizes])[:-1], axis=1)
-    return [part.reshape(len(grams), size, size) for part, size in zip(parts, sizes, strict=True)]
 
 
 def _undefined(subsets: HeadSubsets) -> str:

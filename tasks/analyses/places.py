@@ -126,7 +126,9 @@ class _TokenSums:
             return sums
         cells = pooled_cells(portion.coarsest, self._config.cells)
         if not self._patches:
-            self._patches = [_patch_grams(portion, rows, cells) for rows in batches]
+            pixels = (portion.pixels[rows].to(portion.grids.device, non_blocking=True) for rows in batches)
+            patches = (pooled(image_patches(some, portion.coarsest), cells) for some in pixels)
+            self._patches = [cell_grams(raw) for raw in patches]
         tokens = pooled(portion.grids, cells)
         pairs = zip(batches, self._patches, strict=True)
         every = [token_hsic(tokens[rows], grams) for rows, grams in pairs]
@@ -134,12 +136,6 @@ class _TokenSums:
         sums["tokens"] = torch.stack([hsic.tokens for hsic in every]).sum(0)
         sums["patches"] = torch.stack([hsic.patches for hsic in every]).sum(0)
         return sums | {"cells": torch.tensor(cells)}
-
-
-def _patch_grams(portion: GridsOfPixels, rows: slice, cells: Cells) -> Tensor:
-    """Gram matrices of the raw patches of a batch, on the device of its grids."""
-    pixels = portion.pixels[rows].to(portion.grids.device, non_blocking=True)
-    return cell_grams(pooled(image_patches(pixels, portion.coarsest), cells))
 
 
 def _outcomes(layer: Layer, cka: Floats, cells: Cells, images: int) -> list[LayerOutcome]:

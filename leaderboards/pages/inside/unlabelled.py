@@ -61,99 +61,96 @@ ALL = "all together"
 
 def unlabelled_blocks(board: Board) -> list[Block]:
     """The section; nothing without criteria and scores of the same backbones."""
-    named = choices_without_labels(board)
-    if not named:
+    choices = choices_without_labels(board)
+    if not choices:
         return []
-    columns = tuple(dict.fromkeys(one.column for one in named))
-    count = len({one.backbone for one in named})
-    beside = against_rules(named)
-    criteria = tuple(one.metric for one in CRITERIA)
-    regrets = _means(named, columns, mean_regret, (*RULES, *criteria))
-    correlations = _means(named, columns, mean_correlation, criteria)
-    least = fixed(min(1.0, len(beside) / 2**count), 3)
+    columns = tuple(dict.fromkeys(choice.column for choice in choices))
+    count = len({choice.backbone for choice in choices})
+    tests = against_rules(choices)
+    criteria = tuple(criterion.metric for criterion in CRITERIA)
+    regrets = _means(choices, columns, mean_regret, (*RULES, *criteria))
+    correlations = _means(choices, columns, mean_correlation, criteria)
+    least = fixed(min(1.0, len(tests) / 2**count), 3)
     blocks: list[Block] = [
         Heading(2, "Layers chosen without labels"),
         said(READ),
         said(HOW, count=str(count)),
-        _verdict(beside, count),
+        _verdict(tests, count),
         said("Regret, mean over backbones:"),
         Table(regrets, caption="Mean regret of layers chosen without labels"),
-        _in_columns(named, columns),
+        _in_columns(choices, columns),
         said(CORRELATED),
         Table(correlations, caption="Mean rank correlation of criteria and scores over layers"),
         said(BESIDE, count=str(count), least=least),
-        Table(_beside(beside), caption="Criteria beside the rules"),
+        Table(_test_table(tests), caption="Criteria beside the rules"),
     ]
     for column in columns:
-        own = [one for one in named if one.column == column]
+        table = _layer_table(board, [choice for choice in choices if choice.column == column])
         blocks += [
             Heading(3, f"Chosen without labels: {column.heading}"),
             said(LAYERS),
-            Table(_layers(board, own), caption=f"Regret of each backbone: {column.heading}"),
+            Table(table, caption=f"Regret of each backbone: {column.heading}"),
         ]
     return blocks
 
 
-def _verdict(beside: Sequence[Beaten], count: int) -> Text:
-    """Which criterion beats the rules, or that none does."""
-    shown = [one.criterion for one in beside if one.shown]
-    if shown:
-        return said(BEATS, level=fixed(LEVEL, 2), names=", ".join(shown))
-    lower = [one.criterion for one in beside if one.lower]
+def _verdict(tests: Sequence[Beaten], count: int) -> Text:
+    """A sentence on which criterion beats the rules, or that none does."""
+    if beating := [test.criterion for test in tests if test.shown]:
+        return said(BEATS, level=fixed(LEVEL, 2), names=", ".join(beating))
+    lower = [test.criterion for test in tests if test.lower]
     words = LOWER.format(names=", ".join(lower), count=count) if lower else NOT_LOWER
     return said(NONE, lower=words)
 
 
-def _in_columns(named: Sequence[Named], columns: Sequence[Column]) -> Text:
+def _in_columns(choices: Sequence[Named], columns: Sequence[Column]) -> Text:
     """Criteria that lose less than both rules in single columns; no words where there are no several."""
-    found = []
+    texts = []
     for column in columns:
-        rules = [mean_regret(named, rule, column).value for rule in RULES]
-        lower = [by for by in TESTED if all(mean_regret(named, by, column).value < value for value in rules)]
-        found += [f"{column.heading}: {', '.join(lower)}"] if lower else []
-    return said(IN_COLUMNS, columns="; ".join(found)) if found and len(columns) > 1 else Text(())
+        least = min(mean_regret(choices, rule, column).value for rule in RULES)
+        if lower := [by for by in TESTED if mean_regret(choices, by, column).value < least]:
+            texts.append(f"{column.heading}: {', '.join(lower)}")
+    return said(IN_COLUMNS, columns="; ".join(texts)) if texts and len(columns) > 1 else Text(())
 
 
 def _means(
-    named: Sequence[Named],
+    choices: Sequence[Named],
     columns: Sequence[Column],
     mean: Callable[[Sequence[Named], str, Column | None], Mean],
     names: Sequence[str],
 ) -> pd.DataFrame:
     """A mean over backbones: a row a rule or criterion, a column a column of scores, and all of them."""
-    body = []
-    for by in names:
-        cells = {column.heading: mean(named, by, column) for column in columns}
-        cells |= {ALL: mean(named, by, None)} if len(columns) > 1 else {}
-        body.append({BY: by} | {name: _text(cell) for name, cell in cells.items()})
-    return pd.DataFrame(body)
-
-
-def _beside(beside: Sequence[Beaten]) -> pd.DataFrame:
-    """A row a criterion: its regret less each rule's, and p."""
-    body = []
-    for one in beside:
-        less = {f"less {rule}": _text(mean) for rule, mean in one.less.items()}
-        body.append({BY: one.criterion} | less | {"p": fixed(one.p, 3)})
-    return pd.DataFrame(body)
-
-
-def _layers(board: Board, named: Sequence[Named]) -> pd.DataFrame:
-    """Regret and layer by backbone, a column a rule or criterion."""
-    cells = {(one.backbone, one.by): one for one in named}
-    ways = tuple(dict.fromkeys(one.by for one in named))
-    there = {one.backbone for one in named}
-    shown = [one for one in board.backbones if one.name in there]
+    of_columns: dict[str, Column | None] = {column.heading: column for column in columns}
+    of_columns |= {ALL: None} if len(columns) > 1 else {}
     body = [
-        {"backbone": one.label} | {by: _cell(cells[one.name, by]) for by in ways if (one.name, by) in cells}
-        for one in shown
+        {BY: by} | {name: _text(mean(choices, by, column)) for name, column in of_columns.items()}
+        for by in names
     ]
     return pd.DataFrame(body)
 
 
-def _cell(one: Named) -> str:
-    """Regret and layers; "" where none is named."""
-    return f"{fixed(one.regret, 1)} ({ranges_text([*one.layers])})" if one.layers else ""
+def _test_table(tests: Sequence[Beaten]) -> pd.DataFrame:
+    """A row a criterion: its regret less each rule's, and p."""
+    body = []
+    for test in tests:
+        less = {f"less {rule}": _text(mean) for rule, mean in test.less.items()}
+        body.append({BY: test.criterion} | less | {"p": fixed(test.p, 3)})
+    return pd.DataFrame(body)
+
+
+def _layer_table(board: Board, choices: Sequence[Named]) -> pd.DataFrame:
+    """Regret and layers by backbone, a column a rule or criterion; empty where none is named."""
+    cells: dict[str, dict[str, str]] = {}
+    for choice in choices:
+        text = f"{fixed(choice.regret, 1)} ({ranges_text([*choice.layers])})" if choice.layers else ""
+        cells.setdefault(choice.backbone, {})[choice.by] = text
+    order = dict.fromkeys(choice.by for choice in choices)
+    body = [
+        {"backbone": backbone.label} | {by: texts[by] for by in order if by in texts}
+        for backbone in board.backbones
+        if (texts := cells.get(backbone.name))
+    ]
+    return pd.DataFrame(body)
 
 
 def _text(mean: Mean) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.analyses.cost import CostConfig, Costs, CostTask, Timed
+from tasks.analyses.cost import CostConfig, CostTask, MeasuredCosts, Timed
 from tasks.base import Findings
 from zoo.spec import WHOLE_BACKBONE, Layer
 
@@ -15,7 +15,7 @@ def timed(batch: int, first: float, last: float) -> Timed:
     return Timed(batch, {FIRST: [first, 9, first / 2], LAST: [last, 10, last / 2]})
 
 
-def costs(**changes) -> Costs:
+def costs(**changes) -> MeasuredCosts:
     usual = {
         "timed": (timed(1, 0.002, 0.004), timed(2, 0.003, 0.005), timed(4, 0.007, 0.012)),
         "weights": {FIRST: 10, LAST: 30},
@@ -24,7 +24,7 @@ def costs(**changes) -> Costs:
         "peak": 5000,
         "largest": 64,
     }
-    return Costs(**(usual | changes))
+    return MeasuredCosts(**(usual | changes))
 
 
 def values(found: Findings, layer: Layer) -> dict[str, float]:
