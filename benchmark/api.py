@@ -12,7 +12,7 @@ from benchmark.engines.progress import Reporter, over_all
 from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs.comparisons import compare_all
 from benchmark.jobs.passes import BackboneCache, run_passes
-from benchmark.jobs.pieces import Piece, Pieces
+from benchmark.jobs.pieces import Pieces, WorkPiece
 from benchmark.jobs.prepare import prepare
 from benchmark.jobs.questions import measure_costs, run_questions
 from benchmark.jobs.scores import run_scores
@@ -61,8 +61,8 @@ def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProt
         steps: Protocols in place of the request's, of whose records no pages are written.
     """
     prepared = prepare(request, report, protocols=steps)
-    for kept in prepared.current:
-        file_under(kept, prepared.suite)
+    for files in prepared.current:
+        file_under(files, prepared.suite)
     former = set() if request.examples else named_thumbnails(request.output)
 
     begin = perf_counter()
@@ -102,7 +102,7 @@ class PassesAndScores:
     def __init__(self) -> None:
         self._cache: BackboneCache | None = None
 
-    def __call__(self, piece: Piece, report: Reporter) -> PassResult:
+    def __call__(self, piece: WorkPiece, report: Reporter) -> PassResult:
         """Carry out a piece."""
         jobs = piece.jobs
         if self._cache is None or self._cache.setup != jobs.setup:

@@ -25,7 +25,7 @@ class WorkerLostError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Place:
+class Slot:
     """Where a worker computes.
 
     Attributes:
@@ -40,7 +40,7 @@ class Place:
 class JobQueue(ABC, Generic[Job, Result]):
     """Where workers find their jobs. Its methods are never called at the same time."""
 
-    def open(self, places: Sequence[Place]) -> None:
+    def open(self, slots: Sequence[Slot]) -> None:
         """Hear where the workers are, before the first one comes."""
 
     @property
@@ -131,10 +131,10 @@ class Worker(ABC, Generic[Job, Result]):
     """Does one job after another: in this process, in another one, or on another machine.
 
     Attributes:
-        place: Where.
+        slot: Where.
     """
 
-    place = Place()
+    slot = Slot()
 
     def ready(self) -> bool:
         """Whether it can take a job; waits a moment for that."""
@@ -155,7 +155,7 @@ class Worker(ABC, Generic[Job, Result]):
 
 def dispatch(workers: Sequence[Worker[Job, Result]], queue: JobQueue[Job, Result]) -> None:
     """Let workers do the jobs of a queue, and end them; what one of them raises ends all, and is raised."""
-    queue.open([worker.place for worker in workers])
+    queue.open([worker.slot for worker in workers])
     shared, threads = _SharedQueue(queue), []
     try:
         if len(workers) == 1:

@@ -22,8 +22,8 @@ from benchmark.engines.base import (
     Function,
     Job,
     JobQueue,
-    Place,
     Result,
+    Slot,
     Worker,
     WorkerDiedError,
     dispatch,
@@ -53,8 +53,8 @@ class ProcessEngine(Engine):
     def __init__(self, processes: int, threads: int | None, devices: Sequence[str] = ()) -> None:
         self._threads = threads
         # their jobs decode in as many threads as they say, unless each has a device to itself
-        self._places = [Place(device, threads) for device in devices] or [Place()] * processes
-        self.workers = len(self._places)
+        self._slots = [Slot(device, threads) for device in devices] or [Slot()] * processes
+        self.workers = len(self._slots)
 
     def carry_out(
         self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
@@ -68,8 +68,8 @@ class ProcessEngine(Engine):
         start = _Start(queue, self._threads, pickle.dumps(function))
         try:
             with _without_main():
-                places = self._places[: jobs.width]
-                workers: list[_Process[Job, Result]] = [_Process(place, start) for place in places]
+                slots = self._slots[: jobs.width]
+                workers: list[_Process[Job, Result]] = [_Process(slot, start) for slot in slots]
             dispatch(workers, jobs)
         finally:
             over.set()
@@ -99,8 +99,8 @@ class _Start:
 class _Process(Worker[Job, Result]):
     """A process as a worker."""
 
-    def __init__(self, place: Place, start: _Start) -> None:
-        self.place = place
+    def __init__(self, slot: Slot, start: _Start) -> None:
+        self.slot = slot
         # the process watches one end and holds no other: when this process stops, that is closed, and by the
         # system when it is killed. (An event would not do: setting it waits for all who wait for it, also for
         # those killed.)
@@ -113,7 +113,7 @@ class _Process(Worker[Job, Result]):
         """What the process makes of the job; raises WorkerDiedError where it ends before."""
         self._busy = True
         try:
-            result: Result = self._pool.submit(_do, job).result()
+            result: Result = self._pool.submit(_do, pickle.dumps(job)).result()
         except BrokenProcessPool as error:
             raise WorkerDiedError(
                 "a process of the run was ended from outside, perhaps for lack of memory; try "
@@ -156,8 +156,9 @@ class _InProcess:
     report: ClassVar[Relayed]
 
 
-def _do(job: object) -> Any:  # noqa: ANN401  # what the function gives
-    return _InProcess.function(job, _InProcess.report)
+def _do(job: bytes) -> Any:  # noqa: ANN401  # what the function gives
+    # a job that cannot be read here raises, where the pool itself would only break
+    return _InProcess.function(pickle.loads(job), _InProcess.report)  # noqa: S301  # the parent's
 
 
 def _relay(queue: "Queue[Message]", over: threading.Event, report: Reporter) -> None:

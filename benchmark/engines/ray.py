@@ -27,8 +27,8 @@ from benchmark.engines.base import (
     Function,
     Job,
     JobQueue,
-    Place,
     Result,
+    Slot,
     Worker,
     WorkerDiedError,
     WorkerLostError,
@@ -75,20 +75,20 @@ class RayEngine(Engine):
         listening, sent = Listening(report), pickle.dumps(function)
         with _cluster(self._request):
             workers: list[_Remote[Job, Result]] = [
-                _Remote(number, place, sent, listening)
-                for number, place in enumerate(self._places()[: jobs.width])
+                _Remote(number, slot, sent, listening)
+                for number, slot in enumerate(self._slots()[: jobs.width])
             ]
             dispatch(workers, jobs)
 
-    def _places(self) -> list[Place]:
-        """A place for each GPU of the cluster, or for each worker."""
+    def _slots(self) -> list[Slot]:
+        """A slot for each GPU of the cluster, or for each worker."""
         there, workers = ray.cluster_resources(), self._request.workers
         cards = 0 if self._request.device == "cpu" else int(there.get("GPU", 0))
         if cards:
-            return [Place("cuda", max(1, min(workers, int(there.get("CPU", 1)) // cards)))] * cards
+            return [Slot("cuda", max(1, min(workers, int(there.get("CPU", 1)) // cards)))] * cards
         if self._request.device.startswith("cuda"):
             raise InputError("the Ray cluster has no GPU; leave out --device")
-        return [Place("cpu", 1)] * workers
+        return [Slot("cpu", 1)] * workers
 
 
 class _Remote(Worker[Job, Result]):
@@ -98,9 +98,9 @@ class _Remote(Worker[Job, Result]):
         process: Number of the actor's process, where it is.
     """
 
-    def __init__(self, number: int, place: Place, function: bytes, listening: Listening) -> None:
+    def __init__(self, number: int, slot: Slot, function: bytes, listening: Listening) -> None:
         self._number, self._function, self._listening = number, function, listening
-        self.place = place
+        self.slot = slot
         self.process = 0
         self._actor: Any = None
         self._starting: Any = None
@@ -109,7 +109,7 @@ class _Remote(Worker[Job, Result]):
     def ready(self) -> bool:
         """Whether the actor is there; asks the cluster for one, and waits a moment for it."""
         if self._actor is None:
-            cards, threads = int(self.place.device == "cuda"), self.place.threads
+            cards, threads = int(self.slot.device == "cuda"), self.slot.threads
             actor = ray.remote(num_cpus=threads, num_gpus=cards, scheduling_strategy="SPREAD")(_Actor)
             self._actor = actor.remote(self._function, self._number, threads)
             self._starting = self._actor.process.remote()
@@ -138,7 +138,7 @@ class _Remote(Worker[Job, Result]):
         """What the actor makes of the job, while it reports."""
         self._failures = 0
         try:
-            for part in self._actor.do.options(num_returns="streaming").remote(job):
+            for part in self._actor.do.options(num_returns="streaming").remote(pickle.dumps(job)):
                 for kind, key, content in ray.get(part):
                     if kind == "raised":
                         raise content
@@ -170,7 +170,7 @@ class _Actor:
         """Number of its process."""
         return os.getpid()
 
-    def do(self, job: object) -> Iterator[list[Message]]:
+    def do(self, job: bytes) -> Iterator[list[Message]]:
         """What is told while the job is done, as it comes; at the end its result or what it raised."""
         waiting: SimpleQueue[Message] = SimpleQueue()
         threading.Thread(target=self._work, args=(job, waiting), daemon=True).start()
@@ -182,14 +182,15 @@ class _Actor:
             over = messages[-1][0] in ("result", "raised")
             yield messages
 
-    def _work(self, job: object, waiting: "SimpleQueue[Message]") -> None:
+    def _work(self, job: bytes, waiting: "SimpleQueue[Message]") -> None:
         key = (self._number, 0)
         try:
             import torch
 
             torch.set_num_threads(self._threads)
             self._function = self._function or pickle.loads(self._sent)  # noqa: S301  # the driver's
-            result = self._function(job, Relayed(waiting.put, self._number))
+            sent = pickle.loads(job)  # noqa: S301  # the driver's
+            result = self._function(sent, Relayed(waiting.put, self._number))
         except BaseException as error:
             waiting.put(("raised", key, error))
         else:

@@ -51,7 +51,7 @@ class Collector(ABC):
 
 
 def to_host(arrays: Mapping[Name, Tensor]) -> dict[Name, Tensor]:
-    """The same arrays in the host's memory, contiguous, by one copy for each device and dtype among them.
+    """Bring arrays to the host's memory, contiguous, by one copy for each device and dtype among them.
 
     A copy of each alone would make the host wait for the device once for each.
     """
@@ -145,7 +145,7 @@ class MeasuredCollector(Collector):
         self._measured = tuple(sorted(layers, key=lambda layer: layer.place))
         # layers that are taken together are fed one by one
         fed = dict.fromkeys(member for layer in self._measured for member in layer.members)
-        self._serves = {shown: layer for layer in fed for shown in measured.feed.shown(layer)}
+        self._serves = {needed: layer for layer in fed for needed in measured.feed.shown(layer)}
         self._waiting: dict[Layer, list[Shown]] = {}
         self._measurers: dict[int, Measurer[Any]] = {}
         self._failed: dict[tuple[int, Layer], str] = {}

@@ -93,7 +93,7 @@ def vector_bytes(setup: Setup) -> int:
 
 
 class Corrections:
-    """By what guesses are to be multiplied: by measurements of what is most like that which is guessed."""
+    """Factors that put guesses right, by what was measured of things that are like what is guessed."""
 
     def __init__(self) -> None:
         self._guessed: defaultdict[Hashable, float] = defaultdict(float)

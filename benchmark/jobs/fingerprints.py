@@ -69,8 +69,8 @@ def measured_layers(setup: Setup, task: Task, source: Source | None = None) -> t
 def records_print(setup: Setup, task: Task) -> str:
     """Fingerprint of the records of a task: of its numbers, and of what they are made from."""
     if task.needs == "device":
-        shown = setup.spec.input_size, setup.spec.interpolation
-        return digest(FORMAT, setup.identity.fingerprint, shown, task.fingerprint, task.dataset)
+        size = setup.spec.input_size, setup.spec.interpolation
+        return digest(FORMAT, setup.identity.fingerprint, size, task.fingerprint, task.dataset)
     if task.needs == "backbone":
         views = [(setup.plan.signature(source), view_for(setup.spec, source.view)) for source in task.sources]
         layers = [str(layer) for layer in setup.layers] if views else []

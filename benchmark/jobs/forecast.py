@@ -8,7 +8,6 @@ right by those. Scores take as long a layer as earlier records of their task say
 import resource
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from sys import platform
 from tempfile import TemporaryDirectory
@@ -94,10 +93,11 @@ def forecast(request: Request, report: Reporter) -> Forecast:
     timings = _Timings(run)
 
     def expected() -> float:
-        ordered = sorted(timings.steps(), key=lambda step: step.backbone)
-        each = [sum(step.seconds for step in own) for _, own in groupby(ordered, lambda step: step.backbone)]
-        longest = 0.0 if shared else max(each, default=0.0)
-        return max(longest, sum(each) / workers) + sum(step.seconds for step in apart)
+        busy = {step.backbone: 0.0 for step in timings.steps()}
+        for step in timings.steps():
+            busy[step.backbone] += step.seconds
+        longest = 0.0 if shared else max(busy.values(), default=0.0)
+        return max(longest, sum(busy.values()) / workers) + sum(step.seconds for step in apart)
 
     threads = torch.get_num_threads()
     if workers > 1 and not shared:
@@ -247,4 +247,4 @@ def _notes(request: Request, run: Prepared, failures: Iterable[Failure]) -> Iter
     if request.engine == "ray":
         yield "Counted for this machine alone; the workers of the cluster share it."
     yield from (f"Left out: {absent}." for absent in run.plan.tasks.absent)
-    yield from (f"Would fail: {one}" for one in (*run.failures, *failures))
+    yield from (f"Would fail: {each}" for each in (*run.failures, *failures))

@@ -193,7 +193,7 @@ class BackboneJobs:
     scores: tuple[ScoreJob, ...]
 
     def with_setup(self, setup: Setup) -> "BackboneJobs":
-        """The same jobs with the backbone on another device, or other options."""
+        """These jobs with the backbone on another device, or other options."""
 
         def changed(jobs: tuple[AnyJob, ...]) -> tuple[AnyJob, ...]:
             return tuple(replace(job, setup=setup) for job in jobs)

@@ -39,7 +39,7 @@ def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
         backbone = cache.backbone()
         reasons = {each.name: backbone.refusal(each.collector.layers) for each in listeners}
         able = [each for each in listeners if not reasons[each.name]]
-        shown = [_show(job, sitting, backbone, report) for sitting in sittings_of(job, able)]
+        results = [_show(job, sitting, backbone, report) for sitting in sittings_of(job, able)]
     except Exception as error:
         return PassResult(failures=tuple(_failed(job, task, error) for task in job.pass_.tasks))
     failures, refusals = list[Failure](), dict[tuple[str, str], str]()
@@ -49,7 +49,7 @@ def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
                 failures.append(_failed(job, task, listener.failure))
             if reason := reasons[listener.name]:
                 refusals[job.setup.spec.name, task.key] = reason
-    return PassResult.joined([*shown, PassResult(failures=tuple(failures), refusals=refusals)])
+    return PassResult.joined([*results, PassResult(failures=tuple(failures), refusals=refusals)])
 
 
 def _listeners(job: Job) -> Iterator[Listener]:

@@ -12,7 +12,7 @@ from time import perf_counter
 
 import torch
 
-from benchmark.engines.base import JobQueue, Place
+from benchmark.engines.base import JobQueue, Slot
 from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs.estimate import Corrections, image_seconds
 from benchmark.jobs.job import BackboneJobs, Job
@@ -27,7 +27,7 @@ where workers so stop at about the same time."""
 
 
 @dataclass(frozen=True)
-class Piece:
+class WorkPiece:
     """What a worker does without a break.
 
     Attributes:
@@ -38,21 +38,21 @@ class Piece:
     jobs: BackboneJobs
     before: PassResult
 
-    def on(self, place: Place) -> "Piece":
-        """The same for a worker at a place."""
-        if not place.device:
+    def on(self, slot: Slot) -> "WorkPiece":
+        """The piece as a worker is given it: with the device and the threads of its slot."""
+        if not slot.device:
             return self
         setup = self.jobs.setup
-        request = replace(setup.request, workers=place.threads or setup.request.workers)
-        placed = replace(setup, device=torch.device(place.device), request=request)
+        request = replace(setup.request, workers=slot.threads or setup.request.workers)
+        placed = replace(setup, device=torch.device(slot.device), request=request)
         return replace(self, jobs=self.jobs.with_setup(placed))
 
 
 @dataclass(frozen=True, slots=True)
 class _Shard:
-    """A shard that is to be computed, and its place among those of its backbone that are."""
+    """A shard that is to be computed, and its order among those of its backbone that are."""
 
-    place: int
+    order: int
     job: Job
     number: int
     images: int
@@ -68,8 +68,7 @@ class _Left:
         shards: Those that no worker has taken yet.
         questions: Whether its questions wait.
         scores: Whether its scores wait.
-        out: Pieces that workers have.
-        first_out: Those of them that others wait for: they hold shards of sources that are remembered.
+        taken: Pieces that workers have.
         done: What came of others.
     """
 
@@ -77,19 +76,20 @@ class _Left:
     shards: deque[_Shard]
     questions: bool
     scores: bool
-    out: int = 0
-    first_out: int = 0
+    taken: "list[_Taken]" = field(default_factory=list)
     done: list[PassResult] = field(default_factory=list)
 
     @property
     def waits(self) -> bool:
         """Whether a worker could begin a piece; scores begin when nothing else is left."""
-        return self.ready or self.questions or (self.scores and not self.shards and not self.out)
+        return self.ready or self.questions or (self.scores and not self.shards and not self.taken)
 
     @property
     def ready(self) -> bool:
         """Whether a worker could take the next shard: not while what it remembers is being computed."""
-        return bool(self.shards) and not (self.shards[0].job.memories and self.first_out)
+        if not self.shards or not self.shards[0].job.memories:
+            return bool(self.shards)
+        return all(shard.job.memories for piece in self.taken for shard in piece.shards)
 
     @property
     def likeness(self) -> tuple[str, str]:
@@ -102,17 +102,17 @@ class _Left:
         return sum(shard.seconds for shard in self.shards)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Taken:
     """A piece that a worker has."""
 
     left: _Left
-    piece: Piece
+    piece: WorkPiece
     shards: Sequence[_Shard]
     begin: float
 
 
-class Pieces(JobQueue[Piece, PassResult]):
+class Pieces(JobQueue[WorkPiece, PassResult]):
     """The queue of a run: what is left of its backbones, given away piece by piece.
 
     A worker stays with the backbone that it has loaded; else it takes one with most left for each who works
@@ -124,7 +124,7 @@ class Pieces(JobQueue[Piece, PassResult]):
     """
 
     def __init__(self, backbones: Sequence[BackboneJobs]) -> None:
-        self._places: Sequence[Place] = ()
+        self._slots: Sequence[Slot] = ()
         self._corrections = Corrections()
         self._every = [self._left_of(jobs) for jobs in backbones]
         self._last: dict[int, _Left] = {}
@@ -141,9 +141,9 @@ class Pieces(JobQueue[Piece, PassResult]):
                 shards.append(_Shard(len(shards), job, number, images, images * second))
         return _Left(jobs, shards, bool(jobs.questions), bool(jobs.scores))
 
-    def open(self, places: Sequence[Place]) -> None:
+    def open(self, slots: Sequence[Slot]) -> None:
         """Hear where the workers are; pieces are cut for so many."""
-        self._places = places
+        self._slots = slots
 
     @property
     def images(self) -> int:
@@ -166,25 +166,23 @@ class Pieces(JobQueue[Piece, PassResult]):
         """What came of all backbones."""
         return PassResult.joined(result for left in self._every for result in left.done)
 
-    def take(self, worker: int) -> tuple[Hashable, Piece] | None:
+    def take(self, worker: int) -> tuple[Hashable, WorkPiece] | None:
         """The next piece for a worker; None where none can begin now."""
         waiting = [left for left in self._every if left.waits]
         if not waiting:
             return None
         left = self._choose(worker, waiting)
         piece, shards = self._cut(left)
-        left.out += 1
-        left.first_out += _comes_first(shards)
         self._last[worker] = left
         self._count += 1
         self._out[self._count] = _Taken(left, piece, shards, perf_counter())
-        return self._count, piece.on(self._places[worker])
+        left.taken.append(self._out[self._count])
+        return self._count, piece.on(self._slots[worker])
 
     def done(self, key: Hashable, result: PassResult) -> None:
         """Keep what came of a piece, and learn how long it took."""
         taken = self._out.pop(key)
-        taken.left.out -= 1
-        taken.left.first_out -= _comes_first(taken.shards)
+        taken.left.taken.remove(taken)
         taken.left.done.append(result)
         if result.images:
             guessed = sum(shard.seconds for shard in taken.shards)
@@ -193,8 +191,7 @@ class Pieces(JobQueue[Piece, PassResult]):
     def give_back(self, key: Hashable) -> None:
         """A piece waits again; of its shards those that were stored are not computed once more."""
         taken = self._out.pop(key)
-        taken.left.out -= 1
-        taken.left.first_out -= _comes_first(taken.shards)
+        taken.left.taken.remove(taken)
         taken.left.shards.extendleft(reversed(taken.shards))
         taken.left.questions |= bool(taken.piece.jobs.questions)
         taken.left.scores |= bool(taken.piece.jobs.scores)
@@ -204,21 +201,23 @@ class Pieces(JobQueue[Piece, PassResult]):
         last = self._last.get(worker)
         if last is not None and last.waits:
             return last
-        if len(self._places) == 1:
+        if len(self._slots) == 1:
             return waiting[0]
-        return max(waiting, key=lambda left: self._seconds(left) / (1 + left.out) if left.shards else inf)
+        return max(
+            waiting, key=lambda left: self._seconds(left) / (1 + len(left.taken)) if left.shards else inf
+        )
 
-    def _cut(self, left: _Left) -> tuple[Piece, list[_Shard]]:
+    def _cut(self, left: _Left) -> tuple[WorkPiece, list[_Shard]]:
         """The next piece of a backbone."""
-        every = sum(self._seconds(one) for one in self._every)
-        alone = len(self._places) == 1
-        enough = inf if alone else max(LEAST_SECONDS, every / (ROUNDS * len(self._places)))
+        every = sum(map(self._seconds, self._every))
+        alone = len(self._slots) == 1
+        enough = inf if alone else max(LEAST_SECONDS, every / (ROUNDS * len(self._slots)))
         shards: list[_Shard] = []
         seconds, factor = 0.0, self._corrections.factor(left.likeness)
         while left.ready and (seconds < enough or self._seconds(left) < LEAST_SECONDS):
             shards.append(left.shards.popleft())
             seconds += factor * shards[-1].seconds
-        last = not left.shards and not left.out
+        last = not left.shards and not left.taken
         jobs = BackboneJobs(
             left.jobs.setup,
             tuple(_ranges(shards)),
@@ -226,20 +225,15 @@ class Pieces(JobQueue[Piece, PassResult]):
             left.jobs.scores if left.scores and last else (),
         )
         left.questions, left.scores = False, left.scores and not last
-        return Piece(jobs, PassResult.joined(left.done) if jobs.scores else PassResult()), shards
+        return WorkPiece(jobs, PassResult.joined(left.done) if jobs.scores else PassResult()), shards
 
     def _seconds(self, left: _Left) -> float:
         return self._corrections.factor(left.likeness) * left.seconds
 
 
-def _comes_first(shards: Sequence[_Shard]) -> bool:
-    """Whether others may wait for a piece."""
-    return any(not shard.job.memories for shard in shards)
-
-
 def _ranges(shards: Iterable[_Shard]) -> Iterable[Job]:
     """Jobs over ranges of shards; between these may be such that are there already, none that another has."""
     run = count()
-    for _, group in groupby(shards, key=lambda shard: (shard.job.pass_.key, shard.place - next(run))):
-        found = list(group)
-        yield replace(found[0].job, shards=range(found[0].number, found[-1].number + 1))
+    for _, group in groupby(shards, key=lambda shard: (shard.job.pass_.key, shard.order - next(run))):
+        first, *rest = group
+        yield replace(first.job, shards=range(first.number, [first, *rest][-1].number + 1))

@@ -4,6 +4,7 @@ import os
 import time
 
 from benchmark.engines.progress import Reporter
+from zoo.errors import InputError
 
 
 def number(seconds: float, report: Reporter) -> None:
@@ -21,3 +22,15 @@ def double(job: int, report: Reporter) -> int:
         time.sleep(0.3)  # until what was said is sent
         os._exit(3)
     return 2 * job
+
+
+def refuse() -> int:
+    """What reading a job does whose data is not where the worker is."""
+    raise InputError("there is no folder of data here")
+
+
+class Unreadable:
+    """A job that no other process can read."""
+
+    def __reduce__(self) -> object:
+        return refuse, ()

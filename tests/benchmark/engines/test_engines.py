@@ -21,9 +21,10 @@ from benchmark.engines.processes import ProcessEngine
 from benchmark.engines.progress import Silent
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.doubles import SPEC
-from tests.benchmark.engines.light import double, number
+from tests.benchmark.engines.light import Unreadable, double, number
 from tests.benchmark.runs import QUICK, assert_same_records, environment
 from tests.zoo.reduced import reduce
+from zoo.errors import InputError
 from zoo.registry import find
 
 SCRIPT = """
@@ -63,6 +64,11 @@ def test_processes_give_what_one_process_gives_also_to_a_script_without_a_guard(
     sentences = json.loads(failures)
     assert len(sentences) == 3
     assert all("is not a readable safetensors file" in sentence for sentence in sentences)
+
+
+def test_a_job_that_cannot_be_read_elsewhere_says_why() -> None:
+    with pytest.raises(InputError, match="no folder of data here"):
+        ProcessEngine(1, threads=None).map(double, [Unreadable()], Silent())  # type: ignore[list-item]
 
 
 class Heard(Silent):

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.engines.base import Place
+from benchmark.engines.base import Slot
 from benchmark.extraction.failures import Failure
 from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs import pieces
-from benchmark.jobs.pieces import Piece, Pieces
+from benchmark.jobs.pieces import Pieces, WorkPiece
 from tests.benchmark.jobs.test_jobs import planned, prepared
 
 Make = Callable[..., Pieces]
@@ -24,20 +24,20 @@ def make(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Make:
 
     def made(workers: int, device: str = "") -> Pieces:
         queue = Pieces(found.backbones)
-        queue.open([Place(device, 1)] * workers)
+        queue.open([Slot(device, 1)] * workers)
         return queue
 
     return made
 
 
-def taken(queue: Pieces, worker: int = 0) -> tuple[int, Piece]:
+def taken(queue: Pieces, worker: int = 0) -> tuple[int, WorkPiece]:
     found = queue.take(worker)
     assert found is not None
     assert isinstance(found[0], int)
     return found[0], found[1]
 
 
-def names(given: Sequence[Piece]) -> list[str]:
+def names(given: Sequence[WorkPiece]) -> list[str]:
     return [piece.jobs.setup.spec.name for piece in given]
 
 
