@@ -93,13 +93,13 @@ class Grams:
         Returns:
             For neighbouring batches of equally many images, [batches n n]: what they share is one product.
         """
-        found = []
+        matrices = []
         for rows, count in _runs(batches):
             some = features[rows]
             together = some.reshape(count, -1, some.shape[1]) if count > 1 else some
             grams = self.gram(together, checked=False)
-            found.append(grams if count > 1 else grams[None])
-        return found
+            matrices.append(grams if count > 1 else grams[None])
+        return matrices
 
     def centred(self, gram: Tensor) -> Tensor:
         """U-centred Gram matrices [... n n] in float32, all zeros where the features do not vary."""
@@ -162,19 +162,19 @@ class CkaTask(ComparisonTask):
         self, backbones: Sequence[StoredBackbone], pooling: str, device: torch.device
     ) -> Iterator[PairFindings]:
         """CKA of all layers of every two backbones that have features of a pooling."""
-        there = [place for place, one in enumerate(backbones) if _offers(one, pooling)]
-        members = [place for place in there if not backbones[place].refusal]
+        there = [row for row, backbone in enumerate(backbones) if _offers(backbone, pooling)]
+        members = [row for row in there if not backbones[row].refusal]
         for first, second in combinations_with_replacement(there, 2):
             if reason := backbones[first].refusal or backbones[second].refusal:
                 layers, others = backbones[first].layers, backbones[second].layers
                 yield PairFindings.none(first, second, "CKA", (layers, others), reason)
         if not members:
             return
-        value, error = cka_matrix(self.grams, [backbones[place] for place in members], pooling, device)
-        stops = np.cumsum([len(backbones[place].layers) for place in members])
+        value, error = cka_matrix(self.grams, [backbones[row] for row in members], pooling, device)
+        stops = np.cumsum([len(backbones[row].layers) for row in members])
         spans = {
-            place: slice(stop - len(backbones[place].layers), stop)
-            for place, stop in zip(members, stops, strict=True)
+            row: slice(stop - len(backbones[row].layers), stop)
+            for row, stop in zip(members, stops, strict=True)
         }
         for first, second in combinations_with_replacement(members, 2):
             block = spans[first], spans[second]
@@ -193,8 +193,11 @@ class _GramMeasurer:
         # a group comes whole: its source is joint
         grams = self._grams.grams(grids.flatten(1), self._grams.batches(positions))
         if grams:
-            finite = torch.cat([finite_gram(one) for one in grams])
-            self._kept[layer] = {"gram": torch.cat([one.float().flatten() for one in grams]), FINITE: finite}
+            finite = torch.cat([finite_gram(gram) for gram in grams])
+            self._kept[layer] = {
+                "gram": torch.cat([gram.float().flatten() for gram in grams]),
+                FINITE: finite,
+            }
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         return self._kept.pop(layer, {"gram": torch.zeros(0)})
@@ -220,7 +223,7 @@ def cka_matrix(
     the images, or was not finite in any of the batches.
     """
     accumulator = CkaAccumulator(errors=True)
-    stacks = [_grams(grams, one, pooling, device) for one in backbones]
+    stacks = [_grams(grams, backbone, pooling, device) for backbone in backbones]
     for batch in zip(*stacks, strict=True):
         accumulator.add(torch.cat(batch))
     return accumulator.matrix().value.cpu().numpy(), accumulator.standard_error().cpu().numpy()
@@ -237,12 +240,12 @@ def _grams(grams: Grams, backbone: StoredBackbone, pooling: str, device: torch.d
 
     A layer that could not be measured is NaN, which stays in its own rows and columns of the result.
     """
-    shown = backbone.of_source.shown
+    readable = backbone.of_source.shown
     vectors = _vectors(pooling)
     pooled = [] if vectors is None else [backbone.of_source.read(layer, vectors) for layer in backbone.layers]
     start = 0
     for number, group in enumerate(grams.where.probe.groups):
-        positions = np.flatnonzero(shown[start : start + len(group.samples)])
+        positions = np.flatnonzero(readable[start : start + len(group.samples)])
         batches = grams.batches(positions.tolist())
         sizes = [rows.stop - rows.start for rows in batches]
         stored = stored_grams(backbone, number, backbone.layers, sizes) if pooling in PATCHES else None
@@ -251,7 +254,7 @@ def _grams(grams: Grams, backbone: StoredBackbone, pooling: str, device: torch.d
             parts = [torch.from_numpy(stored[batch]).to(device)] if stored else []
             if pooled:
                 values = (torch.from_numpy(layer[images]).to(device) for layer in pooled)
-                parts.append(torch.stack([_gram(grams, one) for one in values]))
+                parts.append(torch.stack([_gram(grams, features) for features in values]))
             yield grams.centred(reduce(torch.add, parts))  # inner products add over tokens
         start += len(group.samples)
 
@@ -263,9 +266,9 @@ def stored_grams(
 
     NaN for layers that could not be measured.
     """
-    found = backbone.left_behind(group)
+    arrays = backbone.left_behind(group)
     missing = np.full(sum(size**2 for size in sizes), np.nan, np.float32)
-    flat = np.stack([np.asarray(found.get(layer, {}).get("gram", missing), np.float32) for layer in layers])
+    flat = np.stack([np.asarray(arrays.get(layer, {}).get("gram", missing), np.float32) for layer in layers])
     return split_grams(flat, sizes)
 
 

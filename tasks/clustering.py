@@ -71,8 +71,8 @@ class RegionMeasurer:
         weights = self._resized(size, grid.device)
         means = weights.flatten(1) @ grid.float().flatten(0, 1)
         covered = weights.flatten(1).any(dim=1)
-        shown = self._shown[size].clone()  # a file of tensors shares no memory among them
-        self._means[layer] = {"mean": means, "covered": covered, "shown": shown}
+        classes = self._shown[size].clone()  # a file of tensors shares no memory among them
+        self._means[layer] = {"mean": means, "covered": covered, "shown": classes}
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """Of each region the mean [regions dim], whether any cell counts, and the class shown most."""
@@ -93,7 +93,9 @@ class RegionMeasurer:
         classes = np.unique(of_region)
         grid = (weights.shape[1], weights.shape[2])
         covered = (
-            np.logical_or.reduce([mask for mask, own in zip(masks, of_region, strict=True) if own == label])
+            np.logical_or.reduce(
+                [mask for mask, region in zip(masks, of_region, strict=True) if region == label]
+            )
             for label in classes
         )
         shares = np.stack([cell_shares(mask, grid) for mask in covered])
@@ -125,15 +127,15 @@ class ClusterExamples:
         wanted = classes[drawn([f"class {number}" for number in classes], CLASSES)]
         rows = np.flatnonzero(np.isin(self.labels, wanted))
         keys = [self.samples[row].key for row in rows]
-        return tuple(int(rows[one]) for one in drawn(keys, CLASSES * OF_EACH, self.labels[rows].tolist()))
+        return tuple(int(rows[row]) for row in drawn(keys, CLASSES * OF_EACH, self.labels[rows].tolist()))
 
     def predicted(self, items: Items | None) -> Predicted:
         """The cluster of each example by the best start; -1 for one that could not be read."""
         if items is None:
             return {}
-        found = dict(zip(items.keys, items.values["start 1"].astype(np.int64), strict=True))
+        clusters = dict(zip(items.keys, items.values["start 1"].astype(np.int64), strict=True))
         return {
-            "cluster": np.asarray([found.get(self.samples[row].key, -1) for row in self.places], np.int64)
+            "cluster": np.asarray([clusters.get(self.samples[row].key, -1) for row in self.places], np.int64)
         }
 
     def facts(self) -> Predicted:
@@ -230,7 +232,9 @@ def cluster_scores(
         for name, metric in AGREEMENTS.items()
     )
     values = {"label": items.labels.astype(np.float64)}
-    values |= {f"start {rank}": found.astype(np.float64) for rank, found in enumerate(starts, start=1)}
+    values |= {
+        f"start {rank}": partition.astype(np.float64) for rank, partition in enumerate(starts, start=1)
+    }
     statistics = {name: Statistic(name, "partition") for name in AGREEMENTS}
     strata = ("",) * len(items.keys)
     return Outcome(scores, Items(items.unit, items.keys, items.images, strata, values, statistics))
@@ -329,9 +333,9 @@ class RegionClusterTask(MeasuredTask):
         outcome = cluster_scores(features[covered], items, self.data.k, self.config)
         if not outcome.scores or not all("shown" in m for m in measurements):
             return outcome
-        shown = np.concatenate([np.asarray(m["shown"], np.int64) for m in measurements])[covered]
-        ceiling = 100.0 * shown_purity(items.labels, shown, self.data.k)
-        score = Score(ceiling_metric("purity"), ceiling, len(shown), self.unit)
+        classes = np.concatenate([np.asarray(m["shown"], np.int64) for m in measurements])[covered]
+        ceiling = 100.0 * shown_purity(items.labels, classes, self.data.k)
+        score = Score(ceiling_metric("purity"), ceiling, len(classes), self.unit)
         return replace(outcome, scores=(*outcome.scores, score))
 
     @cached_property

@@ -98,7 +98,7 @@ class StepsTask(AnalysisTask):
 
     @property
     def fingerprint(self) -> str:
-        return digest("steps", 2, [(number, one.fingerprint) for number, one in self.tasks.items()])
+        return digest("steps", 2, [(number, task.fingerprint) for number, task in self.tasks.items()])
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         return _Together(dict(zip(self.tasks, self.measurers(group, view), strict=True)))
@@ -111,40 +111,42 @@ class StepsTask(AnalysisTask):
 
     def _outcome(self, groups: Sequence[Measurements]) -> Outcome:
         """What all rules say of one layer."""
-        found = {
+        outcomes = {
             number: task.score([_own(group, number) for group in groups])
             for number, task in self.tasks.items()
         }
-        empty = next((one.empty for one in found.values() if one.empty), "")
+        empty = next((outcome.empty for outcome in outcomes.values() if outcome.empty), "")
         if empty:
             return Outcome((), empty=empty)
         scores: list[Score] = []
-        for number, one in found.items():
-            by_name = {score.metric: score for score in one.scores}
+        for number, outcome in outcomes.items():
+            by_name = {score.metric: score for score in outcome.scores}
             scores.append(replace(by_name[self.primary[number]], metric=step_metric(number)))
             beside = {PULL: PULL, ceiling_metric(self.primary[number]): CEILING}
             scores += [
-                replace(by_name[name], metric=f"{step_metric(number)} {kept}")
-                for name, kept in beside.items()
+                replace(by_name[name], metric=f"{step_metric(number)} {ending}")
+                for name, ending in beside.items()
                 if name in by_name
             ]
-        return Outcome(tuple(scores), self._items({number: one.items for number, one in found.items()}))
+        return Outcome(
+            tuple(scores), self._items({number: outcome.items for number, outcome in outcomes.items()})
+        )
 
     def _items(self, found: Mapping[int, Items | None]) -> Items | None:
         """The items of all rules, with a column of hits or means for each; NaN where a rule lacks an item."""
-        there = {number: one for number, one in found.items() if one is not None}
+        there = {number: items for number, items in found.items() if items is not None}
         facts = {
             key: (cluster, stratum)
-            for one in there.values()
-            for key, cluster, stratum in zip(one.keys, one.clusters, one.strata, strict=True)
+            for items in there.values()
+            for key, cluster, stratum in zip(items.keys, items.clusters, items.strata, strict=True)
         }
-        place = {key: row for row, key in enumerate(facts)}
+        row_of = {key: row for row, key in enumerate(facts)}
         values: dict[str, NDArray[np.float64]] = {}
         statistics: dict[str, Statistic] = {}
-        for number, one in there.items():
-            statistic, name = one.statistics[self.primary[number]], step_metric(number)
-            values[name] = np.full(len(place), np.nan)
-            values[name][[place[key] for key in one.keys]] = one.values[statistic.column]
+        for number, items in there.items():
+            statistic, name = items.statistics[self.primary[number]], step_metric(number)
+            values[name] = np.full(len(row_of), np.nan)
+            values[name][[row_of[key] for key in items.keys]] = items.values[statistic.column]
             statistics[name] = replace(statistic, column=name)
         if not there:
             return None
@@ -172,10 +174,10 @@ class KeypointSteps(StepsTask):
         return self._widest.source
 
     def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
-        kept, images = KeptGrids(users=len(self.config.rules)), self._widest.images[group.key]
+        grids, images = KeptGrids(users=len(self.config.rules)), self._widest.images[group.key]
         return [
-            CategoryMeasurer(Matcher(one.pairs[group.key], images, view, one.config), (), kept)
-            for one in self.tasks.values()
+            CategoryMeasurer(Matcher(task.pairs[group.key], images, view, task.config), (), grids)
+            for task in self.tasks.values()
         ]
 
     @cached_property
@@ -231,16 +233,16 @@ class _Together:
         return {**arrays, FINITE: torch.cat(finite)}
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
-        kept: dict[Layer, dict[str, Tensor]] = {layer: {} for layer in finished}
+        joined: dict[Layer, dict[str, Tensor]] = {layer: {} for layer in finished}
         for number, measurer in self._measurers.items():
-            own: Mapping[Layer, Mapping[str, Tensor]] = {
+            settled: Mapping[Layer, Mapping[str, Tensor]] = {
                 layer: _own(arrays, number) for layer, arrays in finished.items()
             }
             if isinstance(measurer, Settling):
-                own = measurer.settle(own)
-            for layer, arrays in own.items():
-                kept[layer] |= {f"{number} {name}": array for name, array in arrays.items()}
-        return kept
+                settled = measurer.settle(settled)
+            for layer, arrays in settled.items():
+                joined[layer] |= {f"{number} {name}": array for name, array in arrays.items()}
+        return joined
 
 
 def _own(arrays: Mapping[str, Kept], number: int) -> dict[str, Kept]:

@@ -64,15 +64,15 @@ def drawn(keys: Sequence[str], count: int, strata: Sequence[Any] | None = None) 
         strata: Of each name; they take turns, so that none comes twice before all have come that can.
     """
     first: dict[str, int] = {}
-    for place, key in enumerate(keys):
-        first.setdefault(key, place)
+    for row, key in enumerate(keys):
+        first.setdefault(key, row)
     seen: dict[str, int] = {}
     ranked = []
     for key in sorted(first, key=_rank):
         stratum = "" if strata is None else str(strata[first[key]])
         turn = seen[stratum] = seen.get(stratum, 0) + 1
         ranked.append((turn, _rank(stratum), first[key]))
-    return sorted(place for *_, place in sorted(ranked)[:count])
+    return sorted(row for *_, row in sorted(ranked)[:count])
 
 
 def shrunk(size: tuple[int, int], side: int = SIDE) -> tuple[int, int]:
@@ -85,18 +85,18 @@ def shrunk(size: tuple[int, int], side: int = SIDE) -> tuple[int, int]:
 
 def small_mask(mask: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Object ids [height width] at the size of `shrunk`, in the corner of a square that is 255 elsewhere."""
-    found = np.full((SIDE, SIDE), VOID, np.uint8)
+    square = np.full((SIDE, SIDE), VOID, np.uint8)
     width, height = shrunk((mask.shape[1], mask.shape[0]))
     small = Image.fromarray(mask).resize((width, height), Image.Resampling.NEAREST)
-    found[:height, :width] = np.asarray(small, np.uint8)
-    return found
+    square[:height, :width] = np.asarray(small, np.uint8)
+    return square
 
 
 def by_key(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, Sample]:
     """The samples of those names, in the order of the names."""
     wanted = dict.fromkeys(name for name in names if name)
-    found = {sample.key: sample for sample in samples if sample.key in wanted}
-    return {name: found[name] for name in wanted if name in found}
+    by_name = {sample.key: sample for sample in samples if sample.key in wanted}
+    return {name: by_name[name] for name in wanted if name in by_name}
 
 
 def _rank(name: str) -> tuple[bytes, str]:

@@ -56,7 +56,7 @@ class AttentionFeed:
         return (Layer(layer.index, "probabilities"),)
 
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> AttentionMaps:
-        (maps,) = (one for one in shown if isinstance(one, AttentionMaps))
+        (maps,) = (features for features in shown if isinstance(features, AttentionMaps))
         return maps.of(part.rows)
 
 
@@ -107,7 +107,7 @@ class BlockFeed:
         return tuple(Layer(layer.index, tap) for tap in self.taps)
 
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> Mapping[Tap, LayerFeatures]:
-        return {one.layer.tap: one.of(part.rows) for one in _features(shown)}
+        return {features.layer.tap: features.of(part.rows) for features in _features(shown)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +161,10 @@ class ResidualFeed:
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
         sums = sums_of(layer)
-        return tuple(Layer(layer.index, tap) for tap in dict.fromkeys(tap for one in sums for tap in one))
+        return tuple(Layer(layer.index, tap) for tap in dict.fromkeys(tap for term in sums for tap in term))
 
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> Mapping[Tap, LayerFeatures]:
-        return {one.layer.tap: one.of(part.rows) for one in _features(shown)}
+        return {features.layer.tap: features.of(part.rows) for features in _features(shown)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class HeadsOrBlocksFeed:
 
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> tuple[AttentionMaps | None, LayerFeatures]:
         (features,) = _features(shown)
-        maps = [one.of(part.rows) for one in shown if isinstance(one, AttentionMaps)]
+        maps = [features.of(part.rows) for features in shown if isinstance(features, AttentionMaps)]
         return maps[0] if maps else None, features.of(part.rows)
 
 
@@ -214,7 +214,7 @@ PICTURED = PicturedFeed()
 
 
 def _features(shown: Sequence[Shown]) -> list[LayerFeatures]:
-    return [one for one in shown if isinstance(one, LayerFeatures)]
+    return [features for features in shown if isinstance(features, LayerFeatures)]
 
 
 def _blocks(scored: Sequence[Layer]) -> list[int]:

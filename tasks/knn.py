@@ -40,7 +40,7 @@ class KnnExamples:
     def queries(self) -> tuple[str, ...]:
         """Names of the queries."""
         keys = [sample.key for sample in self.data.val.samples]
-        return tuple(keys[place] for place in drawn(keys, QUERIES, self.data.val.labels.tolist()))
+        return tuple(keys[row] for row in drawn(keys, QUERIES, self.data.val.labels.tolist()))
 
     def predicted(self, found: LabelledVectors, neighbours: Neighbours, given: Integers) -> Predicted:
         """What a layer takes the queries for; empty texts for one that could not be read.
@@ -52,18 +52,18 @@ class KnnExamples:
         """
         train, wanted = self.data.train, {*self.queries}
         rows = {key: row for row, key in enumerate(found.keys) if key in wanted}
-        read = [(place, rows[key]) for place, key in enumerate(self.queries) if key in rows]
+        read = [(number, rows[key]) for number, key in enumerate(self.queries) if key in rows]
         names = np.asarray(train.classes, str)
         shape = (len(self.queries), min(NEIGHBOURS, neighbours.index.shape[1]))
         classes, keys = np.full(shape, "", names.dtype), np.full(shape, "", object)
         predicted, right = np.full(shape[0], "", names.dtype), np.zeros(shape[0], np.bool_)
         cosine = np.full(shape, np.nan, np.float32)
-        for place, row in read:
+        for number, row in read:
             near = neighbours.index[row, : shape[1]]
-            predicted[place], right[place] = names[given[row]], given[row] == found.truth[row]
-            classes[place] = names[found.labels[near]]
-            keys[place] = [train.samples[image].key for image in found.stored[near]]
-            cosine[place] = neighbours.similarity[row, : shape[1]].round(4)
+            predicted[number], right[number] = names[given[row]], given[row] == found.truth[row]
+            classes[number] = names[found.labels[near]]
+            keys[number] = [train.samples[image].key for image in found.stored[near]]
+            cosine[number] = neighbours.similarity[row, : shape[1]].round(4)
         return {
             "predicted": predicted,
             "right": right,
@@ -79,7 +79,7 @@ class KnnExamples:
         return {"query": np.asarray(self.queries, str), "class": np.asarray(classes, str)}
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
-        near = [str(key) for rank in range(NEIGHBOURS) for one in predicted for key in _of(one, rank)]
+        near = [str(key) for rank in range(NEIGHBOURS) for layer in predicted for key in _of(layer, rank)]
         return by_key(self.data.val.samples, self.queries) | by_key(self.data.train.samples, near)
 
 
@@ -131,24 +131,24 @@ class KnnTask(LabelledTask):
 
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """Top-1 and top-5 in percent, for every k of one search."""
-        found = self.labelled(vectors)
-        if reason := _unusable(found):
+        given_vectors = self.labelled(vectors)
+        if reason := _unusable(given_vectors):
             return Outcome((), empty=reason)
-        neighbours = nearest(found.train, found.test, max(self._ks), device=device)
-        correct, given = self._correct(neighbours, found.labels, found.truth)
-        predicted = self.kept_examples.predicted(found, neighbours, given)
-        return replace(found.outcome(correct), predicted=predicted)
+        neighbours = nearest(given_vectors.train, given_vectors.test, max(self._ks), device=device)
+        correct, given = self._correct(neighbours, given_vectors.labels, given_vectors.truth)
+        predicted = self.kept_examples.predicted(given_vectors, neighbours, given)
+        return replace(given_vectors.outcome(correct), predicted=predicted)
 
     def score_sets(
         self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
         """The same for each set of layers, by the mean of their cosines; no examples."""
-        found = {layer: self.labelled(vectors) for layer, vectors in layers.items()}
-        reasons = {layer: _unusable(one) for layer, one in found.items()}
-        usable = {each: each.members for each in sets if not all(reasons[one] for one in each.members)}
-        banks = {layer: one.train for layer, one in found.items()}
-        queries = {layer: one.test for layer, one in found.items()}
-        some = next(iter(found.values()))  # classes and names are those of every layer
+        by_layer = {layer: self.labelled(vectors) for layer, vectors in layers.items()}
+        reasons = {layer: _unusable(vectors_of) for layer, vectors_of in by_layer.items()}
+        usable = {each: each.members for each in sets if not all(reasons[member] for member in each.members)}
+        banks = {layer: vectors_of.train for layer, vectors_of in by_layer.items()}
+        queries = {layer: vectors_of.test for layer, vectors_of in by_layer.items()}
+        some = next(iter(by_layer.values()))  # classes and names are those of every layer
         votes: dict[Layer, list[dict[str, NDArray[np.float64]]]] = {each: [] for each in usable}
         start = 0
         for searched in nearest_of_sets(banks, queries, usable, max(self._ks), device=device):
@@ -203,7 +203,7 @@ class KnnTask(LabelledTask):
 
 def _joined(parts: Sequence[Mapping[str, NDArray[np.float64]]]) -> dict[str, NDArray[np.float64]]:
     """What was found of consecutive queries, by metric."""
-    return {metric: np.concatenate([one[metric] for one in parts]) for metric in parts[0]}
+    return {metric: np.concatenate([part[metric] for part in parts]) for metric in parts[0]}
 
 
 def _unusable(found: LabelledVectors) -> str:

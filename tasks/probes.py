@@ -139,17 +139,17 @@ class FewShotTask(LabelledTask):
 
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """Top-1 in percent for each number of shots, the mean of the draws."""
-        found, classes = self.labelled(vectors), len(self.images.train.classes)
-        if reason := unlearnable(found.train, found.labels) or unlearnable(found.test):
+        labelled, classes = self.labelled(vectors), len(self.images.train.classes)
+        if reason := unlearnable(labelled.train, labelled.labels) or unlearnable(labelled.test):
             return Outcome((), empty=reason)
-        fewest = int(np.bincount(found.labels, minlength=classes).min())
+        fewest = int(np.bincount(labelled.labels, minlength=classes).min())
         correct, missing = {}, {}
         for shots in self.config.shots:
             if shots > fewest:
                 missing[metric_of(shots)] = too_few(shots, fewest)
             else:
-                correct[metric_of(shots)] = self._correct(found, shots, device)
-        return found.outcome(correct, missing)
+                correct[metric_of(shots)] = self._correct(labelled, shots, device)
+        return labelled.outcome(correct, missing)
 
     def _correct(self, found: LabelledVectors, shots: int, device: Device) -> NDArray[np.float64]:
         """For each test image the share of the draws whose probe is right."""
@@ -205,17 +205,19 @@ class LinearTask(LabelledTask):
 
     def score(self, vectors: Mapping[str, NDArray[np.float32]], device: Device = None) -> Outcome:
         """Top-1 in percent of the vectors as they are (``top1``) and standardised (``top1-bn``)."""
-        found, classes = self.labelled(vectors), len(self.images.train.classes)
-        if reason := unlearnable(found.train, found.labels) or unlearnable(found.test):
+        labelled, classes = self.labelled(vectors), len(self.images.train.classes)
+        if reason := unlearnable(labelled.train, labelled.labels) or unlearnable(labelled.test):
             return Outcome((), empty=reason)
-        held = held_out(found.labels, classes, self.config)
-        labels, truth, chosen = (as_tensor(one, device) for one in (found.labels, found.truth, held))
-        train, test = (as_tensor(one, device) for one in (found.train, found.test))
+        held = held_out(labelled.labels, classes, self.config)
+        labels, truth, chosen = (
+            as_tensor(array, device) for array in (labelled.labels, labelled.truth, held)
+        )
+        train, test = (as_tensor(array, device) for array in (labelled.train, labelled.test))
         correct = {}
-        for metric, (shown, asked) in {
+        for metric, (stored, asked) in {
             "top1": (train, test),
             "top1-bn": standardised(train, test),
         }.items():
-            probe = fit_softmax(shown, labels, chosen, classes, self.config)
+            probe = fit_softmax(stored, labels, chosen, classes, self.config)
             correct[metric] = probe.correct(asked, truth).astype(np.float64)
-        return found.outcome(correct)
+        return labelled.outcome(correct)

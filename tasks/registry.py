@@ -448,12 +448,12 @@ def find_tasks(names: Sequence[str]) -> tuple[TaskEntry, ...]:
     Raises:
         InputError: There is no task of a name, or what is found there is none.
     """
-    own = tuple(_own(name) for name in dict.fromkeys(names) if is_reference(name))
+    others = tuple(_own(name) for name in dict.fromkeys(names) if is_reference(name))
     known = [*(task.name for task in TASKS), INSIDE]
     for name in names:
         if name not in known and not is_reference(name):
             raise unknown("task", name, known)
-    return (*(task for task in TASKS if (_asked(task, names) if names else task.default)), *own)
+    return (*(task for task in TASKS if (_asked(task, names) if names else task.default)), *others)
 
 
 def _asked(task: TaskEntry, names: Sequence[str]) -> bool:
@@ -463,14 +463,14 @@ def _asked(task: TaskEntry, names: Sequence[str]) -> bool:
 
 def _own(reference: str) -> TaskEntry:
     """An entry that is not of this package; raises InputError for anything else."""
-    found = find_object(reference)
-    if not isinstance(found, TaskEntry) or not found.code:
+    entry = find_object(reference)
+    if not isinstance(entry, TaskEntry) or not entry.code:
         raise InputError(
-            f"{reference}: expected a TaskEntry with its code (tasks.registry); found {type(found).__name__}."
+            f"{reference}: expected a TaskEntry with its code (tasks.registry); found {type(entry).__name__}."
         )
-    if any(task.name == found.name for task in TASKS):
-        raise InputError(f"{reference} is a task of the name {found.name!r}, which the registry has.")
-    return found
+    if any(task.name == entry.name for task in TASKS):
+        raise InputError(f"{reference} is a task of the name {entry.name!r}, which the registry has.")
+    return entry
 
 
 def load_code(task: TaskEntry, protocol: str = "") -> type[Any]:

@@ -58,11 +58,11 @@ class RetrievalExamples:
         """
         shape = (len(self.places), RANKED)
         keys, kinds = np.full(shape, "", object), np.full(shape, "", "<U5")
-        for place, row in enumerate(self.places):
-            kept = ranks[~np.isin(ranks[:, row], self.data.junk[row]), row][:RANKED]
-            keys[place, : len(kept)] = [self.data.database[image].key for image in kept]
-            hard, easy = (np.isin(kept, images[row]) for images in (self.data.hard, self.data.easy))
-            kinds[place, : len(kept)] = np.where(easy, "easy", np.where(hard, "hard", "wrong"))
+        for number, row in enumerate(self.places):
+            ranked = ranks[~np.isin(ranks[:, row], self.data.junk[row]), row][:RANKED]
+            keys[number, : len(ranked)] = [self.data.database[image].key for image in ranked]
+            hard, easy = (np.isin(ranked, images[row]) for images in (self.data.hard, self.data.easy))
+            kinds[number, : len(ranked)] = np.where(easy, "easy", np.where(hard, "hard", "wrong"))
         chosen = precision[list(self.places)].astype(np.float32)
         return {"neighbour": keys.astype(str), "kind": kinds, "average_precision": chosen}
 
@@ -75,9 +75,11 @@ class RetrievalExamples:
         }
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
-        own = [self.queries[row].key for row in self.places]
-        near = [str(key) for rank in range(RANKED) for one in predicted for key in one["neighbour"][:, rank]]
-        return by_key(self.queries, own) | by_key(self.data.database, near)
+        queries = [self.queries[row].key for row in self.places]
+        near = [
+            str(key) for rank in range(RANKED) for layer in predicted for key in layer["neighbour"][:, rank]
+        ]
+        return by_key(self.queries, queries) | by_key(self.data.database, near)
 
 
 CHUNK_OF_PHOTOS = 256
@@ -158,13 +160,15 @@ class RetrievalTask(VectorTask):
         del device  # photos are few: all cosines of all layers stay in memory
         reasons = {layer: self._unusable(vectors) for layer, vectors in layers.items()}
         names = [source.name for source in self.vector_sources]
-        cosines = {layer: cosine(*(one[name] for name in names)) for layer, one in layers.items()}
+        cosines = {
+            layer: cosine(*(vectors_of[name] for name in names)) for layer, vectors_of in layers.items()
+        }
         outcomes = []
         for each in sets:
-            if all(reasons[one] for one in each.members):
+            if all(reasons[member] for member in each.members):
                 outcomes.append(Outcome((), empty=reasons[each.members[0]]))
                 continue
-            mean = np.mean([cosines[one] for one in each.members], axis=0)
+            mean = np.mean([cosines[member] for member in each.members], axis=0)
             outcomes.append(replace(self._ranked(mean), predicted={}))
         return outcomes
 

@@ -38,8 +38,8 @@ def sets_of(names: Sequence[str], depth: int, scored: Sequence[Layer]) -> tuple[
         scored: Layers of it that are scored; only sets of such blocks are there.
     """
     blocks = [layer.index for layer in scored if layer.tap == "block" and layer.index > 0]
-    found = {members for name in names for members in _members(name, depth, blocks)}
-    sets = [set_of(members) for members in found if len(members) > 1 and {*members} <= {*blocks}]
+    chosen = {members for name in names for members in _members(name, depth, blocks)}
+    sets = [set_of(members) for members in chosen if len(members) > 1 and {*members} <= {*blocks}]
     return tuple(sorted(sets, key=lambda one: one.place))
 
 
@@ -51,7 +51,7 @@ def set_of(blocks: Sequence[int]) -> Layer:
 
 def members_of(sets: Sequence[Layer]) -> tuple[Layer, ...]:
     """The layers that are in some of the sets, in the order of a forward."""
-    return tuple(sorted({one for each in sets for one in each.members}, key=lambda layer: layer.place))
+    return tuple(sorted({member for each in sets for member in each.members}, key=lambda layer: layer.place))
 
 
 def names_of(members: Sequence[int], depth: int) -> tuple[str, ...]:
@@ -90,9 +90,9 @@ class Gathered:
         """Copy what a layer shows; gives the images of which it was the last, by position, in order."""
         done = {}
         for position, grid in zip(positions, grids, strict=True):
-            shown = self._waiting.setdefault(position, {})
-            shown[layer] = grid.clone()
-            if len(shown) == self._count:
+            grids_of = self._waiting.setdefault(position, {})
+            grids_of[layer] = grid.clone()
+            if len(grids_of) == self._count:
                 done[position] = self._waiting.pop(position)
         return done
 
@@ -101,9 +101,9 @@ def of_one_grid(
     sets: Sequence[Layer], shapes: Mapping[Layer, tuple[int, int]]
 ) -> dict[tuple[int, int], list[Layer]]:
     """Sets whose layers all have grids of one height and width, by that size; the others are left out."""
-    found: dict[tuple[int, int], list[Layer]] = {}
+    by_size: dict[tuple[int, int], list[Layer]] = {}
     for each in sets:
-        sizes = {shapes[one] for one in each.members}
+        sizes = {shapes[member] for member in each.members}
         if len(sizes) == 1:
-            found.setdefault(sizes.pop(), []).append(each)
-    return found
+            by_size.setdefault(sizes.pop(), []).append(each)
+    return by_size

@@ -224,15 +224,15 @@ class Task(ABC):
     @property
     def sources(self) -> tuple[Source, ...]:
         """Sources that it looks at, whoever shows them."""
-        return self.vector_sources or tuple(one.source for one in self.measured)
+        return self.vector_sources or tuple(each.source for each in self.measured)
 
     def scores_from(self, source: Source) -> bool:
         """Whether what a pass over a source leaves behind is what it scores, and not what it remembers."""
-        return any(one.source.name == source.name for one in self.measured[-1:])
+        return any(each.source.name == source.name for each in self.measured[-1:])
 
     def fed_by(self, source: Source) -> Measurable | None:
         """What is fed by the pass over a source; None where nothing is."""
-        return next((one for one in self.measured if one.source.name == source.name), None)
+        return next((each for each in self.measured if each.source.name == source.name), None)
 
     def remembering(
         self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
@@ -317,7 +317,7 @@ class VectorTask(Task):
             sets: The sets.
             device: Where large products may run; None for the CPU.
         """
-        return [self.score(together([layers[one] for one in each.members]), device) for each in sets]
+        return [self.score(together([layers[member] for member in each.members]), device) for each in sets]
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
@@ -348,9 +348,11 @@ class VectorTask(Task):
         poolings = next(iter(needed.values())).poolings()
         if self.sets:
             sets = self.scored(backbone.layers, backbone.spec)
-            scored = {one: self._of_sets(needed, sets, one, backbone.device) for one in poolings}
-            found = (LayerOutcome(each, one, scored[one][each]) for each in sets for one in poolings)
-            return Findings(tuple(found))
+            scored = {pooling: self._of_sets(needed, sets, pooling, backbone.device) for pooling in poolings}
+            outcomes = (
+                LayerOutcome(each, pooling, scored[pooling][each]) for each in sets for pooling in poolings
+            )
+            return Findings(tuple(outcomes))
         if self.all_tokens and {"cls", "mean"} <= {*poolings}:
             poolings = (*poolings, ALL)
         jobs = [(layer, pooling) for layer in backbone.layers for pooling in poolings]
@@ -450,7 +452,7 @@ class FedTask(Task, Measurable):
         return (self,) if self.memory is None else (self.memory, self)
 
     def transform_refusal(self, transform: Transform) -> str:
-        if not (self.transforms and all(isinstance(one.feed, GridFeed) for one in self.measured)):
+        if not (self.transforms and all(isinstance(each.feed, GridFeed) for each in self.measured)):
             return AS_THEY_ARE
         return "" if transform.of_tokens else VECTORS_ALONE
 
@@ -512,10 +514,12 @@ class AnalysisTask(FedTask):
         outcomes = self._unmeasured(backbone)
         arrays: Mapping[str, NDArray[np.generic]] = {}
         if backbone.measured:
-            found = self.findings(backbone.measured)
-            outcomes, arrays = [*outcomes, *found.outcomes], found.arrays
+            findings = self.findings(backbone.measured)
+            outcomes, arrays = [*outcomes, *findings.outcomes], findings.arrays
         if self.transform:  # pages show what an analysis looks at by what it is called
-            outcomes = [replace(one, pooling=f"{one.pooling}, {self.transform}") for one in outcomes]
+            outcomes = [
+                replace(outcome, pooling=f"{outcome.pooling}, {self.transform}") for outcome in outcomes
+            ]
         return Findings(tuple(outcomes), arrays)
 
 

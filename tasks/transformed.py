@@ -64,9 +64,9 @@ class VectorTransform:
         known = [vectors[name] for name in self.fitted_on]
         whiten = self.transform.name == "whiten"
         spread = whitening(known, self.config.shrinkage) if whiten else zscore(known)
-        return {name: spread.of(one) for name, one in vectors.items()}
+        return {name: spread.of(each) for name, each in vectors.items()}
 
 
 def together(layers: Sequence[Vectors]) -> Vectors:
     """The vectors of several layers as those of one, by name of the source."""
-    return {name: side_by_side([one[name] for one in layers]) for name in layers[0]}
+    return {name: side_by_side([layer[name] for layer in layers]) for name in layers[0]}

@@ -48,10 +48,10 @@ def parse_transform(text: str) -> Transform:
     """
     if text in WAYS:
         return Transform(text)
-    found = _DEBIAS.fullmatch(text)
-    if found is None or int(found[1]) > MOST:
+    match = _DEBIAS.fullmatch(text)
+    if match is None or int(match[1]) > MOST:
         raise InputError(
             f"--transform takes debias:K (K directions of the position, from 0), {' and '.join(WAYS)}; "
             f"found {text[:40]!r}"
         )
-    return Transform("debias", int(found[1]))
+    return Transform("debias", int(match[1]))

@@ -76,17 +76,19 @@ def _compare(jobs: Sequence[ScoreJob], task: ComparisonTask, refusals: Refusals,
     images = len(task.source.samples) - unreadable
     for pooling in task.poolings:
         now = _Round(task, pooling, images, unreadable, begin)
-        for found in task.compare(stored, pooling, jobs[0].setup.device):
-            pair = Pair(jobs[min(found.first, found.second)], jobs[max(found.first, found.second)])
-            _, kept = written.setdefault(pair.kept.records, (pair, _Written()))
-            kept.frames.append(_frame(now, pair, (jobs[found.first], jobs[found.second]), found))
-            kept.arrays |= found.arrays
+        for findings in task.compare(stored, pooling, jobs[0].setup.device):
+            pair = Pair(
+                jobs[min(findings.first, findings.second)], jobs[max(findings.first, findings.second)]
+            )
+            _, files = written.setdefault(pair.kept.records, (pair, _Written()))
+            files.frames.append(_frame(now, pair, (jobs[findings.first], jobs[findings.second]), findings))
+            files.arrays |= findings.arrays
         advance(1 / len(task.poolings))
-    for pair, kept in written.values():
+    for pair, files in written.values():
         if not is_current(pair.kept):
-            if kept.arrays:
-                write_arrays(kept.arrays, pair.kept.beside["arrays"])
-            frame = pd.concat(kept.frames, ignore_index=True)
+            if files.arrays:
+                write_arrays(files.arrays, pair.kept.beside["arrays"])
+            frame = pd.concat(files.frames, ignore_index=True)
             write_checked(frame, pair.kept.records, pair.kept.companions())
 
 
@@ -99,13 +101,13 @@ def _frame(now: _Round, pair: Pair, sides: tuple[ScoreJob, ScoreJob], found: Pai
     first = [found.layers[row] for row in rows]
     second = [found.others[column] for column in columns]
     values = found.value.ravel()
-    shown = task.entry.analysis or now.pooling == context.table_pooling
+    in_tables = task.entry.analysis or now.pooling == context.table_pooling
     constants = {
         **base_fields(context, scored),
         "pooling": now.pooling,
         "n": now.images,
         "metric": found.metric,
-        "primary": shown and found.metric == task.entry.metric,
+        "primary": in_tables and found.metric == task.entry.metric,
         "unit": "images",
         "other": sides[1].setup.spec.name,
         "ci_low": values - margin,

@@ -38,20 +38,20 @@ def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
         UnreadableImageError: An annotation is gone. An image that cannot be read has no picture.
     """
     task, path, folder = job.task, job.kept.beside["examples"], job.kept.thumbnails
-    shown = [one for one in outcomes if one.outcome.predicted]
-    if task.examples is None or not job.setup.keeps_examples or not shown:
+    predicting = [outcome for outcome in outcomes if outcome.outcome.predicted]
+    if task.examples is None or not job.setup.keeps_examples or not predicting:
         path.unlink(missing_ok=True)
         return
-    drawn = _drawn(shown, job.setup.context, task.entry.metric)
-    every = [one.outcome.predicted for one in shown]
-    pictures = task.examples.pictures([shown[place].outcome.predicted for place in drawn])
+    drawn = _drawn(predicting, job.setup.context, task.entry.metric)
+    every = [outcome.outcome.predicted for outcome in predicting]
+    pictures = task.examples.pictures([predicting[row].outcome.predicted for row in drawn])
     arrays: Arrays = {
         "version": np.asarray(VERSION),
-        "layer": np.asarray([one.layer.index for one in shown], np.int64),
-        "tap": np.asarray([one.layer.tap for one in shown], str),
-        "pooling": np.asarray([one.pooling for one in shown], str),
-        "drawn": np.isin(np.arange(len(shown)), drawn),
-        **{name: np.stack([one[name] for one in every]) for name in every[0]},
+        "layer": np.asarray([outcome.layer.index for outcome in predicting], np.int64),
+        "tap": np.asarray([outcome.layer.tap for outcome in predicting], str),
+        "pooling": np.asarray([outcome.pooling for outcome in predicting], str),
+        "drawn": np.isin(np.arange(len(predicting)), drawn),
+        **{name: np.stack([predicted[name] for predicted in every]) for name in every[0]},
         **task.examples.facts(),
         **_pictures(pictures, folder),
         **_class_names(task),
@@ -62,9 +62,11 @@ def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
 def _drawn(shown: Sequence[LayerOutcome], context: Context, metric: str) -> list[int]:
     """Places of the outcomes that are drawn: blocks at a few depths, and the best one, in the order given."""
     blocks = [
-        place
-        for place, one in enumerate(shown)
-        if one.layer.tap == "block" and one.layer.index > 0 and one.pooling in ("grid", context.table_pooling)
+        row
+        for row, outcome in enumerate(shown)
+        if outcome.layer.tap == "block"
+        and outcome.layer.index > 0
+        and outcome.pooling in ("grid", context.table_pooling)
     ]
     if not blocks:
         return []

@@ -33,8 +33,8 @@ def run_questions(jobs: Sequence[ScoreJob], cache: BackboneCache, report: Report
             keep(job, task.results(asked[-1]), len(asked[-1].sums.unreadable), begin)
         except Exception as error:
             failures.append(failure(error, job.setup.spec.name, task.entry.name, task.key))
-    unreadable = tuple(line for one in asked for line in one.sums.unreadable)
-    return PassResult(sum(one.sums.images for one in asked), unreadable, tuple(failures))
+    unreadable = tuple(line for backbone in asked for line in backbone.sums.unreadable)
+    return PassResult(sum(backbone.sums.images for backbone in asked), unreadable, tuple(failures))
 
 
 def measure_costs(jobs: Sequence[ScoreJob], report: Reporter) -> tuple[Failure, ...]:

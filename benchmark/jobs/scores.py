@@ -82,9 +82,9 @@ def _unreadable(sources: Sequence[Source], stored: StoredBackbone) -> int:
     """How many different images of sources could not be read."""
     keys: set[str] = set()
     for source in sources:
-        shown = stored.vectors[source.name].shown
-        if not shown.all():
-            keys |= {sample.key for sample, read in zip(source.samples, shown, strict=True) if not read}
+        readable = stored.vectors[source.name].shown
+        if not readable.all():
+            keys |= {sample.key for sample, read in zip(source.samples, readable, strict=True) if not read}
     return len(keys)
 
 
@@ -112,14 +112,14 @@ def keep(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> No
         unreadable: Images that were left out.
         begin: When it began, by `perf_counter`.
     """
-    setup, entry, kept, outcomes = job.setup, job.task.entry, job.kept, findings.outcomes
+    setup, entry, files, outcomes = job.setup, job.task.entry, job.kept, findings.outcomes
     if findings.arrays:
-        write_arrays(findings.arrays, kept.beside["arrays"])
+        write_arrays(findings.arrays, files.beside["arrays"])
     # the layers of a floor are draws, whose spread is the uncertainty; an analysis chooses no layer
     primary = None if entry.analysis else entry.metric
     assessed = {} if setup.spec.is_floor else assess_outcomes(outcomes, primary)
     scored = Scored(job.task, job.fingerprint, job.data, unreadable, perf_counter() - begin)
     frame = to_frame(to_records(setup.context, scored, outcomes, assessed))
-    write_items(measured_items(outcomes), kept.beside["items"])
+    write_items(measured_items(outcomes), files.beside["items"])
     keep_examples(job, outcomes)
-    write_checked(frame, kept.records, kept.companions())
+    write_checked(frame, files.records, files.companions())

@@ -27,12 +27,12 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
         specs = (*specs, floor_for(specs, suite))
     placed = []
     for spec in specs:
-        own, lines = at_sizes(with_rule(spec, request.interpolation), sizes)
-        placed += own
+        variants, lines = at_sizes(with_rule(spec, request.interpolation), sizes)
+        placed += variants
         for line in lines:
             report.say(line)
     introduce(placed, report, request.cache)
-    specs = tuple(one.spec for one in placed)
+    specs = tuple(entry.spec for entry in placed)
     for spec in specs:
         # a wrong layer is wrong usage, before any work
         check_sets(request.fuse, spec, select_layers(request.layers, spec, request.taps))
@@ -88,12 +88,12 @@ def _with_weights(spec: BackboneSpec, path: Path | None) -> BackboneSpec:
 def introduce(placed: Sequence[Placed], report: Reporter, cache_dir: Path) -> None:
     """Say what was inferred of backbones outside the registry, and which input sizes had to be rounded."""
     known = {spec.repository for spec in all_specs()} | {spec.name for spec in all_specs()}
-    for one in placed:
-        spec = one.spec
-        told = spec.checkpoint == "module"  # when it was made
-        if not told and spec.entry not in known and spec.repository not in known:
+    for entry in placed:
+        spec = entry.spec
+        described = spec.checkpoint == "module"  # when it was made
+        if not described and spec.entry not in known and spec.repository not in known:
             from zoo.load.infer import describe  # brings torch along, as loading the backbone does
 
             report.say(describe(spec, cache_dir))
-        for line in one.lines:
+        for line in entry.lines:
             report.say(line)

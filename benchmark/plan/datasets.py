@@ -87,16 +87,18 @@ def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[s
     Raises:
         InputError: One is not there or cannot be read, or two hold the same images under the same name.
     """
-    found: dict[str, OwnImages] = {}
+    datasets: dict[str, OwnImages] = {}
     given: dict[str, str] = {}
     for location in locations:
         data = read_own(location, labels)
         name = own_name(data)
-        if name in found:
+        if name in datasets:
             raise InputError(f"--images names the same images twice: {given[name]} and {location}")
-        found[name], given[name] = data, location
-    short = Counter(data.name for data in found.values())
-    return {name: replace(data, name=name) if short[data.name] > 1 else data for name, data in found.items()}
+        datasets[name], given[name] = data, location
+    short = Counter(data.name for data in datasets.values())
+    return {
+        name: replace(data, name=name) if short[data.name] > 1 else data for name, data in datasets.items()
+    }
 
 
 def objects(at: DataLocation, folder: Path) -> ClusteredRegions:
@@ -154,8 +156,8 @@ def readers_of(role: Role, at: DataLocation) -> list[Read]:
     if role == "weights":
         return [lambda: None]
     if role == "classification" and at.images:
-        own = own_datasets(at.images, at.labels)
-        return [partial(own_images, at, data, name) for name, data in own.items()]
+        datasets = own_datasets(at.images, at.labels)
+        return [partial(own_images, at, data, name) for name, data in datasets.items()]
     if at.data is None:
         return []
     if role in READERS:
@@ -183,8 +185,8 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
     bound = PlannedTasks()
     readers = {role: [cache(read) for read in readers_of(role, at)] for role in {task.role for task in tasks}}
     if at.images:
-        found = [read().images for read in readers.get("classification", ())]
-        bound.understood += [f"{images.name}: {images.coverage}" for images in found]
+        datasets = [read().images for read in readers.get("classification", ())]
+        bound.understood += [f"{images.name}: {images.coverage}" for images in datasets]
     for task in tasks:
         if named and not readers[task.role]:
             bound.absent.append(Unbound(task.name, "needs more than the class labels that --images has"))
@@ -197,8 +199,8 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
                 bound.absent.append(Unbound(task.name, str(error)))
             except InputError as error:
                 bound.broken.append(Unbound(task.name, str(error)))
-    grouped = {one.name for one in tasks if INSIDE in names and one.analysis} - {*names}
-    _require_something(bound, {one.name for one in tasks if named} - grouped, named=named)
+    grouped = {task.name for task in tasks if INSIDE in names and task.analysis} - {*names}
+    _require_something(bound, {task.name for task in tasks if named} - grouped, named=named)
     return bound
 
 
@@ -216,10 +218,10 @@ def _serves(task: TaskEntry, data: object, *, named: bool) -> bool:
 
 
 def _require_something(bound: PlannedTasks, required: Collection[str], *, named: bool) -> None:
-    served = {one.entry.name for one in bound.every} | {one.task for one in bound.broken}
-    lacking = [str(one) for one in bound.absent if one.task not in served and one.task in required]
+    served = {task.entry.name for task in bound.every} | {task.task for task in bound.broken}
+    lacking = [str(task) for task in bound.absent if task.task not in served and task.task in required]
     if lacking:
         raise InputError(f"data of a task that was asked for is not there: {'; '.join(lacking)}")
     if not any(named or task.sources for task in bound.every):  # what needs no data is not worth a run
-        problems = [str(one) for one in bound.broken or bound.absent]
+        problems = [str(task) for task in bound.broken or bound.absent]
         raise InputError(f"there is nothing to run: {'; '.join(problems) or 'no task fits this data'}")

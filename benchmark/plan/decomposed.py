@@ -57,10 +57,10 @@ def task_steps(task: str, first: Given, second: Given) -> Steps:
             raise InputError(
                 f"the protocol {protocol.name} is of {', '.join(protocol.tasks or ())}, not of {task}"
             )
-    found = steps_between(first.end(task), second.end(task))
-    if not found.choices:
+    steps = steps_between(first.end(task), second.end(task))
+    if not steps.choices:
         raise InputError(f"{first.name} and {second.name} do the same in {task}")
-    return found
+    return steps
 
 
 def steps_protocols(task: str, steps: Steps, first: Given, second: Given) -> tuple[EvaluationProtocol, ...]:
@@ -72,13 +72,13 @@ def steps_protocols(task: str, steps: Steps, first: Given, second: Given) -> tup
     name = f"{first.name}-to-{second.name}".replace(":", "-")  # which names files, too
     return tuple(
         EvaluationProtocol(
-            name=f"{name}-{place}",
+            name=f"{name}-{number}",
             title=first.protocol.title,
             tasks=None,
             unlike=first.protocol.unlike,
             own=((f"{task}-steps", StepsConfig(tuple(rules), transform)),),
         )
-        for place, ((_, transform), rules) in enumerate(groups.items())
+        for number, ((_, transform), rules) in enumerate(groups.items())
     )
 
 

@@ -24,8 +24,8 @@ def facts_of(spec: BackboneSpec) -> Facts:
 def teachers(spec: BackboneSpec) -> str:
     """What it learned from in a word or two: images (alone), texts, labels."""
     words = {"images": ("images",), "texts": ("texts", "image-text"), "labels": ("labels",)}
-    found = [name for name, marks in words.items() if any(mark in spec.supervision for mark in marks)]
-    return ", ".join(found) or spec.supervision
+    signals = [name for name, marks in words.items() if any(mark in spec.supervision for mark in marks)]
+    return ", ".join(signals) or spec.supervision
 
 
 def with_seen(records: "pd.DataFrame") -> "pd.DataFrame":

@@ -41,7 +41,9 @@ class DataLocation:
     @property
     def by_protocol(self) -> tuple["DataLocation", ...]:
         """The same, once for each protocol."""
-        return tuple(replace(self, protocol=one, further=()) for one in (self.protocol, *self.further))
+        return tuple(
+            replace(self, protocol=protocol, further=()) for protocol in (self.protocol, *self.further)
+        )
 
 
 def find_data(

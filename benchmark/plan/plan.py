@@ -106,7 +106,7 @@ class Plan:
     def images(self) -> int:
         """Images through each backbone if nothing is stored yet."""
         asked = (source for task in self.tasks.asked for source in task.sources)
-        return sum(len(source.samples) for source in (*(one.source for one in self.passes), *asked))
+        return sum(len(source.samples) for source in (*(each.source for each in self.passes), *asked))
 
     @property
     def datasets(self) -> list[str]:
@@ -128,11 +128,11 @@ class Plan:
 
     def pass_over(self, key: SourceKey) -> Pass:
         """The pass over a source."""
-        return next(one for one in self.passes if one.key == key)
+        return next(candidate for candidate in self.passes if candidate.key == key)
 
     def task(self, key: str) -> Task:
         """The task of that key."""
-        return next(one for one in self.tasks.every if one.key == key)
+        return next(task for task in self.tasks.every if task.key == key)
 
     def __reduce__(self) -> tuple[Callable[[PlanRecipe], "Plan"], tuple[PlanRecipe]]:
         return _made_again, (self.recipe,)
@@ -168,7 +168,7 @@ def make_plan(recipe: PlanRecipe) -> Plan:
     asked = find_tasks(recipe.tasks)
     for task in asked if recipe.tasks else ():
         protocols = [at.protocol for at in recipe.location.by_protocol]
-        if not any(one.speaks_of(task.name) for one in protocols):
+        if not any(protocol.speaks_of(task.name) for protocol in protocols):
             raise InputError(f"{' and '.join(map(_speech, protocols))}; --tasks names {task.name}, too")
     tasks = PlannedTasks()
     for at in recipe.location.by_protocol:

@@ -57,8 +57,11 @@ class Placed:
 
 def split_sizes(patterns: Sequence[str]) -> list[tuple[str, int | None]]:
     """Names of backbones and the input sizes that they end with; a directory is called as it is called."""
-    split = {one: split_size(one) for one in patterns}
-    return [split[one] if split[one][1] and not Path(one).is_dir() else (one, None) for one in patterns]
+    split = {pattern: split_size(pattern) for pattern in patterns}
+    return [
+        split[pattern] if split[pattern][1] and not Path(pattern).is_dir() else (pattern, None)
+        for pattern in patterns
+    ]
 
 
 def at_sizes(spec: BackboneSpec, sizes: Sizes) -> tuple[list[Placed], list[str]]:
@@ -73,23 +76,25 @@ def at_sizes(spec: BackboneSpec, sizes: Sizes) -> tuple[list[Placed], list[str]]
     asked = sizes.of(spec)
     if not sizes.apart:
         return [Placed(replace(spec, input_size=_side(spec, asked[0])), asked[0])], []
-    found: dict[int, Placed] = {}
+    entries: dict[int, Placed] = {}
     lines, unfit = [], []
     for size in asked:
         side = _nearest(spec, size)
         if spec.fixed_size and side != spec.input_size:
             unfit.append(size)
-        elif side in found:
-            lines.append(f"{spec.name}: {found[side].asked} and {size} px are both {side} px to it, run once")
+        elif side in entries:
+            lines.append(
+                f"{spec.name}: {entries[side].asked} and {size} px are both {side} px to it, run once"
+            )
         else:
             name = spec.name if side == spec.input_size else sized_name(spec.name, side)
-            found[side] = Placed(replace(spec, name=name, input_size=side), size)
-    if not found:
+            entries[side] = Placed(replace(spec, name=name, input_size=side), size)
+    if not entries:
         _side(spec, asked[0])
     if unfit:
         left = " and ".join(f"{size}" for size in unfit)
         lines.append(f"{spec.name} takes images of {spec.input_size} px only: it is left out at {left} px")
-    return list(found.values()), lines
+    return list(entries.values()), lines
 
 
 def shown_alike(plan: Plan) -> Iterator[str]:
@@ -97,11 +102,11 @@ def shown_alike(plan: Plan) -> Iterator[str]:
     sizes: dict[str, list[BackboneSpec]] = {}
     for spec in plan.backbones:
         sizes.setdefault(spec.entry, []).append(spec)
-    several = [own for own in sizes.values() if len(own) > 1]
+    several = [variants for variants in sizes.values() if len(variants) > 1]
     names = [
         f"{task.entry.name} ({task.protocol})"
         for task in plan.tasks.every
-        if several and task.sources and all(_is_alike(own, task.sources) for own in several)
+        if several and task.sources and all(_is_alike(variants, task.sources) for variants in several)
     ]
     for name in dict.fromkeys(names):
         yield f"{name}: images are shown alike at every input size, so its scores are the same"

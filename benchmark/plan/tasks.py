@@ -43,9 +43,9 @@ class PlannedTasks:
         """Add others, behind these: what looks at no image, and what is said twice of data, once alone."""
         there = {task.entry.name for task in self.every}
         self.every += [task for task in other.every if task.sources or task.entry.name not in there]
-        self.absent += [one for one in other.absent if one not in self.absent]
-        self.broken += [one for one in other.broken if one not in self.broken]
-        self.understood += [one for one in other.understood if one not in self.understood]
+        self.absent += [task for task in other.absent if task not in self.absent]
+        self.broken += [task for task in other.broken if task not in self.broken]
+        self.understood += [line for line in other.understood if line not in self.understood]
 
     @property
     def scored(self) -> list[Task]:

@@ -42,7 +42,9 @@ def is_choice(tap: str) -> bool:
 
 def measured_items(outcomes: Sequence[LayerOutcome]) -> dict[Place, Items]:
     """Items of each place that has scores."""
-    return {place_of(one): one.outcome.items for one in outcomes if one.outcome.items is not None}
+    return {
+        place_of(outcome): outcome.outcome.items for outcome in outcomes if outcome.outcome.items is not None
+    }
 
 
 def assess_outcomes(outcomes: Sequence[LayerOutcome], primary: str | None) -> Assessments:
@@ -53,22 +55,22 @@ def assess_outcomes(outcomes: Sequence[LayerOutcome], primary: str | None) -> As
         primary: The metric that the leaderboard shows; None where no layer is chosen.
     """
     items = measured_items(outcomes)
-    found: dict[tuple[Place, str], Assessment] = {}
-    for pooling in dict.fromkeys(place[2] for place in items):
-        places = [place for place in items if place[2] == pooling]
-        layers = [items[place] for place in places]
+    assessed: dict[tuple[Place, str], Assessment] = {}
+    for pooling in dict.fromkeys(position[2] for position in items):
+        places = [position for position in items if position[2] == pooling]
+        layers = [items[position] for position in places]
         for metric, ends in intervals_of(layers).items():
-            found |= {
-                (place, metric): Assessment(low, high)
-                for place, (low, high) in zip(places, ends, strict=True)
+            assessed |= {
+                (position, metric): Assessment(low, high)
+                for position, (low, high) in zip(places, ends, strict=True)
             }
-        blocks = [row for row, place in enumerate(places) if place[0] > 0 and is_choice(place[1])]
+        blocks = [row for row, position in enumerate(places) if position[0] > 0 and is_choice(position[1])]
         if blocks and primary is not None and primary in layers[0].statistics:
             chosen = assess([layers[row] for row in blocks], primary)
             for row, choice in zip(blocks, chosen, strict=True):
-                low, high = found[places[row], primary].low, found[places[row], primary].high
-                found[places[row], primary] = Assessment(low, high, *choice)
-    return found
+                low, high = assessed[places[row], primary].low, assessed[places[row], primary].high
+                assessed[places[row], primary] = Assessment(low, high, *choice)
+    return assessed
 
 
 NORMAL = 1.959964
@@ -146,7 +148,7 @@ def is_current(kept: ResultFiles) -> bool:
         if _values(content, "fingerprint") != {kept.fingerprint}:
             return False
         companions = companions_of(content)
-        if any(file_digest(kept.beside[name]) != one for name, one in companions.items()):
+        if any(file_digest(kept.beside[name]) != expected for name, expected in companions.items()):
             return False
         names = thumbnails_of(kept.beside["examples"]) if "examples" in companions else []
         return all(is_whole(kept.thumbnails / name) for name in names)
@@ -213,29 +215,29 @@ def to_records(
     shared = base_fields(context, scored)
     entry = scored.task.entry
     records: list[Record] = []
-    for one in outcomes:
-        shown = entry.analysis or one.pooling in ("grid", context.table_pooling)
-        where = _where(one, context.spec)
-        for score in one.outcome.scores:
+    for outcome in outcomes:
+        in_tables = entry.analysis or outcome.pooling in ("grid", context.table_pooling)
+        where = _where(outcome, context.spec)
+        for score in outcome.outcome.scores:
             fields = {
                 "metric": score.metric,
-                "primary": shown and score.head < 0 and score.metric == entry.metric,
+                "primary": in_tables and score.head < 0 and score.metric == entry.metric,
                 "head": score.head,
                 "n": score.n,
                 "unit": score.unit,
                 **_number(score),
             }
-            if found := assessed.get((place_of(one), score.statistic)):
+            if assessment := assessed.get((place_of(outcome), score.statistic)):
                 fields |= {
-                    "ci_low": found.low,
-                    "ci_high": found.high,
-                    "chosen": found.chosen,
-                    "held_out": found.held_out,
-                    "tied": found.tied,
+                    "ci_low": assessment.low,
+                    "ci_high": assessment.high,
+                    "chosen": assessment.chosen,
+                    "held_out": assessment.held_out,
+                    "tied": assessment.tied,
                 }
             records.append(Record(**shared, **where, **fields))  # type: ignore[arg-type]
-        for metric, reason in _missing(one.outcome, entry).items():
-            primary = shown and metric == entry.metric
+        for metric, reason in _missing(outcome.outcome, entry).items():
+            primary = in_tables and metric == entry.metric
             fields = {"metric": metric, "primary": primary, "value": float("nan"), "n": 0, "unit": ""}
             records.append(Record(**shared, **where, **fields, reason=reason))  # type: ignore[arg-type]
     return records

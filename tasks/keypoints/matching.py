@@ -58,11 +58,11 @@ class KeptGrids:
 
     def add(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
         """Keep the tokens of some images, which another measurer may have given before."""
-        kept = self._grids.setdefault(layer, {})
-        if all(position in kept for position in positions):
+        known = self._grids.setdefault(layer, {})
+        if all(position in known for position in positions):
             return
         for position, grid in zip(positions, grids.to(torch.float32, copy=True), strict=True):
-            kept[position] = grid
+            known[position] = grid
 
     def take(self, layer: Layer) -> Grids:
         """The grids of a layer by position; the last user's call lets go of them."""
@@ -98,13 +98,13 @@ class CategoryMeasurer:
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """Distances over two lengths, [points] each, and the examples' points in image pixels, [points 2]."""
         matches = self._matcher.match(self._kept.take(layer))
-        shown = [matches.found[self._matcher.rows(place)] for place in self._examples]
+        points = [matches.found[self._matcher.rows(row)] for row in self._examples]
         return {
             "error_box": matches.error_box,
             "error_image": matches.error_image,
             "varies": _together(self._varies.pop(layer, []), torch.any, torch.tensor([False])),
             "least_box": matches.least_box,
-            "point": torch.cat([matches.found[:0], *shown]).round(decimals=2).float(),
+            "point": torch.cat([matches.found[:0], *points]).round(decimals=2).float(),
             **({} if matches.pull is None else {"pull": matches.pull}),
             FINITE: _together(self._finite.pop(layer, []), torch.all, torch.tensor([True])),
         }
@@ -163,17 +163,17 @@ class Matcher:
         truth, scale, offset, in_image = (facts[row : row + 2].T for row in (0, 2, 4, 6))
         box, image = facts[8:]
         if self._by_image:
-            found, error = places, torch.linalg.vector_norm(places - in_image, dim=1)
+            points, error = places, torch.linalg.vector_norm(places - in_image, dim=1)
         elif self._isotropic:
-            found = (places - offset) / scale
+            points = (places - offset) / scale
             error = torch.linalg.vector_norm(places - truth, dim=1) / scale[:, 0]
         else:
-            found = (places - offset) / scale
+            points = (places - offset) / scale
             error = torch.linalg.vector_norm((places - truth) / scale, dim=1)
         sizes = {position: (grid.shape[0], grid.shape[1]) for position, grid in grids.items()}
         targets = tuple(sizes[self._position[pair.target]] for pair in self._pairs)
         least = self._least(targets).to(places.device, non_blocking=True)
-        return FoundPoints(found, error / box, error / image, least / box, pull)
+        return FoundPoints(points, error / box, error / image, least / box, pull)
 
     def _least(self, targets: tuple[Size, ...]) -> Tensor:
         """Smallest distance in image pixels that can be reached for each point, [points] float64.
@@ -182,12 +182,12 @@ class Matcher:
             targets: Size of the target's grid of each pair.
         """
         if targets not in self._nearest:
-            found = [np.zeros(0)]
+            errors = [np.zeros(0)]
             for pair, size in zip(self._pairs, targets, strict=True):
                 seen = stated(self._view, pair.target_size)
                 _, truth = true_places(self._rule, pair.target_points, seen)
-                found.append(least_errors(truth, *sayable(self._rule, pair.target_size, seen, size)))
-            self._nearest[targets] = torch.from_numpy(np.concatenate(found))
+                errors.append(least_errors(truth, *sayable(self._rule, pair.target_size, seen, size)))
+            self._nearest[targets] = torch.from_numpy(np.concatenate(errors))
         return self._nearest[targets]
 
     def _found(self, grids: Grids) -> tuple[Tensor, Tensor | None]:
@@ -202,8 +202,8 @@ class Matcher:
         as_is = self._rule.unit == "samples" and self._rule.upsampled
         once = grids if as_is else {position: normalize(grid, dim=-1) for position, grid in grids.items()}
         unit = once if as_is else {position: normalize(grid, dim=-1) for position, grid in once.items()}
-        shown = {"tokens": unit, "both": once, "samples": grids}[self._rule.unit]
-        vectors = torch.cat([self._sampled(shown, key) for key in self._by_source])
+        tokens = {"tokens": unit, "both": once, "samples": grids}[self._rule.unit]
+        vectors = torch.cat([self._sampled(tokens, key) for key in self._by_source])
         if self._rule.unit != "tokens":
             vectors = normalize(vectors, dim=-1)
         by_target, by_pair = (
@@ -211,9 +211,9 @@ class Matcher:
         )
         counts = [sum(self._counts(places)) for places in self._by_target.values()]
         parts = torch.split(vectors.index_select(0, by_target), counts)
-        found = [self._searched(unit, *each) for each in zip(self._by_target, parts, strict=True)]
-        places = torch.cat([place for place, _ in found]).index_select(0, by_pair)
-        pulls = [pull for _, pull in found if pull is not None]
+        searched = [self._searched(unit, *each) for each in zip(self._by_target, parts, strict=True)]
+        places = torch.cat([point for point, _ in searched]).index_select(0, by_pair)
+        pulls = [pull for _, pull in searched if pull is not None]
         return places, torch.cat(pulls).index_select(0, by_pair).double() if pulls else None
 
     def _sampled(self, grids: Grids, source: Key) -> Tensor:
@@ -252,7 +252,7 @@ class Matcher:
         return counts if grid.is_cpu else [sum(counts)]
 
     def _counts(self, places: Sequence[int]) -> list[int]:
-        return [len(self._pairs[place].source_points) for place in places]
+        return [len(self._pairs[row].source_points) for row in places]
 
     def _placed(self, role: str, image: Key, grid: Tensor) -> Places:
         """Where the points of a source lie on its grid, or the pixels to search on a target's."""
@@ -263,7 +263,7 @@ class Matcher:
         return self._places[role, image, size]
 
     def _points_of(self, image: Key, size: Size) -> Places:
-        points = np.concatenate([self._pairs[place].source_points for place in self._by_source[image]])
+        points = np.concatenate([self._pairs[row].source_points for row in self._by_source[image]])
         return source_places(self._rule, points, stated(self._view, image[1]), size)
 
     def _area_of(self, image: Key, size: Size) -> Places:
@@ -303,7 +303,7 @@ class Matcher:
     def _order(self, groups: Mapping[Key, list[int]]) -> NDArray[np.int64]:
         """Places of the points in the order of the pairs, group by group."""
         rows = np.arange(self._starts[-1])
-        return np.concatenate([rows[self.rows(place)] for places in groups.values() for place in places])
+        return np.concatenate([rows[self.rows(row)] for places in groups.values() for row in places])
 
     def rows(self, place: int) -> slice:
         """Points of a pair among those of all pairs."""
@@ -327,7 +327,7 @@ class Matcher:
             alike = np.array([*seen.scale, *seen.offset], np.float64)
             lengths = np.array([max(right - left, bottom - top), max(pair.target_size)], np.float64)
             in_view, in_image = true_places(self._rule, pair.target_points, seen)
-            repeated = [np.tile(one[:, None], len(in_view)) for one in (alike, lengths)]
+            repeated = [np.tile(numbers[:, None], len(in_view)) for numbers in (alike, lengths)]
             facts.append(np.concatenate([in_view.T, repeated[0], in_image.T, repeated[1]]))
         return torch.from_numpy(np.concatenate(facts, axis=1))
 
@@ -335,8 +335,8 @@ class Matcher:
 def _grouped(keys: Sequence[Key]) -> dict[Key, list[int]]:
     """Places of each key, in the order in which keys come first."""
     groups: dict[Key, list[int]] = {}
-    for place, key in enumerate(keys):
-        groups.setdefault(key, []).append(place)
+    for row, key in enumerate(keys):
+        groups.setdefault(key, []).append(row)
     return groups
 
 
@@ -377,9 +377,9 @@ class KeypointSetsMeasurer:
             matches = self._matcher.match(self._together(layer))
         finally:
             wanted = members_of(self._left)
-            self._units = {one: kept for one, kept in self._units.items() if one in wanted}
-        changing = [flag for one in layer.members for flag in self._varies[one]]
-        finite = [flag for one in layer.members for flag in self._finite[one]]
+            self._units = {member: tokens for member, tokens in self._units.items() if member in wanted}
+        changing = [flag for member in layer.members for flag in self._varies[member]]
+        finite = [flag for member in layer.members for flag in self._finite[member]]
         return {
             "error_box": matches.error_box,
             "error_image": matches.error_image,
@@ -391,11 +391,11 @@ class KeypointSetsMeasurer:
 
     def _together(self, layer: Layer) -> Grids:
         """The tokens of a set by position; raises ValueError where grids are of different sizes."""
-        kept = [self._units[one] for one in layer.members]
-        scale = math.sqrt(len(kept))
+        layers = [self._units[member] for member in layer.members]
+        scale = math.sqrt(len(layers))
         grids = {}
-        for position in kept[0]:
-            parts = [one[position] for one in kept]
+        for position in layers[0]:
+            parts = [tokens[position] for tokens in layers]
             if len({part.shape[:2] for part in parts}) > 1:
                 raise ValueError(MIXED)
             grids[position] = torch.cat(parts, dim=-1) / scale

@@ -41,12 +41,12 @@ def source_places(rule: KeypointConfig, points: Floats, seen: Geometry, size: Si
         size: Of the grid of tokens.
     """
     side = seen.size[0]
-    shown = torch.from_numpy(_shown(rule, points, seen))
+    points_shown = torch.from_numpy(_shown(rule, points, seen))
     if rule.source == "bilinear":
-        return point_places(shown, size, side / size[0])
+        return point_places(points_shown, size, side / size[0])
     if rule.source == "corners":
-        return aligned_places(shown, size, side)
-    cells = shown * size[1] / side
+        return aligned_places(points_shown, size, side)
+    cells = points_shown * size[1] / side
     token = cells.floor() if rule.source == "token below" else cells.round()
     most = torch.tensor([size[1] - 1, size[0] - 1], dtype=torch.float64)
     return point_places(torch.minimum(token.clamp_min(0), most) + 0.5, size, 1.0)

@@ -58,17 +58,17 @@ def pair_kinds(pairs: Sequence[KeypointPair]) -> Mapping[str, NDArray[np.bool_]]
     """
     facts = [pair.facts for pair in pairs]
     counts = [len(pair.source_points) for pair in pairs]
-    there = [one for one in facts if one is not None]
-    found: dict[str, NDArray[np.bool_]] = {}
+    there = [fact for fact in facts if fact is not None]
+    kinds: dict[str, NDArray[np.bool_]] = {}
     if len(there) == len(facts):
-        levels = {field: [getattr(one, field) for one in there] for field in KINDS}
-        found |= _by_level(KINDS, levels, counts)
+        levels = {field: [getattr(fact, field) for fact in there] for field in KINDS}
+        kinds |= _by_level(KINDS, levels, counts)
     if all(pair.turn is not None for pair in pairs):
-        found |= _by_level(AZIMUTH, {"azimuth": [pair.turn for pair in pairs]}, counts)
-    flags = [one.mistakable for one in there if one.mistakable is not None]
+        kinds |= _by_level(AZIMUTH, {"azimuth": [pair.turn for pair in pairs]}, counts)
+    flags = [fact.mistakable for fact in there if fact.mistakable is not None]
     if len(flags) == len(facts):
-        found[MISTAKABLE] = np.array([flag for one in flags for flag in one], bool)
-    return {name: points for name, points in found.items() if points.any()}
+        kinds[MISTAKABLE] = np.array([flag for each in flags for flag in each], bool)
+    return {name: points for name, points in kinds.items() if points.any()}
 
 
 def _by_level(
@@ -76,9 +76,9 @@ def _by_level(
 ) -> dict[str, NDArray[np.bool_]]:
     """Which points are of each level, of pairs with so many points each."""
     return {
-        f"{field} {name}": np.repeat([level == place for level in levels[field]], counts)
+        f"{field} {name}": np.repeat([level == number for level in levels[field]], counts)
         for field, each in names.items()
-        for place, name in enumerate(each)
+        for number, name in enumerate(each)
     }
 
 
@@ -101,11 +101,11 @@ class KeypointExamples:
     @cached_property
     def places(self) -> dict[str, tuple[int, ...]]:
         """For each category the examples, as places among its pairs."""
-        every = [(name, place) for name, pairs in self.pairs.items() for place in range(len(pairs))]
-        keys = [self.pairs[name][place].key for name, place in every]
-        chosen = {every[place] for place in drawn(keys, PAIRS, [name for name, _ in every])}
+        every = [(name, row) for name, pairs in self.pairs.items() for row in range(len(pairs))]
+        keys = [self.pairs[name][row].key for name, row in every]
+        chosen = {every[row] for row in drawn(keys, PAIRS, [name for name, _ in every])}
         return {
-            name: tuple(place for place in range(len(pairs)) if (name, place) in chosen)
+            name: tuple(row for row in range(len(pairs)) if (name, row) in chosen)
             for name, pairs in self.pairs.items()
         }
 
@@ -122,14 +122,14 @@ class KeypointExamples:
     def _rows(self) -> NDArray[np.int64]:
         """Places of the examples' points among those of all pairs."""
         flags = [
-            np.full(len(pair.source_points), place in self.places[name])
+            np.full(len(pair.source_points), row in self.places[name])
             for name, pairs in self.pairs.items()
-            for place, pair in enumerate(pairs)
+            for row, pair in enumerate(pairs)
         ]
         return np.flatnonzero(np.concatenate(flags))
 
     def facts(self) -> Predicted:
-        pairs = [self.pairs[name][place] for name, places in self.places.items() for place in places]
+        pairs = [self.pairs[name][row] for name, places in self.places.items() for row in places]
         counts = [len(pair.source_points) for pair in pairs]
         return {
             "pair": np.asarray([pair.key for pair in pairs], str),
@@ -225,9 +225,9 @@ class KeypointTask(MeasuredTask):
         return pair_kinds([pair for pairs in self.pairs.values() for pair in pairs])
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        pairs, kept = self.pairs[group.key], self.kept_examples.places[group.key]
+        pairs, examples = self.pairs[group.key], self.kept_examples.places[group.key]
         matcher = Matcher(pairs, self.images[group.key], view, self.config)
-        return CategoryMeasurer(matcher, kept, KeptGrids(users=1))
+        return CategoryMeasurer(matcher, examples, KeptGrids(users=1))
 
     def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
         matcher = Matcher(self.pairs[group.key], self.images[group.key], view, self.config)
@@ -301,8 +301,12 @@ class KeypointTask(MeasuredTask):
     def _average(self, hits: NDArray[np.float64], points: NDArray[np.bool_]) -> float:
         """Mean of some points' hits, averaged as the primary metric."""
         owner, categories = self._owners
-        found = pck_averages(hits[points], owner[points], categories)
-        means = {"category": found.point_category, "image": found.image_all, "keypoint": found.point_all}
+        averages = pck_averages(hits[points], owner[points], categories)
+        means = {
+            "category": averages.point_category,
+            "image": averages.image_all,
+            "keypoint": averages.point_all,
+        }
         return means[self.config.average]
 
     def _items(self, values: Mapping[str, NDArray[np.float64]], statistics: Mapping[str, Statistic]) -> Items:

@@ -42,15 +42,15 @@ class VideoMeasurer:
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
         last = self._scores.last
-        shown = [grid for position, grid in zip(positions, grids, strict=True) if position <= last]
-        if not shown:
+        frames = [grid for position, grid in zip(positions, grids, strict=True) if position <= last]
+        if not frames:
             return
         if layer not in self._states:
-            first, *shown = shown
+            first, *frames = frames
             self._states[layer] = _LayerState(self._start(first), varies(first[None]))
         state = self._states[layer]
         state.finite.append(grids[: last + 1 - positions[0]].isfinite().all())
-        state.soft.extend(state.propagation.step(grid) for grid in shown)
+        state.soft.extend(state.propagation.step(grid) for grid in frames)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """Soft maps of all frames, [frames height width channels]."""
@@ -113,8 +113,8 @@ class VideoSetsMeasurer:
         """Soft maps of all frames for one set, [frames height width channels]."""
         if layer not in self._soft:
             raise ValueError(MIXED)
-        changing = torch.stack([self._varied[one] for one in layer.members]).any()
-        finite = torch.stack([flag for one in layer.members for flag in self._flags[one]])
+        changing = torch.stack([self._varied[member] for member in layer.members]).any()
+        finite = torch.stack([flag for member in layer.members for flag in self._flags[member]])
         soft = torch.stack(self._soft[layer]) if self._soft[layer] else changing.new_zeros(0)
         return {"soft": soft, "varies": changing[None], FINITE: finite}
 
@@ -126,7 +126,7 @@ class VideoSetsMeasurer:
         """Start with the first frame, which all layers have shown."""
         shapes = {layer: (grid.shape[0], grid.shape[1]) for layer, grid in frame.items()}
         for size, sets in of_one_grid(self._sets, shapes).items():
-            tokens = {one: frame[one] for one in members_of(sets)}
+            tokens = {member: frame[member] for member in members_of(sets)}
             labels = self._scores.seeds(size)  # which go where the tokens are
             named = {each: each.members for each in sets}
             self._carried.append(PropagationOfSets(tokens, labels, named, self._rule.heard))

@@ -75,7 +75,7 @@ class VideoScorer:
         threads = torch.get_num_threads()
         with ThreadPoolExecutor(threads, "score", torch.set_num_threads, (1,)) as pool:
             frames = list(pool.map(score, self._scored))
-        kept = {}
+        by_layer = {}
         for number, layer in enumerate(layers):
             of_layer = [scores[number] for scores, _ in frames]
             grid = finished[layer]["soft"].shape[1:3]
@@ -84,8 +84,8 @@ class VideoScorer:
                 arrays |= self._tables(both, [ideal[grid][metric] for _, ideal in frames])
             arrays["varies"] = finished[layer]["varies"]
             masks = [torch.from_numpy(mask) for *_, mask in of_layer if mask is not None]
-            kept[layer] = arrays | ({"mask": torch.stack(masks)} if masks else {})
-        return kept
+            by_layer[layer] = arrays | ({"mask": torch.stack(masks)} if masks else {})
+        return by_layer
 
     def _tables(self, names: Sequence[str], frames: Sequence[Both]) -> dict[str, Tensor]:
         """J and F of all frames by name: [objects frames] each."""

@@ -52,7 +52,7 @@ class PropagationExamples:
     def places(self) -> dict[str, tuple[int, ...]]:
         """Frames whose masks are kept, by the name of their video, in the order of the videos."""
         long = [video for video in self.videos if len(video.frames) > 2]
-        chosen = [long[place] for place in drawn([video.name for video in long], VIDEOS)]
+        chosen = [long[row] for row in drawn([video.name for video in long], VIDEOS)]
         return {video.name: _places(len(video.frames)) for video in chosen}
 
     def of(self, video: Video) -> tuple[int, ...]:
@@ -66,26 +66,26 @@ class PropagationExamples:
             if places := self.of(video):
                 masks.append(np.asarray(measured["mask"], np.uint8))
                 both = (np.asarray(measured["J"], np.float64) + np.asarray(measured["F"], np.float64)) / 2
-                scores.append(100.0 * both[:, [place - 1 for place in places]].mean(axis=0))
+                scores.append(100.0 * both[:, [frame - 1 for frame in places]].mean(axis=0))
         if not masks:
             return {}
         return {"mask": np.concatenate(masks), "score": np.concatenate(scores).astype(np.float32)}
 
     def facts(self) -> Predicted:
-        every = [(video, place) for video in self._shown for place in self.of(video)]
+        every = [(video, frame) for video in self._shown for frame in self.of(video)]
         seeds = {video.name: small_mask(read_mask(video.masks[0])) for video in self._shown}
         return {
             "video": np.asarray([video.name for video, _ in every], str),
-            "frame": np.asarray([video.frames[place].key for video, place in every], str),
+            "frame": np.asarray([video.frames[frame].key for video, frame in every], str),
             "first": np.asarray([video.frames[0].key for video, _ in every], str),
-            "position": np.asarray([place for _, place in every], np.int64),
-            "truth": np.stack([small_mask(read_mask(video.masks[place])) for video, place in every]),
+            "position": np.asarray([frame for _, frame in every], np.int64),
+            "truth": np.stack([small_mask(read_mask(video.masks[frame])) for video, frame in every]),
             "given": np.stack([seeds[video.name] for video, _ in every]),
         }
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
         del predicted
-        frames = (video.frames[place] for video in self._shown for place in (0, *self.of(video)))
+        frames = (video.frames[frame] for video in self._shown for frame in (0, *self.of(video)))
         return {frame.key: frame for frame in frames}
 
     @property
@@ -97,7 +97,7 @@ def _places(frames: int) -> tuple[int, ...]:
     """The middle and the last one of the frames that are scored, of a video of so many."""
     scored = np.arange(1, frames - 1)
     places = np.linspace(0, len(scored) - 1, FRAMES + 1)[1:].round().astype(np.int64)
-    return tuple(int(scored[place]) for place in dict.fromkeys(places.tolist()))
+    return tuple(int(scored[row]) for row in dict.fromkeys(places.tolist()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +167,12 @@ class PropagationTask(MeasuredTask):
         )
         statistics = {metric: Statistic(metric) for metric in values}
         items = Items("objects", tuple(keys), tuple(videos), ("",) * len(keys), values, statistics)
-        shown = any("mask" in one for one in measurements)  # of sets of layers no masks are kept
-        return Outcome(scores, items, predicted=self.kept_examples.predicted(measurements) if shown else {})
+        drawn_masks = any(
+            "mask" in measured for measured in measurements
+        )  # of sets of layers no masks are kept
+        return Outcome(
+            scores, items, predicted=self.kept_examples.predicted(measurements) if drawn_masks else {}
+        )
 
     def _rounded(self, percent: float) -> float:
         decimals = self.config.decimals

@@ -71,7 +71,7 @@ def pixels_of(
         memory: Cells of all images that are remembered at most.
     """
     order = np.random.Generator(np.random.PCG64(rule.seed)).permutation(len(keys))
-    held_out = frozenset(keys[place] for place in order[: max(1, len(keys) // rule.held_out)])
+    held_out = frozenset(keys[row] for row in order[: max(1, len(keys) // rule.held_out)])
     return Pixels(classes, ignored, held_out, max(1, memory // len(keys)), rule.seed)
 
 
@@ -147,5 +147,5 @@ class CapiTask(LabelledImages):
         """Mean IoU, over what truth or prediction shows, and accuracies in percent."""
         classes = self.memory.pixels.classes + 1  # a pixel can be predicted to be none
         tables = tables_of(self.source.groups, measurements, "pixels", classes)
-        found = {"": Overlaps.joined([Overlaps.of(one) for one in tables])}
-        return self.outcome(found, "seen classes", measurements)
+        overlaps = {"": Overlaps.joined([Overlaps.of(table) for table in tables])}
+        return self.outcome(overlaps, "seen classes", measurements)

@@ -54,8 +54,8 @@ class HummingbirdMemory(SegmentationMemory):
         """The class of each pixel of what is shown of an image; pixels without one are background."""
         left, top, right, bottom = map(round, scene.sample.box or (0, 0, *scene.size))
         values = read_classes(every_value(self.data), scene)[top:bottom, left:right]
-        shown = resized_labels(values, view.geometry(ANY_SIZE).size, centres=False)
-        return np.where(shown == VOID, np.uint8(0), shown)
+        labels = resized_labels(values, view.geometry(ANY_SIZE).size, centres=False)
+        return np.where(labels == VOID, np.uint8(0), labels)
 
     @property
     def most(self) -> int:
@@ -67,7 +67,7 @@ class HummingbirdMemory(SegmentationMemory):
         """The training images, epoch by epoch; of more than there are cells, evenly spaced ones."""
         train, rule = self.data.train, self.config.augmentation
         most = max(1, self.most // rule.epochs)
-        chosen = [train[place] for place in evenly_spaced(len(train), most)]
+        chosen = [train[row] for row in evenly_spaced(len(train), most)]
         return tuple(
             replace(scene, sample=augmented(scene.sample, scene.size, epoch, rule))
             for epoch in range(rule.epochs)
@@ -129,8 +129,8 @@ class HummingbirdTask(SegmentationTask):
     def read(self, view: View, scene: Scene) -> Labels:
         """The class of each pixel that is shown of an image; 255 where it is not judged."""
         values = read_classes(every_value(self.data), scene)
-        shown = resized_labels(values, view.geometry(ANY_SIZE).size, centres=False)
-        return np.where(shown < self.data.offset, np.uint8(VOID), shown)
+        labels = resized_labels(values, view.geometry(ANY_SIZE).size, centres=False)
+        return np.where(labels < self.data.offset, np.uint8(VOID), labels)
 
     @cached_property
     def memory(self) -> HummingbirdMemory:

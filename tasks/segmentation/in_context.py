@@ -107,8 +107,8 @@ class Memories:
             if layer in self._failures:
                 raise ValueError(self._failures[layer])
             groups = self._measured[layer]
-            rows = np.concatenate([np.asarray(one["rows"], np.float16) for one in groups])
-            pixels = np.concatenate([np.asarray(one["pixels"], np.int32) for one in groups])
+            rows = np.concatenate([np.asarray(group["rows"], np.float16) for group in groups])
+            pixels = np.concatenate([np.asarray(group["pixels"], np.int32) for group in groups])
             if not len(rows):
                 raise ValueError(NO_MEMORY)
             self._kept[layer] = torch.from_numpy(rows).to(device), label_vectors(pixels).to(device)
@@ -228,16 +228,18 @@ class QueryMeasurer:
         with ThreadPoolExecutor(threads, "label", torch.set_num_threads, (1,)) as pool:
             images = list(pool.map(lambda place: self._tables(finished, place), range(len(self._scenes))))
         names = {"k": "", "other": f" k={self._rule.other}", "ceiling": " ceiling"}
-        kept = {}
+        by_layer = {}
         for number, layer in enumerate(layers):
             entries = {
                 f"pixels{ending}": torch.from_numpy(
-                    np.concatenate([sparse(place, one[number][name]) for place, one in enumerate(images)])
+                    np.concatenate(
+                        [sparse(image, tables[number][name]) for image, tables in enumerate(images)]
+                    )
                 )
                 for name, ending in names.items()
             }
-            kept[layer] = {**entries, "varies": finished[layer]["varies"]}
-        return kept
+            by_layer[layer] = {**entries, "varies": finished[layer]["varies"]}
+        return by_layer
 
     def _tables(
         self, finished: Mapping[Layer, Mapping[str, Tensor]], place: int
@@ -245,15 +247,15 @@ class QueryMeasurer:
         """Confusion matrices of one image, for each layer."""
         truth = self._read(self._scenes[place])
         ceilings: dict[Grid, Integers] = {}
-        found = []
+        by_layer = []
         for arrays in finished.values():
             tables = {name: self._table(truth, arrays[f"{name} {place}"]) for name in ("k", "other")}
             height, width = arrays[f"k {place}"].shape[:2]
             if (height, width) not in ceilings:
-                own = shares(cell_counts(truth, (height, width), self._classes))
-                ceilings[height, width] = self._table(truth, torch.from_numpy(own).float())
-            found.append({**tables, "ceiling": ceilings[height, width]})
-        return found
+                exact = shares(cell_counts(truth, (height, width), self._classes))
+                ceilings[height, width] = self._table(truth, torch.from_numpy(exact).float())
+            by_layer.append({**tables, "ceiling": ceilings[height, width]})
+        return by_layer
 
     def _table(self, truth: Labels, vectors: Tensor) -> Integers:
         given = label_map(vectors, (truth.shape[1], truth.shape[0]))
@@ -292,26 +294,37 @@ class SetsQueryMeasurer:
         done = self._gathered.add(layer, positions, grids)
         if not done:
             return
-        shown = {one: torch.stack([images[one] for images in done.values()]) for one in done[min(done)]}
-        memory = self._remembered(shown)
-        shapes = {one: (grids.shape[1], grids.shape[2]) for one, grids in shown.items()}
+        grids_of = {
+            layer_of: torch.stack([images[layer_of] for images in done.values()])
+            for layer_of in done[min(done)]
+        }
+        memory = self._remembered(grids_of)
+        shapes = {layer_of: (grids.shape[1], grids.shape[2]) for layer_of, grids in grids_of.items()}
         usable = [each for each in self._sets if {*each.members} <= {*memory}]
         for sets in of_one_grid(usable, shapes).values():
             members = members_of(sets)
-            queries = {one: functional.normalize(shown[one].float().flatten(0, 2), dim=-1) for one in members}
-            rows, named = {one: memory[one][0] for one in members}, {each: each.members for each in sets}
+            queries = {
+                member: functional.normalize(grids_of[member].float().flatten(0, 2), dim=-1)
+                for member in members
+            }
+            rows, named = (
+                {member: memory[member][0] for member in members},
+                {each: each.members for each in sets},
+            )
             voters = most_similar_of_sets(queries, rows, named, self._labels.most)
-            for each, found in voters.items():
-                own = [shown[one] for one in each.members]
-                voted = self._labels.take(each, list(done), found, memory[each.members[0]][1], own[0])
-                voted.varies += map(varies, own)
-                voted.finite += [one.isfinite().all() for one in own]
+            for each, neighbours in voters.items():
+                members_grids = [grids_of[member] for member in each.members]
+                voted = self._labels.take(
+                    each, list(done), neighbours, memory[each.members[0]][1], members_grids[0]
+                )
+                voted.varies += map(varies, members_grids)
+                voted.finite += [grid.isfinite().all() for grid in members_grids]
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """Label vectors of every image, as of `QueryMeasurer`."""
-        for one in layer.members:
-            if one in self._reasons:
-                raise ValueError(self._reasons[one])
+        for member in layer.members:
+            if member in self._reasons:
+                raise ValueError(self._reasons[member])
         if not self._labels.has(layer):
             raise ValueError(MIXED)
         return self._labels.finish(layer)
@@ -322,10 +335,10 @@ class SetsQueryMeasurer:
 
     def _remembered(self, shown: Mapping[Layer, Tensor]) -> dict[Layer, tuple[Tensor, Tensor]]:
         """Unit vectors and label vectors of the layers that remember something."""
-        found = {}
+        memory = {}
         for layer, grids in shown.items():
             try:
-                found[layer] = self._memories.of(layer, grids.device)
+                memory[layer] = self._memories.of(layer, grids.device)
             except ValueError as error:
                 self._reasons[layer] = str(error)
-        return found
+        return memory

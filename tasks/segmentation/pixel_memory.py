@@ -146,13 +146,13 @@ class PixelMemories:
 
     def _made(self, groups: Sequence[Measurements], device: torch.device) -> PixelMemory:
         """The vote that names held-out images best by the other ones, and the memory of both."""
-        found = {name: np.concatenate([np.asarray(one[name]) for one in groups]) for name in groups[0]}
-        apart = np.asarray(found["held out"], bool)
+        arrays = {name: np.concatenate([np.asarray(group[name]) for group in groups]) for name in groups[0]}
+        apart = np.asarray(arrays["held out"], bool)
         if apart.all():
             raise ValueError(TOO_FEW)
-        scale = _scale(found, ~apart)
-        held = torch.from_numpy(np.repeat(apart, found["kept"]))
-        rows, labels = scale.apply(torch.from_numpy(found["rows"])), torch.from_numpy(found["labels"])
+        scale = _scale(arrays, ~apart)
+        held = torch.from_numpy(np.repeat(apart, arrays["kept"]))
+        rows, labels = scale.apply(torch.from_numpy(arrays["rows"])), torch.from_numpy(arrays["labels"])
         learnt = rows[~held].to(device), labels[~held].to(device)
         if not len(learnt[0]):
             raise ValueError(NO_MEMORY)
@@ -204,7 +204,7 @@ class PixelMemoryMeasurer:
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """Their rows [cells dim] and labels [cells pixels]; of each image what the scale is made of."""
         every = self._kept.pop(layer)
-        arrays = {name: torch.cat([one[name] for one in every]) for name in every[0]}
+        arrays = {name: torch.cat([part[name] for part in every]) for name in every[0]}
         return {**arrays, FINITE: arrays["mean"].isfinite().all() & arrays["spread"].isfinite().all()}
 
     def _cells(self, position: int, grid: Grid) -> tuple[Tensor, Tensor]:
@@ -268,7 +268,7 @@ class PixelQueryMeasurer:
         return {layer: self._settled(masks, arrays) for layer, arrays in finished.items()}
 
     def _settled(self, masks: Sequence[Labels], arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        entries = [self._entries(place, mask, arrays[str(place)]) for place, mask in enumerate(masks)]
+        entries = [self._entries(image, mask, arrays[str(image)]) for image, mask in enumerate(masks)]
         return {"pixels": torch.from_numpy(np.concatenate(entries)), "varies": arrays["varies"]}
 
     def _entries(self, place: int, mask: Labels, given: Tensor) -> NDArray[np.int32]:

@@ -76,7 +76,7 @@ def outcome_of(keys: Sequence[str], found: Mapping[str, Overlaps], over: Over) -
         "class accuracy": Statistic("inter/truth", "classes"),
         **{f"mIoU{name}": Statistic(f"inter{name}/union{name}", over) for name in beside},
     }
-    sums, mean = {name: one.sum(valid) for name, one in found.items()}, MEANS[over]
+    sums, mean = {name: overlaps.sum(valid) for name, overlaps in found.items()}, MEANS[over]
     percent = {
         "mIoU": mean(sums[""]),
         "pixel accuracy": sums[""].accuracy(),
@@ -94,8 +94,8 @@ def _counted(found: Mapping[str, Overlaps], over: Over) -> Integers:
     truth = found[""].truth
     if over == "all classes":
         return np.arange(truth.shape[1])
-    seen = [truth] if over == "classes" else [one.union for one in found.values()]
-    return np.flatnonzero(np.any([one.any(axis=0) for one in seen], axis=0))
+    seen = [truth] if over == "classes" else [overlaps.union for overlaps in found.values()]
+    return np.flatnonzero(np.any([pixels.any(axis=0) for pixels in seen], axis=0))
 
 
 TOGETHER = 8
@@ -126,7 +126,7 @@ class LearntImages(Measurable):
     def scenes(self) -> tuple[Scene, ...]:
         """The training images; of more than there are cells to remember, evenly spaced ones."""
         train = self.data.train
-        return tuple(train[place] for place in evenly_spaced(len(train), self.data.memory))
+        return tuple(train[row] for row in evenly_spaced(len(train), self.data.memory))
 
     @cached_property
     def source(self) -> Source:
@@ -170,7 +170,7 @@ class LabelledImages(MeasuredTask):
     ) -> Outcome:
         """Scores of pixels of all images and classes; empty where the features are all equal."""
         outcome = outcome_of([scene.sample.key for scene in self.data.val], found, over)
-        if outcome.scores and not any(np.any(one["varies"]) for one in measurements):
+        if outcome.scores and not any(np.any(measured["varies"]) for measured in measurements):
             return Outcome((), empty=ALIKE)
         return outcome
 

@@ -144,12 +144,12 @@ class SegmentationTask(LabelledImages):
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Mean IoU and accuracies in percent; primary is the mean IoU over the classes that are shown."""
-        found = {name: self.overlaps(name, measurements) for name in ("", *self._variants)}
-        return self.outcome(found, self.over, measurements)
+        overlaps = {name: self.overlaps(name, measurements) for name in ("", *self._variants)}
+        return self.outcome(overlaps, self.over, measurements)
 
     def overlaps(self, name: str, measurements: Sequence[Measurements]) -> Overlaps:
         """Pixels of all images and classes: [images classes] each."""
-        return Overlaps.joined([Overlaps.of(one) for one in self.tables(name, measurements)])
+        return Overlaps.joined([Overlaps.of(table) for table in self.tables(name, measurements)])
 
     def tables(self, name: str, measurements: Sequence[Measurements]) -> Iterator[Integers]:
         """Confusion matrices of the images of each group, [images classes classes], group by group.
