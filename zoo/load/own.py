@@ -182,16 +182,16 @@ class OwnBackbone(Backbone):
     def _visit(self, pixels: Tensor, visitor: Visitor, wanted: tuple[Layer, ...], cells: Cells) -> None:
         missing = list(wanted)
 
-        def show(shown: Shown) -> None:
+        def show(content: Shown) -> None:
             expected = missing[0] if missing else "none any more"
-            if shown.layer != expected:
+            if content.layer != expected:
                 raise InputError(
-                    f"{self.spec.name} shows layer {shown.layer} where {expected} is expected: each layer "
+                    f"{self.spec.name} shows layer {content.layer} where {expected} is expected: each layer "
                     "that is asked for once, in the order of the forward."
                 )
-            self._check(shown, len(pixels), cells)
+            self._check(content, len(pixels), cells)
             del missing[0]
-            visitor(shown)
+            visitor(content)
 
         self._backbone.visit(pixels, show, wanted)
         if missing:
@@ -215,21 +215,21 @@ class OwnBackbone(Backbone):
                 )
         return fields
 
-    def _check(self, shown: Shown, batch: int, cells: Cells) -> None:
+    def _check(self, content: Shown, batch: int, cells: Cells) -> None:
         """Shapes in every batch; numbers, for which a GPU must be waited for, in the first of each layer."""
-        expected = AttentionMaps if shown.layer.tap == "probabilities" else LayerFeatures
-        if not isinstance(shown, expected):
+        expected = AttentionMaps if content.layer.tap == "probabilities" else LayerFeatures
+        if not isinstance(content, expected):
             raise InputError(
-                f"{self.spec.name} shows layer {shown.layer} as {type(shown).__name__}; it should be "
+                f"{self.spec.name} shows layer {content.layer} as {type(content).__name__}; it should be "
                 f"{expected.__name__}."
             )
-        if isinstance(shown, LayerFeatures):
-            _check_features(self.spec, shown, batch, cells)
+        if isinstance(content, LayerFeatures):
+            _check_features(self.spec, content, batch, cells)
             return
-        _check_maps(self.spec, shown, batch, cells)
-        if shown.layer not in self._summed:
-            _check_sums(self.spec, shown)
-            self._summed.add(shown.layer)
+        _check_maps(self.spec, content, batch, cells)
+        if content.layer not in self._summed:
+            _check_sums(self.spec, content)
+            self._summed.add(content.layer)
 
 
 def _shows_attention(backbone: Visitable) -> bool:
@@ -238,8 +238,8 @@ def _shows_attention(backbone: Visitable) -> bool:
 
 def _check_features(spec: BackboneSpec, features: LayerFeatures, batch: int, cells: Cells) -> None:
     shapes = shapes_of(spec, features.layer, cells, features.grid.shape[-1])
-    shown = tuple(features.grid.shape)
-    *size, width = next((shape for shape in shapes if shown == (batch, *shape)), shapes[0])
+    grid = tuple(features.grid.shape)
+    *size, width = next((shape for shape in shapes if grid == (batch, *shape)), shapes[0])
     expected: dict[str, tuple[int, ...] | None] = {
         "grid [batch height width dim]": (batch, *size, width),
         "cls [batch dim]": (batch, width) if spec.has_cls else None,
