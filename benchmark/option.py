@@ -41,7 +41,7 @@ class Option(Generic[Given, Kept]):
         positional: Whether it has no name on the command line; None for those without a default alone.
         choices: All values that there are, where they can be counted.
         least: The smallest whole number that is accepted.
-        shown: The default in words, where it depends on something else.
+        usual: The default in words, where it depends on something else.
         instead: Gives what is kept in place of the default None.
         name: Name of the field.
     """
@@ -55,7 +55,7 @@ class Option(Generic[Given, Kept]):
     positional: bool | None = None
     choices: tuple[str, ...] = ()
     least: int | None = None
-    shown: str = ""
+    usual: str = ""
     instead: Callable[[], Kept] | None = None
     name: str = field(init=False)
 
@@ -111,11 +111,11 @@ OptionalReal = Option[float | None, float | None]
 
 @dataclass(frozen=True)
 class Declared:
-    """An option and its types: what may be given and what is kept."""
+    """An option, and the types that it accepts and keeps."""
 
     option: Option[Any, Any]
-    given: Any
-    kept: Any
+    accepts: Any
+    keeps: Any
 
 
 def declared(form: Callable[..., object], without: Collection[str] = ()) -> tuple[Declared, ...]:
@@ -144,7 +144,7 @@ def called_with(
         options = declared(form, without)
         parameters = inspect.signature(form).parameters
         vars(called)["__signature__"] = inspect.Signature(
-            [parameters[each.option.name].replace(annotation=each.given) for each in options],
+            [parameters[each.option.name].replace(annotation=each.accepts) for each in options],
             return_annotation=inspect.signature(function).return_annotation,
         )
         items = (_described(each.option) for each in options)
@@ -160,6 +160,6 @@ def _described(option: Option[Any, Any]) -> str:
     words = [f"{option.name}: {option.help}"]
     if option.choices:
         words.append(f"One of {', '.join(option.choices)}.")
-    if option.shown:
-        words.append(f"Default: {option.shown}.")
+    if option.usual:
+        words.append(f"Default: {option.usual}.")
     return " ".join(words)

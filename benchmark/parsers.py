@@ -253,8 +253,8 @@ def default_cache() -> Path:
     Raises:
         InputError: Nobody says where the user's folders are.
     """
-    if own := os.environ.get("LAYERBOARD_CACHE"):
-        return Path(own)
+    if folder := os.environ.get("LAYERBOARD_CACHE"):
+        return Path(folder)
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError as error:

@@ -72,28 +72,28 @@ class Request:
         parsers.backbones,
         short="-b",
         several=True,
-        shown="the suite's",
+        usual="the suite's",
     )
     tasks: Words = Option(
-        (), "Tasks to run.", parsers.names, short="-t", several=True, shown="all that the data allows"
+        (), "Tasks to run.", parsers.names, short="-t", several=True, usual="all that the data allows"
     )
     _: KW_ONLY
     suite: OptionalWord = Option(
         None,
         "Suite of datasets and backbones.",
         parsers.text,
-        shown="mini, or standard with --data or --images",
+        usual="mini, or standard with --data or --images",
     )
     data: OptionalPath = Option(None, DATA, parsers.path)
     images: Option[Paths, tuple[str, ...]] = Option((), IMAGES, parsers.names, several=True)
-    labels: OptionalPath = Option(None, LABELS, parsers.path, shown="DIR/metadata.csv, or the folders")
+    labels: OptionalPath = Option(None, LABELS, parsers.path, usual="DIR/metadata.csv, or the folders")
     output: OnePath = Option("results", "Folder of records and tables.", parsers.path, short="-o")
     cache: Option[str | Path | None, Path] = Option(
         None,
         "Folder of features and rendered data; they serve later runs.",
         parsers.path,
         instead=parsers.default_cache,
-        shown="below the user's cache folder",
+        usual="below the user's cache folder",
     )
     device: OneWord = Option("auto", "auto, cpu, cuda or cuda:N.", parsers.text)
     devices: Words = Option(
@@ -101,7 +101,7 @@ class Request:
         "Several devices, a process each: cuda:0,cuda:1, or all for every GPU of this machine.",
         parsers.listed,
         several=True,
-        shown="that of --device alone",
+        usual="that of --device alone",
     )
     engine: Option[EngineChoice, EngineChoice] = Option(
         "auto",
@@ -110,7 +110,10 @@ class Request:
         choices=get_args(EngineChoice),
     )
     address: OptionalWord = Option(
-        None, "Of --engine ray: an existing cluster, HOST:PORT.", parsers.text, shown="one on this machine"
+        None,
+        "Of --engine ray: an existing cluster, HOST:PORT.",
+        parsers.text,
+        usual="one on this machine",
     )
     dtype: Option[Dtype, Dtype] = Option(
         "float32", "Dtype of the forward pass.", parsers.choice, choices=get_args(Dtype)
@@ -128,7 +131,7 @@ class Request:
         parsers.whole,
         least=1,
         instead=parsers.default_workers,
-        shown="processors",
+        usual="processors",
     )
     layers: OneWord = Option("all", "all, or a list such as 4,8-12,final (0: the input).", parsers.text)
     taps: Option[Texts, tuple[Tap, ...]] = Option(
@@ -143,7 +146,7 @@ class Request:
         "without K directions of the position), whiten, zscore (vectors).",
         parsers.transforms,
         several=True,
-        shown="nothing",
+        usual="nothing",
     )
     fuse: Words = Option(
         (),
@@ -151,7 +154,7 @@ class Request:
         "pairs.",
         parsers.sets,
         several=True,
-        shown="none",
+        usual="none",
     )
     input_size: Option[Sizes, tuple[int, ...]] = Option(
         (),
@@ -159,7 +162,7 @@ class Request:
         "once at each.",
         parsers.sides,
         several=True,
-        shown="each backbone's own",
+        usual="each backbone's own",
     )
     interpolation: Option[InterpolationChoice, InterpolationChoice] = Option(
         "auto",
@@ -178,7 +181,7 @@ class Request:
         "Less data, to try things: images a class, videos, pairs, ...",
         parsers.whole,
         least=1,
-        shown="all data",
+        usual="all data",
     )
     floor: Switch = Option(True, "Run the random floor, too.", parsers.switch)
     examples: Switch = Option(
@@ -192,7 +195,7 @@ class Request:
         "of one task, such as insid3 (`list protocols`).",
         parsers.listed,
         several=True,
-        shown="the suite's",
+        usual="the suite's",
     )
     weights: Option[Texts | Mapping[str, str | Path], Mapping[str, Path]] = Option(
         (),

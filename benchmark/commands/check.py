@@ -28,7 +28,7 @@ class CheckRequest:
     images: Option[str | Path | Sequence[str | Path], tuple[str, ...]] = Option(
         (), IMAGES, parsers.names, several=True
     )
-    labels: OptionalPath = Option(None, LABELS, parsers.path, shown="DIR/metadata.csv, or the folders")
+    labels: OptionalPath = Option(None, LABELS, parsers.path, usual="DIR/metadata.csv, or the folders")
     digests: Switch = Option(
         False, "With --data hf:PACK: read every byte and compare it with the digests.", parsers.switch
     )

@@ -33,16 +33,22 @@ class CkaCall:
     _: KW_ONLY
     output: OnePath = Option("results", "Of backbones: folder of their records.", parsers.path)
     dataset: OptionalWord = Option(
-        None, "Of backbones: on which images.", parsers.text, shown="those that there are, if they are of one"
+        None,
+        "Of backbones: on which images.",
+        parsers.text,
+        usual="those that there are, if they are of one",
     )
     pooling: OptionalWord = Option(
-        None, "Of backbones: cls, mean or patch.", parsers.text, shown="the first of these that was compared"
+        None,
+        "Of backbones: cls, mean or patch.",
+        parsers.text,
+        usual="the first of these that was compared",
     )
     estimator: Option[CkaEstimator, CkaEstimator] = Option(
         "unbiased", "Of arrays: which HSIC.", parsers.choice, choices=get_args(CkaEstimator)
     )
     batch_size: OptionalWhole = Option(
-        None, "Of arrays: samples of a batch.", parsers.whole, least=4, shown="all"
+        None, "Of arrays: samples of a batch.", parsers.whole, least=4, usual="all"
     )
 
 

@@ -1,5 +1,6 @@
 """Commands made from forms of options (`benchmark.option`), and what several of them share."""
 
+import json
 import re
 import signal
 import threading
@@ -80,7 +81,7 @@ def _parameter(declaration: Declared) -> Parameter:
         words = f"{text}: {', '.join(option.choices)}." if option.choices else option.help
         described = typer.Argument(help=_literal(words), show_default=not optional)
     else:
-        switch = bool in {declaration.kept, *get_args(declaration.kept)}
+        switch = bool in {declaration.keeps, *get_args(declaration.keeps)}
         choices = f"[{'|'.join(option.choices)}]" if option.choices else None
         both = switch and option.name != "json"  # --no-json would say nothing
         names = [] if both else [option.flag, *option.also, *filter(None, [option.short])]
@@ -89,7 +90,7 @@ def _parameter(declaration: Declared) -> Parameter:
             help=_literal(f"{text}; several may follow." if option.several else option.help),
             metavar=choices if not choices or len(choices) < WIDEST_CHOICES else "<name>",
             min=option.least,
-            show_default=option.shown or option.default not in (None, ()),
+            show_default=option.usual or option.default not in (None, ()),
         )
     kind: Any = _kind(declaration)
     kind = GenericAlias(list, kind) if option.several else kind
@@ -102,11 +103,11 @@ def _parameter(declaration: Declared) -> Parameter:
 
 def _kind(declaration: Declared) -> type:
     """What the command line makes of a word before the option reads it."""
-    given = {declaration.given, *get_args(declaration.given)}
-    if str in given and (Path not in given or declaration.option.several):  # which options read themselves
+    accepted = {declaration.accepts, *get_args(declaration.accepts)}
+    if str in accepted and (Path not in accepted or declaration.option.several):  # options read these
         return str
-    kept = {declaration.kept, *get_args(declaration.kept)}
-    return next((kind for kind in _CONVERTED if kind in kept), str)
+    types = {declaration.keeps, *get_args(declaration.keeps)}
+    return next((kind for kind in _CONVERTED if kind in types), str)
 
 
 def _literal(text: str) -> str:
@@ -139,6 +140,17 @@ def ended_by_signals(line: str) -> "Iterator[Terminal]":
 def _terminate(number: int, frame: FrameType | None) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
     raise TerminatedError
+
+
+def say_json(content: object) -> None:
+    """Print something for machines."""
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def rows_of(frame: "pd.DataFrame") -> list[dict[str, Any]]:
+    """The rows of a data frame for machines: all digits, and null for what is not a number."""
+    rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records", double_precision=15))
+    return rows
 
 
 def counted(count: int, noun: str) -> str:

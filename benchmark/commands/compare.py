@@ -1,13 +1,12 @@
 """Two backbones, paired: the command `compare` and `benchmark.compare`."""
 
-import json
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 import typer
 
 from benchmark import parsers
-from benchmark.commands.command import command, records_of
+from benchmark.commands.command import command, records_of, rows_of, say_json
 from benchmark.commands.result import Result
 from benchmark.option import OnePath, Option, Switch, Words, called_with
 from benchmark.request import GivenNetwork
@@ -27,7 +26,12 @@ class CompareRequest:
     _: KW_ONLY
     output: OnePath = Option("results", "Folder of records and per-item files.", parsers.path, short="-o")
     tasks: Words = Option(
-        (), "Tasks to compare them in.", parsers.names, short="-t", several=True, shown="all that both ran"
+        (),
+        "Tasks to compare them in.",
+        parsers.names,
+        short="-t",
+        several=True,
+        usual="all that both ran",
     )
     layers: Option[ComparedLayers, ComparedLayers] = Option(
         "best",
@@ -52,16 +56,15 @@ def compare_command(request: CompareRequest) -> None:
 
     match = _matched(request)
     if request.json:
-        rows = json.loads(match_frame(match).to_json(orient="records", double_precision=15))
         content = {
             "first": match.names[0],
             "second": match.names[1],
             "layers": match.which,
-            "comparisons": rows,
+            "comparisons": rows_of(match_frame(match)),
             "left_out": match.left_out,
             "conclusion": conclusion(match),
         }
-        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        say_json(content)
         return
     typer.echo(table(match_table(match)) + "\n")
     for sentence in match.left_out:

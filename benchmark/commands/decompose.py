@@ -53,10 +53,10 @@ class DecomposeRequest(Request):
         "block", "The same of the second.", parsers.choice, choices=get_args(EndTap), also=("--tap",)
     )
     from_transform: OneWord = Option(
-        "", "What is done to the first protocol's tokens before: debias:K.", transform, shown="nothing"
+        "", "What is done to the first protocol's tokens before: debias:K.", transform, usual="nothing"
     )
     to_transform: OneWord = Option(
-        "", "The same of the second.", transform, shown="nothing", also=("--transform",)
+        "", "The same of the second.", transform, usual="nothing", also=("--transform",)
     )
 
 

@@ -41,9 +41,9 @@ class ExportRequest:
     )
     _: KW_ONLY
     output: OnePath = Option("results", "Folder of records and per-item files.", parsers.path, short="-o")
-    to: OptionalPath = Option(None, "Folder for what is written.", parsers.path, shown="OUTPUT/export")
+    to: OptionalPath = Option(None, "Folder for what is written.", parsers.path, usual="OUTPUT/export")
     backbones: Words = Option(
-        (), "Names or patterns ('dino-*').", parsers.names, short="-b", several=True, shown="all"
+        (), "Names or patterns ('dino-*').", parsers.names, short="-b", several=True, usual="all"
     )
     benchmarks: Option[str | Sequence[str] | Mapping[str, str], Mapping[str, str]] = Option(
         (),
@@ -122,9 +122,9 @@ def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
             raise unknown("backbone", pattern, names)
-    kept = {name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)}
-    pairs = (records["other"] == "") | records["other"].isin(kept)
-    return records[(records["backbone"].isin(kept) & pairs) | is_floor(records)].reset_index(drop=True)
+    wanted = {name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)}
+    pairs = (records["other"] == "") | records["other"].isin(wanted)
+    return records[(records["backbone"].isin(wanted) & pairs) | is_floor(records)].reset_index(drop=True)
 
 
 def _latex(records: "pd.DataFrame", items: Path) -> Iterator[tuple[str, str]]:

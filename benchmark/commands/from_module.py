@@ -22,26 +22,26 @@ class ModuleCall:
         ..., "Any torch.nn.Module whose forward takes a batch of images.", parsers.anything
     )
     _: KW_ONLY
-    name: OptionalWord = Option(None, "Name in tables.", parsers.text, shown="that of its class")
+    name: OptionalWord = Option(None, "Name in tables.", parsers.text, usual="that of its class")
     blocks: Option[Any, Any] = Option(
         None,
         "Its residual blocks: a ModuleList or Sequential of it, a list of its modules, or a dotted path such "
         "as 'layers.*.blocks'.",
         parsers.anything,
-        shown="the longest row of repeated modules, which is printed",
+        usual="the longest row of repeated modules, which is printed",
     )
     final_norm: Option[Any, Any] = Option(
         None,
         "Norm after the last block: a module of it or its dotted path; False for none.",
         parsers.anything,
-        shown="the norm that is given what the last block gives",
+        usual="the norm that is given what the last block gives",
     )
     image_size: OptionalWhole = Option(
         None,
         "Side of its square images in pixels.",
         parsers.whole,
         least=1,
-        shown="its configuration's, or 224",
+        usual="its configuration's, or 224",
     )
     family: OneWord = Option("other", "Group in tables, any word.", parsers.text)
     supervision: OneWord = Option("unknown", "What it learned from, in a few words.", parsers.text)
@@ -51,10 +51,10 @@ class ModuleCall:
         None,
         "Mean of its input, red, green, blue, for pixels from 0 to 1.",
         parsers.anything,
-        shown="its pretrained_cfg's, or ImageNet's",
+        usual="its pretrained_cfg's, or ImageNet's",
     )
     std: Option[Sequence[float] | None, Any] = Option(
-        None, "Standard deviation of the same.", parsers.anything, shown="as of mean"
+        None, "Standard deviation of the same.", parsers.anything, usual="as of mean"
     )
     layout: Option[LayoutChoice | None, LayoutChoice | None] = Option(
         None,
@@ -62,16 +62,16 @@ class ModuleCall:
         "height width dim].",
         parsers.choice,
         choices=get_args(LayoutChoice),
-        shown="found by experiment",
+        usual="found by experiment",
     )
     prefix_tokens: OptionalWhole = Option(
-        None, "Tokens before the patches.", parsers.whole, least=0, shown="found by experiment"
+        None, "Tokens before the patches.", parsers.whole, least=0, usual="found by experiment"
     )
     class_token: OptionalSwitch = Option(
         None,
         "Whether the first prefix token is a class token.",
         parsers.switch,
-        shown="whether it has a cls_token, or else yes",
+        usual="whether it has a cls_token, or else yes",
     )
     verbose: Switch = Option(True, "Print what was found.", parsers.switch)
 

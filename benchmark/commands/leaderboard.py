@@ -22,7 +22,7 @@ class LeaderboardRequest:
     """Which pages to write or to check."""
 
     output: OnePath = Option("results", "Folder of records and tables.", parsers.path, short="-o")
-    tables: OptionalPath = Option(None, "Where the pages go.", parsers.path, shown="OUTPUT/tables")
+    tables: OptionalPath = Option(None, "Where the pages go.", parsers.path, usual="OUTPUT/tables")
     check: Switch = Option(
         False, "Compare the records with the committed pages, or with --baseline.", parsers.switch
     )
@@ -44,10 +44,10 @@ class LeaderboardRequest:
         parsers.names,
         short="-b",
         several=True,
-        shown="all of the baseline",
+        usual="all of the baseline",
     )
     tolerance: OptionalReal = Option(
-        None, "With --baseline: points by which a score may move.", parsers.real, shown="0.5"
+        None, "With --baseline: points by which a score may move.", parsers.real, usual="0.5"
     )
 
 

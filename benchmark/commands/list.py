@@ -1,17 +1,15 @@
 """Backbones, tasks, suites and protocols: the command `list`, `benchmark.list_backbones`; without torch."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
-import typer
 from rich.console import Console
 from rich.table import Table
 
 from benchmark import parsers
-from benchmark.commands.command import command, counted
+from benchmark.commands.command import command, counted, say_json
 from benchmark.commands.result import Result
 from benchmark.option import Option, OptionalSwitch, OptionalWord, Switch, Words, called_with
 from benchmark.plan.facts import teachers
@@ -48,25 +46,28 @@ class BackboneFilters:
     """Which backbones to list."""
 
     family: Words = Option(
-        (), "Backbones of a family (dino, clip, dinov2, ...).", families, several=True, shown="all"
+        (), "Backbones of a family (dino, clip, dinov2, ...).", families, several=True, usual="all"
     )
     supervision: OptionalWord = Option(
         None,
         "Part of what they learned from: images, texts, labels, ImageNet-22k, ...",
         parsers.text,
-        shown="any",
+        usual="any",
     )
     licence: OptionalWord = Option(
         None,
         "Part of the licence: apache, mit, cc-by-nc, ...; commercial: those alone whose names allow it.",
         parsers.text,
-        shown="any",
+        usual="any",
     )
     max_parameters: Option[str | int | None, int | None] = Option(
-        None, "Most weights: 100M, 1.2G.", parsers.count, shown="any number"
+        None, "Most weights: 100M, 1.2G.", parsers.count, usual="any number"
     )
     gated: OptionalSwitch = Option(
-        None, "Only those whose terms must be accepted, or only the others.", parsers.switch, shown="both"
+        None,
+        "Only those whose terms must be accepted, or only the others.",
+        parsers.switch,
+        usual="both",
     )
 
     @property
@@ -114,11 +115,11 @@ def list_command(request: ListRequest) -> None:
     console = Console(highlight=False)
     if request.name is not None:
         spec = _find(request.name)
-        console.print(_sheet(details(spec))) if not request.json else _print_json(facts(spec))
+        console.print(_sheet(details(spec))) if not request.json else say_json(facts(spec))
         return
     specs = request.select if request.what == "backbones" else ()
     if request.json:
-        _print_json([facts(spec) for spec in specs] or _ROWS[request.what]())
+        say_json([facts(spec) for spec in specs] or _ROWS[request.what]())
         return
     console.print(_table([brief(spec) for spec in specs] or _ROWS[request.what]()))
     if specs:
@@ -337,10 +338,6 @@ def weights(number: int | None) -> str:
     scaled = number / unit
     digits = 0 if not name or scaled >= 100 else 1
     return f"{scaled:.{digits}f} {name}".strip()
-
-
-def _print_json(content: object) -> None:
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _sheet(rows: Row) -> Table:

@@ -35,7 +35,7 @@ class LoadRequest:
     )
     _: KW_ONLY
     layer: Option[int | str | None, str | None] = Option(
-        None, "Block after which it ends, or 'final'.", layer, shown="the last block"
+        None, "Block after which it ends, or 'final'.", layer, usual="the last block"
     )
     pooling: Option[Pooling, Pooling] = Option(
         "auto",
@@ -47,7 +47,7 @@ class LoadRequest:
     task: OneWord = Option("knn", "Images are shown as this task shows them.", parsers.text)
     protocol: OneWord = Option("standard", "By this protocol.", parsers.text)
     input_size: OptionalWhole = Option(
-        None, "Side in pixels, rounded to the patch size.", parsers.whole, least=1, shown="its own"
+        None, "Side in pixels, rounded to the patch size.", parsers.whole, least=1, usual="its own"
     )
     interpolation: Option[InterpolationChoice, InterpolationChoice] = Option(
         "auto",
@@ -65,7 +65,7 @@ class LoadRequest:
         "What can be computed or downloaded again.",
         parsers.path,
         instead=parsers.default_cache,
-        shown="~/.cache/layerboard",
+        usual="~/.cache/layerboard",
     )
 
 

@@ -83,5 +83,5 @@ def _merged(request: MergeRequest) -> list[str]:
     folder = request.output
     records = with_seen(read_records([folder / "records"]))
     pages = write_pages(records, folder / "tables", folder / "items", arrays=folder / "arrays")
-    kept = "1 result is" if count == 1 else f"{count} results are"
-    return [f"{kept} in {folder}", *(f"wrote {page}" for page in pages)]
+    results = "1 result is" if count == 1 else f"{count} results are"
+    return [f"{results} in {folder}", *(f"wrote {page}" for page in pages)]

@@ -32,7 +32,7 @@ class PackRequest:
         "Datasets by the names that `check` shows.",
         parsers.listed,
         several=True,
-        shown="all that are there",
+        usual="all that are there",
     )
     shard_megabytes: Whole = Option(
         500, "Megabytes of the files of one parquet file at most.", parsers.whole, least=1

@@ -3,7 +3,6 @@
 It joins scores, costs and what the registry knows.
 """
 
-import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import typer
 
 from benchmark import parsers
-from benchmark.commands.command import command, records_of
+from benchmark.commands.command import command, records_of, rows_of, say_json
 from benchmark.commands.export import chosen
 from benchmark.commands.result import Result
 from benchmark.option import (
@@ -54,12 +53,12 @@ class RecommendRequest:
         short="-t",
         also=("--task",),
         several=True,
-        shown="all that were run",
+        usual="all that were run",
     )
     _: KW_ONLY
     output: OnePath = Option("results", "Folder of records and per-item files.", parsers.path, short="-o")
     backbones: Words = Option(
-        (), "Names or patterns ('dino-*').", parsers.names, short="-b", several=True, shown="all"
+        (), "Names or patterns ('dino-*').", parsers.names, short="-b", several=True, usual="all"
     )
     max_ms: OptionalReal = Option(None, "Most milliseconds of one image, up to the layer.", parsers.positive)
     max_dim: OptionalWhole = Option(None, "Most numbers of a vector.", parsers.whole, least=1)
@@ -73,7 +72,10 @@ class RecommendRequest:
         choices=get_args(Licences),
     )
     device: OptionalWord = Option(
-        None, "Times of this device: cpu, cuda, or a part of its name.", parsers.text, shown="the latest"
+        None,
+        "Times of this device: cpu, cuda, or a part of its name.",
+        parsers.text,
+        usual="the latest",
     )
     json: Switch = Option(False, "For machines.", parsers.switch)
 
@@ -93,13 +95,9 @@ def recommend_command(request: RecommendRequest) -> None:
 
     advice = recommended(request)
     if request.json:
-        frames = {"recommended": advice.frame, "pareto": advice.pareto}
-        content: dict[str, object] = {
-            name: json.loads(frame.to_json(orient="records", double_precision=15))
-            for name, frame in frames.items()
-        }
-        content |= {"device": advice.device, "notes": list(advice.notes), "python": list(advice.code)}
-        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        content = {"recommended": rows_of(advice.frame), "pareto": rows_of(advice.pareto)}
+        said = {"device": advice.device, "notes": list(advice.notes), "python": list(advice.code)}
+        say_json(content | said)
         return
     typer.echo(table(pick_table(advice)) + "\n")
     for rank, pick in enumerate(advice.picks, start=1):

@@ -20,14 +20,14 @@ class ReportRequest:
     """What to look at, and in which form."""
 
     output: OnePath = Option("results", "Folder of records and tables.", parsers.path, short="-o")
-    suite: OptionalWord = Option(None, "A suite of the folder.", parsers.text, shown="all, a page each")
-    to: OptionalPath = Option(None, "Folder for what is written.", parsers.path, shown="OUTPUT/report")
+    suite: OptionalWord = Option(None, "A suite of the folder.", parsers.text, usual="all, a page each")
+    to: OptionalPath = Option(None, "Folder for what is written.", parsers.path, usual="OUTPUT/report")
     figures: Option[FigureFormat | None, FigureFormat | None] = Option(
         None,
         "Write the charts as files, too, in a style fit for papers.",
         parsers.choice,
         choices=get_args(FigureFormat),
-        shown="no files",
+        usual="no files",
     )
     site: OptionalPath = Option(
         None, "Write a folder for any static host, or a Hugging Face Space of sdk static.", parsers.path
@@ -88,7 +88,7 @@ def _written(request: ReportRequest) -> list[Path]:
     from leaderboards.report.site import write_site
     from zoo.atomic import whole_file
 
-    own = [one for path in request.published for one in read_published(path, own=True)]
+    further = [number for path in request.published for number in read_published(path, own=True)]
     records = with_seen(records_of(request.output))
     suites = suites_of(records)
     if request.suite is not None and request.suite not in suites:
@@ -102,7 +102,7 @@ def _written(request: ReportRequest) -> list[Path]:
             suite,
             items=output / "items",
             arrays=output / "arrays",
-            published=(*all_published(), *own),
+            published=(*all_published(), *further),
         )
         for suite in (suites if request.suite is None else [request.suite])
     ]

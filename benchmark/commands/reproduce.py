@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import typer
 
 from benchmark import parsers
-from benchmark.commands.command import command, records_of
+from benchmark.commands.command import command, records_of, say_json
 from benchmark.option import OnePath, Option, Paths, Switch, Words
 from zoo.errors import InputError
 
@@ -28,10 +28,10 @@ class ReproduceRequest:
 
     output: OnePath = Option("results", "Folder of records and tables.", parsers.path, short="-o")
     backbones: Words = Option(
-        (), "Names or patterns ('dino-*').", parsers.names, short="-b", several=True, shown="all"
+        (), "Names or patterns ('dino-*').", parsers.names, short="-b", several=True, usual="all"
     )
-    tasks: Words = Option((), "Tasks.", parsers.names, short="-t", several=True, shown="all")
-    source: Words = Option((), "Sources of published numbers.", parsers.names, several=True, shown="all")
+    tasks: Words = Option((), "Tasks.", parsers.names, short="-t", several=True, usual="all")
+    source: Words = Option((), "Sources of published numbers.", parsers.names, several=True, usual="all")
     format: Option[ComparisonFormat, ComparisonFormat] = Option(
         "table", "A table, or everything as CSV or JSON.", parsers.choice, choices=get_args(ComparisonFormat)
     )
@@ -68,7 +68,7 @@ def reproduce_command(request: ReproduceRequest) -> int:
     elif request.format == "json":
         rows = json.loads(frame.to_json(orient="records"))
         content = {"counts": verdicts, "numbers": rows, "disagreements": disputed}
-        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        say_json(content)
     else:
         _show(frame, request.all)
         for sentence in disputed:
@@ -116,8 +116,8 @@ def _show(frame: "pd.DataFrame", everything: bool) -> None:
     from leaderboards.reproduce import NOT_MEASURED
     from leaderboards.sections.published import published_table
 
-    shown = frame if everything else frame[~frame["verdict"].isin(NOT_MEASURED)]
-    if len(shown):
-        typer.echo(table(published_table(shown), left=3) + "\n")
+    rows = frame if everything else frame[~frame["verdict"].isin(NOT_MEASURED)]
+    if len(rows):
+        typer.echo(table(published_table(rows), left=3) + "\n")
     else:
         typer.echo("None of them was run. --all shows what they are.")

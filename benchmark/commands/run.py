@@ -1,6 +1,5 @@
 """Backbones through tasks: the command `run`, `benchmark.run` and `benchmark.forecast`."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from benchmark import parsers
-from benchmark.commands.command import command, counted, ended_by_signals
+from benchmark.commands.command import command, counted, ended_by_signals, say_json
 from benchmark.commands.result import Result
 from benchmark.commands.show import answered_by, result_of
 from benchmark.option import Option, OptionalSwitch, Switch, called_with
@@ -54,7 +53,7 @@ class RunCall(Request):
         None,
         "Show bars and what is found; of the Python call alone.",
         parsers.switch,
-        shown="in a notebook or a terminal",
+        usual="in a notebook or a terminal",
     )
 
 
@@ -105,7 +104,7 @@ def _plan(given: RunCommand) -> None:
         foreseen = forecast(given.request, report)
     if given.json:
         content = {**asdict(foreseen), "forwards": foreseen.forwards, "disk": foreseen.disk}
-        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        say_json(content)
         return
     _, rows = _forecast_tables(foreseen)
     table = tabulate(rows.to_dict("list"), headers="keys", disable_numparse=True)

@@ -53,9 +53,9 @@ class KnnRequest:
     """What to classify by its neighbours."""
 
     features: OnePath = Option(..., LABELLED, parsers.path, positional=False)
-    k: Wholes = Option((), "Neighbours.", parsers.wholes, several=True, shown=OF_PROTOCOL)
+    k: Wholes = Option((), "Neighbours.", parsers.wholes, several=True, usual=OF_PROTOCOL)
     temperature: OptionalReal = Option(
-        None, "Of the vote exp(cosine / temperature).", parsers.positive, shown=OF_PROTOCOL
+        None, "Of the vote exp(cosine / temperature).", parsers.positive, usual=OF_PROTOCOL
     )
     json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
@@ -73,9 +73,9 @@ class FewShotRequest:
     """What to classify by a few labels."""
 
     features: OnePath = Option(..., LABELLED, parsers.path, positional=False)
-    shots: Wholes = Option((), "Items a class.", parsers.wholes, several=True, shown=OF_PROTOCOL)
+    shots: Wholes = Option((), "Items a class.", parsers.wholes, several=True, usual=OF_PROTOCOL)
     penalty: OptionalReal = Option(
-        None, "Of the squared weights.", parsers.positive, shown="chosen on held-out shots"
+        None, "Of the squared weights.", parsers.positive, usual="chosen on held-out shots"
     )
     json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
@@ -94,10 +94,10 @@ class LinearRequest:
 
     features: OnePath = Option(..., LABELLED, parsers.path, positional=False)
     epochs: OptionalWhole = Option(
-        None, "How often each item is seen.", parsers.whole, least=1, shown=OF_PROTOCOL
+        None, "How often each item is seen.", parsers.whole, least=1, usual=OF_PROTOCOL
     )
     seed: OptionalWhole = Option(
-        None, "Of the order and the held-out items.", parsers.whole, least=0, shown=OF_PROTOCOL
+        None, "Of the order and the held-out items.", parsers.whole, least=0, usual=OF_PROTOCOL
     )
     json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
@@ -180,7 +180,11 @@ class SpairRequest:
     )
     split: OneWord = Option("test", "Folder of PairAnnotation.", parsers.text)
     view_size: OptionalWhole = Option(
-        None, "Pixels of the view that --features show.", parsers.whole, least=1, shown="the protocol's"
+        None,
+        "Pixels of the view that --features show.",
+        parsers.whole,
+        least=1,
+        usual="the protocol's",
     )
     json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
@@ -212,17 +216,17 @@ class SegmentRequest:
         None, "With --predictions: a folder of masks of the same names.", parsers.path
     )
     classes: OptionalWhole = Option(
-        None, "Classes, from 0.", parsers.whole, least=1, shown="as the masks hold"
+        None, "Classes, from 0.", parsers.whole, least=1, usual="as the masks hold"
     )
     ignore: Wholes = Option(
-        (), "Labels of pixels that are not judged.", parsers.wholes, several=True, shown="255"
+        (), "Labels of pixels that are not judged.", parsers.wholes, several=True, usual="255"
     )
-    k: OptionalWhole = Option(None, "Cells that vote.", parsers.whole, least=1, shown=OF_PROTOCOL)
+    k: OptionalWhole = Option(None, "Cells that vote.", parsers.whole, least=1, usual=OF_PROTOCOL)
     temperature: OptionalReal = Option(
-        None, "Of the vote exp(cosine / temperature).", parsers.positive, shown=OF_PROTOCOL
+        None, "Of the vote exp(cosine / temperature).", parsers.positive, usual=OF_PROTOCOL
     )
     memory: OptionalWhole = Option(
-        None, "Cells of train that vote at most.", parsers.whole, least=1, shown=OF_PROTOCOL
+        None, "Cells of train that vote at most.", parsers.whole, least=1, usual=OF_PROTOCOL
     )
     protocol: Option[SegmentProtocol, SegmentProtocol] = Option(
         "standard",
@@ -268,10 +272,10 @@ class ClusteringRequest:
         None, "An .npz with features and labels (whole numbers or text).", parsers.path
     )
     assignments: OptionalPath = Option(None, "Instead: an .npz with clusters and labels.", parsers.path)
-    k: OptionalWhole = Option(None, "Clusters.", parsers.whole, least=1, shown="number of classes")
-    seed: OptionalWhole = Option(None, "Of k-means.", parsers.whole, least=0, shown=OF_PROTOCOL)
+    k: OptionalWhole = Option(None, "Clusters.", parsers.whole, least=1, usual="number of classes")
+    seed: OptionalWhole = Option(None, "Of k-means.", parsers.whole, least=0, usual=OF_PROTOCOL)
     n_init: OptionalWhole = Option(
-        None, "Runs of k-means; the best counts.", parsers.whole, least=1, shown=OF_PROTOCOL
+        None, "Runs of k-means; the best counts.", parsers.whole, least=1, usual=OF_PROTOCOL
     )
     json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 
@@ -310,7 +314,7 @@ class CkaRequest:
         "Rows of a batch, in the given order.",
         parsers.whole,
         least=4,
-        shown="all rows; for paper its protocol's",
+        usual="all rows; for paper its protocol's",
     )
     json: Switch = Option(False, FOR_MACHINES, parsers.switch)
 

@@ -1,6 +1,5 @@
 """What a run found, again: the command `show`, `benchmark.best` and `benchmark.show`."""
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from benchmark import parsers
-from benchmark.commands.command import command, records_of
+from benchmark.commands.command import command, records_of, rows_of, say_json
 from benchmark.commands.result import Result
 from benchmark.option import OnePath, Option, OptionalWord, Switch, Words, called_with
 from zoo.errors import InputError, unknown
@@ -24,8 +23,8 @@ class ShowRequest:
     """Which answers to show."""
 
     output: OnePath = Option("results", "Folder of records and tables.", parsers.path, short="-o")
-    suite: OptionalWord = Option(None, "One of the folder's suites.", parsers.text, shown="all of them")
-    tasks: Words = Option((), "Tasks.", parsers.names, short="-t", several=True, shown="all")
+    suite: OptionalWord = Option(None, "One of the folder's suites.", parsers.text, usual="all of them")
+    tasks: Words = Option((), "Tasks.", parsers.names, short="-t", several=True, usual="all")
     json: Switch = Option(False, "For machines.", parsers.switch)
 
 
@@ -64,11 +63,7 @@ def show_command(request: ShowRequest) -> None:
     if not request.json:
         typer.echo("\n\n".join(map(str, suites)))
         return
-    rows = [answer_frame(each.answers).to_json(orient="records", double_precision=15) for each in suites]
-    content = [
-        {"suite": each.suite, "answers": json.loads(row)} for each, row in zip(suites, rows, strict=True)
-    ]
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+    say_json([{"suite": each.suite, "answers": rows_of(answer_frame(each.answers))} for each in suites])
 
 
 @called_with(ShowRequest, without=("json",))

@@ -24,7 +24,7 @@ class Pretraining:
 
     objective: OneWord = Option(..., "What the backbone learns by.", parsers.text, choices=OBJECTIVES)
     steps: OptionalWhole = Option(
-        None, "Updates of the weights.", parsers.whole, least=1, shown="those of the packaged weights"
+        None, "Updates of the weights.", parsers.whole, least=1, usual="those of the packaged weights"
     )
     batch_size: Whole = Option(64, "Images in each.", parsers.whole, least=2)
     images: Whole = Option(48_000, "Different training images.", parsers.whole, least=2)
@@ -50,7 +50,7 @@ class Pretraining:
         "Folder of rendered images; they serve later runs.",
         parsers.path,
         instead=parsers.default_cache,
-        shown="below the user's cache folder",
+        usual="below the user's cache folder",
     )
     workers: Option[int | None, int] = Option(
         None,
@@ -58,7 +58,7 @@ class Pretraining:
         parsers.whole,
         least=1,
         instead=parsers.default_workers,
-        shown="processors",
+        usual="processors",
     )
     resume: Switch = Option(True, "Go on from the checkpoint in the output folder.", parsers.switch)
     pooling: Option[Pooling | None, Pooling | None] = Option(
@@ -72,7 +72,7 @@ class Pretraining:
         1.0, "fs, resnet: share of the images of each class.", parsers.real
     )
     learning_rate: OptionalReal = Option(
-        None, "Peak, for batches of 256.", parsers.rate, shown="the recipe's"
+        None, "Peak, for batches of 256.", parsers.rate, usual="the recipe's"
     )
     log_every: Whole = Option(50, "Steps from one line to the next.", parsers.whole, least=1)
     checkpoint_every: Whole = Option(500, "Steps from checkpoint to checkpoint.", parsers.whole, least=1)

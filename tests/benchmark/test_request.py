@@ -176,7 +176,7 @@ def test_help_shows_every_option(
         option = one.option
         assert (option.flag if option.default is not ... else option.name) in said
         assert all(choice in said for choice in option.choices)
-        if option.default not in (..., None, (), True, False) and not option.shown:
+        if option.default not in (..., None, (), True, False) and not option.usual:
             assert f"[default: {option.default}]" in said
 
 
@@ -188,7 +188,7 @@ def test_the_python_call_has_the_same_options() -> None:
         first = one.option.name in ("backbones", "tasks")
         assert parameter.kind is (Parameter.POSITIONAL_OR_KEYWORD if first else Parameter.KEYWORD_ONLY)
         assert parameter.default == one.option.default is not MISSING
-        assert parameter.annotation == one.given
+        assert parameter.annotation == one.accepts
         assert f"\n    {one.option.name}: {one.option.help.split(' ')[0]}" in (benchmark.run.__doc__ or "")
 
 
