@@ -6,11 +6,13 @@ its cosine is the mean of the layers' cosines. Which tasks take sets is decided 
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from zoo.errors import InputError
 from zoo.spec import Layer
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SETS = ("last4", "quarters", "all", "pairs")
 """Names of sets: the last four blocks, those at each quarter of the depth, all, and every two of those that
@@ -86,7 +88,9 @@ class Gathered:
         self._count = len({*layers})
         self._waiting: dict[int, dict[Layer, Tensor]] = {}
 
-    def add(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> dict[int, dict[Layer, Tensor]]:
+    def add(
+        self, layer: Layer, positions: Sequence[int], grids: "Tensor"
+    ) -> "dict[int, dict[Layer, Tensor]]":
         """Copy what a layer shows; gives the images of which it was the last, by position, in order."""
         done = {}
         for position, grid in zip(positions, grids, strict=True):

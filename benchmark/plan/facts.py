@@ -2,21 +2,24 @@
 
 from typing import TYPE_CHECKING
 
-from leaderboards.report.frames import Facts
 from zoo.registry import all_specs
 from zoo.spec import BackboneSpec
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from leaderboards.report.frames import Facts
 
-def known_facts() -> dict[str, Facts]:
+
+def known_facts() -> "dict[str, Facts]":
     """The facts of every backbone of the registry, by name."""
     return {spec.name: facts_of(spec) for spec in all_specs()}
 
 
-def facts_of(spec: BackboneSpec) -> Facts:
+def facts_of(spec: BackboneSpec) -> "Facts":
     """The facts of one backbone."""
+    from leaderboards.report.frames import Facts  # pandas
+
     widths = tuple(stage.width for stage in spec.stages for _ in range(stage.blocks))
     return Facts(teachers(spec), spec.licence, spec.parameters, widths)
 
