@@ -34,11 +34,9 @@ class BlockCka:
 
 @dataclass(frozen=True, slots=True)
 class BlockCkas:
-    """The matrices of a page.
+    """The matrices of a page, and how many there was no room for.
 
-    Attributes:
-        matrices: By table, then those of a backbone with itself, then the others, in the order of the tables.
-        left_out: How many there was no room for.
+    By table those of a backbone with itself come first, then the others, in the order of the tables.
     """
 
     matrices: tuple[BlockCka, ...]
