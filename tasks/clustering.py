@@ -1,6 +1,7 @@
 """Clustering of images, objects and parts: do the features group what belongs together?
 
-Source: Walmer et al., CVPR 2023 (k-means purity of images, COCO objects and PartImageNet parts).
+Source: Walmer et al., CVPR 2023 (k-means purity of images, COCO objects and PartImageNet parts; weights of
+cells).
 """
 
 from collections.abc import Mapping, Sequence
@@ -216,7 +217,7 @@ class LabelledItems:
 
 
 def cluster_scores(
-    features: NDArray[np.float32], items: LabelledItems, k: int, rule: ClusterConfig
+    features: NDArray[np.float32], items: LabelledItems, k: int, config: ClusterConfig
 ) -> Outcome:
     """Purity, NMI and ARI in percent of a partition of the items by k-means of their features [items dim]."""
     count = f"{len(features)} {items.unit}"
@@ -226,7 +227,7 @@ def cluster_scores(
         return Outcome((), empty=f"{count} are fewer than {k} clusters")
     if k == 1 or k == len(features):
         return Outcome((), empty=f"{count} in {k} clusters say nothing about the features")
-    starts = kmeans_starts(features, k, seed=rule.seed, n_init=rule.n_init)
+    starts = kmeans_starts(features, k, seed=config.seed, n_init=config.n_init)
     scores = tuple(
         Score(name, 100.0 * metric(items.labels, starts[0]), len(features), items.unit)
         for name, metric in AGREEMENTS.items()

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any, Literal
 
@@ -75,6 +76,12 @@ _OVERLAPS = (
     *("saliency-iou", "saliency-iou-uniform"),
     *(f"rollout-iou{ending}" for ending in ("", "-max", "-min", "-discard", "-max-discard", "-min-discard")),
 )
+
+
+_inside = partial(
+    TaskEntry, role="classification", data="ImageNet-50", analysis=True, default=False, labels=False
+)
+"""An analysis of what goes on inside, on probe images that need no classes; run where it is named."""
 
 TASKS: tuple[TaskEntry, ...] = (
     TaskEntry(
@@ -196,12 +203,10 @@ TASKS: tuple[TaskEntry, ...] = (
         labels=False,
         unlabelled=True,
     ),
-    TaskEntry(
+    _inside(
         name="attention-maps",
         code="tasks.analyses.attention_maps:AttentionMapsTask",
-        role="classification",
         title="average attention maps and offsets",
-        data="ImageNet-50",
         metrics=(
             *("map-centre-distance", "std-over-queries", "std-over-heads"),
             *("offset", "offset-unit", "local-mass", "peak-offset", "offset-heads"),
@@ -209,16 +214,11 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="Where do the class token and the patches look on average, and do heads look to one side?",
         measures="map-centre-distance: mean distance of the attention from the image's centre, unit square",
         drawing="tasks.analyses.drawings.attention:draw_maps",
-        analysis=True,
-        default=False,
-        labels=False,
     ),
-    TaskEntry(
+    _inside(
         name="attention-distance",
         code="tasks.analyses.attention:AttentionDistance",
-        role="classification",
         title="how far attention heads look",
-        data="ImageNet-50",
         metrics=(
             *("attention-distance", "attention-distance-px", "attention-distance-ratio"),
             *("distance-range", "local-heads"),
@@ -226,45 +226,30 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="Do attention heads look at what is near, or all over the image?",
         measures="attention-distance: mean distance from a patch to what it attends to, on the unit square",
         drawing="tasks.analyses.drawings.attention:draw_distance",
-        analysis=True,
-        default=False,
-        labels=False,
     ),
-    TaskEntry(
+    _inside(
         name="attention-shares",
         code="tasks.analyses.attention:AttentionShares",
-        role="classification",
         title="what attention gives to special tokens",
-        data="ImageNet-50",
         metrics=("entropy", "attention-to-cls", "attention-to-registers", "attention-to-self"),
         asks="Is attention spread or sharp, and how much of it goes to tokens that are no part of the image?",
         measures="entropy: of the attention of a token over all tokens, as a share of the largest",
         drawing="tasks.analyses.drawings.attention:draw_shares",
-        analysis=True,
-        default=False,
-        labels=False,
     ),
-    TaskEntry(
+    _inside(
         name="localisation",
         code="tasks.analyses.places:LocalisationTask",
-        role="classification",
         title="whether tokens hold their places",
-        data="ImageNet-50",
         metrics=("localisation", *(f"localisation-{name}" for name in ("top1", "distance", "contrast"))),
         asks="Does a token in the depth of a network still tell of its own place in the image?",
         measures="localisation: share of the other image patches that are less similar (CKA) to a token than "
         "the patch at its own place; 0.5 by chance",
         drawing="tasks.analyses.drawings.tokens:draw_localisation",
-        analysis=True,
-        default=False,
-        labels=False,
     ),
-    TaskEntry(
+    _inside(
         name="position-audit",
         code="tasks.analyses.places:PositionAudit",
-        role="classification",
         title="how much of tokens is their place",
-        data="ImageNet-50",
         metrics=(
             *("position-r2", "same-place", "same-place-chance", "match-distance"),
             *("position-r2-row", "position-r2-column"),
@@ -274,9 +259,6 @@ TASKS: tuple[TaskEntry, ...] = (
         measures="position-r2: share of the variance of row and column that a linear map reads off tokens of "
         "images that it has not seen; 0 where nothing can be read",
         drawing="tasks.analyses.drawings.tokens:draw_position",
-        analysis=True,
-        default=False,
-        labels=False,
     ),
     TaskEntry(
         name="saliency",
@@ -291,20 +273,15 @@ TASKS: tuple[TaskEntry, ...] = (
         analysis=True,
         default=False,
     ),
-    TaskEntry(
+    _inside(
         name="receptive-field",
         code="tasks.analyses.receptive_field:ReceptiveFieldTask",
-        role="classification",
         title="which pixels move a token",
-        data="ImageNet-50",
         metrics=("erf-half-radius", "erf-half-area", "erf-centre-share"),
         asks="How far around the centre of an image do the pixels lie that move the token there?",
         measures="erf-half-radius: radius around the token that holds half of the gradients by the pixels, "
         "over the side of the image; 0.399 where all pixels count alike",
         drawing="tasks.analyses.drawings.pixels:draw_fields",
-        analysis=True,
-        default=False,
-        labels=False,
     ),
     TaskEntry(
         name="inspect",
@@ -322,12 +299,10 @@ TASKS: tuple[TaskEntry, ...] = (
         analysis=True,
         default=False,
     ),
-    TaskEntry(
+    _inside(
         name="residuals",
         code="tasks.analyses.residuals:Residuals",
-        role="classification",
         title="what blocks add to what skips them",
-        data="ImageNet-50",
         metrics=(
             *("norm-ratio", "norm-ratio-frobenius"),
             *("cosine-skip-output", "cosine-skip-branch", "cosine-branch-output"),
@@ -336,37 +311,24 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="Does a block change the stream of features much, or let it pass?",
         measures="norm-ratio: length of what skips half a block, over the length of what that half adds",
         drawing="tasks.analyses.drawings.residuals:draw_residuals",
-        analysis=True,
-        default=False,
-        labels=False,
     ),
-    TaskEntry(
+    _inside(
         name="residual-cka",
         code="tasks.analyses.residual_cka:ResidualCka",
-        role="classification",
         title="similarity of skips, branches and outputs",
-        data="ImageNet-50",
         metrics=("cka-skip-branch", "cka-skip-output", "cka-branch-output", "CKA"),
         asks="Does what a block adds find the same images alike as what skips it?",
         measures="cka-skip-branch: CKA of what skips half a block with what that half adds",
         drawing="tasks.analyses.drawings.residuals:draw_similarity",
-        analysis=True,
-        default=False,
-        labels=False,
     ),
-    TaskEntry(
+    _inside(
         name="locality",
         code="tasks.analyses.locality:Locality",
-        role="classification",
         title="likeness of local heads to a ConvNet",
-        data="ImageNet-50",
         metrics=("locality-rho",),
         asks="Are the heads that look near those that are like the first blocks of a ConvNet?",
         measures="locality-rho: rank correlation of how far heads look and their CKA with a ConvNet",
         drawing="tasks.analyses.drawings.attention:draw_locality",
-        analysis=True,
-        default=False,
-        labels=False,
     ),
     TaskEntry(
         name="token-probes",

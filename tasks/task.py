@@ -321,9 +321,9 @@ class VectorTask(Task):
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
-        """Sources that a transform is fitted on: images that the task knows before it is asked anything.
+        """Images that the task knows before it is asked anything, which a transform is fitted on.
 
-        None where it does not say, and takes no transform.
+        Nothing where it does not say, and takes no transform.
         """
         return ()
 

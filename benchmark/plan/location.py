@@ -1,4 +1,4 @@
-"""Where the data of a run is."""
+"""Where the data of a run is, and the folders that it writes into."""
 
 import tempfile
 from collections.abc import Sequence

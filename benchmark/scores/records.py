@@ -1,4 +1,4 @@
-"""Outcomes as records, and where their files are."""
+"""Outcomes as records with their intervals and choices, and where their files are."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

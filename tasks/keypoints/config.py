@@ -1,4 +1,4 @@
-"""The rule of keypoint correspondence: one field for each choice in which released evaluations differ."""
+"""The numbers of keypoint correspondence: one field for each choice in which released evaluations differ."""
 
 import random
 from collections.abc import Mapping

@@ -135,7 +135,7 @@ class Matcher:
     """Matches all pairs of a category by one rule, for grids of any layer."""
 
     def __init__(
-        self, pairs: Sequence[KeypointPair], images: Sequence[int], view: View, rule: KeypointConfig
+        self, pairs: Sequence[KeypointPair], images: Sequence[int], view: View, config: KeypointConfig
     ) -> None:
         """Join pairs with their images.
 
@@ -143,10 +143,10 @@ class Matcher:
             pairs: The pairs.
             images: Indices of the images that they need, in the order of their positions.
             view: How these are shown.
-            rule: How they are matched.
+            config: How they are matched.
         """
         self._pairs = pairs
-        self._rule = rule
+        self._config = config
         self._position = {index: position for position, index in enumerate(images)}
         self._view = view
         self._places: dict[tuple[str, Key, Size], Places] = {}
@@ -185,8 +185,8 @@ class Matcher:
             errors = [np.zeros(0)]
             for pair, size in zip(self._pairs, targets, strict=True):
                 seen = stated(self._view, pair.target_size)
-                _, truth = true_places(self._rule, pair.target_points, seen)
-                errors.append(least_errors(truth, *sayable(self._rule, pair.target_size, seen, size)))
+                _, truth = true_places(self._config, pair.target_points, seen)
+                errors.append(least_errors(truth, *sayable(self._config, pair.target_size, seen, size)))
             self._nearest[targets] = torch.from_numpy(np.concatenate(errors))
         return self._nearest[targets]
 
@@ -197,14 +197,14 @@ class Matcher:
         """
         if not len(self._facts.T):
             none = torch.zeros(0, 2, dtype=torch.float64)
-            return none, None if self._rule.soft is None else none[:, 0]
+            return none, None if self._config.soft is None else none[:, 0]
         # where only samples have length 1, no token is scaled
-        as_is = self._rule.unit == "samples" and self._rule.upsampled
+        as_is = self._config.unit == "samples" and self._config.upsampled
         once = grids if as_is else {position: normalize(grid, dim=-1) for position, grid in grids.items()}
         unit = once if as_is else {position: normalize(grid, dim=-1) for position, grid in once.items()}
-        tokens = {"tokens": unit, "both": once, "samples": grids}[self._rule.unit]
+        tokens = {"tokens": unit, "both": once, "samples": grids}[self._config.unit]
         vectors = torch.cat([self._sampled(tokens, key) for key in self._by_source])
-        if self._rule.unit != "tokens":
+        if self._config.unit != "tokens":
             vectors = normalize(vectors, dim=-1)
         by_target, by_pair = (
             order.to(vectors.device, non_blocking=True) for order in (self._from_sources, self._from_targets)
@@ -227,20 +227,20 @@ class Matcher:
         """Places in a target image for the points of all pairs that share it, [points 2], and their pull."""
         tokens = grids[self._position[target[0]]]
         parts = torch.split(vectors, self._products(self._by_target[target], tokens))
-        if self._rule.upsampled:
+        if self._config.upsampled:
             area = self._placed("target", target, tokens)
-            prepared = searchable(tokens, area, scaled=self._rule.unit != "tokens")
-            return best_pixels(parts, prepared).double() + before_said(self._rule, 1.0), None
+            prepared = searchable(tokens, area, scaled=self._config.unit != "tokens")
+            return best_pixels(parts, prepared).double() + before_said(self._config, 1.0), None
         height, width, _ = tokens.shape
         maps = torch.cat([some @ tokens.flatten(0, 1).T for some in parts]).view(-1, height, width)
         pull: Tensor | None = None
-        if self._rule.soft is None:
+        if self._config.soft is None:
             best = maps.flatten(1).argmax(1)
             place = torch.stack([best % width, best // width], 1)
         else:
-            place, pull = self._rule.soft.found(maps)
+            place, pull = self._config.soft.found(maps)
         cell = stated(self._view, target[1]).size[0] / width
-        return place.double() * cell + before_said(self._rule, cell), pull
+        return place.double() * cell + before_said(self._config, cell), pull
 
     def _products(self, places: Sequence[int], grid: Tensor) -> list[int]:
         """How many points go into each product of the pairs that share an image.
@@ -264,15 +264,15 @@ class Matcher:
 
     def _points_of(self, image: Key, size: Size) -> Places:
         points = np.concatenate([self._pairs[row].source_points for row in self._by_source[image]])
-        return source_places(self._rule, points, stated(self._view, image[1]), size)
+        return source_places(self._config, points, stated(self._view, image[1]), size)
 
     def _area_of(self, image: Key, size: Size) -> Places:
-        return searched_area(self._rule, image[1], stated(self._view, image[1]), size)
+        return searched_area(self._config, image[1], stated(self._view, image[1]), size)
 
     @cached_property
     def _by_image(self) -> bool:
         """Whether pixels of the images themselves are searched."""
-        return self._rule.upsampled and self._rule.search == "image pixels"
+        return self._config.upsampled and self._config.search == "image pixels"
 
     @cached_property
     def _isotropic(self) -> bool:
@@ -326,7 +326,7 @@ class Matcher:
             seen, (left, top, right, bottom) = stated(self._view, pair.target_size), pair.target_box
             alike = np.array([*seen.scale, *seen.offset], np.float64)
             lengths = np.array([max(right - left, bottom - top), max(pair.target_size)], np.float64)
-            in_view, in_image = true_places(self._rule, pair.target_points, seen)
+            in_view, in_image = true_places(self._config, pair.target_points, seen)
             repeated = [np.tile(numbers[:, None], len(in_view)) for numbers in (alike, lengths)]
             facts.append(np.concatenate([in_view.T, repeated[0], in_image.T, repeated[1]]))
         return torch.from_numpy(np.concatenate(facts, axis=1))

@@ -31,39 +31,39 @@ def stated(view: View, size: tuple[int, int]) -> Geometry:
     return view.stated(size) if isinstance(view, CornerSquare) else view.geometry(size)
 
 
-def source_places(rule: KeypointConfig, points: Floats, seen: Geometry, size: Size) -> Places:
+def source_places(config: KeypointConfig, points: Floats, seen: Geometry, size: Size) -> Places:
     """Where the vectors of points are taken.
 
     Args:
-        rule: Its ``points`` and ``source``.
+        config: Its ``points`` and ``source``.
         points: [n 2] as annotated, in pixels of the image.
         seen: How the image is shown.
         size: Of the grid of tokens.
     """
     side = seen.size[0]
-    points_shown = torch.from_numpy(_shown(rule, points, seen))
-    if rule.source == "bilinear":
+    points_shown = torch.from_numpy(_shown(config, points, seen))
+    if config.source == "bilinear":
         return point_places(points_shown, size, side / size[0])
-    if rule.source == "corners":
+    if config.source == "corners":
         return aligned_places(points_shown, size, side)
     cells = points_shown * size[1] / side
-    token = cells.floor() if rule.source == "token below" else cells.round()
+    token = cells.floor() if config.source == "token below" else cells.round()
     most = torch.tensor([size[1] - 1, size[0] - 1], dtype=torch.float64)
     return point_places(torch.minimum(token.clamp_min(0), most) + 0.5, size, 1.0)
 
 
-def searched_area(rule: KeypointConfig, image: tuple[int, int], seen: Geometry, size: Size) -> Places:
+def searched_area(config: KeypointConfig, image: tuple[int, int], seen: Geometry, size: Size) -> Places:
     """The pixels that are searched.
 
     Args:
-        rule: Its ``search``.
+        config: Its ``search``.
         image: Width and height of the image.
         seen: How it is shown.
         size: Of the grid of tokens.
     """
-    if rule.search == "all pixels":
+    if config.search == "all pixels":
         return official_search(seen.size[0], size)
-    if rule.search == "image pixels":
+    if config.search == "image pixels":
         columns, rows = (torch.arange(length, dtype=torch.float64) + 0.5 for length in image)
         cell = seen.size[0] / size[1], seen.size[1] / size[0]
         across, down = (
@@ -74,31 +74,31 @@ def searched_area(rule: KeypointConfig, image: tuple[int, int], seen: Geometry, 
     return searched_places(seen.size[0], size, seen.content)
 
 
-def true_places(rule: KeypointConfig, points: Floats, seen: Geometry) -> tuple[Floats, Floats]:
+def true_places(config: KeypointConfig, points: Floats, seen: Geometry) -> tuple[Floats, Floats]:
     """Where true points are taken to be, in the view and in the image: [n 2] each.
 
     Args:
-        rule: Its ``points``.
+        config: Its ``points``.
         points: [n 2] as annotated, in pixels of the image.
         seen: How the image is shown.
     """
-    if rule.points == "truncated":
+    if config.points == "truncated":
         in_view = np.trunc(seen.to_view(points))
         return in_view, seen.to_image(in_view)
-    there = np.trunc(points) if rule.points == "image pixel" else points
+    there = np.trunc(points) if config.points == "image pixel" else points
     return seen.to_view(there), there
 
 
-def before_said(rule: KeypointConfig, cell: float) -> float:
+def before_said(config: KeypointConfig, cell: float) -> float:
     """Pixels from the upper left corner of a cell of so many pixels to the place that is said."""
-    return {"centre": cell / 2, "corner": 0.0, "middle pixel": cell / 2 - 0.5}[rule.said]
+    return {"centre": cell / 2, "corner": 0.0, "middle pixel": cell / 2 - 0.5}[config.said]
 
 
-def sayable(rule: KeypointConfig, image: tuple[int, int], seen: Geometry, size: Size) -> tuple[Axis, Axis]:
+def sayable(config: KeypointConfig, image: tuple[int, int], seen: Geometry, size: Size) -> tuple[Axis, Axis]:
     """The places that a rule can say of an image: columns and rows, in pixels of the image.
 
     Args:
-        rule: Its ``search``, ``soft`` and ``said``.
+        config: Its ``search``, ``soft`` and ``said``.
         image: Width and height of the image.
         seen: How it is shown.
         size: Of the grid of tokens.
@@ -107,16 +107,16 @@ def sayable(rule: KeypointConfig, image: tuple[int, int], seen: Geometry, size: 
     for axis in (0, 1):
         start, stop, cell = 0, size[1 - axis], seen.size[axis] / size[1 - axis]
         scale, offset = seen.scale[axis], seen.offset[axis]
-        if rule.upsampled and rule.search == "image pixels":
+        if config.upsampled and config.search == "image pixels":
             start, stop, cell, scale, offset = 0, image[axis], 1.0, 1.0, 0.0
-        elif rule.upsampled:
+        elif config.upsampled:
             content = (0.0, float(seen.size[axis]))
-            if rule.search == "pixels":
+            if config.search == "pixels":
                 content = seen.content[axis], seen.content[axis + 2]
             pixels = searched_pixels(*content, seen.size[axis])
             start, stop, cell = pixels.start, pixels.stop, 1.0
-        first = start * cell + before_said(rule, cell)
-        axes.append(Axis((first - offset) / scale, cell / scale, stop - start, rule.soft is not None))
+        first = start * cell + before_said(config, cell)
+        axes.append(Axis((first - offset) / scale, cell / scale, stop - start, config.soft is not None))
     return axes[0], axes[1]
 
 
@@ -126,11 +126,11 @@ def in_single_precision(points: Floats, geometry: Geometry) -> NDArray[np.float3
     return points.astype(np.float32) * scale + offset
 
 
-def _shown(rule: KeypointConfig, points: Floats, seen: Geometry) -> Floats:
+def _shown(config: KeypointConfig, points: Floats, seen: Geometry) -> Floats:
     """Source points in the view, [n 2]."""
-    if rule.points == "view pixel":
+    if config.points == "view pixel":
         pixels = torch.from_numpy(in_single_precision(points, seen)).clamp(0, seen.size[0] - 1)
         return np.asarray(official_pixels(pixels).numpy().astype(np.float64) + 0.5)
-    if rule.points == "truncated":
+    if config.points == "truncated":
         return np.trunc(seen.to_view(points))
-    return seen.to_view(np.trunc(points) + 0.5 if rule.points == "image pixel" else points)
+    return seen.to_view(np.trunc(points) + 0.5 if config.points == "image pixel" else points)

@@ -1,1 +1,1 @@
-"""Mask propagation through videos: rule, problem, what measures a video, and what scores it."""
+"""Mask propagation through videos: the numbers, the task, what measures a video, and what scores it."""

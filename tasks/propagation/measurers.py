@@ -29,15 +29,15 @@ class VideoMeasurer:
     What waits until then is a soft map of the size of the token grid for each frame.
     """
 
-    def __init__(self, scores: VideoScorer, rule: PropagationConfig) -> None:
+    def __init__(self, scores: VideoScorer, config: PropagationConfig) -> None:
         """Start a video.
 
         Args:
             scores: What the masks are scored by when it is over.
-            rule: How labels are carried.
+            config: How labels are carried.
         """
         self._scores = scores
-        self._rule = rule
+        self._config = config
         self._states: dict[Layer, _LayerState] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
@@ -67,7 +67,7 @@ class VideoMeasurer:
         return Propagation(
             grid,
             labels.to(device=grid.device, dtype=grid.dtype, non_blocking=True),
-            self._rule.heard,
+            self._config.heard,
         )
 
 
@@ -77,16 +77,16 @@ class VideoSetsMeasurer:
     Beside what waits for a single layer, the frames of a batch wait until all layers have shown them.
     """
 
-    def __init__(self, scores: VideoScorer, rule: PropagationConfig, sets: Sequence[Layer]) -> None:
+    def __init__(self, scores: VideoScorer, config: PropagationConfig, sets: Sequence[Layer]) -> None:
         """Start a video.
 
         Args:
             scores: What the masks are scored by when it is over.
-            rule: How labels are carried.
+            config: How labels are carried.
             sets: The sets.
         """
         self._scores = scores
-        self._rule = rule
+        self._config = config
         self._sets = sets
         members = members_of(sets)
         self._gathered = Gathered(members)
@@ -129,5 +129,5 @@ class VideoSetsMeasurer:
             tokens = {member: frame[member] for member in members_of(sets)}
             labels = self._scores.seeds(size)  # which go where the tokens are
             named = {each: each.members for each in sets}
-            self._carried.append(PropagationOfSets(tokens, labels, named, self._rule.heard))
+            self._carried.append(PropagationOfSets(tokens, labels, named, self._config.heard))
             self._soft |= {each: [] for each in sets}

@@ -42,17 +42,19 @@ class VideoScorer:
     Masks of the image's size come one at a time a thread.
     """
 
-    def __init__(self, video: Video, view: View, rule: PropagationConfig, examples: tuple[int, ...]) -> None:
+    def __init__(
+        self, video: Video, view: View, config: PropagationConfig, examples: tuple[int, ...]
+    ) -> None:
         """Read the first mask.
 
         Args:
             video: The video.
             view: How its frames are shown.
-            rule: How masks are seeded and decoded.
+            config: How masks are seeded and decoded.
             examples: Frames of which the predicted mask is kept, small.
         """
         self._video = video
-        self._rule = rule
+        self._config = config
         self._examples = examples
         self._view_width = view.geometry(video.size).size[0]
         self._seed = read_mask(video.masks[0])
@@ -94,14 +96,14 @@ class VideoScorer:
 
     def _labels(self, mask: NDArray[np.uint8], grid: tuple[int, int]) -> Tensor:
         """What a grid knows of a mask: [height width channels]."""
-        labels = seed_labels(mask, grid, keep_vanished=self._rule.keep_vanished)
-        if self._rule.every_channel:
+        labels = seed_labels(mask, grid, keep_vanished=self._config.keep_vanished)
+        if self._config.every_channel:
             labels = functional.pad(labels, (0, 1 + self._objects - labels.shape[-1]))
         return labels
 
     def _decoded(self, soft: Tensor) -> NDArray[np.uint8]:
         """The mask at the frame's size that a soft map stands for."""
-        if self._rule.nearest:
+        if self._config.nearest:
             return decode_nearest(soft, self._video.size)
         return decode(soft, self._video.size, self._view_width // soft.shape[1])
 

@@ -81,40 +81,40 @@ class AugmentedSample:
         return f"{self.sample.signature()}|{self.box}|{self.colours}"
 
 
-def augmented(sample: Sample, size: tuple[int, int], epoch: int, rule: Augmentation) -> AugmentedSample:
+def augmented(sample: Sample, size: tuple[int, int], epoch: int, config: Augmentation) -> AugmentedSample:
     """An image as it is shown one time; what is drawn depends on its name, the time and the seed alone.
 
     Args:
         sample: The image.
         size: Its width and height.
         epoch: The time, from 0.
-        rule: The numbers.
+        config: The numbers.
     """
-    random = generator_of("augmented", sample.key, epoch, rule.seed)
-    colours = _colours(random, rule)
-    return AugmentedSample(sample, f"{sample.key}#{epoch + 1}", _crop(random, size, rule), colours)
+    random = generator_of("augmented", sample.key, epoch, config.seed)
+    colours = _colours(random, config)
+    return AugmentedSample(sample, f"{sample.key}#{epoch + 1}", _crop(random, size, config), colours)
 
 
-def _colours(random: np.random.Generator, rule: Augmentation) -> Colours:
-    happens = random.random(4) < rule.probability
-    factors = 1 + rule.contrast * random.uniform(-1, 1, 3)
-    turn = rule.hue * random.uniform(-1, 1)
+def _colours(random: np.random.Generator, config: Augmentation) -> Colours:
+    happens = random.random(4) < config.probability
+    factors = 1 + config.contrast * random.uniform(-1, 1, 3)
+    turn = config.hue * random.uniform(-1, 1)
     first, second, third = map(float, np.where(happens[:3], factors, 1.0))
     return Colours(first, second, third, int(turn * HUES) if happens[3] else 0)
 
 
-def _crop(random: np.random.Generator, size: tuple[int, int], rule: Augmentation) -> Box:
+def _crop(random: np.random.Generator, size: tuple[int, int], config: Augmentation) -> Box:
     """A random part of an image, in whole pixels: the rule of torchvision's random resized crop."""
-    for _ in range(rule.tries):
-        area = size[0] * size[1] * random.uniform(*rule.area)
-        ratio = exp(random.uniform(log(rule.ratio[0]), log(rule.ratio[1])))
+    for _ in range(config.tries):
+        area = size[0] * size[1] * random.uniform(*config.area)
+        ratio = exp(random.uniform(log(config.ratio[0]), log(config.ratio[1])))
         width, height = round(sqrt(area * ratio)), round(sqrt(area / ratio))
         if 0 < width <= size[0] and 0 < height <= size[1]:
             left = int(random.integers(size[0] - width + 1))
             top = int(random.integers(size[1] - height + 1))
             return left, top, left + width, top + height
-    width = min(size[0], round(size[1] * rule.ratio[1]))
-    height = min(size[1], round(size[0] / rule.ratio[0]))
+    width = min(size[0], round(size[1] * config.ratio[1]))
+    height = min(size[1], round(size[0] / config.ratio[0]))
     left, top = (size[0] - width) // 2, (size[1] - height) // 2
     return left, top, left + width, top + height
 

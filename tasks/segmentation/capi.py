@@ -59,20 +59,20 @@ def ignored(data: Scenes) -> frozenset[int]:
 
 
 def pixels_of(
-    keys: Sequence[str], rule: CapiConfig, classes: int, ignored: frozenset[int], memory: int
+    keys: Sequence[str], config: CapiConfig, classes: int, ignored: frozenset[int], memory: int
 ) -> Pixels:
     """Which cells are remembered, and on which images the vote is chosen.
 
     Args:
         keys: Names of the images to learn from, in order.
-        rule: The numbers.
+        config: The numbers.
         classes: How many labels there are from 0, but 255 for none.
         ignored: Labels that are not judged.
         memory: Cells of all images that are remembered at most.
     """
-    order = np.random.Generator(np.random.PCG64(rule.seed)).permutation(len(keys))
-    held_out = frozenset(keys[row] for row in order[: max(1, len(keys) // rule.held_out)])
-    return Pixels(classes, ignored, held_out, max(1, memory // len(keys)), rule.seed)
+    order = np.random.Generator(np.random.PCG64(config.seed)).permutation(len(keys))
+    held_out = frozenset(keys[row] for row in order[: max(1, len(keys) // config.held_out)])
+    return Pixels(classes, ignored, held_out, max(1, memory // len(keys)), config.seed)
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class CapiTask(LabelledImages):
 
     Attributes:
         data: The dataset.
-        rule: The numbers.
+        config: The numbers.
         memories: What is remembered; None until the training images were measured.
     """
 

@@ -65,12 +65,12 @@ class HummingbirdMemory(SegmentationMemory):
     @cached_property
     def scenes(self) -> tuple[Scene, ...]:
         """The training images, epoch by epoch; of more than there are cells, evenly spaced ones."""
-        train, rule = self.data.train, self.config.augmentation
-        most = max(1, self.most // rule.epochs)
+        train, config = self.data.train, self.config.augmentation
+        most = max(1, self.most // config.epochs)
         chosen = [train[row] for row in evenly_spaced(len(train), most)]
         return tuple(
-            replace(scene, sample=augmented(scene.sample, scene.size, epoch, rule))
-            for epoch in range(rule.epochs)
+            replace(scene, sample=augmented(scene.sample, scene.size, epoch, config))
+            for epoch in range(config.epochs)
             for scene in chosen
         )
 
@@ -80,8 +80,8 @@ class HummingbirdMemory(SegmentationMemory):
 
     @cached_property
     def fingerprint(self) -> str:
-        rule = self.config
-        facts = rule.seed, rule.least, self.most, rule.augmentation, self.classes
+        config = self.config
+        facts = config.seed, config.least, self.most, config.augmentation, self.classes
         return digest("hummingbird-memory", *facts, signatures(self.scenes))
 
     @property

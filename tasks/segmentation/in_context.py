@@ -167,12 +167,12 @@ class QueryMeasurer:
     """Labels the cells of a few images on the device, and their pixels on the host when all were seen."""
 
     def __init__(
-        self, read: Read, classes: int, scenes: Sequence[Scene], rule: Vote, memories: Memories
+        self, read: Read, classes: int, scenes: Sequence[Scene], config: Vote, memories: Memories
     ) -> None:
         self._read = read
         self._classes = classes
         self._scenes = scenes
-        self._rule = rule
+        self._config = config
         self._memories = memories
         self._voted: dict[Layer, Voted] = {}
 
@@ -187,7 +187,7 @@ class QueryMeasurer:
     @property
     def most(self) -> int:
         """How many voters are looked for."""
-        return max(self._rule.k, self._rule.other)
+        return max(self._config.k, self._config.other)
 
     def has(self, layer: Layer) -> bool:
         """Whether something was taken for a layer."""
@@ -205,9 +205,9 @@ class QueryMeasurer:
             labels: Label vectors of the memory, [cells classes].
             like: Grids of the images' size, [images height width dim].
         """
-        rule, shape = self._rule, (*like.shape[:3], labels.shape[1])
+        config, shape = self._config, (*like.shape[:3], labels.shape[1])
         by_k, by_other = (
-            vote(voters.first(k), labels, rule.temperature).view(shape) for k in (rule.k, rule.other)
+            vote(voters.first(k), labels, config.temperature).view(shape) for k in (config.k, config.other)
         )
         voted = self._voted.setdefault(layer, Voted())
         voted.by_k |= zip(positions, by_k, strict=True)
@@ -227,7 +227,7 @@ class QueryMeasurer:
         threads = torch.get_num_threads()
         with ThreadPoolExecutor(threads, "label", torch.set_num_threads, (1,)) as pool:
             images = list(pool.map(lambda place: self._tables(finished, place), range(len(self._scenes))))
-        names = {"k": "", "other": f" k={self._rule.other}", "ceiling": " ceiling"}
+        names = {"k": "", "other": f" k={self._config.other}", "ceiling": " ceiling"}
         by_layer = {}
         for number, layer in enumerate(layers):
             entries = {

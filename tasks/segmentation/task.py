@@ -94,7 +94,7 @@ class SegmentationTask(LabelledImages):
 
     Attributes:
         data: The dataset.
-        rule: The numbers.
+        config: The numbers.
         memories: What is remembered; None until the training images were measured.
     """
 
