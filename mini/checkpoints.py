@@ -49,15 +49,17 @@ def install(folder: Path, name: str, package: Path | None = None) -> Path:
     Raises:
         InputError: The package cannot be written.
     """
-    place = (package or WEIGHTS) / name
+    target = (package or WEIGHTS) / name
     try:
-        place.mkdir(exist_ok=True)
+        target.mkdir(exist_ok=True)
         # The weights come last: a directory counts as a checkpoint from then on.
         for file in sorted(folder.glob("*.*"), key=lambda path: path.name == "model.safetensors"):
-            shutil.copyfile(file, place / file.name)
+            shutil.copyfile(file, target / file.name)
     except OSError as error:
-        raise InputError(f"{place} cannot be written: {error.strerror}; install without --install") from error
-    return place
+        raise InputError(
+            f"{target} cannot be written: {error.strerror}; install without --install"
+        ) from error
+    return target
 
 
 def generated(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, str]:

@@ -60,11 +60,11 @@ def _read(path: Path) -> Sequence[tuple[str, Row]]:
         return ()
     names = {topic.name for topic in TOPICS}
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return [(one["topic"], _row(one)) for one in rows if one["topic"] in names]
+    return [(row["topic"], _row(row)) for row in rows if row["topic"] in names]
 
 
 def _row(data: dict[str, Any]) -> Row:
-    words = {one.name: data[one.name] for one in fields(Row)}
+    words = {field.name: data[field.name] for field in fields(Row)}
     return Row(**words | {"budget": data["budget"] and Budget(**data["budget"])})
 
 
@@ -153,7 +153,9 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         "python -m perf", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", nargs="+", default=(), choices=[one.name for one in TOPICS], metavar="NAME")
+    parser.add_argument(
+        "--only", nargs="+", default=(), choices=[topic.name for topic in TOPICS], metavar="NAME"
+    )
     parser.add_argument("--quick", action="store_true", help="small shapes, one round")
     parser.add_argument("--json", action="store_true", help="for machines")
     parser.add_argument(

@@ -33,10 +33,10 @@ def attention_rows(setting: Setting) -> Iterator[Row]:
     shown = [Layer(index, "probabilities") for index in range(1, backbone.spec.depth + 1)]
 
     def analyse(asked: list[Measurable]) -> None:
-        show(backbone, pixels, [_collector(one, backbone) for one in asked], shown)
+        show(backbone, pixels, [_collector(task, backbone) for task in asked], shown)
 
     bare, together = "bare", "together"
-    alone = {name: (lambda one=one: analyse([one])) for name, one in every.items()}
+    alone = {name: (lambda task=task: analyse([task])) for name, task in every.items()}
     # seconds of the processor are hardly changed by other work on the machine
     clock = time.perf_counter if setting.device.type == "cuda" else time.process_time
     rounds = take_turns(

@@ -50,12 +50,12 @@ def board_rows(setting: Setting, data: Path | None = None) -> Iterator[Row]:
         for number in range(rounds):
             times["bare"].append(bare())
             times["board"].append(_board(request, folder, number + 1).seconds)
-    found, tasks = Rounds(times), sorted({one.entry.name for one in first.plan.tasks.every})
+    rounded, tasks = Rounds(times), sorted({task.entry.name for task in first.plan.tasks.every})
     yield Row(
         f"whole board of a ViT-S/16 on {sum(map(len, shown)):,} images, over their bare forwards",
-        found.ratio("board", "bare"),
+        rounded.ratio("board", "bare"),
         budget=Budget(1.5 if setting.device.type == "cuda" else 2.0),
-        figures=found.figures(),
+        figures=rounded.figures(),
         note=f"{first.suite}: {', '.join(tasks)}",
     )
 
@@ -109,10 +109,10 @@ def _shown(plan: Plan, setting: Setting) -> Iterator[Tensor]:
     """All batches of all passes, decoded."""
     (spec,) = plan.backbones
     pace = Request()
-    for one in plan.passes:
-        view, shards = view_for(spec, one.source.view), range(one.source.shards)
-        found = batches(one.source, view, shards, pace.batch_size, spec.input_size, pace.workers)
-        yield from (batch.pixels.to(setting.device) for batch in found if isinstance(batch, Batch))
+    for planned in plan.passes:
+        view, shards = view_for(spec, planned.source.view), range(planned.source.shards)
+        decoded = batches(planned.source, view, shards, pace.batch_size, spec.input_size, pace.workers)
+        yield from (batch.pixels.to(setting.device) for batch in decoded if isinstance(batch, Batch))
 
 
 def _bare(backbone: Backbone, shown: list[Tensor]) -> float:

@@ -93,9 +93,9 @@ def engine_rows(setting: Setting) -> Iterator[Row]:
             continue
         ratios, figures = [], dict[str, list[float]]()
         for _ in range(max(1, setting.rounds // 2)):
-            one, two = (_seconds(make(workers), [products] * JOBS) for workers in (1, 2))
-            ratios.append(one / two)
-            for workers, seconds in (("one", one), ("two", two)):
+            single, two = (_seconds(make(workers), [products] * JOBS) for workers in (1, 2))
+            ratios.append(single / two)
+            for workers, seconds in (("one", single), ("two", two)):
                 figures.setdefault(workers, []).append(1000 * seconds)
         medians = {workers: statistics.median(seconds) for workers, seconds in figures.items()}
         yield Row(what, statistics.median(ratios), budget=budget, figures=medians, note=f"{JOBS} jobs")

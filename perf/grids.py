@@ -64,10 +64,12 @@ def drawn_pairs(images: int) -> Keypoints:
     size, box = (SIDE, SIDE), (0.0, 0.0, float(SIDE), float(SIDE))
     points = random.uniform(0, SIDE, (images, POINTS, 2))
     pairs = tuple(
-        KeypointPair(f"{one}-{other}", "a", one, other, size, size, box, box, points[one], points[other])
-        for one in range(images)
+        KeypointPair(
+            f"{source}-{other}", "a", source, other, size, size, box, box, points[source], points[other]
+        )
+        for source in range(images)
         for other in range(images)
-        if one != other
+        if source != other
     )
     return Keypoints("pairs", nothings(images), pairs, Coverage(()))
 
@@ -133,16 +135,19 @@ WITHOUT = "dilated by scipy, which is slower than the evaluator's OpenCV; not ju
 def region_rows(setting: Setting) -> Iterator[Row]:
     """J and F of drawn objects that move, in frames of DAVIS's size."""
     size, frames, objects = ((60, 80), 4, 2) if setting.quick else ((480, 854), 24, 2)
-    truths, found = drawn(size, frames, objects, shift=0), drawn(size, frames, objects, shift=size[0] // 60)
+    truths, predictions = (
+        drawn(size, frames, objects, shift=0),
+        drawn(size, frames, objects, shift=size[0] // 60),
+    )
     with_opencv = find_spec("cv2") is not None
     dilate = _by_opencv if with_opencv else _by_scipy
 
     def ours() -> NDArray[np.float64]:
-        scores = score_video(found, truths)
+        scores = score_video(predictions, truths)
         return np.stack([scores.j, scores.f])
 
     def official() -> NDArray[np.float64]:
-        return official_scores(found, truths, objects, dilate)
+        return official_scores(predictions, truths, objects, dilate)
 
     rounds = take_turns({"official": official, "ours": ours}, setting.rounds, setting.device)
     equal = "exactly equal" if (ours() == official()).all() else "NOT EQUAL"
@@ -176,9 +181,9 @@ def official_scores(
 ) -> NDArray[np.float64]:
     """J and F, [2 objects frames], of all frames but the first and the last."""
     scores = np.empty((2, objects, len(truths) - 2))
-    for column, (one, true) in enumerate(zip(found[1:-1], truths[1:-1], strict=True)):
+    for column, (prediction, true) in enumerate(zip(found[1:-1], truths[1:-1], strict=True)):
         for number in range(objects):
-            mask, truth = one == number + 1, true == number + 1
+            mask, truth = prediction == number + 1, true == number + 1
             scores[:, number, column] = _region(mask, truth), _contour(mask, truth, dilate)
     return scores
 

@@ -116,7 +116,7 @@ class Rounds:
     def ratio(self, first: str, second: str) -> float:
         """Median of the rounds' ratios: what slows the machine down slows both of a round."""
         pairs = zip(self.seconds[first], self.seconds[second], strict=True)
-        return statistics.median(one / other for one, other in pairs)
+        return statistics.median(own / other for own, other in pairs)
 
     def milliseconds(self, name: str) -> float:
         """Median of a candidate."""

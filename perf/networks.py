@@ -18,10 +18,8 @@ from benchmark.extraction.collectors import Collector
 from benchmark.extraction.loading import Batch, Member
 from perf.measuring import Setting
 from tasks.base import Group, Source
-from tasks.datasets.base import Coverage
-from tasks.datasets.classes import Unlabelled
 from tasks.protocols import STANDARD
-from tasks.sources import IMAGES, Batches, ProbedImages
+from tasks.sources import IMAGES, Batches, ClassificationSources
 from zoo.features import Shown
 from zoo.features.backbone import Backbone
 from zoo.load.backbone import load
@@ -124,11 +122,11 @@ def nothings(count: int) -> tuple[Nothing, ...]:
     return tuple(Nothing(f"image {number}") for number in range(count))
 
 
-def one_batch(count: int) -> ProbedImages:
+def one_batch(count: int) -> ClassificationSources:
     """A classification dataset whose images are one batch of CKA's."""
     source = Source("images", (Group("batch", nothings(count)),), STANDARD.choice(IMAGES).view)
-    images, complete = Unlabelled("images", (), Coverage(())), Coverage(())
-    return ProbedImages(images, complete, source, np.zeros(0, np.int64), Batches(count, None))
+    none = np.zeros(0, np.int64)
+    return ClassificationSources(source, None, source, none, none, Batches(count, None))
 
 
 def show(
@@ -142,9 +140,11 @@ def show(
         collectors: What listens.
         layers: Layers that are shown, too, whoever listens.
     """
-    members = tuple(Member(0, place, 1, (SIDE, SIDE)) for place in range(len(pixels)))
+    members = tuple(Member(0, position, 1, (SIDE, SIDE)) for position in range(len(pixels)))
     batch = Batch(pixels, members)
-    wanted = sorted({*layers}.union(*(one.layers for one in collectors)), key=lambda layer: layer.place)
+    wanted = sorted(
+        {*layers}.union(*(listening.layers for listening in collectors)), key=lambda layer: layer.place
+    )
 
     def visitor(shown: Shown) -> None:
         for collector in collectors:

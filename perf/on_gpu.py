@@ -24,7 +24,7 @@ LARGEST_DIFFERENCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class GpuStep:
     """Commands that are run in turn until one fails.
 
     Attributes:
@@ -45,7 +45,7 @@ class Ended:
     seconds: float
 
 
-def steps(output: Path, batch: int) -> dict[str, Step]:
+def steps(output: Path, batch: int) -> dict[str, GpuStep]:
     """What is asked, in the order of worth."""
     perf = (PYTHON, "-m", "perf", "--device", "cuda", "--batch", str(batch), "--rounds", "20")
     run = (PYTHON, "-m", "benchmark", "run", "--no-examples", "--cache", str(output / "cache"))
@@ -63,9 +63,9 @@ def steps(output: Path, batch: int) -> dict[str, Step]:
     passes = ("pass", "pass-cka", "throughput", "attention", "memory")
     products = ("gram", "cka", "davis", "spair", "segment", "knn")
     return {
-        "tests": Step(((PYTHON, "-m", "pytest", "-q", "-m", "gpu"),), 300),
-        "budgets": Step(((*perf, "--save", str(output / "results"), "--only", *passes, *products),), 540),
-        "mini": Step(
+        "tests": GpuStep(((PYTHON, "-m", "pytest", "-q", "-m", "gpu"),), 300),
+        "budgets": GpuStep(((*perf, "--save", str(output / "results"), "--only", *passes, *products),), 540),
+        "mini": GpuStep(
             (
                 (*run, "--device", "cpu", "--output", str(output / "cpu")),
                 (*run, "--device", "cuda", "--output", str(output / "cuda")),
@@ -73,8 +73,8 @@ def steps(output: Path, batch: int) -> dict[str, Step]:
             ),
             540,
         ),
-        "dino": Step(((*train, "dino", "--steps", "60000", "--probe-every", "5000"),), 540),
-        "moco": Step(((*train, "moco", "--steps", "60000", "--probe-every", "5000"),), 540),
+        "dino": GpuStep(((*train, "dino", "--steps", "60000", "--probe-every", "5000"),), 540),
+        "moco": GpuStep(((*train, "moco", "--steps", "60000", "--probe-every", "5000"),), 540),
     }
 
 
@@ -88,7 +88,7 @@ def carry_out(names: Sequence[str], output: Path, batch: int) -> Iterator[Ended]
         yield Ended(name, code, round(time.monotonic() - begin, 1))
 
 
-def _run(step: Step, begin: float, log: TextIO) -> int | None:
+def _run(step: GpuStep, begin: float, log: TextIO) -> int | None:
     """Exit code of the last command that was run; None if the time was up."""
     for words in step.commands:
         left = step.seconds - (time.monotonic() - begin)
@@ -114,12 +114,12 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error(f"there is no step {', '.join(sorted(unknown))}")
     given.output.mkdir(parents=True, exist_ok=True)
     ended: list[Ended] = []
-    for one in carry_out(given.names, given.output, given.batch):
-        ended.append(one)
+    for step in carry_out(given.names, given.output, given.batch):
+        ended.append(step)
         text = json.dumps([asdict(each) for each in ended], indent=1)
         (given.output / "summary.json").write_text(f"{text}\n", encoding="utf-8")
-        print(one, flush=True)
-    return int(any(one.code for one in ended))
+        print(step, flush=True)
+    return int(any(step.code for step in ended))
 
 
 if __name__ == "__main__":

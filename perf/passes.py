@@ -114,11 +114,11 @@ def _row(name: str, setting: Setting) -> Row:
         setting.rounds,
         setting.device,
     )
-    speed = {one: 1000 * batch / rounds.milliseconds(one) for one in ("bare", "all layers")}
+    speed = {candidate: 1000 * batch / rounds.milliseconds(candidate) for candidate in ("bare", "all layers")}
     dtype = str(setting.dtype).removeprefix("torch.")
     return Row(
         f"{name}, {dtype}, batch {batch}: every layer's vectors kept, over the bare forward",
         rounds.ratio("all layers", "bare"),
         budget=Budget(1.05),
-        note="; ".join(f"{one} {value:,.0f} images/s" for one, value in speed.items()),
+        note="; ".join(f"{candidate} {value:,.0f} images/s" for candidate, value in speed.items()),
     )

@@ -36,9 +36,9 @@ def synthetic(backbones: int, tasks: int, layers: int, seed: int = 0) -> pd.Data
     families = [name for name in FAMILIES if name not in ("other", "random")]
     parts = []
     for task in [entry for entry in TASKS if not entry.analysis and entry.metrics][:tasks]:
-        for place in range(backbones):
-            family = families[place % len(families)]
-            facts = {"backbone": f"{family.lower()}-{place:02d}", "family": family, "depth": layers}
+        for number in range(backbones):
+            family = families[number % len(families)]
+            facts = {"backbone": f"{family.lower()}-{number:02d}", "family": family, "depth": layers}
             peak, top = random.uniform(0.4, 1) * layers, random.uniform(30, 90)
             values = top * (1 - np.abs(np.arange(1, layers + 1) - peak) / layers)
             values += random.normal(0, 1, layers)
@@ -74,8 +74,10 @@ def facts_for(records: pd.DataFrame) -> dict[str, Facts]:
     kinds, licences = ("images", "labels", "texts"), ("Apache-2.0", "MIT", "CC-BY-NC-4.0")
     depth = int(records["depth"].max())
     return {
-        name: Facts(kinds[place % 3], licences[place % 3], int(random.uniform(5, 1100) * 1e6), (768,) * depth)
-        for place, name in enumerate(names)
+        name: Facts(
+            kinds[number % 3], licences[number % 3], int(random.uniform(5, 1100) * 1e6), (768,) * depth
+        )
+        for number, name in enumerate(names)
     }
 
 

@@ -118,7 +118,7 @@ def labelled(memories: Memories, grid: Tensor) -> object:
         measurer.update(layer, range(len(grid)), grid)
     finished = {layer: measurer.finish(layer) for layer in LAYERS}
     return measurer.settle(
-        {layer: {name: one.cpu() for name, one in arrays.items()} for layer, arrays in finished.items()}
+        {layer: {name: array.cpu() for name, array in arrays.items()} for layer, arrays in finished.items()}
     )
 
 

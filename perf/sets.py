@@ -54,15 +54,17 @@ def _neighbour_rows(setting: Setting) -> Iterator[Row]:
         {layer: random.standard_normal((count, WIDTH), np.float32) for layer in BLOCKS}
         for count in (bank, queries)
     )
-    place = setting.device if setting.device.type == "cuda" else None
+    device = setting.device if setting.device.type == "cuda" else None
 
     def sets(chosen: Sequence[Layer]) -> object:
-        named = {one: one.members for one in chosen}
-        return list(nearest_of_sets(banks, asked, named, k, device=place))
+        named = {layer_set: layer_set.members for layer_set in chosen}
+        return list(nearest_of_sets(banks, asked, named, k, device=device))
 
     rounds = take_turns(
         {
-            "layers": lambda: [nearest(banks[one], asked[one], k, device=place) for one in BLOCKS],
+            "layers": lambda: [
+                nearest(banks[layer_set], asked[layer_set], k, device=device) for layer_set in BLOCKS
+            ],
             "named": lambda: sets(NAMED),
             "pairs": lambda: sets(PAIRS),
         },
@@ -86,9 +88,11 @@ def _video_rows(setting: Setting) -> Iterator[Row]:
     labels = labels.to(setting.device)
     first = {layer: every[0] for layer, every in frames.items()}
     last = {layer: every[-1] for layer, every in frames.items()}
-    alone = {layer: Propagator(one, labels, rule.heard) for layer, one in first.items()}
+    alone = {layer: Propagator(layer_set, labels, rule.heard) for layer, layer_set in first.items()}
     together = {
-        name: PropagationOfSets(first, labels, {one: one.members for one in chosen}, rule.heard)
+        name: PropagationOfSets(
+            first, labels, {layer_set: layer_set.members for layer_set in chosen}, rule.heard
+        )
         for name, chosen in (("named", NAMED), ("pairs", PAIRS))
     }
     for at in range(1, rule.n_last_frames + 1):
@@ -136,9 +140,10 @@ def labelled_by_sets(memories: Memories, grid: Tensor, sets: Sequence[Layer]) ->
     measurer = SetsQueryMeasurer(labels, memories, sets)
     for layer in BLOCKS:
         measurer.update(layer, range(len(grid)), grid)
-    finished = {one: measurer.finish(one) for one in sets}
+    finished = {layer_set: measurer.finish(layer_set) for layer_set in sets}
     there: Mapping[Layer, Mapping[str, Tensor]] = {
-        one: {name: array.cpu() for name, array in arrays.items()} for one, arrays in finished.items()
+        layer_set: {name: array.cpu() for name, array in arrays.items()}
+        for layer_set, arrays in finished.items()
     }
     return measurer.settle(there)
 

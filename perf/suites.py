@@ -115,7 +115,7 @@ def _of_convnet(spec: BackboneSpec, size: tuple[int, int]) -> float:
 def shown(spec: BackboneSpec) -> Iterator[tuple[int, float]]:
     """Images of each dataset, and the operations of one of them."""
     images = REAL.classification.train + REAL.classification.val
-    images += sum(one.database + one.queries for one in REAL.retrieval) + SPAIR_IMAGES
+    images += sum(dataset.database + dataset.queries for dataset in REAL.retrieval) + SPAIR_IMAGES
     side = spec.input_size
     yield images, operations(spec, (side, side))
     yield REAL.videos.frames, operations(spec, _size(spec, config_of(STANDARD, "davis").view, FRAME))
@@ -129,11 +129,11 @@ def need(specs: Sequence[BackboneSpec], assumed: Assumed = Assumed()) -> Need:
     every = [_of_one(spec, assumed) for spec in specs]
     return Need(
         len(specs),
-        sum(one.forwards for one in every),
-        sum(one.cards for one in every) / (assumed.cards * assumed.scaling),
-        sum(one.cores for one in every) / assumed.cores,
-        sum(one.storage for one in every),
-        sum(one.disk for one in every),
+        sum(each.forwards for each in every),
+        sum(each.cards for each in every) / (assumed.cards * assumed.scaling),
+        sum(each.cores for each in every) / assumed.cores,
+        sum(each.storage for each in every),
+        sum(each.disk for each in every),
     )
 
 
@@ -143,7 +143,7 @@ def _of_one(spec: BackboneSpec, assumed: Assumed) -> Need:
     images, forwards = sum(count for count, _ in sources), sum(count * each for count, each in sources)
     widths = sum(spec.stage_of(layer).width for layer in spec.layers) * (2 if spec.has_cls else 1)
     train, val = REAL.classification.train, REAL.classification.val
-    vectors = train + val + sum(one.database + one.queries for one in REAL.retrieval)
+    vectors = train + val + sum(dataset.database + dataset.queries for dataset in REAL.retrieval)
     neighbours = 2.0 * train * val * widths
     probe = 6.0 * config_of(STANDARD, "linear").epochs * train * REAL.classification.classes * widths
     layers = len(spec.layers)
@@ -167,7 +167,7 @@ def _size(spec: BackboneSpec, view: View, size: tuple[int, int]) -> tuple[int, i
 
 def real_specs() -> tuple[BackboneSpec, ...]:
     """The backbones of the registry that were trained by others."""
-    return tuple(one for one in all_specs() if one.checkpoint not in ("packaged", "generated"))
+    return tuple(spec for spec in all_specs() if spec.checkpoint not in ("packaged", "generated"))
 
 
 def table() -> str:
@@ -179,16 +179,16 @@ def table() -> str:
         ("backbones of `paper`, 20", paper),
         (f"all {len(real_specs())} of the registry", real_specs()),
     ):
-        found = need(specs)
-        parts = (found.cards, found.cores, found.storage)
-        low, high = found.hours
+        needed = need(specs)
+        parts = (needed.cards, needed.cores, needed.storage)
+        low, high = needed.hours
         rows.append(
             [
                 name,
-                f"{found.forwards / 1e6:.0f} M",
+                f"{needed.forwards / 1e6:.0f} M",
                 *(f"{seconds / 3600:.1f} h" for seconds in parts),
                 f"{low:.1f} to {high:.1f} h",
-                f"{found.disk / 1e12:.1f} TB",
+                f"{needed.disk / 1e12:.1f} TB",
             ]
         )
     heads = ("what", "forwards", "cards", "cores", "storage", "in all", "vectors, float32")

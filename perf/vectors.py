@@ -107,13 +107,13 @@ def neighbour_rows(setting: Setting) -> Iterator[Row]:
     vectors, asked = (random.standard_normal((n, 384), np.float32) for n in (bank, queries))
     for values in (vectors, asked):
         values /= np.linalg.norm(values, axis=1, keepdims=True)
-    place = setting.device if setting.device.type == "cuda" else None
+    device = setting.device if setting.device.type == "cuda" else None
     there, wanted = torch.from_numpy(vectors).to(setting.device), torch.from_numpy(asked).to(setting.device)
     rounds = take_turns(
         {
             "faiss": lambda: faiss.knn(asked, vectors, k, metric=faiss.METRIC_INNER_PRODUCT),
             "torch": lambda: [(part @ there.T).topk(k) for part in torch.split(wanted, CHUNK)],
-            "ours": lambda: nearest(vectors, asked, k, device=place),
+            "ours": lambda: nearest(vectors, asked, k, device=device),
         },
         max(1, setting.rounds // 2),
         setting.device,

@@ -2,14 +2,12 @@
 
 import errno
 import sys
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from benchmark.commands.check import check_command
-from benchmark.commands.command import Command
 from benchmark.commands.compare import compare_command
 from benchmark.commands.decompose import decompose_command
 from benchmark.commands.export import export_command
@@ -44,8 +42,7 @@ GROUPS = {
 """First words of commands of two, with their help."""
 
 
-def app_of(commands: Sequence[Command]) -> typer.Typer:
-    """The command line of some commands."""
+def _app() -> typer.Typer:
     app = typer.Typer(
         no_args_is_help=True,
         add_completion=False,
@@ -60,7 +57,7 @@ def app_of(commands: Sequence[Command]) -> typer.Typer:
         groups[name] = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help=text)
         groups[name].callback()(lambda: None)  # without it, the only command of a group would have no name
         app.add_typer(groups[name], name=name)
-    for each in commands:
+    for each in COMMANDS:
         group, _, name = each.name.rpartition(" ")
         groups[group].command(name)(each.for_typer())
     return app
@@ -81,7 +78,7 @@ def every_command(
     del version
 
 
-app = app_of(COMMANDS)
+app = _app()
 
 
 def spread(arguments: list[str]) -> list[str]:

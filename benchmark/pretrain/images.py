@@ -144,9 +144,9 @@ def render_chunk(chunk: _Chunk, report: Reporter) -> None:
     pixels: list[NDArray[np.uint8]] = []
     labels, captions = [], []
     with report.bar("rendering", len(chunk.places), "images") as advance:
-        for place in chunk.places:
-            number = wanted.seed * SEEDS + wanted.first + place
-            image = sample_image(number, place % len(TEMPLATES), (side, side))
+        for index in chunk.places:
+            number = wanted.seed * SEEDS + wanted.first + index
+            image = sample_image(number, index % len(TEMPLATES), (side, side))
             pixels.append(image.pixels.transpose(2, 0, 1))
             labels.append(image.class_index)
             captions.append(image.caption)

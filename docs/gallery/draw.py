@@ -38,12 +38,12 @@ def squared(image: Picture, side: int) -> Picture:
 
 def beside(pictures: Sequence[Picture]) -> Picture:
     """Pictures of one height in a row."""
-    width = sum(one.width + GAP for one in pictures) - GAP
+    width = sum(picture.width + GAP for picture in pictures) - GAP
     row = Image.new("RGB", (width, pictures[0].height), PAPER)
     left = 0
-    for one in pictures:
-        row.paste(one, (left, 0))
-        left += one.width + GAP
+    for picture in pictures:
+        row.paste(picture, (left, 0))
+        left += picture.width + GAP
     return row
 
 
@@ -76,19 +76,19 @@ def framed(image: Picture, colour: str) -> Picture:
 
 def regions(masks: Iterable[NDArray[np.uint8]], size: tuple[int, int]) -> NDArray[np.uint8]:
     """Numbers of the regions, from 1, where they are."""
-    found = np.zeros(size[::-1], np.uint8)
+    covered = np.zeros(size[::-1], np.uint8)
     for number, mask in enumerate(masks, start=1):
-        found[mask > 0] = number
-    return found
+        covered[mask > 0] = number
+    return covered
 
 
 def imagenet(data: Path) -> Picture:
     """Two training images and one validation image of each class, a class a column."""
-    found = DATA.classification.read(data)
+    images = DATA.classification.read(data)
     columns = []
-    for label in range(len(found.train.classes)):
-        taken = [found.train.samples[place] for place in np.flatnonzero(found.train.labels == label)[:2]]
-        taken += [found.val.samples[place] for place in np.flatnonzero(found.val.labels == label)[:1]]
+    for label in range(len(images.train.classes)):
+        taken = [images.train.samples[index] for index in np.flatnonzero(images.train.labels == label)[:2]]
+        taken += [images.val.samples[index] for index in np.flatnonzero(images.val.labels == label)[:1]]
         columns.append([squared(sample.open(), 80) for sample in taken])
     half = len(columns) // 2
     rows = [[column[row] for column in part] for part in (columns[:half], columns[half:]) for row in range(3)]
@@ -97,20 +97,20 @@ def imagenet(data: Path) -> Picture:
 
 def retrieval(data: Path) -> Picture:
     """Queries with their boxes, each beside easy and hard positives and something else."""
-    found = DATA.retrieval[0].read(data)
+    dataset = DATA.retrieval[0].read(data)
     rows = []
-    for place in range(0, len(found.queries), max(1, len(found.queries) // 4))[:4]:
-        query = found.queries[place]
+    for start in range(0, len(dataset.queries), max(1, len(dataset.queries) // 4))[:4]:
+        query = dataset.queries[start]
         image = query.open()
         if query.box is not None:
             ImageDraw.Draw(image).rectangle(tuple(query.box), outline="white", width=3)
-        easy, hard = found.easy[place][:2], found.hard[place][:2]
-        positive = {*map(int, [*found.easy[place], *found.hard[place], *found.junk[place]])}
-        other = next(index for index in range(17, len(found.database)) if index not in positive)
+        easy, hard = dataset.easy[start][:2], dataset.hard[start][:2]
+        positive = {*map(int, [*dataset.easy[start], *dataset.hard[start], *dataset.junk[start]])}
+        other = next(index for index in range(17, len(dataset.database)) if index not in positive)
         row = [fitted(image, 110)]
-        row += [framed(fitted(found.database[int(index)].open(), 110), "#0072b2") for index in easy]
-        row += [framed(fitted(found.database[int(index)].open(), 110), "#e69f00") for index in hard]
-        rows.append(beside([*row, fitted(found.database[other].open(), 110)]))
+        row += [framed(fitted(dataset.database[int(index)].open(), 110), "#0072b2") for index in easy]
+        row += [framed(fitted(dataset.database[int(index)].open(), 110), "#e69f00") for index in hard]
+        rows.append(beside([*row, fitted(dataset.database[other].open(), 110)]))
     return below(rows)
 
 
@@ -120,17 +120,17 @@ def davis(data: Path) -> Picture:
     rows = []
     for video in videos[:: max(1, len(videos) // 3)][:3]:
         places = np.linspace(0, len(video.frames) - 1, 5).round().astype(int)
-        pictures = [tinted(video.frames[place].open(), read_mask(video.masks[place])) for place in places]
-        rows.append(beside([fitted(one, 110) for one in pictures]))
+        pictures = [tinted(video.frames[index].open(), read_mask(video.masks[index])) for index in places]
+        rows.append(beside([fitted(picture, 110) for picture in pictures]))
     return below(rows)
 
 
 def spair(data: Path) -> Picture:
     """Pairs of images, lines from each keypoint to where it is in the other image."""
-    found = DATA.keypoints.read(data)
+    dataset = DATA.keypoints.read(data)
     pictures = []
-    for pair in found.pairs[:: max(1, len(found.pairs) // 6)][:6]:
-        sides = [found.samples[index].open() for index in (pair.source, pair.target)]
+    for pair in dataset.pairs[:: max(1, len(dataset.pairs) // 6)][:6]:
+        sides = [dataset.samples[index].open() for index in (pair.source, pair.target)]
         scales = [150 / side.height for side in sides]
         both = beside([fitted(side, 150) for side in sides])
         start = round(sides[0].width * scales[0]) + GAP
@@ -142,7 +142,7 @@ def spair(data: Path) -> Picture:
             for cx, cy in ((x, y), (u + start, v)):
                 draw.ellipse((cx - 3, cy - 3, cx + 3, cy + 3), fill="#d55e00", outline="white")
         pictures.append(both)
-    return below([beside(pictures[place : place + 2]) for place in range(0, len(pictures), 2)])
+    return below([beside(pictures[first : first + 2]) for first in range(0, len(pictures), 2)])
 
 
 def objects(data: Path) -> Picture:
@@ -157,9 +157,9 @@ def parts(data: Path) -> Picture:
 
 def _regions(images: Sequence[RegionImage]) -> Picture:
     pictures = []
-    for one in images[:: max(1, len(images) // 6)][:6]:
-        image = one.sample.open()
-        mask = regions((region.mask() for region in one.regions), one.size)
+    for annotated in images[:: max(1, len(images) // 6)][:6]:
+        image = annotated.sample.open()
+        mask = regions((region.mask() for region in annotated.regions), annotated.size)
         pictures.append(below([fitted(image, 110), fitted(tinted(image, mask), 110)]))
     return beside(pictures)
 

@@ -23,7 +23,7 @@ FACTS = {
 """Columns of facts and their heads."""
 
 LATER = ("supervision", "licence")
-"""Facts that stand behind the scores."""
+"""Those that stand behind the scores."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class Analysis:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class AnalysisView:
     """What of a layer an analysis looks at: the tokens, and where in the block."""
 
     pooling: str
@@ -83,8 +83,8 @@ def measured(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["value"].notna() & ~is_floor(rows) & (rows["other_layer"] < 0)]
 
 
-def views_of(rows: pd.DataFrame) -> tuple[View, ...]:
+def views_of(rows: pd.DataFrame) -> tuple[AnalysisView, ...]:
     """The views of which some rows have a number, in order."""
-    keys = set(zip(measured(rows)["pooling"], measured(rows)["tap"], strict=True))
-    ordered = sorted(keys, key=lambda key: (pooling_rank(key[0]), Layer(1, key[1]).place))
-    return tuple(View(*key) for key in ordered)
+    found = set(zip(measured(rows)["pooling"], measured(rows)["tap"], strict=True))
+    ordered = sorted(found, key=lambda key: (pooling_rank(key[0]), Layer(1, key[1]).place))
+    return tuple(AnalysisView(*key) for key in ordered)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mini.render.templates import TEMPLATES, Part, Slot, Template
+from mini.render.templates import TEMPLATES, MaterialSlot, Part, Template
 from mini.render.textures import (
     Colour,
     Texture,
@@ -134,7 +134,7 @@ class Individual:
     Attributes:
         class_index: Its class.
         stretch: For each part type, factors along and across the bone.
-        materials: One for each Slot, in order.
+        materials: One for each MaterialSlot, in order.
     """
 
     class_index: int
@@ -186,4 +186,4 @@ def draw_individual(
 
 def material_of(individual: Individual, part: Part) -> Material:
     """What covers a part."""
-    return individual.materials[Slot(part.slot)]
+    return individual.materials[MaterialSlot(part.slot)]

@@ -128,7 +128,7 @@ def draw_camera(rng: np.random.Generator, individual: Individual, turn: float, s
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class PaintedScene:
     """What a picture shows, back to front.
 
     Attributes:
@@ -183,7 +183,7 @@ def _paint_figure(canvas: Canvas, figure: Figure, number: int, light: Light) -> 
     return int(np.count_nonzero(covered >= np.float32(0.5)))
 
 
-def render(scene: Scene, rng: np.random.Generator) -> Rendering:
+def render(scene: PaintedScene, rng: np.random.Generator) -> Rendering:
     """The picture of a scene; the generator draws the sensor noise alone."""
     canvas = Canvas(scene.backdrop)
     paint_props(canvas, scene.clutter, scene.light)

@@ -9,8 +9,8 @@ from mini.render.individual import HABITS, Individual
 from mini.render.lighting import draw_light
 from mini.render.scene import (
     Figure,
+    PaintedScene,
     Rendering,
-    Scene,
     draw_angles,
     draw_camera,
     figure_bounds,
@@ -92,7 +92,7 @@ def draw_still(
     scale = 1.0
     for _ in range(5):
         occluders = tuple(draw_occluder(rng, figure, size, scale) for _ in range(count))
-        rendering = render(Scene(backdrop.pixels, clutter, (figure,), occluders, light), rng)
+        rendering = render(PaintedScene(backdrop.pixels, clutter, (figure,), occluders, light), rng)
         if not count or variation.least_shown <= rendering.shown[0] <= variation.most_shown:
             break
         scale *= 0.7 if rendering.shown[0] < variation.least_shown else 1.3

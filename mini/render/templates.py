@@ -13,7 +13,7 @@ from mini.render.shapes import Capsule, Ellipse, Polygon, Ring, Shape
 
 
 @unique
-class Slot(IntEnum):
+class MaterialSlot(IntEnum):
     """Which of an individual's materials covers a part."""
 
     MAIN = 0
@@ -72,7 +72,7 @@ class Part:
     angle: float = 0.0
     swing: float = 0.0
     depth: int = 0
-    slot: Slot = Slot.MAIN
+    slot: MaterialSlot = MaterialSlot.MAIN
     shade: float = 1.0
     landmarks: tuple[Landmark, ...] = ()
 
@@ -123,7 +123,7 @@ def _shape(outline: dict[str, Any]) -> Shape:
 
 
 def _part(line: dict[str, Any]) -> Part:
-    line = line | {"shape": _shape(line["shape"]), "slot": Slot[line.get("slot", "main").upper()]}
+    line = line | {"shape": _shape(line["shape"]), "slot": MaterialSlot[line.get("slot", "main").upper()]}
     line["at"] = tuple(line.get("at", (0.0, 0.0)))
     line["landmarks"] = tuple(Landmark(*numbers) for numbers in line.get("landmarks", ()))
     return Part(**line)

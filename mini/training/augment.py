@@ -160,8 +160,8 @@ def _recolour(images: Tensor, view: TrainingView, draw: _Draw) -> Tensor:
 def hue_rotation(turn: Tensor) -> Tensor:
     """Matrices that turn the hue of RGB colours by angles [batch], [batch 3 3]; greys stay as they are."""
     to_yiq = turn.new_tensor(_YIQ)
-    cos, sin, zero, one = turn.cos(), turn.sin(), torch.zeros_like(turn), torch.ones_like(turn)
-    rows = ((one, zero, zero), (zero, cos, -sin), (zero, sin, cos))
+    cos, sin, zero, unit = turn.cos(), turn.sin(), torch.zeros_like(turn), torch.ones_like(turn)
+    rows = ((unit, zero, zero), (zero, cos, -sin), (zero, sin, cos))
     rotation = torch.stack([torch.stack(row, -1) for row in rows], -2)
     return torch.as_tensor(torch.linalg.inv(to_yiq) @ rotation @ to_yiq)
 

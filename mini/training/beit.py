@@ -101,7 +101,7 @@ def _moved(points: Tensor, centres: Tensor, generator: torch.Generator) -> Tenso
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class BeitRecipe:
     """Numbers of the objective.
 
     Attributes:
@@ -123,7 +123,7 @@ class Recipe:
     tokenizing: Tokenizing
 
 
-RECIPE = Recipe(
+RECIPE = BeitRecipe(
     optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.05, clip=3.0),
     view=TrainingView(side=64, scale=(0.4, 1.0), flip=0.5, jitter=0.5),
     masked=0.4,
@@ -138,7 +138,7 @@ class MaskedTokens(Objective):
     """Cross-entropy of the visual tokens of hidden patches."""
 
     def __init__(
-        self, spec: BackboneSpec, backbone: PreTrainedModel, recipe: Recipe, tokenizer: Tokenizer
+        self, spec: BackboneSpec, backbone: PreTrainedModel, recipe: BeitRecipe, tokenizer: Tokenizer
     ) -> None:
         super().__init__(spec, backbone, recipe.optimisation)
         self.recipe = recipe
@@ -163,7 +163,7 @@ class MaskedTokens(Objective):
         return StepOutcome(loss, metrics)
 
 
-def block_mask(count: int, cells: int, recipe: Recipe, generator: torch.Generator) -> Tensor:
+def block_mask(count: int, cells: int, recipe: BeitRecipe, generator: torch.Generator) -> Tensor:
     """Hidden patches of each image, bool [batch cells*cells]; each image has the same number of them.
 
     Rectangles of random area and aspect are laid on the grid until they cover the share; of the last one only
@@ -190,7 +190,7 @@ def block_mask(count: int, cells: int, recipe: Recipe, generator: torch.Generato
     return torch.zeros(count, cells * cells, dtype=torch.bool, device=device).scatter_(1, chosen, True)
 
 
-def make(spec: BackboneSpec, recipe: Recipe, data: Pictures, seed: int) -> MaskedTokens:
+def make(spec: BackboneSpec, recipe: BeitRecipe, data: Pictures, seed: int) -> MaskedTokens:
     """The objective with fresh weights, and a tokenizer trained on patches of the data.
 
     Raises:

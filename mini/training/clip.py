@@ -75,7 +75,7 @@ class TextTower(nn.Module):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class ClipRecipe:
     """Numbers of the objective.
 
     Attributes:
@@ -99,7 +99,7 @@ class Recipe:
     largest_scale: float
 
 
-RECIPE = Recipe(
+RECIPE = ClipRecipe(
     optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.2, betas=(0.9, 0.98)),
     view=TrainingView(side=48, scale=(0.6, 1.0)),
     text_width=96,
@@ -115,7 +115,7 @@ class ImageText(Objective):
     """Symmetric cross-entropy over the cosines of all images and captions of a batch."""
 
     def __init__(
-        self, spec: BackboneSpec, backbone: PreTrainedModel, recipe: Recipe, vocabulary: Vocabulary
+        self, spec: BackboneSpec, backbone: PreTrainedModel, recipe: ClipRecipe, vocabulary: Vocabulary
     ) -> None:
         super().__init__(spec, backbone, recipe.optimisation)
         self.recipe = recipe
@@ -156,7 +156,7 @@ class ImageText(Objective):
             self.log_scale.clamp_(max=math.log(self.recipe.largest_scale))
 
 
-def make(spec: BackboneSpec, recipe: Recipe, data: Pictures, seed: int) -> ImageText:
+def make(spec: BackboneSpec, recipe: ClipRecipe, data: Pictures, seed: int) -> ImageText:
     """The objective with fresh weights and the words of the data's captions.
 
     Raises:

@@ -96,7 +96,7 @@ class Pictures:
         )
 
 
-class Batches:
+class TrainingBatches:
     """Gives the batches of a training on its device; on a GPU the images are kept there if they are few."""
 
     def __init__(self, data: Pictures, device: torch.device) -> None:
@@ -146,8 +146,8 @@ class Order:
 
     def indices(self, step: int) -> NDArray[np.int64]:
         """Indices of the images of a step (from 0), [batch]."""
-        epoch, place = divmod(step, self._count // self._batch)
+        epoch, batch = divmod(step, self._count // self._batch)
         if epoch != self._epoch:
             generator = seeded("order", self._seed, epoch)
             self._epoch, self._permutation = epoch, torch.randperm(self._count, generator=generator).numpy()
-        return self._permutation[place * self._batch : (place + 1) * self._batch]
+        return self._permutation[batch * self._batch : (batch + 1) * self._batch]

@@ -19,7 +19,7 @@ from zoo.spec import BackboneSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class DinoRecipe:
     """Numbers of the objective.
 
     Attributes:
@@ -59,7 +59,7 @@ class Recipe:
 # of 96 px found 22 % of the classes after 500 steps; with these, 24 %.
 _LARGE = TrainingView(side=48, scale=(0.4, 1.0), flip=0.5, jitter=0.4, hue=0.03)
 
-RECIPE = Recipe(
+RECIPE = DinoRecipe(
     optimisation=Optimisation(learning_rate=2e-3, weight_decay=0.04, final_weight_decay=0.4, clip=3.0),
     first=_LARGE,
     second=_LARGE,
@@ -84,7 +84,7 @@ class SelfDistillation(Objective):
     """
 
     def __init__(
-        self, spec: BackboneSpec, student: PreTrainedModel, recipe: Recipe, head: Prototypes
+        self, spec: BackboneSpec, student: PreTrainedModel, recipe: DinoRecipe, head: Prototypes
     ) -> None:
         super().__init__(spec, copy.deepcopy(student).requires_grad_(False), recipe.optimisation)
         self.recipe = recipe
@@ -116,9 +116,9 @@ class SelfDistillation(Objective):
         logs = (torch.cat(student) / recipe.student_temperature).log_softmax(-1)
         terms = [
             -(target * log).sum(-1).mean()
-            for place, target in enumerate(torch.split(teacher, count))
+            for view, target in enumerate(torch.split(teacher, count))
             for other, log in enumerate(torch.split(logs, count))
-            if other != place
+            if other != view
         ]
         metrics = {
             "entropy": _entropy(teacher).mean(),
@@ -156,7 +156,7 @@ def _entropy(probabilities: Tensor) -> Tensor:
     return torch.as_tensor(torch.special.entr(probabilities).sum(-1) / math.log(probabilities.shape[-1]))
 
 
-def make(spec: BackboneSpec, recipe: Recipe, data: Pictures, seed: int) -> SelfDistillation:
+def make(spec: BackboneSpec, recipe: DinoRecipe, data: Pictures, seed: int) -> SelfDistillation:
     """The objective with fresh weights; it learns from the images alone."""
     del data
     head = Prototypes(spec.width, recipe.hidden, recipe.bottleneck, recipe.outputs)

@@ -22,7 +22,7 @@ from zoo.spec import BackboneSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class SupervisedRecipe:
     """Numbers of the objective.
 
     Attributes:
@@ -38,7 +38,7 @@ class Recipe:
     no_skip: int | None
 
 
-RECIPE = Recipe(
+RECIPE = SupervisedRecipe(
     optimisation=Optimisation(learning_rate=2e-3, weight_decay=0.05),
     view=TrainingView(side=48, scale=(0.5, 1.0), flip=0.5),
     pooling="cls",
@@ -53,7 +53,7 @@ class Supervised(Objective):
         self,
         spec: BackboneSpec,
         backbone: PreTrainedModel,
-        recipe: "Recipe | ResNetRecipe",
+        recipe: "SupervisedRecipe | ResNetRecipe",
         pooling: str,
         classes: int,
         seed: int,
@@ -77,7 +77,7 @@ def require_block(spec: BackboneSpec, block: int) -> None:
         raise InputError(f"{spec.name} has blocks 1 to {spec.depth}; there is no block {block}")
 
 
-def make(spec: BackboneSpec, recipe: Recipe, data: Pictures, seed: int) -> Supervised:
+def make(spec: BackboneSpec, recipe: SupervisedRecipe, data: Pictures, seed: int) -> Supervised:
     """The objective with fresh weights.
 
     Raises:

@@ -18,7 +18,7 @@ from zoo.spec import BackboneSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class MaeRecipe:
     """Numbers of the objective.
 
     Attributes:
@@ -38,7 +38,7 @@ class Recipe:
     heads: int
 
 
-RECIPE = Recipe(
+RECIPE = MaeRecipe(
     optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.05, betas=(0.9, 0.95)),
     view=TrainingView(side=64, scale=(0.4, 1.0), flip=0.5),
     masked=0.75,
@@ -51,7 +51,7 @@ RECIPE = Recipe(
 class MaskedAutoencoder(Objective):
     """Mean squared error of hidden patches whose pixels have mean 0 and variance 1."""
 
-    def __init__(self, spec: BackboneSpec, backbone: PreTrainedModel, recipe: Recipe) -> None:
+    def __init__(self, spec: BackboneSpec, backbone: PreTrainedModel, recipe: MaeRecipe) -> None:
         super().__init__(spec, backbone, recipe.optimisation)
         self.recipe = recipe
         self.patch = spec.patch_size
@@ -121,7 +121,7 @@ def normalised_patches(images: Tensor, patch: int) -> Tensor:
     return (pixels - mean) / (variance + 1e-6).sqrt()
 
 
-def make(spec: BackboneSpec, recipe: Recipe, data: Pictures, seed: int) -> MaskedAutoencoder:
+def make(spec: BackboneSpec, recipe: MaeRecipe, data: Pictures, seed: int) -> MaskedAutoencoder:
     """The objective with fresh weights; it learns from the images alone."""
     del data
     backbone = fresh(spec, seed)

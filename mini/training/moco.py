@@ -28,7 +28,7 @@ from zoo.spec import BackboneSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class MocoRecipe:
     """Numbers of the objective.
 
     Attributes:
@@ -53,7 +53,7 @@ class Recipe:
 # Views of 16 patches: in 1,200 steps they taught as much as views of 36, in half the time (docs/mini.md).
 _FIRST = TrainingView(side=32, scale=(0.3, 1.0), flip=0.5, jitter=0.8, hue=0.05, grey=0.1, blur=0.3)
 
-RECIPE = Recipe(
+RECIPE = MocoRecipe(
     optimisation=Optimisation(learning_rate=1.5e-3, weight_decay=0.1),
     first=_FIRST,
     second=replace(_FIRST, blur=0.1, solarise=0.2),
@@ -71,7 +71,7 @@ class MomentumContrast(Objective):
         self,
         spec: BackboneSpec,
         backbone: PreTrainedModel,
-        recipe: Recipe,
+        recipe: MocoRecipe,
         projector: nn.Sequential,
         predictor: nn.Sequential,
     ) -> None:
@@ -106,7 +106,7 @@ class MomentumContrast(Objective):
         follow(self.momentum_projector, self.projector, momentum)
 
 
-def make(spec: BackboneSpec, recipe: Recipe, data: Pictures, seed: int) -> MomentumContrast:
+def make(spec: BackboneSpec, recipe: MocoRecipe, data: Pictures, seed: int) -> MomentumContrast:
     """The objective with fresh weights; it learns from the images alone."""
     del data
     backbone = fresh(spec, seed)

@@ -89,8 +89,8 @@ def vectors(model: Any, images: Tensor) -> dict[str, Tensor]:  # noqa: ANN401  #
     """Vectors after the final norm by pooling, [batch width]: ``cls`` (not of ConvNets) and ``mean``."""
     if isinstance(model, ResNetModel):
         return {"mean": model(images).last_hidden_state.mean(dim=(2, 3))}
-    found = tokens(model, images)
-    return {"cls": found[:, 0], "mean": found[:, 1:].mean(dim=1)}
+    hidden = tokens(model, images)
+    return {"cls": hidden[:, 0], "mean": hidden[:, 1:].mean(dim=1)}
 
 
 def spread(features: Tensor) -> Tensor:
@@ -160,8 +160,8 @@ def cosines(first: Tensor, second: Tensor) -> Tensor:
     A soft-max of small temperature follows, which would show bfloat16's rounding.
     """
     with torch.autocast(first.device.type, enabled=False):
-        one, other = (nn.functional.normalize(rows.float(), dim=-1) for rows in (first, second))
-        return one @ other.T
+        left, other = (nn.functional.normalize(rows.float(), dim=-1) for rows in (first, second))
+        return left @ other.T
 
 
 def transformer(width: int, depth: int, heads: int) -> nn.TransformerEncoder:

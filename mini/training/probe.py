@@ -71,16 +71,16 @@ def features(objective: Objective, pictures: Pictures, side: int) -> dict[str, T
     was_training = objective.training
     objective.eval()
     generator = seeded("probe", device=objective.mean.device)
-    found: dict[str, list[Tensor]] = {}
+    vectors_by_pooling: dict[str, list[Tensor]] = {}
     for start in range(0, len(pictures), _BATCH):
         indices = np.arange(start, min(start + _BATCH, len(pictures)))
         pixels = pictures.take(indices).images.to(objective.mean.device)
         images = objective.normalised(augment(pixels, TrainingView(side=side), generator))
         with torch.no_grad():
             for pooling, vector in vectors(objective.backbone, images).items():
-                found.setdefault(pooling, []).append(vector.float())
+                vectors_by_pooling.setdefault(pooling, []).append(vector.float())
     objective.train(was_training)
-    return {pooling: torch.cat(parts) for pooling, parts in found.items()}
+    return {pooling: torch.cat(parts) for pooling, parts in vectors_by_pooling.items()}
 
 
 def nearest_classes(bank: Tensor, labels: Tensor, asked: Tensor, how: Probing) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from mini.training.data import Batches, Order, Pictures, seeded
+from mini.training.data import Order, Pictures, TrainingBatches, seeded
 from mini.training.objective import Moment, Objective, StepOutcome, make_optimiser, set_numbers
 from zoo.atomic import whole_file
 from zoo.errors import InputError
@@ -163,7 +163,7 @@ def train(
     order = Order(len(data), schedule.batch_size, schedule.seed)
     objective.to(schedule.device).train()
     _choose_attention(objective, schedule)
-    batches = Batches(data, schedule.device)
+    batches = TrainingBatches(data, schedule.device)
     optimiser = make_optimiser(objective, objective.optimisation)
     state = load_state(kept, schedule.device)
     step, history = (0, []) if state is None else (state.step, state.history)

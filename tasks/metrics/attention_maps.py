@@ -100,8 +100,8 @@ def _by_parts(measure: Callable[[Tensor], Tensor], attention: Tensor, *, togethe
     flat = attention.reshape(-1, *last)
     size = PART_BYTES if attention.device.type == "cpu" else PART_BYTES_ON_DEVICE
     parts = torch.split(flat, max(1, size // max(1, 4 * last.numel())))  # copies are float32
-    found = torch.cat([measure(part) for part in parts])
-    return found.view(lead + found.shape[1:])
+    measured = torch.cat([measure(part) for part in parts])
+    return measured.view(lead + measured.shape[1:])
 
 
 def _inside(attention: Tensor, prefix_tokens: int) -> Tensor:

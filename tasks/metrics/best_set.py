@@ -70,8 +70,8 @@ def best_set(
     """
     owner = np.arange(measured.scores) if candidate is None else np.asarray(candidate, np.int64)
     if owner.shape != (measured.scores,) or not 0 < level < 1:
-        found = f"{len(owner)} and {level}"
-        raise ValueError(f"expected {measured.scores} candidates and a level between 0 and 1, found {found}")
+        values = f"{len(owner)} and {level}"
+        raise ValueError(f"expected {measured.scores} candidates and a level between 0 and 1, found {values}")
     units, strata = sample(measured)
     if units <= strata:
         return None
@@ -102,8 +102,8 @@ def _freedom(measured: WeightedScores, strata: int) -> float:
 def _reach(draws: Floats, error: Floats, rows: Integers, rivals: Integers) -> Floats:
     """How far each draw puts the furthest rival above each of these scores, in standard errors: [R rows]."""
     others = draws[:, rivals]
-    found = [((others - draws[:, [row]]) / error[row, rivals]).max(axis=1) for row in rows]
-    return np.stack(found, axis=1)
+    largest = [((others - draws[:, [row]]) / error[row, rivals]).max(axis=1) for row in rows]
+    return np.stack(largest, axis=1)
 
 
 def _steps(height: Floats, reach: Floats, level: float, freedom: float) -> NDArray[np.bool_]:
@@ -111,11 +111,11 @@ def _steps(height: Floats, reach: Floats, level: float, freedom: float) -> NDArr
     inside = np.ones(len(height), dtype=bool)
     # the place where what was measured would be among the draws, itself one of them: no finite number of
     # draws makes the error larger (Davison and Hinkley, Bootstrap Methods, 1997, section 4.2)
-    place = math.ceil((len(reach) + 1) * level) - 1
+    rank = math.ceil((len(reach) + 1) * level) - 1
     while True:
-        if place >= len(reach):
+        if rank >= len(reach):
             return inside
-        normal = np.sort(reach[:, inside].max(axis=1))[place]
+        normal = np.sort(reach[:, inside].max(axis=1))[rank]
         # every error is estimated by itself: a normal bound becomes the one of Student's t of the same tail
         bound = max(0.0, -float(stdtrit(freedom, ndtr(-normal))))
         staying = inside & (height <= bound)

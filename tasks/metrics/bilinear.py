@@ -159,9 +159,9 @@ def _weights(position: Tensor, cells: int) -> Tensor:
 
     The position is clamped to the outermost centres, so there one weight is exactly 1.
     """
-    place = (position - 0.5).clamp(0, cells - 1)
-    lower = place.floor().clamp_max(max(cells - 2, 0))
-    share = place - lower
+    clamped = (position - 0.5).clamp(0, cells - 1)
+    lower = clamped.floor().clamp_max(max(cells - 2, 0))
+    share = clamped - lower
     cell = torch.arange(cells, device=position.device)
     weight = (cell == lower[:, None]) * (1 - share)[:, None]
     return weight + (cell == (lower + 1)[:, None]) * share[:, None]

@@ -55,8 +55,8 @@ def compare_boundaries(flags: Flags, radius: int) -> Boundaries:
     words = np.flatnonzero(strips[0].view(np.uint64))  # a boundary is in few of them
     own, near = (flags.view(np.uint64).reshape(-1)[words].view(np.uint8) for flags in strips)
     predicted, true = own & _IN_STRIPS, (own >> np.uint8(1)) & _IN_STRIPS
-    found = predicted & (near >> np.uint8(1)), true & near
-    return Boundaries(_count(predicted), _count(true), _count(found[0]), _count(found[1]))
+    matched = predicted & (near >> np.uint8(1)), true & near
+    return Boundaries(_count(predicted), _count(true), _count(matched[0]), _count(matched[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +99,12 @@ def _edges(flags: Flags, sheet: _Sheet) -> Flags:
     """Boundaries of both masks on a sheet: [rows stride]."""
     height, width, stride = sheet.height, sheet.width, sheet.stride
     seen = np.zeros((sheet.rows + 2, stride), dtype=np.uint8)
-    for top, place in sheet.strips():
+    for top, strip in sheet.strips():
         first, last = max(top, 0), min(top + len(seen), height)
         if first < last:  # numpy multiplies bytes ten times as fast as it shifts them to the left
-            seen[first - top : last - top, :width] |= flags[first:last] * place
+            seen[first - top : last - top, :width] |= flags[first:last] * strip
         if 0 <= height - top < len(seen):  # beyond the last row and column they go on: no boundary there
-            seen[height - top, :width] |= flags[-1] * place
+            seen[height - top, :width] |= flags[-1] * strip
     seen[:, width] = seen[:, width - 1]
     flat, size = seen.reshape(-1), sheet.rows * stride
     edges = flat[:size] ^ flat[1:][:size]
@@ -112,9 +112,9 @@ def _edges(flags: Flags, sheet: _Sheet) -> Flags:
     edges |= flat[:size] ^ flat[stride + 1 :][:size]
     edges = edges.reshape(sheet.rows, stride)
     edges[:, width:] = 0
-    for top, place in sheet.strips():
+    for top, strip in sheet.strips():
         for outside in (edges[: max(0, -top)], edges[max(0, height - top) :]):
-            outside &= ~((PREDICTED | TRUE) * place)
+            outside &= ~((PREDICTED | TRUE) * strip)
     return edges
 
 

@@ -61,8 +61,8 @@ class Neighbourhood:
 
     def __post_init__(self) -> None:
         if self.n_last_frames < 0 or self.topk < 1 or self.radius < 0 or not self.temperature > 0:
-            found = f"{self.n_last_frames}, {self.topk}, {self.radius}, {self.temperature}"
-            raise ValueError(f"n_last_frames, topk, radius or temperature is out of range: {found}")
+            values = f"{self.n_last_frames}, {self.topk}, {self.radius}, {self.temperature}"
+            raise ValueError(f"n_last_frames, topk, radius or temperature is out of range: {values}")
 
 
 class Recent:
@@ -151,8 +151,8 @@ def similarities(tokens: Tensor, recent: Recent, tile: Tile) -> Tensor:
     query = tile.queries(tokens).flatten(0, 1).T.contiguous()
     source = recent.around(tile)
     rows, columns, frames, _ = source.shape
-    found = torch.bmm(source.flatten(1, 2), query.expand(rows, *query.shape))
-    return found.view(rows, columns, frames, -1)
+    products = torch.bmm(source.flatten(1, 2), query.expand(rows, *query.shape))
+    return products.view(rows, columns, frames, -1)
 
 
 def carried(similarity: Tensor, outside: Tensor, labels: Tensor, heard: Neighbourhood) -> Tensor:
@@ -167,7 +167,7 @@ def carried(similarity: Tensor, outside: Tensor, labels: Tensor, heard: Neighbou
     Returns:
         [queries channels].
     """
-    value, place = _best(similarity, outside, heard.topk + 1)
+    value, index = _best(similarity, outside, heard.topk + 1)
     kept = min(heard.topk, len(value))
     sources = labels.flatten(0, 2)
     tied = (value[kept:] == value[kept - 1]) & value[kept:].isfinite()
@@ -177,7 +177,7 @@ def carried(similarity: Tensor, outside: Tensor, labels: Tensor, heard: Neighbou
         weight = weight.mul_(similarity >= value[kept - 1]).flatten(0, 2)
         return (weight.T @ sources) / weight.sum(0)[:, None]
     weight = ((value[:kept] - value[0]) / heard.temperature).softmax(0)
-    return torch.einsum("kq,kqc->qc", weight, sources[place[:kept]])
+    return torch.einsum("kq,kqc->qc", weight, sources[index[:kept]])
 
 
 def _tiles(height: int, width: int, radius: int, frames: int, cpu: bool) -> Iterator[Tile]:
@@ -210,9 +210,9 @@ def _best(similarity: Tensor, outside: Tensor, k: int) -> tuple[Tensor, Tensor]:
     highest = similarity.amax(2) + outside
     column = highest.amax(0).topk(min(k, columns), dim=0).indices
     among = highest.gather(1, column.expand(rows, *column.shape)).flatten(0, 1)
-    top, place = among.topk(min(k, len(among)), dim=0)
-    cell = place // len(column) * columns + column.gather(0, place % len(column))
+    top, index = among.topk(min(k, len(among)), dim=0)
+    cell = index // len(column) * columns + column.gather(0, index % len(column))
     candidates = similarity.flatten(0, 1).gather(0, cell[:, None].expand(-1, frames, -1))
     candidates += torch.where(top == -torch.inf, top, 0)[:, None]
-    value, place = candidates.flatten(0, 1).topk(min(k, len(cell) * frames), dim=0)
-    return value, cell.gather(0, place // frames) * frames + place % frames
+    value, index = candidates.flatten(0, 1).topk(min(k, len(cell) * frames), dim=0)
+    return value, cell.gather(0, index // frames) * frames + index % frames

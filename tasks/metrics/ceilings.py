@@ -33,8 +33,8 @@ class Axis:
         low, high = min(self.first, last), max(self.first, last)
         if self.between or not self.step:
             return np.clip(values, low, high)
-        place = np.ceil((values - self.first) / self.step - 0.5)
-        return np.asarray(self.first + self.step * np.clip(place, 0, self.count - 1), np.float64)
+        step = np.ceil((values - self.first) / self.step - 0.5)
+        return np.asarray(self.first + self.step * np.clip(step, 0, self.count - 1), np.float64)
 
 
 def least_errors(truth: Floats, columns: Axis, rows: Axis) -> Floats:

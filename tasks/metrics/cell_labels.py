@@ -34,8 +34,8 @@ def cell_counts(mask: Labels, grid: tuple[int, int], classes: int) -> Integers:
         raise ValueError(f"a pixel has the class {largest}, of {classes} classes from 0")
     label = np.where(valid, mask, classes).astype(np.int64)
     row, column = (_cells(length, cells) for length, cells in zip(mask.shape, grid, strict=True))
-    place = (row[:, None] * grid[1] + column) * (classes + 1) + label
-    counts = np.bincount(place.ravel(), minlength=grid[0] * grid[1] * (classes + 1))
+    cell = (row[:, None] * grid[1] + column) * (classes + 1) + label
+    counts = np.bincount(cell.ravel(), minlength=grid[0] * grid[1] * (classes + 1))
     return counts.reshape(*grid, classes + 1)
 
 
@@ -94,7 +94,7 @@ def evenly_spaced(count: int, most: int) -> Sequence[int]:
     """Places of at most so many of a number of things, rising and evenly spaced."""
     if count <= most:
         return range(count)
-    return [(2 * place + 1) * count // (2 * most) for place in range(most)]
+    return [(2 * number + 1) * count // (2 * most) for number in range(most)]
 
 
 def resized_labels(mask: Labels, size: tuple[int, int], *, centres: bool) -> Labels:

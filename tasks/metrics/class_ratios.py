@@ -43,11 +43,11 @@ class ClassRatios:
 
     def __post_init__(self) -> None:
         if self.part.ndim != 3 or self.part.shape != self.whole.shape:
-            found = f"{self.part.shape} and {self.whole.shape}"
-            raise ValueError(f"expected parts and wholes [scores images classes], found {found}")
+            shapes = f"{self.part.shape} and {self.whole.shape}"
+            raise ValueError(f"expected parts and wholes [scores images classes], found {shapes}")
         if self.shown.shape != self.part.shape[1:] or self.stratum.shape != self.part.shape[1:2]:
-            found = f"{self.shown.shape} and {self.stratum.shape} for {self.part.shape}"
-            raise ValueError(f"expected what is shown [images classes] and strata [images], found {found}")
+            shapes = f"{self.shown.shape} and {self.stratum.shape} for {self.part.shape}"
+            raise ValueError(f"expected what is shown [images classes] and strata [images], found {shapes}")
         for values in (self.part, self.whole, self.shown):
             if not (np.isfinite(values) & (values >= 0)).all():
                 raise ValueError("parts, wholes and what is shown must be finite and not negative")
@@ -71,13 +71,13 @@ class ClassRatios:
         """
         weights = as_weights(weights, len(self.stratum))
         there = weights @ self.shown > 0
-        found = np.full((len(weights), self.scores), np.nan)
+        scores = np.full((len(weights), self.scores), np.nan)
         for score, (part, whole) in enumerate(zip(self.part, self.whole, strict=True)):
             sums = weights @ whole
             share = np.divide(weights @ part, sums, out=np.zeros_like(sums), where=there & (sums > 0))
             count = self._counted(there, sums > 0)
-            np.divide(share.sum(axis=1), count, out=found[:, score], where=there.any(axis=1))
-        return found
+            np.divide(share.sum(axis=1), count, out=scores[:, score], where=there.any(axis=1))
+        return scores
 
     def _counted(self, there: Mask, seen: Mask) -> Integers:
         """How many classes are averaged: [R]."""

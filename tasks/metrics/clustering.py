@@ -147,7 +147,7 @@ AGREEMENTS = {"purity": purity, "NMI": nmi, "ARI": ari}
 
 def _check(classes: Integers, clusters: Integers) -> None:
     if classes.ndim != 1 or classes.shape != clusters.shape or not classes.size:
-        found = f"{classes.shape} and {clusters.shape}"
-        raise ValueError(f"expected a class and a cluster for each of at least one sample, found {found}")
+        shapes = f"{classes.shape} and {clusters.shape}"
+        raise ValueError(f"expected a class and a cluster for each of at least one sample, found {shapes}")
     if not (np.issubdtype(classes.dtype, np.integer) and np.issubdtype(clusters.dtype, np.integer)):
         raise ValueError(f"expected whole numbers, found {classes.dtype} and {clusters.dtype}")

@@ -53,11 +53,11 @@ def _nmi(tables: Contingency, total: Floats) -> Floats:
         for part in (tables.cells, clusters, tables.classes)
     )
     information = row + column - joint
-    one = ((clusters > 0).sum(axis=0) == 1) & ((tables.classes > 0).sum(axis=0) == 1)
+    single = ((clusters > 0).sum(axis=0) == 1) & ((tables.classes > 0).sum(axis=0) == 1)
     result = np.divide(
         2 * information, row + column, out=np.zeros_like(total), where=information > LEAST_INFORMATION
     )
-    return np.where(one, 1.0, result)
+    return np.where(single, 1.0, result)
 
 
 def _ari(tables: Contingency, total: Floats) -> Floats:

@@ -80,14 +80,14 @@ def best_pixels(vectors: Sequence[Tensor], target: Target) -> Tensor:
     products = torch.cat([some @ tokens for some in vectors], dim=-2)
     most = SIMILARITIES_CPU if products.is_cpu else SIMILARITIES_GPU
     maps = math.prod(products.shape[:-2]) * len(target.rows) * len(target.columns)
-    found = []
+    pixels_of_parts = []
     products = products.view(*products.shape[:-1], *target.tokens.shape[-3:-1])
     for small in torch.split(products, max(1, most // maps), dim=-3):
         similarity = torch.matmul(target.rows, torch.matmul(small, target.columns.T))
         if target.inverse_norm is not None:
             similarity *= target.inverse_norm[..., None, :, :]
-        found.append(_argmax(similarity))
-    pixels = torch.cat(found, dim=-2)
+        pixels_of_parts.append(_argmax(similarity))
+    pixels = torch.cat(pixels_of_parts, dim=-2)
     for axis, first in enumerate(target.corner):
         pixels[..., axis] += first
     return pixels
@@ -105,8 +105,8 @@ def sample_points(grid: Tensor, points_xy: Tensor, stride: float) -> Tensor:
         ValueError: Wrong shapes, a stride that is not positive, or a coordinate that is NaN or infinite.
     """
     if grid.ndim < 3 or 0 in grid.shape or points_xy.ndim != 2 or points_xy.shape[-1] != 2:
-        found = f"{tuple(grid.shape)} and {tuple(points_xy.shape)}"
-        raise ValueError(f"expected a grid [... height width dim] and points [n 2], found {found}")
+        shapes = f"{tuple(grid.shape)} and {tuple(points_xy.shape)}"
+        raise ValueError(f"expected a grid [... height width dim] and points [n 2], found {shapes}")
     if not bool(torch.isfinite(points_xy).all()):
         raise ValueError("points must not be NaN or infinite")
     places = point_places(points_xy.to(grid.device), (grid.shape[-3], grid.shape[-2]), stride)
@@ -168,8 +168,8 @@ def match_official(source_grid: Tensor, target_grid: Tensor, points_xy: Tensor, 
     """
     height, width = source_grid.shape[-3:-1]
     if height != width or points_xy.ndim != 2 or points_xy.shape[-1] != 2:
-        found = f"{tuple(source_grid.shape)} and {tuple(points_xy.shape)}"
-        raise ValueError(f"expected a square grid of tokens and points [n 2], found {found}")
+        shapes = f"{tuple(source_grid.shape)} and {tuple(points_xy.shape)}"
+        raise ValueError(f"expected a square grid of tokens and points [n 2], found {shapes}")
     pixel = official_pixels(points_xy)
     if not bool(((pixel >= 0) & (pixel < side)).all()):
         raise ValueError(f"a point falls on a pixel outside the view of {side}")
@@ -211,8 +211,8 @@ def _unit(vectors: Tensor) -> Tensor:
 
 def _check_pair(vectors: Tensor, tokens: Tensor) -> None:
     if tokens.ndim < 3 or 0 in tokens.shape or vectors.shape[:-2] != tokens.shape[:-3]:
-        found = f"{tuple(vectors.shape)} and {tuple(tokens.shape)}"
-        raise ValueError(f"expected vectors [... n dim] and tokens [... height width dim], found {found}")
+        shapes = f"{tuple(vectors.shape)} and {tuple(tokens.shape)}"
+        raise ValueError(f"expected vectors [... n dim] and tokens [... height width dim], found {shapes}")
     if vectors.shape[-1] != tokens.shape[-1]:
         raise ValueError(f"widths of source and target differ: {vectors.shape[-1]} and {tokens.shape[-1]}")
 
@@ -245,6 +245,6 @@ def _argmax(similarity: Tensor) -> Tensor:
     The maximum of each row comes first: an arg-max over whole maps is many times slower on a CPU.
     """
     row = similarity.amax(-1).argmax(-1)
-    place = row[..., None, None].expand(*row.shape, 1, similarity.shape[-1])
-    column = similarity.gather(-2, place).squeeze(-2).argmax(-1)
+    index = row[..., None, None].expand(*row.shape, 1, similarity.shape[-1])
+    column = similarity.gather(-2, index).squeeze(-2).argmax(-1)
     return torch.stack([column, row], dim=-1)

@@ -24,8 +24,8 @@ def position_basis(blank: Tensor, components: int) -> Tensor:
         ValueError: Another shape, a negative number, or a value that is NaN or infinite.
     """
     if blank.ndim != 2 or not blank.numel() or components < 0:
-        found = f"{tuple(blank.shape)}, {components}"
-        raise ValueError(f"expected tokens [tokens dim] and a number from 0, found {found}")
+        shapes = f"{tuple(blank.shape)}, {components}"
+        raise ValueError(f"expected tokens [tokens dim] and a number from 0, found {shapes}")
     if not bool(blank.isfinite().all()):
         raise ValueError("tokens must not hold NaN or infinite values")
     tokens = functional.normalize(blank.to(torch.float64), dim=-1)

@@ -33,8 +33,8 @@ def singular_values(features: Features, device: torch.device | None = None) -> F
     """
     values = torch.as_tensor(features, dtype=torch.float64, device=device)
     gram = values.T @ values if values.shape[0] > values.shape[1] else values @ values.T
-    found: Floats = torch.linalg.eigvalsh(gram.cpu()).clamp_min(0).sqrt().flip(0).numpy()
-    return found
+    roots: Floats = torch.linalg.eigvalsh(gram.cpu()).clamp_min(0).sqrt().flip(0).numpy()
+    return roots
 
 
 def effective_rank(values: Floats) -> float:

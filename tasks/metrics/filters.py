@@ -55,7 +55,7 @@ def principal_filters(filters: Floats) -> PrincipalFilters | None:
         return None
     shares = values**2 / (values**2).sum()
     components = rows.reshape(len(rows), *filters.shape[1:]).transpose(0, 2, 3, 1)
-    return PrincipalFilters(shares, np.stack([_as_image(one) for one in components]))
+    return PrincipalFilters(shares, np.stack([_as_image(component) for component in components]))
 
 
 def _as_image(component: Floats) -> Floats:
@@ -98,7 +98,7 @@ def position_similarity(positions: Floats) -> PositionSimilarity | None:
     first, second = np.triu_indices(len(flat), 1)
     pairs = cosine[first, second]
     rows, columns = (
-        np.abs(place[first] - place[second]) for place in np.divmod(np.arange(len(flat)), cells[1])
+        np.abs(index[first] - index[second]) for index in np.divmod(np.arange(len(flat)), cells[1])
     )
     return PositionSimilarity(
         cosine.reshape(*cells, *cells),

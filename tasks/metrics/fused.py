@@ -67,8 +67,11 @@ def nearest_of_sets(
     units = {layer: (unit_vectors(bank), unit_vectors(queries[layer])) for layer, bank in banks.items()}
     stored, asked = (len(part) for part in next(iter(units.values())))
     k = min(k, stored)
-    place = None if device is None or device.type == "mps" else device  # which has no float64
-    cosines = {name: Cosines([units[one] for one in members]) for name, members in sets.items()}
+    product_device = None if device is None or device.type == "mps" else device  # which has no float64
+    cosines = {name: Cosines([units[member] for member in members]) for name, members in sets.items()}
     for rows in chunks(asked, min(stored, BANK_ROWS)):
-        found = products_of_sets(units, sets, rows, min(k + EXTRA, stored), place, torch.float64)
-        yield {name: settled(cosines[name].of(rows), one, k, one.similarity) for name, one in found.items()}
+        searched = products_of_sets(units, sets, rows, min(k + EXTRA, stored), product_device, torch.float64)
+        yield {
+            name: settled(cosines[name].of(rows), member, k, member.similarity)
+            for name, member in searched.items()
+        }

@@ -24,8 +24,8 @@ def label_map(vectors: Tensor, size: tuple[int, int]) -> Labels:
         ValueError: A wrong shape, or values that are negative, NaN or infinite.
     """
     if vectors.ndim != 3 or not vectors.numel() or vectors.shape[-1] > 255 or min(size) < 1:
-        found = f"{tuple(vectors.shape)} and {size}"
-        raise ValueError(f"expected label vectors [height width classes <= 255] and a size, found {found}")
+        shapes = f"{tuple(vectors.shape)} and {size}"
+        raise ValueError(f"expected label vectors [height width classes <= 255] and a size, found {shapes}")
     if not bool((vectors.isfinite() & (vectors >= 0)).all()):
         raise ValueError("label vectors must be finite and not negative")
     # a class without a vote wins nowhere but where all have none: then the lowest class counts

@@ -24,15 +24,15 @@ class Voters:
 
     Attributes:
         similarity: [queries k] inner products, float32.
-        place: [queries k] rows of the memory, int64.
+        index: [queries k] rows of the memory, int64.
     """
 
     similarity: Tensor
-    place: Tensor
+    index: Tensor
 
     def first(self, k: int) -> "Voters":
         """The best k of them."""
-        return Voters(self.similarity[:, :k], self.place[:, :k])
+        return Voters(self.similarity[:, :k], self.index[:, :k])
 
 
 def most_similar(queries: Tensor, memory: Tensor, k: int) -> Voters:
@@ -68,16 +68,16 @@ def most_similar_of_sets(
     rows = max(1, rows // len(queries))
     step = max(1, similarities // (min(rows, max(1, stored)) * len(queries)))
     parts = [slice(start, start + step) for start in range(0, count, step)] or [slice(0, 0)]
-    found = {name: [_nobody(here[part]) for part in parts] for name in sets}
+    voters = {name: [_nobody(here[part]) for part in parts] for name in sets}
     for start in range(0, stored, rows):
-        banks = {layer: one[start : start + rows].float().T for layer, one in memory.items()}
+        banks = {layer: vectors[start : start + rows].float().T for layer, vectors in memory.items()}
         for number, part in enumerate(parts):
-            alike = {layer: one[part] @ banks[layer] for layer, one in queries.items()}
+            alike = {layer: vectors[part] @ banks[layer] for layer, vectors in queries.items()}
             for name, members in sets.items():
-                best = _first(mean_of([alike[one] for one in members]), k)
-                moved = Voters(best.similarity, best.place + start)
-                found[name][number] = _better(found[name][number], moved, k)
-    return {name: _together(some) for name, some in found.items()}
+                best = _first(mean_of([alike[vectors] for vectors in members]), k)
+                moved = Voters(best.similarity, best.index + start)
+                voters[name][number] = _better(voters[name][number], moved, k)
+    return {name: _together(some) for name, some in voters.items()}
 
 
 def vote(voters: Voters, labels: Tensor, temperature: float) -> Tensor:
@@ -90,12 +90,12 @@ def vote(voters: Voters, labels: Tensor, temperature: float) -> Tensor:
     """
     weight = (voters.similarity / temperature).softmax(-1)
     step = max(1, LABELS // max(1, weight.shape[1] * labels.shape[1]))
-    parts = zip(torch.split(weight, step), torch.split(voters.place, step), strict=True)
-    return torch.cat([torch.einsum("qk,qkc->qc", some.to(labels), labels[place]) for some, place in parts])
+    parts = zip(torch.split(weight, step), torch.split(voters.index, step), strict=True)
+    return torch.cat([torch.einsum("qk,qkc->qc", some.to(labels), labels[index]) for some, index in parts])
 
 
 def _together(parts: Sequence[Voters]) -> Voters:
-    return Voters(torch.cat([one.similarity for one in parts]), torch.cat([one.place for one in parts]))
+    return Voters(torch.cat([part.similarity for part in parts]), torch.cat([part.index for part in parts]))
 
 
 def _nobody(queries: Tensor) -> Voters:
@@ -106,23 +106,23 @@ def _nobody(queries: Tensor) -> Voters:
 def _better(first: Voters, second: Voters, k: int) -> Voters:
     """The best k of two, of which the second ones' rows come later."""
     similarity = torch.cat([first.similarity, second.similarity], dim=1)
-    place = torch.cat([first.place, second.place], dim=1)
+    index = torch.cat([first.index, second.index], dim=1)
     order = similarity.sort(dim=1, descending=True, stable=True).indices[:, :k]
-    return Voters(similarity.gather(1, order), place.gather(1, order))
+    return Voters(similarity.gather(1, order), index.gather(1, order))
 
 
 def _first(similarity: Tensor, k: int) -> Voters:
     """The k largest of each row [queries rows], descending; equal ones by their place."""
     count = similarity.shape[1]
-    value, place = similarity.topk(min(k + 1, count), dim=1)
+    value, index = similarity.topk(min(k + 1, count), dim=1)
     if k < count:
         tied = value[:, k] == value[:, k - 1]
         if not similarity.is_cpu or bool(tied.any()):  # a device is not asked
-            value, place = _earliest(similarity, value[:, k - 1 : k], k)
-        value, place = value[:, :k], place[:, :k]
-    place, order = place.sort(dim=1)
+            value, index = _earliest(similarity, value[:, k - 1 : k], k)
+        value, index = value[:, :k], index[:, :k]
+    index, order = index.sort(dim=1)
     value, order = value.gather(1, order).sort(dim=1, descending=True, stable=True)
-    return Voters(value, place.gather(1, order))
+    return Voters(value, index.gather(1, order))
 
 
 def _earliest(similarity: Tensor, least: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -131,5 +131,5 @@ def _earliest(similarity: Tensor, least: Tensor, k: int) -> tuple[Tensor, Tensor
     room = k - above.sum(1, keepdim=True)
     equal = similarity == least
     chosen = above | (equal & (equal.cumsum(1, dtype=torch.int32) <= room))
-    found = torch.where(chosen, similarity, -torch.inf).topk(k, dim=1)
-    return found.values, found.indices
+    nearest = torch.where(chosen, similarity, -torch.inf).topk(k, dim=1)
+    return nearest.values, nearest.indices

@@ -147,8 +147,8 @@ def localisation(cka: Floats, cells: Cells) -> Localisation:
     share = best / np.maximum(best.sum(axis=1, keepdims=True), 1)
     distances = cell_distances(cells, unit=True).double().numpy()
     contrast = own[:, 0] - np.where(others, cka, 0).sum(axis=1) / count
-    found = (rank, share.diagonal(), (share * distances).sum(axis=1), contrast)
-    return Localisation(*(np.where(valued, one, np.nan) for one in found))
+    values = (rank, share.diagonal(), (share * distances).sum(axis=1), contrast)
+    return Localisation(*(np.where(valued, value, np.nan) for value in values))
 
 
 def border(cells: Cells) -> NDArray[np.bool_]:

@@ -177,8 +177,8 @@ def _best(score: Floats, places: int) -> Integers:
     """Columns of the largest scores of each row, -1 where only negative ones are left; overwrites score."""
     ranked = np.empty((len(score), places), dtype=np.int64)
     rows = np.arange(len(score))
-    for place in range(places):
+    for rank in range(places):
         column = score.argmax(axis=1)
-        ranked[:, place] = np.where(score[rows, column] < 0, -1, column)
+        ranked[:, rank] = np.where(score[rows, column] < 0, -1, column)
         score[rows, column] = -1.0
     return ranked

@@ -120,8 +120,8 @@ def _peak(aligned: Floats, near: NDArray[np.bool_]) -> tuple[int, int]:
     down, right = np.broadcast_arrays(*_offsets(aligned.shape))
     best = aligned[near].max()
     places = np.argwhere(near & (aligned >= best - ROUNDING * abs(best)))
-    found = [(int(down[row, column]), int(right[row, column])) for row, column in places]
-    return min(found, key=lambda one: (one[0] ** 2 + one[1] ** 2, *one))
+    offsets = [(int(down[row, column]), int(right[row, column])) for row, column in places]
+    return min(offsets, key=lambda offset: (offset[0] ** 2 + offset[1] ** 2, *offset))
 
 
 def _name(aligned: Floats, peak: tuple[int, int], local: float) -> HeadClass:
@@ -133,7 +133,9 @@ def _name(aligned: Floats, peak: tuple[int, int], local: float) -> HeadClass:
         return "strict"
     if peak != (0, 0) and _reaches(local, 0.5) and _reaches(here, 2 * opposite):
         return "offset"
-    if any(_reaches(one, 0.5) and _reaches(one, 2 * other) for one, other in ((row, column), (column, row))):
+    if any(
+        _reaches(line, 0.5) and _reaches(line, 2 * other) for line, other in ((row, column), (column, row))
+    ):
         return "axial"
     return "soft" if _reaches(local, 0.5) else "global"
 

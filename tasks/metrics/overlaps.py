@@ -54,11 +54,11 @@ class Overlaps:
     def joined(cls, some: Sequence["Overlaps"]) -> "Overlaps":
         """Those of several lists of images as one list."""
         names = ("truth", "intersection", "union")
-        return cls(*(np.concatenate([getattr(one, name) for one in some]) for name in names))
+        return cls(*(np.concatenate([getattr(part, name) for part in some]) for name in names))
 
     def sum(self, images: Mask) -> "Overlaps":
         """Of some of the images [images] together."""
-        return Overlaps(*(one[images].sum(0) for one in (self.truth, self.intersection, self.union)))
+        return Overlaps(*(counts[images].sum(0) for counts in (self.truth, self.intersection, self.union)))
 
     @property
     def iou(self) -> Floats:

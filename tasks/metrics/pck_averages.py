@@ -50,12 +50,12 @@ def pck_averages(
     counts, sums = np.bincount(pair), np.bincount(pair, hits)
     there = np.flatnonzero(counts)
     share, points, right = sums[there] / counts[there], counts[there], sums[there]
-    of = np.unique(np.asarray(categories, str)[there], return_inverse=True)[1]
-    pairs = np.bincount(of)
-    by_category = np.bincount(of, right) / np.bincount(of, points)
+    category = np.unique(np.asarray(categories, str)[there], return_inverse=True)[1]
+    pairs = np.bincount(category)
+    by_category = np.bincount(category, right) / np.bincount(category, points)
     return PckAverages(
         image_all=float(share.mean()),
-        image_category=float((np.bincount(of, share) / pairs).mean()),
+        image_category=float((np.bincount(category, share) / pairs).mean()),
         point_all=float(right.sum() / points.sum()),
         point_category=float(by_category.mean()),
         point_by_pairs=float(np.average(by_category, weights=pairs)),

@@ -51,12 +51,12 @@ def most_frequent(labels: Tensor) -> Tensor:
     """The most frequent of the last dimension's labels [... some], the smallest of equals: [...]."""
     ordered = labels.sort(-1).values
     count = ordered.shape[-1]
-    place = torch.arange(count, device=labels.device)
+    position = torch.arange(count, device=labels.device)
     begins = torch.ones_like(ordered, dtype=torch.bool)
     begins[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
-    length = place - torch.where(begins, place, 0).cummax(-1).values  # of the run so far, less one
+    length = position - torch.where(begins, position, 0).cummax(-1).values  # of the run so far, less one
     # of the longest runs the first one, whose label is the smallest
-    best = (length * count + (count - 1 - place)).argmax(-1, keepdim=True)
+    best = (length * count + (count - 1 - position)).argmax(-1, keepdim=True)
     return ordered.gather(-1, best)[..., 0]
 
 
@@ -80,7 +80,7 @@ class Scale:
 
     def apply(self, vectors: Tensor) -> Tensor:
         """Standardised vectors [... dim], in their dtype."""
-        mean, deviation = (torch.from_numpy(one).to(vectors) for one in (self.mean, self.deviation))
+        mean, deviation = (torch.from_numpy(values).to(vectors) for values in (self.mean, self.deviation))
         return (vectors - mean) / deviation
 
 
@@ -118,7 +118,7 @@ def pixel_vote(voters: Voters, labels: Tensor) -> Tensor:
         voters: Of ``nearest_cells``.
         labels: [rows pixels] uint8, of ``pixel_labels``.
     """
-    step = max(1, VOTES // max(1, voters.place.shape[1] * labels.shape[1]))
+    step = max(1, VOTES // max(1, voters.index.shape[1] * labels.shape[1]))
     return torch.cat(
-        [most_frequent(labels[place].transpose(1, 2)) for place in torch.split(voters.place, step)]
+        [most_frequent(labels[index].transpose(1, 2)) for index in torch.split(voters.index, step)]
     )

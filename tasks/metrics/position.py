@@ -50,8 +50,8 @@ def place_errors(grids: Tensor, penalties: Sequence[float]) -> PlaceErrors:
     squared = torch.empty(len(grids), 2, dtype=torch.float64, device=grids.device)
     tried = torch.tensor(penalties, dtype=torch.float64).to(grids.device)
     for half in range(2):
-        found = _read_off(tokens[half::2], tokens[1 - half :: 2], truth, tried)
-        squared[1 - half :: 2] = ((found - truth) ** 2).mean(dim=1)
+        errors = _read_off(tokens[half::2], tokens[1 - half :: 2], truth, tried)
+        squared[1 - half :: 2] = ((errors - truth) ** 2).mean(dim=1)
     return PlaceErrors(squared, ((truth - truth.mean(0)) ** 2).mean(0))
 
 
@@ -111,8 +111,8 @@ def matches(grids: Tensor) -> Matches:
     tokens = functional.normalize(grids.flatten(1, 2).float(), dim=-1)
     own = torch.arange(cells, device=grids.device)
     where = places((grids.shape[1], grids.shape[2])).to(grids.device)
-    found = torch.stack(
-        [(one @ other.T).argmax(1) for one, other in zip(tokens, tokens.roll(-1, 0), strict=True)]
+    agreement = torch.stack(
+        [(first @ other.T).argmax(1) for first, other in zip(tokens, tokens.roll(-1, 0), strict=True)]
     )
-    distance = torch.linalg.vector_norm(where[found] - where, dim=-1).mean(1)
-    return Matches((found == own).double().mean(1), distance)
+    distance = torch.linalg.vector_norm(where[agreement] - where, dim=-1).mean(1)
+    return Matches((agreement == own).double().mean(1), distance)

@@ -64,7 +64,7 @@ class PropagationOfSets(Generic[Key]):
         self._shapes = {layer: features.shape for layer, features in first_features.items()}
         self._sets, self._heard = sets, heard
         frames = 1 + heard.n_last_frames
-        self._tokens = {layer: Recent(unit_tokens(one), frames) for layer, one in first_features.items()}
+        self._tokens = {layer: Recent(unit_tokens(grid), frames) for layer, grid in first_features.items()}
         like = next(iter(self._tokens.values())).kept
         labels = first_labels.to(like, non_blocking=True)
         self._labels = {name: Recent(labels, frames) for name in sets}
@@ -83,10 +83,15 @@ class PropagationOfSets(Generic[Key]):
         """
         for layer, shape in self._shapes.items():
             if features[layer].shape != shape:
-                found = f"{tuple(features[layer].shape)} after {tuple(shape)}"
-                raise ValueError(f"expected tokens of the first frame's shape, found {found}")
-        tokens = {layer: unit_tokens(features[layer]).to(one.kept) for layer, one in self._tokens.items()}
-        soft = {name: torch.empty_like(one.kept[:, :, 0]) for name, one in self._labels.items()}
+                shapes = f"{tuple(features[layer].shape)} after {tuple(shape)}"
+                raise ValueError(f"expected tokens of the first frame's shape, found {shapes}")
+        tokens = {
+            layer: unit_tokens(features[layer]).to(kept_frames.kept)
+            for layer, kept_frames in self._tokens.items()
+        }
+        soft = {
+            name: torch.empty_like(kept_frames.kept[:, :, 0]) for name, kept_frames in self._labels.items()
+        }
         for tile in self._windows.tiles:
             for name, labels in self._measured(tokens, tile):
                 part = tile.queries(soft[name])
@@ -99,11 +104,11 @@ class PropagationOfSets(Generic[Key]):
 
     def _measured(self, tokens: Mapping[Key, Tensor], tile: Tile) -> Iterator[tuple[Key, Tensor]]:
         """Label maps of a tile's queries for each set: [queries channels]."""
-        alike = {layer: similarities(one, self._tokens[layer], tile) for layer, one in tokens.items()}
+        alike = {layer: similarities(key, self._tokens[layer], tile) for layer, key in tokens.items()}
         outside = self._windows.outside(tile, next(iter(tokens.values())))
         shared = len(self._sets) > 1  # then a layer alone must not be overwritten
         for name, members in self._sets.items():
-            mean = mean_of([alike[one] for one in members])
+            mean = mean_of([alike[key] for key in members])
             mean = mean.clone() if shared and len(members) == 1 else mean
             yield name, carried(mean, outside, self._labels[name].around(tile), self._heard)
 
@@ -205,8 +210,8 @@ def decode_nearest(soft: Tensor, size: tuple[int, int]) -> Labels:
         ValueError: Wrong shape or size, or a value is NaN or infinite.
     """
     if soft.ndim != 3 or not soft.numel() or min(size) < 1:
-        found = f"{tuple(soft.shape)} and {size}"
-        raise ValueError(f"expected a map [height width channels] and a size, found {found}")
+        shapes = f"{tuple(soft.shape)} and {size}"
+        raise ValueError(f"expected a map [height width channels] and a size, found {shapes}")
     if not bool(torch.isfinite(soft).all()):
         raise ValueError("the label map must not hold NaN or infinite values")
     # the pixels of a token are alike, and every token has one: what wins can be found token by token
@@ -236,8 +241,8 @@ def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:
         ValueError: Wrong shape, size or patch, or a value is NaN or infinite.
     """
     if soft.ndim != 3 or not soft.numel() or min(*size, patch) < 1:
-        found = f"{tuple(soft.shape)}, {size}, {patch}"
-        raise ValueError(f"expected a map [height width channels], a size and a patch, found {found}")
+        shapes = f"{tuple(soft.shape)}, {size}, {patch}"
+        raise ValueError(f"expected a map [height width channels], a size and a patch, found {shapes}")
     if not bool(torch.isfinite(soft).all()):
         raise ValueError("the label map must not hold NaN or infinite values")
     shape = (soft.shape[0] * patch, soft.shape[1] * patch)
@@ -252,8 +257,8 @@ def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:
 def _check_first(features: Tensor, labels: Tensor) -> None:
     shape, other = tuple(features.shape), tuple(labels.shape)
     if len(shape) != 3 or len(other) != 3 or other[:2] != shape[:2] or 0 in (*shape, *other):
-        found = f"{shape} and {other}"
-        raise ValueError(f"expected [height width dim] and [height width channels], found {found}")
+        shapes = f"{shape} and {other}"
+        raise ValueError(f"expected [height width dim] and [height width channels], found {shapes}")
 
 
 def _nearest(ids: Labels, size: tuple[int, int]) -> Labels:

@@ -81,14 +81,14 @@ def average_precision(positions: Integers) -> float:
 
     Source: Radenović et al., Revisiting Oxford and Paris, CVPR 2018, and its evaluation code.
     """
-    place = np.sort(positions.astype(np.float64))
-    if place.ndim != 1 or (place.size and place[0] < 0) or (np.diff(place) == 0).any():
+    ranks = np.sort(positions.astype(np.float64))
+    if ranks.ndim != 1 or (ranks.size and ranks[0] < 0) or (np.diff(ranks) == 0).any():
         raise ValueError("positions must be one list of different numbers from 0")
-    if not place.size:
+    if not ranks.size:
         return float("nan")
-    found = np.arange(len(place))
-    before = np.divide(found, place, out=np.ones_like(place), where=place > 0)
-    after = (found + 1) / (place + 1)
+    earlier = np.arange(len(ranks))
+    before = np.divide(earlier, ranks, out=np.ones_like(ranks), where=ranks > 0)
+    after = (earlier + 1) / (ranks + 1)
     return float(((before + after) / 2).mean())
 
 
@@ -146,8 +146,8 @@ def revisited(
         }[difficulty]
         positions.append(_places(ranking, _union(positive), _union(ignore)))
     return RetrievalScores(
-        np.array([average_precision(place) for place in positions], dtype=np.float64),
-        {k: np.array([precision_at(place, k) for place in positions], dtype=np.float64) for k in CUTOFFS},
+        np.array([average_precision(places) for places in positions], dtype=np.float64),
+        {k: np.array([precision_at(places, k) for places in positions], dtype=np.float64) for k in CUTOFFS},
     )
 
 
@@ -166,10 +166,10 @@ def _places(ranking: Integers, positive: Integers, ignore: Integers) -> Integers
         raise ValueError("an image must not be both positive and ignored for a query")
     if ranking.min(initial=0) < 0 or not (np.bincount(ranking, minlength=size) == 1).all():
         raise ValueError(f"each ranking must be a permutation of the {size} database images")
-    place = np.empty(size, dtype=np.int64)
-    place[ranking] = np.arange(size)
-    kept = np.sort(place[positive])
-    return (kept - np.searchsorted(np.sort(place[ignore]), kept)).astype(np.int64)
+    rank_of = np.empty(size, dtype=np.int64)
+    rank_of[ranking] = np.arange(size)
+    kept = np.sort(rank_of[positive])
+    return (kept - np.searchsorted(np.sort(rank_of[ignore]), kept)).astype(np.int64)
 
 
 def _mean(values: Floats) -> float:

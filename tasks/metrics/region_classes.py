@@ -33,5 +33,5 @@ def shown_purity(classes: Integers, shown: Integers, k: int) -> float:
     """
     if classes.shape != shown.shape or classes.ndim != 1 or not len(classes) or k < 1:
         raise ValueError(f"expected [n] classes twice and clusters: {classes.shape}, {shown.shape}, {k}")
-    groups = (np.unique(classes[shown == one], return_counts=True)[1].max() for one in np.unique(shown))
+    groups = (np.unique(classes[shown == kind], return_counts=True)[1].max() for kind in np.unique(shown))
     return float(sum(sorted(map(int, groups), reverse=True)[:k]) / len(classes))

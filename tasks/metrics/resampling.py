@@ -90,15 +90,15 @@ class Ratios:
         if self.totals.ndim != 2 or not (
             self.totals.shape[:1] == shape == self.group.shape == self.stratum.shape
         ):
-            found = f"{self.totals.shape}, {shape}, {self.group.shape} and {self.stratum.shape}"
-            raise ValueError(f"expected totals [units scores] and three arrays [units], found {found}")
+            shapes = f"{self.totals.shape}, {shape}, {self.group.shape} and {self.stratum.shape}"
+            raise ValueError(f"expected totals [units scores] and three arrays [units], found {shapes}")
         if not np.isfinite(self.totals).all() or not (np.isfinite(self.counts) & (self.counts >= 0)).all():
             raise ValueError("totals must be finite, and counts finite and not negative")
         check_ids(self.group, self.stratum)
         trials = self.trials
         if trials is not None and (trials.count.shape != shape or trials.hit.shape != self.totals.shape[1:]):
-            found = f"{trials.count.shape} and {trials.hit.shape}"
-            raise ValueError(f"expected trials [units] and hits [scores], found {found}")
+            shapes = f"{trials.count.shape} and {trials.hit.shape}"
+            raise ValueError(f"expected trials [units] and hits [scores], found {shapes}")
 
     @property
     def scores(self) -> int:
@@ -199,8 +199,10 @@ class Partitions:
     def __post_init__(self) -> None:
         items = self.labels.shape
         if self.starts.ndim != 3 or self.starts.shape[2:] != items or self.unit.shape != items:
-            found = f"{self.starts.shape}, {items} and {self.unit.shape}"
-            raise ValueError(f"expected starts [layers starts items], labels and unit [items], found {found}")
+            shapes = f"{self.starts.shape}, {items} and {self.unit.shape}"
+            raise ValueError(
+                f"expected starts [layers starts items], labels and unit [items], found {shapes}"
+            )
         if not self.starts.shape[1] or not self.indices or set(self.indices) - set(get_args(Index)):
             raise ValueError(f"expected at least one start and purity, NMI or ARI, found {self.indices}")
         check_ids(self.labels, self.starts, self.unit, self.stratum)

@@ -87,8 +87,8 @@ class RidgeProbe:
     def predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:
         """The class of the highest score, the lower one of equal ones: [penalties m]."""
         rows = max(1, CHUNK_FLOATS // max(self.basis.shape[1], self.targets.shape[1]))
-        found = [self._predict(part, penalties) for part in torch.split(features, rows)]
-        return torch.cat(found, dim=1)
+        classes = [self._predict(part, penalties) for part in torch.split(features, rows)]
+        return torch.cat(classes, dim=1)
 
     def _predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:
         if len(penalties) == 1:
@@ -96,7 +96,7 @@ class RidgeProbe:
         placed = ((features.double() - self.mean) / self.deviation) @ self.basis
         return torch.stack(
             [
-                ((placed / (self.spectrum + one)) @ self.targets + self.intercept(one)).argmax(1)
-                for one in penalties
+                ((placed / (self.spectrum + penalty)) @ self.targets + self.intercept(penalty)).argmax(1)
+                for penalty in penalties
             ]
         )

@@ -34,9 +34,9 @@ def discard(fused: Tensor, share: float) -> Tensor:
         return fused
     flat = fused.flatten(-2)
     least = _ranked(flat, floor(round(share * flat.shape[-1], 6)))
-    found = fused * (fused >= least[..., None, None])
-    found[..., 0, 0] = fused[..., 0, 0]
-    return found
+    thinned = fused * (fused >= least[..., None, None])
+    thinned[..., 0, 0] = fused[..., 0, 0]
+    return thinned
 
 
 def _ranked(values: Tensor, rank: int) -> Tensor:

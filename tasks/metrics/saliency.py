@@ -68,9 +68,9 @@ def saliency_iou(maps: Tensor, objects: Tensor, rule: Threshold) -> Tensor:
     Returns:
         [images ...], float64 in [0, 1]; 0 of an empty map, NaN of one that is not finite.
     """
-    found = marked(maps, rule)
+    cells = marked(maps, rule)
     truth = objects.view(len(objects), *[1] * (maps.ndim - 2), -1)
-    overlap = (found & truth).sum(dim=-1) / (found | truth).sum(dim=-1).double()
+    overlap = (cells & truth).sum(dim=-1) / (cells | truth).sum(dim=-1).double()
     return overlap + 0 * maps.sum(dim=-1)  # what is not finite stays so
 
 
@@ -97,10 +97,10 @@ def half_covered(shares: Shares) -> NDArray[np.bool_]:
         [rows columns]; all False where nothing is covered. The first is that in row-major order.
     """
     exact = shares.round(9)  # ties are those of areas, not of rounding
-    found = exact >= 0.5
-    if not found.any() and exact.any():
-        found.flat[np.argmax(exact)] = True
-    return np.asarray(found)
+    covered = exact >= 0.5
+    if not covered.any() and exact.any():
+        covered.flat[np.argmax(exact)] = True
+    return np.asarray(covered)
 
 
 def touched(masks: Sequence[NDArray[np.uint8]], cells: Cells) -> NDArray[np.bool_]:
@@ -111,11 +111,11 @@ def touched(masks: Sequence[NDArray[np.uint8]], cells: Cells) -> NDArray[np.bool
     Returns:
         [rows columns]; all False where there is no mask, or none leaves a trace.
     """
-    found = np.zeros(cells, bool)
+    traced = np.zeros(cells, bool)
     for mask in masks:
         picture = Image.fromarray((mask != 0).astype(np.uint8) * np.uint8(255))
-        found |= np.asarray(picture.resize((cells[1], cells[0]), Image.Resampling.BICUBIC)) > 0
-    return found
+        traced |= np.asarray(picture.resize((cells[1], cells[0]), Image.Resampling.BICUBIC)) > 0
+    return traced
 
 
 def centre_square(mask: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -51,10 +51,10 @@ def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None)
         k: At most n.
         device: Where torch searches; faiss does, on the CPU, if None.
     """
-    found = _search(bank, queries, min(k + EXTRA, len(bank)), device)
+    candidates = _search(bank, queries, min(k + EXTRA, len(bank)), device)
     if len(bank) * len(queries) >= LARGE:
-        return settled(Cosines([(bank, queries)]), found, k)
-    return _settle(bank, queries, found, k)
+        return settled(Cosines([(bank, queries)]), candidates, k)
+    return _settle(bank, queries, candidates, k)
 
 
 def _search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
@@ -105,19 +105,19 @@ def products_of_sets(
         some = slice(start, start + block)
         alike = {layer: asked[layer] @ bank[some].to(device, dtype).T for layer, bank in banks.items()}
         for name, members in sets.items():
-            mean = mean_of([alike[one] for one in members])
-            value, place = mean.topk(min(k, mean.shape[1]), dim=1)
-            place += start
+            mean = mean_of([alike[member] for member in members])
+            value, index = mean.topk(min(k, mean.shape[1]), dim=1)
+            index += start
             if name in best:
-                value, place = (
-                    torch.cat(pair, dim=1) for pair in zip(best[name], (value, place), strict=True)
+                value, index = (
+                    torch.cat(pair, dim=1) for pair in zip(best[name], (value, index), strict=True)
                 )
                 value, kept = value.topk(min(k, value.shape[1]), dim=1)
-                place = place.gather(1, kept)
-            best[name] = value, place
+                index = index.gather(1, kept)
+            best[name] = value, index
     return {
-        name: Neighbours(value.float().cpu().numpy(), place.cpu().numpy())
-        for name, (value, place) in best.items()
+        name: Neighbours(value.float().cpu().numpy(), index.cpu().numpy())
+        for name, (value, index) in best.items()
     }
 
 
@@ -157,10 +157,10 @@ class Cosines:
             index: Places of their candidates in the bank, [some candidates].
         """
         exact = np.empty(index.shape, dtype=np.float32)
-        for place, (row, candidates) in enumerate(zip(rows, index, strict=True)):
-            exact[place] = sum(_exact(bank, queries[row], candidates) for bank, queries in self.layers) / len(
-                self.layers
-            )
+        for number, (row, candidates) in enumerate(zip(rows, index, strict=True)):
+            exact[number] = sum(
+                _exact(bank, queries[row], candidates) for bank, queries in self.layers
+            ) / len(self.layers)
         return exact
 
     def rough(self, rows: Integers) -> Vectors:

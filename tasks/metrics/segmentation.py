@@ -97,8 +97,8 @@ def score_video(predictions: Sequence[Labels], truths: Sequence[Labels]) -> Vide
         ValueError: Frames missing, masks of another size or type, no object, or a predicted id above them.
     """
     if len(predictions) != len(truths) or len(truths) < 3:
-        found = f"{len(predictions)} and {len(truths)}"
-        raise ValueError(f"expected as many predictions as true masks, at least 3 of each, found {found}")
+        counts = f"{len(predictions)} and {len(truths)}"
+        raise ValueError(f"expected as many predictions as true masks, at least 3 of each, found {counts}")
     first = _without_void(truths[0])
     objects = int(first.max(initial=0))
     if not objects:
@@ -149,8 +149,8 @@ def _check_pair(prediction: Mask, truth: Mask) -> None:
 
 def _check_frame(prediction: Labels, truth: Labels, size: tuple[int, ...], objects: int, frame: int) -> None:
     if not prediction.shape == truth.shape == size:
-        found = f"a prediction of {prediction.shape} and a true mask of {truth.shape}"
-        raise ValueError(f"frame {frame}: expected masks of {size}, found {found}")
+        shapes = f"a prediction of {prediction.shape} and a true mask of {truth.shape}"
+        raise ValueError(f"frame {frame}: expected masks of {size}, found {shapes}")
     if prediction.dtype != np.uint8:
         raise ValueError(f"frame {frame}: expected a prediction of uint8, found {prediction.dtype}")
     highest = int(prediction.max(initial=0))
@@ -192,10 +192,12 @@ def _shown(*maps: Labels) -> Window:
 
 def _extent(maps: Sequence[Labels], across: int) -> slice:
     """Lines of label maps that show more than background, and one more on each side where there is one."""
-    found = np.logical_or.reduce([labels.max(axis=across, initial=0) for labels in maps])
-    lines = np.flatnonzero(found)
+    occupied = np.logical_or.reduce([labels.max(axis=across, initial=0) for labels in maps])
+    lines = np.flatnonzero(occupied)
     return (
-        slice(max(0, int(lines[0]) - 1), min(len(found), int(lines[-1]) + 2)) if len(lines) else slice(0, 0)
+        slice(max(0, int(lines[0]) - 1), min(len(occupied), int(lines[-1]) + 2))
+        if len(lines)
+        else slice(0, 0)
     )
 
 
@@ -207,10 +209,10 @@ def _jaccard(pair: Flags) -> float:
 
 def _boundary_f(pair: Flags, radius: int) -> float:
     """F of two masks as flags [height width], at a tolerance in pixels."""
-    found = compare_boundaries(pair, radius)
-    if not found.predicted or not found.true:
-        return float(found.predicted == found.true)
-    precision, recall = found.predicted_found / found.predicted, found.true_found / found.true
+    matched = compare_boundaries(pair, radius)
+    if not matched.predicted or not matched.true:
+        return float(matched.predicted == matched.true)
+    precision, recall = matched.predicted_found / matched.predicted, matched.true_found / matched.true
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 

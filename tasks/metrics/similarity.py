@@ -183,8 +183,8 @@ def gather(grams_a: Tensor, grams_b: Tensor) -> Tensor:
         ValueError: Shapes do not fit or n < 4.
     """
     if grams_a.ndim != 3 or grams_b.ndim != 3 or grams_a.shape[1:] != grams_b.shape[1:]:
-        found = f"{tuple(grams_a.shape)} and {tuple(grams_b.shape)}"
-        raise ValueError(f"expected Gram matrices [a n n] and [b n n], found {found}")
+        shapes = f"{tuple(grams_a.shape)} and {tuple(grams_b.shape)}"
+        raise ValueError(f"expected Gram matrices [a n n] and [b n n], found {shapes}")
     n = grams_a.shape[-1]
     if n < SMALLEST_BATCH or grams_a.shape[-2] != n:
         raise ValueError(f"expected square Gram matrices of at least {SMALLEST_BATCH} samples, found {n}")
@@ -343,5 +343,5 @@ def _moments(grams: Tensor, hsic: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def _require(features: Tensor, samples: int) -> None:
     """Refuse what are no features of so many samples."""
     if features.ndim < 2 or features.shape[-2] < samples or not features.shape[-1]:
-        found = tuple(features.shape)
-        raise ValueError(f"expected features [... n dim] of at least {samples} samples, found {found}")
+        shape = tuple(features.shape)
+        raise ValueError(f"expected features [... n dim] of at least {samples} samples, found {shape}")

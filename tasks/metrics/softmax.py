@@ -57,8 +57,8 @@ class SoftmaxProbe:
 
     def correct(self, features: Tensor, labels: Tensor) -> NDArray[np.bool_]:
         """Whether features [m dim] are given their labels: [m]; equal scores go to the lower class."""
-        found = torch.addmm(self.bias, features, self.weights).argmax(1)
-        right: NDArray[np.bool_] = (found == labels).cpu().numpy()
+        classes = torch.addmm(self.bias, features, self.weights).argmax(1)
+        right: NDArray[np.bool_] = (classes == labels).cpu().numpy()
         return right
 
 
@@ -94,9 +94,9 @@ def fit_softmax(train: Tensor, labels: Tensor, held: Tensor, classes: int, rule:
     logits = torch.addmm(bias, train[chosen], weights).view(-1, len(rule.rates), classes)
     right = (logits.argmax(2) == labels[chosen, None]) & logits.isfinite().all(2)
     best = right.sum(0).tolist()
-    place = best.index(max(best))
-    part = slice(place * classes, (place + 1) * classes)
-    return SoftmaxProbe(weights[:, part].clone(), bias[part].clone(), rule.rates[place])
+    best_index = best.index(max(best))
+    part = slice(best_index * classes, (best_index + 1) * classes)
+    return SoftmaxProbe(weights[:, part].clone(), bias[part].clone(), rule.rates[best_index])
 
 
 def _train(
@@ -139,4 +139,4 @@ def standardised(train: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
     still = deviation <= ROUNDING * torch.finfo(train.dtype).eps * mean.abs()
     scale = torch.where(still, 0.0, 1 / torch.where(still, 1.0, deviation)).to(train.dtype)
     middle = mean.to(train.dtype)
-    return tuple((one - middle) * scale for one in (train, *others))
+    return tuple((values - middle) * scale for values in (train, *others))

@@ -33,8 +33,8 @@ class Spread:
         """Vectors [n dim] around the mean and scaled, float32; rows that hold NaN stay NaN."""
         centred = vectors - self.mean.astype(np.float32)
         scale = self.scale.astype(np.float32)
-        found: Vectors = centred * scale if scale.ndim == 1 else centred @ scale
-        return found
+        changed: Vectors = centred * scale if scale.ndim == 1 else centred @ scale
+        return changed
 
 
 def zscore(vectors: Sequence[Vectors]) -> Spread:
@@ -102,7 +102,7 @@ def _mean(vectors: Sequence[Vectors]) -> Floats:
 
 def _parts(vectors: Sequence[Vectors]) -> Iterator[Floats]:
     """The known rows of all vectors, a part at a time, float64."""
-    for one in vectors:
-        for start in range(0, len(one), TOGETHER):
-            part = one[start : start + TOGETHER].astype(np.float64)
+    for values in vectors:
+        for start in range(0, len(values), TOGETHER):
+            part = values[start : start + TOGETHER].astype(np.float64)
             yield part[~np.isnan(part).any(axis=1)]

@@ -87,14 +87,14 @@ def intervals(
     """
     if not isinstance(measured, Ratios) or measured.trials is None:
         return _percentiles(measured, level, seed, resamples)
-    found = Interval(*(np.full(measured.scores, np.nan) for _ in range(2)))
+    interval = Interval(*(np.full(measured.scores, np.nan) for _ in range(2)))
     hits = np.isfinite(measured.trials.hit)
     if (places := np.flatnonzero(hits)).size:
-        found.low[places], found.high[places] = hit_intervals(measured.columns(places), level)
+        interval.low[places], interval.high[places] = hit_intervals(measured.columns(places), level)
     if (places := np.flatnonzero(~hits)).size:
         others = _percentiles(measured.columns(places), level, seed, resamples)
-        found.low[places], found.high[places] = others.low, others.high
-    return found
+        interval.low[places], interval.high[places] = others.low, others.high
+    return interval
 
 
 def _percentiles(measured: WeightedScores, level: float, seed: int, resamples: int | None) -> Interval:
@@ -162,8 +162,8 @@ def choose_on_halves(
     """
     names = np.arange(measured.scores) if candidates is None else np.unique(np.asarray(candidates, int))
     if not len(names) or names[0] < 0 or names[-1] >= measured.scores or splits < 1:
-        found = f"{names.tolist()} and {splits}"
-        raise ValueError(f"expected candidates among {measured.scores} scores and a split, found {found}")
+        values = f"{names.tolist()} and {splits}"
+        raise ValueError(f"expected candidates among {measured.scores} scores and a split, found {values}")
     full = measured.evaluate()[0, names]
     mask = halves(measured.stratum, splits, seed)
     first, second = (measured.evaluate(half.astype(np.float64))[:, names] for half in (mask, ~mask))

@@ -25,11 +25,11 @@ def other_neighbours(vectors: Vectors, k: int, device: torch.device | None = Non
     """
     if not 1 <= k < len(vectors):
         raise ValueError(f"expected k of 1 to {len(vectors) - 1}, found {k}")
-    found = nearest(vectors, vectors, k + 1, device=device).index
+    neighbours = nearest(vectors, vectors, k + 1, device=device).index
     # among equal vectors an image may be missing from its own neighbours: then the last one goes
-    own = found == np.arange(len(vectors))[:, None]
+    own = neighbours == np.arange(len(vectors))[:, None]
     own[~own.any(axis=1), -1] = True
-    return np.asarray(found[~own].reshape(len(vectors), k), np.int64)
+    return np.asarray(neighbours[~own].reshape(len(vectors), k), np.int64)
 
 
 def overlap(first: Integers, second: Integers) -> Floats:
@@ -52,5 +52,5 @@ def retrieved(vectors: Vectors, others: Vectors, device: torch.device | None = N
         others: [n dim] of the other view.
         device: Where the search runs; the CPU if None.
     """
-    found = nearest(vectors, others, 1, device=device).index[:, 0]
-    return np.asarray((vectors[found] == vectors).all(axis=1), np.float64)
+    nearest_index = nearest(vectors, others, 1, device=device).index[:, 0]
+    return np.asarray((vectors[nearest_index] == vectors).all(axis=1), np.float64)

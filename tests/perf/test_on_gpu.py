@@ -9,7 +9,7 @@ import torch
 
 from perf import on_gpu
 from perf.__main__ import main as perf
-from perf.on_gpu import Step, main, steps
+from perf.on_gpu import GpuStep, main, steps
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -18,9 +18,9 @@ def python(code: str) -> tuple[str, ...]:
 
 def test_each_step_is_run_and_its_end_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = {
-        "fine": Step((python("print(1)"), python("print(2)")), 60),
-        "broken": Step((python("raise SystemExit(3)"), python("print('never')")), 60),
-        "slow": Step((python("import time; time.sleep(60)"),), 1),
+        "fine": GpuStep((python("print(1)"), python("print(2)")), 60),
+        "broken": GpuStep((python("raise SystemExit(3)"), python("print('never')")), 60),
+        "slow": GpuStep((python("import time; time.sleep(60)"),), 1),
     }
     monkeypatch.setattr(on_gpu, "steps", lambda output, batch: planned)
     assert main(["--output", str(tmp_path)]) == 1

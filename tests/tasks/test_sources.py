@@ -16,9 +16,10 @@ from tasks.sources import (
     CHUNK,
     IMAGES,
     Batches,
+    ClassificationSources,
     ProbedClasses,
     batch_slices,
-    probed_classes,
+    classification_sources,
 )
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_imagenet
@@ -47,15 +48,14 @@ def labels(count: int, classes: int = 10) -> NDArray[np.int64]:
 
 def sources(
     data: Classification, probe: NDArray[np.int64], size: int = STANDARD.choice(IMAGES).batches.size
-) -> ProbedClasses:
+) -> ClassificationSources:
     """Sources by the standard protocol, in batches of another size if asked."""
-    batches = replace(STANDARD.choice(IMAGES).batches, size=size)
-    return probed_classes(data, probe, Coverage(()), VIEW, batches)
+    return classification_sources(data, probe, VIEW, replace(STANDARD.choice(IMAGES).batches, size=size))
 
 
-def probed(data: Classification, where: ProbedClasses) -> ProbedClasses:
+def probed(data: Classification, where: ClassificationSources) -> ProbedClasses:
     """The dataset and its probe subset."""
-    return replace(where, images=data, labels=data.train.labels[where.probe_order])
+    return ProbedClasses(data, where, Coverage(()), data.train.labels[where.probe_order])
 
 
 def test_every_training_image_is_in_exactly_one_source() -> None:
@@ -87,7 +87,7 @@ def test_batches_are_of_256_drawn_once_with_seed_0() -> None:
 def test_batches_without_a_seed_keep_the_order_of_the_dataset() -> None:
     data = classification(labels(700), labels(10))
     probe = np.random.default_rng(2).choice(700, 600, replace=False)
-    where = probed_classes(data, probe, Coverage(()), VIEW, Batches(8, seed=None))
+    where = classification_sources(data, probe, VIEW, Batches(8, seed=None))
     assert (where.probe_order == np.sort(probe)).all()
     assert where.batches == Batches(8, None)
     # small batches go through a backbone 256 images at a time

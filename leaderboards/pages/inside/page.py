@@ -17,7 +17,7 @@ from leaderboards.pages.inside.tables import (
 )
 from leaderboards.pages.inside.unlabelled import unlabelled_blocks
 from leaderboards.records.files import scored_path, task_key
-from leaderboards.scores.analyses import Analysis, View, analyses_of, measured, views_of
+from leaderboards.scores.analyses import Analysis, AnalysisView, analyses_of, measured, views_of
 from leaderboards.scores.frames import BoardBackbone, backbones_of, is_floor
 from leaderboards.sections.gaps import empty_analyses, gap_blocks
 from leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
@@ -157,7 +157,7 @@ def _analysis_blocks(
     return [*blocks, partial_line(rows)]
 
 
-def _view_blocks(rows: pd.DataFrame, evidence: Evidence, view: View, *, drawn: bool) -> list[Block]:
+def _view_blocks(rows: pd.DataFrame, evidence: Evidence, view: AnalysisView, *, drawn: bool) -> list[Block]:
     """Tables of what an analysis says of one view, with its lines and heads where nothing else is drawn."""
     primary, others = evidence.metrics[0], evidence.metrics[1:]
     whole = rows[rows["head"] == -1]

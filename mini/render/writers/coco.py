@@ -11,7 +11,7 @@ from mini.render.background import draw_backdrop, draw_prop
 from mini.render.counts import COCO_CROWDS, COCO_IMAGES
 from mini.render.individual import draw_individual
 from mini.render.lighting import draw_light
-from mini.render.scene import Figure, Rendering, Scene, moved, render
+from mini.render.scene import Figure, PaintedScene, Rendering, moved, render
 from mini.render.seeds import Namespace, generator
 from mini.render.still import Variation, draw_figure
 from mini.render.templates import class_index
@@ -116,7 +116,7 @@ def object_scene(number: int) -> ObjectScene:
         )
         for _ in range(int(rng.integers(1, 5)))
     )
-    scene = Scene(backdrop.pixels, clutter, figures, (), draw_light(rng, 0.7))
+    scene = PaintedScene(backdrop.pixels, clutter, figures, (), draw_light(rng, 0.7))
     return ObjectScene(render(scene, rng), tuple(categories), crowd)
 
 

@@ -13,7 +13,7 @@ from mini.render.background import Prop, draw_backdrop, draw_pole, draw_prop, pa
 from mini.render.canvas import Canvas
 from mini.render.individual import draw_individual
 from mini.render.lighting import Light, draw_light
-from mini.render.scene import Camera, Figure, Rendering, Scene, placed, render
+from mini.render.scene import Camera, Figure, PaintedScene, Rendering, placed, render
 from mini.render.seeds import Namespace, generator
 from mini.render.shapes import Field, rotation
 from mini.render.templates import Facing, class_index
@@ -174,7 +174,7 @@ def video_frames(index: int) -> list[Rendering]:
         time = number / (counts.FRAMES_PER_SEQUENCE - 1)
         backdrop, posts, zoom = _look(stage, time)
         figures = tuple(_act(cast, time, zoom) for cast in casts)
-        frames.append(render(Scene(backdrop, (), figures, posts, stage.light), rng))
+        frames.append(render(PaintedScene(backdrop, (), figures, posts, stage.light), rng))
     return frames
 
 

@@ -10,7 +10,7 @@ from mini.render.background import Prop, draw_backdrop, draw_prop
 from mini.render.counts import SCENES_TRAIN, SCENES_VAL
 from mini.render.individual import draw_individual
 from mini.render.lighting import draw_light
-from mini.render.scene import Figure, Scene, moved, render
+from mini.render.scene import Figure, PaintedScene, moved, render
 from mini.render.seeds import Namespace, generator
 from mini.render.still import Variation, draw_figure
 from mini.render.templates import class_index
@@ -53,12 +53,12 @@ def labelled_scene(split: Namespace, number: int) -> tuple[NDArray[np.uint8], ND
     count = int(rng.integers(1, _MOST + 1))
     drawn = [number % len(CLASSES), *rng.integers(len(CLASSES), size=count - 1).tolist()]
     size = draw_size(rng, SIZES)
-    figures = tuple(_figure(rng, size, CLASSES[one][1], place, count) for place, one in enumerate(drawn))
+    figures = tuple(_figure(rng, size, CLASSES[kind][1], index, count) for index, kind in enumerate(drawn))
     backdrop = draw_backdrop(rng, size, figures[0].individual.materials[0].colour)
     clutter = _props(rng, size, int(rng.integers(1, 4)), (12, 40))
     occluders = _props(rng, size, int(rng.integers(0, 3)), (6, 18))
-    rendering = render(Scene(backdrop.pixels, clutter, figures, occluders, draw_light(rng, 0.7)), rng)
-    return rendering.pixels, class_mask(rendering.figures, [CLASSES[one][0] for one in drawn])
+    rendering = render(PaintedScene(backdrop.pixels, clutter, figures, occluders, draw_light(rng, 0.7)), rng)
+    return rendering.pixels, class_mask(rendering.figures, [CLASSES[kind][0] for kind in drawn])
 
 
 def class_mask(figures: NDArray[np.int16], classes: Sequence[int]) -> NDArray[np.uint8]:
@@ -72,9 +72,9 @@ def class_mask(figures: NDArray[np.int16], classes: Sequence[int]) -> NDArray[np
     areas = np.bincount(figures.ravel(), minlength=len(classes) + 1)
     small = np.flatnonzero(areas < _LEAST_AREA)
     mask[np.isin(figures, small[small > 0])] = VOID
-    for one, other in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
-        outline = figures[one] != figures[other]
-        mask[one][outline] = VOID
+    for side, other in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
+        outline = figures[side] != figures[other]
+        mask[side][outline] = VOID
         mask[other][outline] = VOID
     return mask
 
@@ -97,7 +97,7 @@ def _props(
     rng: np.random.Generator, size: tuple[int, int], count: int, extent: tuple[int, int]
 ) -> tuple[Prop, ...]:
     places = [(float(rng.uniform(0, size[0])), float(rng.uniform(0, size[1]))) for _ in range(count)]
-    return tuple(draw_prop(rng, place, float(rng.uniform(*extent))) for place in places)
+    return tuple(draw_prop(rng, centre, float(rng.uniform(*extent))) for centre in places)
 
 
 def _splits() -> tuple[tuple[Namespace, str, int], ...]:
@@ -112,7 +112,9 @@ def _ids(split: str, count: int) -> list[str]:
 
 def _render(root: Path, unit: int) -> list[Note]:
     images = [
-        (space, name, one) for space, split, count in _splits() for one, name in enumerate(_ids(split, count))
+        (space, name, index)
+        for space, split, count in _splits()
+        for index, name in enumerate(_ids(split, count))
     ]
     masks = root / _ROOT / "SegmentationClass"
     masks.mkdir(parents=True, exist_ok=True)
@@ -127,7 +129,7 @@ def _finish(root: Path, notes: Sequence[Sequence[Note]]) -> None:
     del notes
     lists = root / _ROOT / "ImageSets" / "Segmentation"
     every = {split: _ids(split, count) for _, split, count in _splits()}
-    every["trainval"] = sorted(one for ids in every.values() for one in ids)
+    every["trainval"] = sorted(name for ids in every.values() for name in ids)
     for split, ids in every.items():
         save_text(lists / f"{split}.txt", ids)
 

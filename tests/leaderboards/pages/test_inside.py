@@ -13,7 +13,7 @@ from leaderboards.pages.inside.tables import INSIDE, inside_frame, layers_table,
 from leaderboards.pages.markdown import markdown_page
 from leaderboards.pages.tidy import tidy_frame
 from leaderboards.records.key import Tolerance
-from leaderboards.scores.analyses import Analysis, View, analyses_of, views_of
+from leaderboards.scores.analyses import Analysis, AnalysisView, analyses_of, views_of
 from leaderboards.scores.frames import is_analysis
 from leaderboards.scores.ties import column_ties
 from leaderboards.sections.gaps import empty_cells
@@ -93,8 +93,8 @@ def test_views_are_what_has_numbers():
     cls = distances(DINO_HEADS, pooling="cls")
     own = [record(**DISTANCE | {"tap": "mlp", "value": NAN, "reason": "none"})]
     assert views_of(frame(distances(DINO_HEADS), cls, own)) == (
-        View("cls", "attention"),
-        View("patch", "attention"),
+        AnalysisView("cls", "attention"),
+        AnalysisView("patch", "attention"),
     )
 
 

@@ -22,7 +22,7 @@ from mini.render.lighting import draw_light
 from mini.render.scene import (
     Camera,
     Figure,
-    Scene,
+    PaintedScene,
     draw_camera,
     figure_bounds,
     landmark_points,
@@ -133,9 +133,11 @@ def test_landmarks_behind_an_occluder_or_outside_are_not_visible() -> None:
     light, rng = draw_light(generator(Namespace.TRAINING, 1), 0.5), generator(Namespace.TRAINING, 2)
     backdrop = np.full((3, 72, 72), 0.5, np.float32)
     outside = moved(still.figure, 500, 0)
-    assert not visible_landmarks(render(Scene(backdrop, (), (outside,), (), light), rng), outside, 1).any()
+    assert not visible_landmarks(
+        render(PaintedScene(backdrop, (), (outside,), (), light), rng), outside, 1
+    ).any()
     both = (still.figure, still.figure)
-    behind = render(Scene(backdrop, (), both, (), light), rng)
+    behind = render(PaintedScene(backdrop, (), both, (), light), rng)
     assert not visible_landmarks(behind, still.figure, 1).any()
     assert behind.shown[0] < 0.05
     assert behind.shown[1] == 1

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from mini.training.data import Batches, Order, Pictures, seeded
+from mini.training.data import Order, Pictures, TrainingBatches, seeded
 from tests.mini.training.toys import SHAPES, shapes
 from zoo.errors import InputError
 
 
 def test_a_batch_holds_what_was_asked_for() -> None:
     data = shapes(60)
-    batch = Batches(data, torch.device("cpu")).of(np.array([7, 3]))
+    batch = TrainingBatches(data, torch.device("cpu")).of(np.array([7, 3]))
     assert torch.equal(batch.images[1], torch.from_numpy(data.images[3]))
     assert batch.labels.tolist() == [1, 3]
     assert batch.captions == (data.captions[7], data.captions[3])

@@ -12,9 +12,9 @@ from benchmark.extraction.loading import Batch, Member
 from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
 from tasks.base import Findings, Outcome, Score, Source
-from tasks.sources import ProbedImages
+from tasks.sources import Batches, ClassificationSources
 from tasks.task import AnalysisTask
-from tests.benchmark.doubles import SPEC, probed, source
+from tests.benchmark.doubles import SPEC, source
 from zoo.features import AttentionMaps
 from zoo.spec import Layer
 from zoo.view.views import ResizeCrop
@@ -24,10 +24,11 @@ Pieces = Sequence[Sequence[slice]]
 """For each block, the pieces in which it shows the images."""
 
 
-def probe(images: int, side: int) -> ProbedImages:
+def probe(images: int, side: int) -> ClassificationSources:
     """Some images in one group, each of its own colour."""
     one: Source = source([list(range(images))], view=ResizeCrop(side, side))
-    return probed(one, 4)
+    none = np.zeros(0, np.int64)
+    return ClassificationSources(one, None, one, none, none, Batches(4, None))
 
 
 def found_in(

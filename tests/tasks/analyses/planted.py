@@ -13,8 +13,8 @@ from benchmark.extraction.loading import Batch, Member
 from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
 from tasks.base import Source
-from tasks.sources import ProbedImages
-from tests.benchmark.doubles import SPEC, probed, source
+from tasks.sources import Batches, ClassificationSources
+from tests.benchmark.doubles import SPEC, source
 from zoo.features import AttentionMaps, LayerFeatures, Shown
 from zoo.spec import BackboneSpec, Layer, Tap
 from zoo.view.views import ResizeCrop
@@ -27,10 +27,11 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def sources(groups: Sequence[int], batch: int = 4) -> ProbedImages:
+def sources(groups: Sequence[int], batch: int = 4) -> ClassificationSources:
     """A probe subset of groups of so many images, in batches of so many."""
     probe: Source = source([[1] * count for count in groups], view=VIEW, joint=True)
-    return probed(probe, batch)
+    none = np.zeros(0, np.int64)
+    return ClassificationSources(probe, None, probe, none, none, Batches(batch, None))
 
 
 def features(layer: Layer, tokens: Tensor, cls: bool = True) -> LayerFeatures:

@@ -136,5 +136,5 @@ def test_voters_of_sets_are_those_of_tokens_side_by_side(monkeypatch, rows):
     for name, members in SETS.items():
         both = [torch.cat([one[member] for member in members], -1) / math.sqrt(len(members)) for one in units]
         expected = most_similar(both[1], both[0], 6)
-        assert torch.equal(found[name].place, expected.place)
+        assert torch.equal(found[name].index, expected.index)
         torch.testing.assert_close(found[name].similarity, expected.similarity, atol=1e-6, rtol=0)

@@ -114,21 +114,21 @@ class TestVote:
             patch.setattr(vote_module, "ROWS_CPU", chunk)
             patch.setattr(vote_module, "SIMILARITIES_CPU", 5 * chunk)
             found = most_similar(asked, memory, k)
-        assert found.place.tolist() == expected.tolist()
+        assert found.index.tolist() == expected.tolist()
 
     def test_one_neighbour_gives_its_label_at_any_temperature(self):
         rng = np.random.default_rng(0)
         memory, queries, labels = unit(rng, 20, 6), unit(rng, 7, 6), torch.rand(20, 3)
         voters = most_similar(queries, memory, 1)
         for temperature in (0.02, 5.0):
-            assert torch.equal(vote(voters, labels, temperature), labels[voters.place[:, 0]])
+            assert torch.equal(vote(voters, labels, temperature), labels[voters.index[:, 0]])
 
     def test_infinite_temperature_is_the_plain_mean(self):
         rng = np.random.default_rng(1)
         voters = most_similar(unit(rng, 5, 6), unit(rng, 20, 6), 4)
         labels = torch.rand(20, 3)
         found = vote(voters, labels, float("inf"))
-        torch.testing.assert_close(found, labels[voters.place].mean(1))
+        torch.testing.assert_close(found, labels[voters.index].mean(1))
 
     def test_permuting_the_memory_changes_nothing(self):
         rng = np.random.default_rng(2)
@@ -147,14 +147,14 @@ class TestVote:
 
     def test_a_memory_smaller_than_k_votes_as_a_whole(self):
         rng = np.random.default_rng(4)
-        assert most_similar(unit(rng, 3, 6), unit(rng, 4, 6), 30).place.shape == (3, 4)
+        assert most_similar(unit(rng, 3, 6), unit(rng, 4, 6), 30).index.shape == (3, 4)
 
     def test_where_all_are_alike_the_first_rows_vote_and_one_class_wins(self):
         cells = np.random.default_rng(0).integers(0, 4, 60)
         cells[:3] = 2
         memory, queries = torch.ones(60, 5) / 5**0.5, torch.ones(16, 5) / 5**0.5
         voters = most_similar(queries, memory, 3)
-        assert (voters.place == torch.arange(3)).all()
+        assert (voters.index == torch.arange(3)).all()
         voted = vote(voters, torch.eye(4)[torch.from_numpy(cells)], 0.02)
         truth = np.random.default_rng(1).integers(0, 4, (16, 16)).astype(np.uint8)
         found = Overlaps.of(confusion(truth, label_map(voted.view(4, 4, 4), (16, 16)), 4))
@@ -319,8 +319,8 @@ class TestPixels:
     def test_nearest_by_the_straight_line(self):
         memory = torch.tensor([[0.0, 9.0], [1.0, 1.0], [3.0, 2.0]])
         queries = torch.tensor([[0.0, 1.0]])
-        assert nearest_cells(queries, memory, 2, "L2").place.tolist() == [[1, 2]]
-        assert nearest_cells(queries, memory, 2, "cosine").place.tolist() == [[0, 1]]
+        assert nearest_cells(queries, memory, 2, "L2").index.tolist() == [[1, 2]]
+        assert nearest_cells(queries, memory, 2, "cosine").index.tolist() == [[0, 1]]
 
     def test_every_pixel_is_voted_on_by_itself(self):
         voters = most_similar(torch.ones(1, 1), torch.ones(3, 1), 3)
