@@ -22,7 +22,7 @@ from benchmark.commands.recommend import recommend
 from benchmark.commands.report import report
 from benchmark.commands.run import forecast, run
 from benchmark.commands.show import best, show
-from leaderboards.records.version import VERSION
+from leaderboards.records.files import VERSION
 
 __all__ = [
     "__version__",

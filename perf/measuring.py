@@ -11,7 +11,7 @@ import torch
 from tabulate import tabulate
 
 from benchmark.engines.choose import device_name
-from leaderboards.records.version import VERSION
+from leaderboards.records.files import VERSION
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from benchmark.commands.score import SCORE_COMMANDS
 from benchmark.commands.show import show_command
 from benchmark.engines.base import WorkerDiedError
 from benchmark.parsers import require_working_folder
-from leaderboards.records.version import VERSION
+from leaderboards.records.files import VERSION
 from zoo.errors import InputError, shortened
 
 COMMANDS = (

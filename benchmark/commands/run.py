@@ -13,7 +13,7 @@ from benchmark.commands.result import Result
 from benchmark.commands.show import answered_by, result_of
 from benchmark.option import Option, OptionalSwitch, Switch, called_with
 from benchmark.request import Request
-from leaderboards.records.version import VERSION
+from leaderboards.records.files import VERSION
 from zoo.errors import InputError
 
 if TYPE_CHECKING:

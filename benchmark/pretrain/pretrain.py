@@ -14,7 +14,7 @@ from benchmark.engines.progress import Advance, Reporter
 from benchmark.plan.location import require_writable
 from benchmark.pretrain.images import held_out_images, training_images
 from benchmark.pretrain.options import Pretraining, TrainingDtype
-from leaderboards.records.version import VERSION
+from leaderboards.records.files import VERSION
 from mini.checkpoints import install
 from mini.render import MINI_VERSION
 from mini.training.data import Pictures, require_batch, require_share

@@ -10,6 +10,7 @@ from pyarrow import BufferReader
 from pyarrow.parquet import ParquetFile
 
 from leaderboards.records.checksum import companions_of, file_digest, read_checked, write_checked
+from leaderboards.records.files import VERSION
 from leaderboards.records.items import Place
 from leaderboards.records.record import (
     UNREADABLE,
@@ -19,7 +20,6 @@ from leaderboards.records.record import (
     suite_names,
 )
 from leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
-from leaderboards.records.version import VERSION
 from tasks.base import Items, LayerOutcome, Outcome, Score
 from tasks.registry import TaskEntry
 from tasks.task import Task

@@ -1,7 +1,8 @@
-"""Where the records and the per-item measurements of a backbone's task are, below their folders."""
+"""Where records and per-item measurements of a task are, and the version of this package in them."""
 
 import re
 from hashlib import blake2b
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 LONGEST = 150
@@ -43,3 +44,14 @@ def safe_name(name: str) -> str:
         return flat
     cut = plain.encode()[: LONGEST - 9].decode(errors="ignore")
     return f"{cut or 'unnamed'}-{blake2b(name.encode(), digest_size=4).hexdigest()}"
+
+
+def _version() -> str:
+    try:
+        return version("layerboard")
+    except PackageNotFoundError:
+        return "0+source"
+
+
+VERSION = _version()
+"""Version of this package; "0+source" where it runs without being installed."""
