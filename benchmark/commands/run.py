@@ -243,9 +243,11 @@ def _forecast_tables(foreseen: "Forecast") -> "tuple[pd.DataFrame, pd.DataFrame]
     """One row a step; and as texts one row a backbone, and one for what all do together."""
     import pandas as pd
 
-    from benchmark.jobs.forecast import Step
+    from benchmark.jobs.forecast import ForecastStep
 
-    frame = pd.DataFrame([asdict(step) for step in foreseen.steps], columns=[*Step.__dataclass_fields__])
+    frame = pd.DataFrame(
+        [asdict(step) for step in foreseen.steps], columns=[*ForecastStep.__dataclass_fields__]
+    )
     names = [name for name in dict.fromkeys(frame["backbone"]) if name]
     rows = [_forecast_row(name, frame[frame["backbone"] == name]) for name in names]
     rows.append(_forecast_row("together", frame[frame["backbone"] == ""]))

@@ -25,7 +25,7 @@ class WorkerLostError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Slot:
+class WorkerSlot:
     """Where a worker computes.
 
     Attributes:
@@ -40,7 +40,7 @@ class Slot:
 class JobQueue(ABC, Generic[Job, Result]):
     """Where workers find their jobs. Its methods are never called at the same time."""
 
-    def open(self, slots: Sequence[Slot]) -> None:
+    def open(self, slots: Sequence[WorkerSlot]) -> None:
         """Hear where the workers are, before the first one comes."""
 
     @property
@@ -134,7 +134,7 @@ class Worker(ABC, Generic[Job, Result]):
         slot: Where.
     """
 
-    slot = Slot()
+    slot = WorkerSlot()
 
     def ready(self) -> bool:
         """Whether it can take a job; waits a moment for that."""

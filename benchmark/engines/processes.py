@@ -23,9 +23,9 @@ from benchmark.engines.base import (
     Job,
     JobQueue,
     Result,
-    Slot,
     Worker,
     WorkerDiedError,
+    WorkerSlot,
     dispatch,
 )
 from benchmark.engines.progress import Listening, Message, Relayed, Reporter
@@ -53,7 +53,7 @@ class ProcessEngine(Engine):
     def __init__(self, processes: int, threads: int | None, devices: Sequence[str] = ()) -> None:
         self._threads = threads
         # their jobs decode in as many threads as they say, unless each has a device to itself
-        self._slots = [Slot(device, threads) for device in devices] or [Slot()] * processes
+        self._slots = [WorkerSlot(device, threads) for device in devices] or [WorkerSlot()] * processes
         self.workers = len(self._slots)
 
     def carry_out(
@@ -99,7 +99,7 @@ class _Start:
 class _Process(Worker[Job, Result]):
     """A process as a worker."""
 
-    def __init__(self, slot: Slot, start: _Start) -> None:
+    def __init__(self, slot: WorkerSlot, start: _Start) -> None:
         self.slot = slot
         # the process watches one end and holds no other: when this process stops, that is closed, and by the
         # system when it is killed. (An event would not do: setting it waits for all who wait for it, also for

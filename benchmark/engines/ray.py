@@ -28,10 +28,10 @@ from benchmark.engines.base import (
     Job,
     JobQueue,
     Result,
-    Slot,
     Worker,
     WorkerDiedError,
     WorkerLostError,
+    WorkerSlot,
     dispatch,
 )
 from benchmark.engines.progress import Listening, Message, Relayed, Reporter
@@ -80,15 +80,15 @@ class RayEngine(Engine):
             ]
             dispatch(workers, jobs)
 
-    def _slots(self) -> list[Slot]:
+    def _slots(self) -> list[WorkerSlot]:
         """A slot for each GPU of the cluster, or for each worker."""
         there, workers = ray.cluster_resources(), self._request.workers
         cards = 0 if self._request.device == "cpu" else int(there.get("GPU", 0))
         if cards:
-            return [Slot("cuda", max(1, min(workers, int(there.get("CPU", 1)) // cards)))] * cards
+            return [WorkerSlot("cuda", max(1, min(workers, int(there.get("CPU", 1)) // cards)))] * cards
         if self._request.device.startswith("cuda"):
             raise InputError("the Ray cluster has no GPU; leave out --device")
-        return [Slot("cpu", 1)] * workers
+        return [WorkerSlot("cpu", 1)] * workers
 
 
 class _Remote(Worker[Job, Result]):
@@ -98,7 +98,7 @@ class _Remote(Worker[Job, Result]):
         process: Number of the actor's process, where it is.
     """
 
-    def __init__(self, number: int, slot: Slot, function: bytes, listening: Listening) -> None:
+    def __init__(self, number: int, slot: WorkerSlot, function: bytes, listening: Listening) -> None:
         self._number, self._function, self._listening = number, function, listening
         self.slot = slot
         self.process = 0

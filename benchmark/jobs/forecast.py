@@ -36,7 +36,7 @@ LOAD, PAGES = 2.0, 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ForecastStep:
     """One step of a run, of one backbone or of all (""): ``load``, ``pass``, ``scoring TASK``, ..."""
 
     backbone: str
@@ -58,7 +58,7 @@ class Forecast:
     device: str
     workers: int
     images: int
-    steps: tuple[Step, ...]
+    steps: tuple[ForecastStep, ...]
     seconds: float
     memory: int
     warm_up: float
@@ -89,7 +89,7 @@ def forecast(request: Request, report: Reporter) -> Forecast:
     shared = len(run.devices) > 1  # several devices share a backbone in pieces
     workers = max(1, engine.workers if shared else min(len(run.backbones), engine.workers))
     starts = imports * (1 + (workers > 1)) + planned + PAGES
-    apart = [*_steps_apart(run), Step("", "start and pages", seconds=starts)]
+    apart = [*_steps_apart(run), ForecastStep("", "start and pages", seconds=starts)]
     timings = _Timings(run)
 
     def expected() -> float:
@@ -123,38 +123,34 @@ class _Timings:
     def __init__(self, run: Prepared) -> None:
         self._corrections, self._load = estimate.Corrections(), LOAD
         self._bytes: dict[str, float] = {}  # that a listener leaves of an image and layer
-        self._guessed: list[tuple[Job, Step]] = []
-        self._scores: list[Step] = []
+        self._guessed: list[tuple[Job, ForecastStep]] = []
+        self._scores: list[ForecastStep] = []
         self.failures: dict[Failure, None] = {}
         done: set[Path] = set()  # by an input size before, where a view is the same at both
         for jobs in run.backbones:
             name = jobs.setup.spec.name
             for job in jobs.passes:
                 if not done.issuperset(job.folders.values()) and (images := job.images_left):
-                    source, seconds = (
-                        job.pass_.source,
-                        estimate.image_seconds(job.setup, job.pass_.source.view),
-                    )
-                    self._guessed.append((job, Step(name, "pass", source.name, images, images * seconds)))
+                    source = job.pass_.source
+                    seconds = images * estimate.image_seconds(job.setup, source.view)
+                    self._guessed.append((job, ForecastStep(name, "pass", source.name, images, seconds)))
                 done.update(job.folders.values())
             for score in jobs.scores:
                 what = f"scoring {score.task.listener}"
-                self._scores.append(Step(name, what, seconds=estimate.score_seconds(score)))
+                self._scores.append(ForecastStep(name, what, seconds=estimate.score_seconds(score)))
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[ForecastStep]:
         """Loads, passes and scores of all backbones."""
         for name in dict.fromkeys(step.backbone for _, step in self._guessed):
-            yield Step(name, "load", seconds=self._load)
+            yield ForecastStep(name, "load", seconds=self._load)
         for job, step in self._guessed:
             seconds = step.seconds * self._corrections.factor(_likeness(job))
             disk = step.images * sum(self._bytes_of(job, listener) for listener in job.folders)
             yield replace(step, seconds=seconds, disk=int(disk))
-            for task in job.pass_.measured:
-                if task.listener in job.memories:
-                    seconds = step.images * estimate.remembering_seconds(
-                        job.setup, task, job.pass_.source.view
-                    )
-                    yield Step(step.backbone, f"measuring {task.listener}", step.source, seconds=seconds)
+            for task in (task for task in job.pass_.measured if task.listener in job.memories):
+                second = estimate.remembering_seconds(job.setup, task, job.pass_.source.view)
+                what = f"measuring {task.listener}"
+                yield ForecastStep(step.backbone, what, step.source, seconds=step.images * second)
         yield from self._scores
 
     def take(self, until: Callable[[], float], report: Reporter) -> None:
@@ -163,7 +159,7 @@ class _Timings:
         It is over when `perf_counter` comes to what ``until`` gives then, but one batch is always timed.
         """
 
-        def urgency(guessed: tuple[Job, Step]) -> tuple[float, str, bool]:
+        def urgency(guessed: tuple[Job, ForecastStep]) -> tuple[float, str, bool]:
             job, step = guessed
             seconds = sum(each.seconds for _, each in self._guessed if each.backbone == step.backbone)
             return -seconds, step.backbone, VECTORS in job.folders  # guesses know no measurers
@@ -221,13 +217,13 @@ def _kept_together(job: Job, listener: str) -> int:
     return min(len(job.pass_.source.samples), *(task.images_together for task in job.pass_.needing(listener)))
 
 
-def _steps_apart(run: Prepared) -> Iterator[Step]:
+def _steps_apart(run: Prepared) -> Iterator[ForecastStep]:
     """Comparisons of all backbones, and their costs, which are measured one by one."""
     for comparison in run.comparisons:
         name = comparison.task.entry.name
-        yield Step("", f"comparing {name}", seconds=estimate.comparison_seconds(comparison))
+        yield ForecastStep("", f"comparing {name}", seconds=estimate.comparison_seconds(comparison))
     for job in run.costs:
-        yield Step(job.setup.spec.name, "measuring cost", seconds=LOAD + estimate.cost_seconds(job))
+        yield ForecastStep(job.setup.spec.name, "measuring cost", seconds=LOAD + estimate.cost_seconds(job))
 
 
 def _memory(run: Prepared, workers: int) -> int:

@@ -12,7 +12,7 @@ from time import perf_counter
 
 import torch
 
-from benchmark.engines.base import JobQueue, Slot
+from benchmark.engines.base import JobQueue, WorkerSlot
 from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs.estimate import Corrections, image_seconds
 from benchmark.jobs.job import BackboneJobs, Job
@@ -38,7 +38,7 @@ class WorkPiece:
     jobs: BackboneJobs
     before: PassResult
 
-    def on(self, slot: Slot) -> "WorkPiece":
+    def on(self, slot: WorkerSlot) -> "WorkPiece":
         """The piece as a worker is given it: with the device and the threads of its slot."""
         if not slot.device:
             return self
@@ -124,7 +124,7 @@ class Pieces(JobQueue[WorkPiece, PassResult]):
     """
 
     def __init__(self, backbones: Sequence[BackboneJobs]) -> None:
-        self._slots: Sequence[Slot] = ()
+        self._slots: Sequence[WorkerSlot] = ()
         self._corrections = Corrections()
         self._every = [self._left_of(jobs) for jobs in backbones]
         self._last: dict[int, _Left] = {}
@@ -141,7 +141,7 @@ class Pieces(JobQueue[WorkPiece, PassResult]):
                 shards.append(_Shard(len(shards), job, number, images, images * second))
         return _Left(jobs, shards, bool(jobs.questions), bool(jobs.scores))
 
-    def open(self, slots: Sequence[Slot]) -> None:
+    def open(self, slots: Sequence[WorkerSlot]) -> None:
         """Hear where the workers are; pieces are cut for so many."""
         self._slots = slots
 

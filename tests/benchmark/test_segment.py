@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import benchmark
-from benchmark.engines.base import Slot
+from benchmark.engines.base import WorkerSlot
 from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs import pieces
 from benchmark.jobs.pieces import Pieces
@@ -114,7 +114,7 @@ def test_queries_wait_for_what_other_workers_remember(
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
     plan = planned(labelled, "segment", location=DataLocation(STANDARD_SUITE.catalogue, labelled))
     queue = Pieces(prepared(plan, tmp_path).backbones[:1])
-    queue.open([Slot("", 1)] * 3)
+    queue.open([WorkerSlot("", 1)] * 3)
     remembered, shown, out = 0, [], {}
     memories = sum(one.source.shards for one in plan.passes if one.source.name.endswith("memory"))
     while not queue.over:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import benchmark
-from benchmark.engines.base import ListQueue, LocalEngine, Slot
+from benchmark.engines.base import ListQueue, LocalEngine, WorkerSlot
 from benchmark.engines.choose import find_devices, find_engine
 from benchmark.engines.processes import ProcessEngine
 from benchmark.jobs import pieces
@@ -70,16 +70,16 @@ def test_each_device_has_a_process_with_its_share_of_the_processors(monkeypatch:
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     specs = find(BACKBONES)
 
-    def places(workers: int, *devices: str, engine: str = "auto") -> list[Slot]:
+    def places(workers: int, *devices: str, engine: str = "auto") -> list[WorkerSlot]:
         request = Request(devices=devices, workers=workers, engine=engine)  # type: ignore[arg-type]
         found = find_engine(specs, request, [torch.device(name) for name in devices])
         assert isinstance(found, ProcessEngine)
         return found._slots
 
-    assert places(16, "cuda:0", "cuda:1") == [Slot("cuda:0", 4), Slot("cuda:1", 4)]
-    assert places(1, "cpu", "cpu") == [Slot("cpu", 1)] * 2
-    assert places(3, "cpu", engine="processes") == [Slot()] * 3
-    assert places(3, "cuda:1", engine="processes") == [Slot("cuda:1", 3)]
+    assert places(16, "cuda:0", "cuda:1") == [WorkerSlot("cuda:0", 4), WorkerSlot("cuda:1", 4)]
+    assert places(1, "cpu", "cpu") == [WorkerSlot("cpu", 1)] * 2
+    assert places(3, "cpu", engine="processes") == [WorkerSlot()] * 3
+    assert places(3, "cuda:1", engine="processes") == [WorkerSlot("cuda:1", 3)]
     local = find_engine(specs, Request(engine="local", workers=2), [torch.device("cpu")])
     assert isinstance(local, LocalEngine)
 

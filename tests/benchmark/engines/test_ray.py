@@ -17,7 +17,7 @@ import pytest
 
 from benchmark.api import PassesAndScores
 from benchmark.engines import ray as engine
-from benchmark.engines.base import ListQueue, Slot, WorkerDiedError
+from benchmark.engines.base import ListQueue, WorkerDiedError, WorkerSlot
 from benchmark.engines.progress import Listening, Message
 from benchmark.engines.ray import RayEngine
 from benchmark.jobs import pieces
@@ -174,7 +174,7 @@ def test_what_is_sent_is_small(data: Path, tmp_path: Path, monkeypatch: pytest.M
     plan = planned(data)
     assert len(pickle.dumps(PassesAndScores())) < 10_000
     queue = Pieces(prepared(plan, tmp_path).backbones)
-    queue.open([Slot("cpu", 1)] * 3)
+    queue.open([WorkerSlot("cpu", 1)] * 3)
     found = queue.take(0)
     assert found is not None
     assert len(pickle.dumps(found[1])) < 20_000

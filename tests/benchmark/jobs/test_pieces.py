@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.engines.base import Slot
+from benchmark.engines.base import WorkerSlot
 from benchmark.extraction.failures import Failure
 from benchmark.extraction.one_pass import PassResult
 from benchmark.jobs import pieces
@@ -24,7 +24,7 @@ def make(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Make:
 
     def made(workers: int, device: str = "") -> Pieces:
         queue = Pieces(found.backbones)
-        queue.open([Slot(device, 1)] * workers)
+        queue.open([WorkerSlot(device, 1)] * workers)
         return queue
 
     return made
