@@ -48,8 +48,8 @@ __version__ = VERSION
 def _described(function: Callable[..., object]) -> str:
     """Name, options with their defaults, and documentation of a public function, as text."""
     signature = inspect.signature(function)
-    shown = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
-    options = str(signature.replace(parameters=shown, return_annotation=signature.empty))
+    parameters = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    options = str(signature.replace(parameters=parameters, return_annotation=signature.empty))
     call = fill(f"{function.__name__}{options}", 100, subsequent_indent=" " * 4)
     return f"{call}\n\n{indent(inspect.getdoc(function) or '', ' ' * 4)}"
 

@@ -11,7 +11,7 @@ from leaderboards.literature import Published
 from leaderboards.records.record import of_suite
 from leaderboards.reproduce import NOT_MEASURED, reproduce
 from leaderboards.scores.column import BEST, Column, columns_of
-from leaderboards.scores.costs import devices, find_device, layer_costs
+from leaderboards.scores.costs import find_device, layer_costs
 from leaderboards.scores.frames import (
     BoardBackbone,
     backbones_of,
@@ -81,7 +81,7 @@ class Board:
 
     @cached_property
     def plain(self) -> pd.DataFrame:
-        """Those of `measured` of layers as they are: neither transformed nor taken together."""
+        """Records of `measured` of layers as they are: neither transformed nor taken together."""
         return self.measured[is_plain(self.measured)]
 
     @cached_property
@@ -125,9 +125,14 @@ class Board:
         return {backbone.name: backbone.label for backbone in self.backbones}
 
     def backbones_in(self, records: pd.DataFrame) -> tuple[BoardBackbone, ...]:
-        """Those of its backbones that some of its records are of, in the order of the tables."""
+        """The backbones that some of its records are of, in the order of the tables."""
         names = {*records["backbone"], *records["other"]}
         return tuple(backbone for backbone in self.backbones if backbone.name in names)
+
+    @cached_property
+    def scored_backbones(self) -> tuple[BoardBackbone, ...]:
+        """The backbones that have scores, in the order of the tables."""
+        return self.backbones_in(self.scores)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -177,11 +182,6 @@ class Board:
         pairs = pairs[(pairs["tap"] == "block") & (pairs["other_tap"] == "block")]
         pairs = pairs[pairs["layer"] == pairs["backbone"].map(depths)]
         return pair_rows(pairs[pairs["other_layer"] == pairs["other"].map(depths)], self.backbones)
-
-    @cached_property
-    def devices(self) -> tuple[str, ...]:
-        """Names of the devices on which costs were measured, the latest first."""
-        return devices(self.costs)
 
     def device(self, wanted: str | None = None) -> str | None:
         """The device whose costs are meant: the latest, or the one of a kind or part of a name.

@@ -118,8 +118,8 @@ def _with_spread(value: float, spread: float, decimals: int) -> str:
 
 def counted(count: int, unit: str) -> str:
     """A count of a unit that is named in the plural: ``1 query``, ``2 queries``."""
-    one = re.sub(r"ies$", "y", unit) if unit.endswith("ies") else re.sub(r"(?<=ch)es$|s$", "", unit)
-    return f"{count:,} {one if count == 1 else unit}"
+    singular = re.sub(r"ies$", "y", unit) if unit.endswith("ies") else re.sub(r"(?<=ch)es$|s$", "", unit)
+    return f"{count:,} {singular if count == 1 else unit}"
 
 
 def ranges_text(numbers: list[int]) -> str:

@@ -69,14 +69,14 @@ def eval_results(board: Board, benchmarks: Mapping[str, HubBenchmark]) -> dict[s
     rows = _shown(board)
     for name in benchmarks:
         if name not in set(rows["dataset"]):
-            known = ", ".join(sorted({str(one) for one in rows["dataset"]}))
+            known = ", ".join(sorted({str(dataset) for dataset in rows["dataset"]}))
             raise InputError(f"there are no scores on the dataset {name!r}; there are some on {known}")
-    found: dict[str, dict[str, str]] = {}
+    files: dict[str, dict[str, str]] = {}
     for row in rows[rows["dataset"].isin(list(benchmarks))].to_dict("records"):
         at = benchmarks[str(row["dataset"])]
         file = f"{row['task']}.{row['dataset']}.{row['protocol']}.yaml"
-        found.setdefault(str(row["backbone"]), {})[file] = _entry({str(k): v for k, v in row.items()}, at)
-    return found
+        files.setdefault(str(row["backbone"]), {})[file] = _entry({str(k): v for k, v in row.items()}, at)
+    return files
 
 
 def _shown(board: Board) -> pd.DataFrame:

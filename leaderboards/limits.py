@@ -36,20 +36,20 @@ class Limits:
 
     def refused(self, rows: pd.DataFrame) -> dict[str, "pd.Series[bool]"]:
         """For each limit, in the words of the command, which rows it refuses: what is not known, too."""
-        found = {}
+        refused = {}
         for flag, column, most in (
             ("--max-ms", "ms", self.ms),
             ("--max-dim", "dim", self.dim),
             ("--max-parameters", "parameters", self.parameters),
         ):
             if most is not None:
-                found[f"{flag} {most:g}" if column != "parameters" else f"{flag} {most}"] = ~(
+                refused[f"{flag} {most:g}" if column != "parameters" else f"{flag} {most}"] = ~(
                     rows[column] <= most
                 )
         if self.commercial:
             fits = [fits_licence(name, "commercial") for name in rows["licence"]]
-            found["--licence commercial"] = ~pd.Series(fits, rows.index, dtype=bool)
-        return found
+            refused["--licence commercial"] = ~pd.Series(fits, rows.index, dtype=bool)
+        return refused
 
 
 def candidates_of(column: Column, costs: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:

@@ -79,9 +79,9 @@ def may_be_best(rows: pd.DataFrame, column: Column, folder: Path, test: SetTest 
 def _items(rows: pd.DataFrame, column: Column, folder: Path) -> list[Items | None]:
     """Items of each row; None where they are not there."""
     items = {
-        (str(name), place): measured
+        (str(name), layer): measured
         for name, part in rows.groupby("backbone", sort=True)
-        for place, measured in known_items(column, str(name), places_of(part), folder).items()
+        for layer, measured in known_items(column, str(name), places_of(part), folder).items()
     }
     return [items.get(key) for key in zip(rows["backbone"].astype(str), places_of(rows), strict=True)]
 

@@ -194,7 +194,11 @@ def _planned(board: Board, column: Column, names: tuple[str, str], which: Which)
 
 def _lacking(board: Board, column: Column, names: tuple[str, str], name: str) -> None:
     """Raise InputError that says why a backbone has no score in a column."""
-    others = [one for one in board.columns if one.source[:3] == column.source[:3] and one.data != column.data]
+    others = [
+        other
+        for other in board.columns
+        if other.source[:3] == column.source[:3] and other.data != column.data
+    ]
     elsewhere = any(name in set(other.rows["backbone"]) for other in others)
     if elsewhere and name not in set(column.rows["backbone"]):
         raise InputError(f"{names[0]} and {names[1]} were scored on different images or ground truth")

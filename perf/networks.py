@@ -18,8 +18,10 @@ from benchmark.extraction.collectors import Collector
 from benchmark.extraction.loading import Batch, Member
 from perf.measuring import Setting
 from tasks.base import Group, Source
+from tasks.datasets.base import Coverage
+from tasks.datasets.classes import Unlabelled
 from tasks.protocols import STANDARD
-from tasks.sources import IMAGES, Batches, ClassificationSources
+from tasks.sources import IMAGES, Batches, ProbedImages
 from zoo.features import Shown
 from zoo.features.backbone import Backbone
 from zoo.load.backbone import load
@@ -122,11 +124,11 @@ def nothings(count: int) -> tuple[Nothing, ...]:
     return tuple(Nothing(f"image {number}") for number in range(count))
 
 
-def one_batch(count: int) -> ClassificationSources:
+def one_batch(count: int) -> ProbedImages:
     """A classification dataset whose images are one batch of CKA's."""
     source = Source("images", (Group("batch", nothings(count)),), STANDARD.choice(IMAGES).view)
-    none = np.zeros(0, np.int64)
-    return ClassificationSources(source, None, source, none, none, Batches(count, None))
+    images, complete = Unlabelled("images", (), Coverage(())), Coverage(())
+    return ProbedImages(images, complete, source, np.zeros(0, np.int64), Batches(count, None))
 
 
 def show(

@@ -33,11 +33,9 @@ Mark = Literal["best", "tied", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table that may be marked; cells that never are may be plain text.
+    """A cell of a table, and whether it is the best of its row or column or cannot be told from that.
 
-    Attributes:
-        text: What it says.
-        mark: Whether it is the best of its row or column, or cannot be told from that.
+    Cells that are never marked may be plain text.
     """
 
     text: str
@@ -98,13 +96,10 @@ class Bullets:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table.
+    """A table of text and `Cell`, whose columns' names are its head.
 
-    Attributes:
-        frame: Cells that are text or `Cell`; the columns' names are its head.
-        left: How many of the first columns are aligned left; the others are aligned right.
-        caption: What it shows, for those who cannot see where it stands.
-        head: Which column names its rows, from 0.
+    The first ``left`` columns are aligned left, the others right; column ``head`` names the rows; ``caption``
+    says what is shown to those who cannot see where it stands.
     """
 
     frame: pd.DataFrame
@@ -115,12 +110,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The numbers that a page offers for download.
-
-    Attributes:
-        frame: All numbers as text, as the file has them.
-        name: Name of the file, without an ending.
-    """
+    """All numbers of a page as text, which it offers as the file ``name`` with an ending."""
 
     frame: pd.DataFrame
     name: str
@@ -154,12 +144,9 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A panel of a heat map.
+    """A panel of a heat map: numbers [rows columns], the first row at the top; NaN leaves a hole.
 
-    Attributes:
-        title: What it is of.
-        values: Numbers [rows columns], the first row at the top; NaN leaves a hole.
-        first: Number of the first row and of the first column.
+    ``first`` are the numbers of the first row and of the first column.
     """
 
     title: str
@@ -169,17 +156,10 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Matrices with numbered axes and one bar of colours.
+    """Matrices with numbered axes, ``x`` below the columns and ``y`` beside the rows, and one bar of colours.
 
-    Attributes:
-        panels: The matrices.
-        title: What they show.
-        x: Name of the horizontal axes, the columns.
-        y: Name of the vertical axes, the rows.
-        unit: What the colours say.
-        span: Numbers at the ends of the bar, beyond which a cell looks like the end; None for the numbers'
-            own ends.
-        name: Name of its file.
+    The bar says ``unit``; ``span`` are the numbers at its ends, beyond which a cell looks like the end, None
+    for the lowest and the highest of all.
     """
 
     panels: tuple[Matrix, ...]
@@ -193,13 +173,9 @@ class HeatMap:
 
 @dataclass(frozen=True, slots=True)
 class SmallMap:
-    """One of many maps.
+    """A map in a row and a column of a group: numbers [height width] or colours [height width 3] to 255.
 
-    Attributes:
-        panel: The group in which it stands.
-        row: Its row there.
-        column: Its column there.
-        values: Numbers [height width], or colours [height width 3] from 0 to 255; NaN leaves a hole.
+    NaN leaves a hole.
     """
 
     panel: str
@@ -212,12 +188,7 @@ class SmallMap:
 class Maps:
     """Small maps in rows and columns, in groups side by side; all in the order of their first map.
 
-    Attributes:
-        maps: The maps.
-        title: What they show.
-        unit: What the colours say.
-        span: Numbers at the ends of the colours; None where each map has its own, lowest to highest.
-        name: Name of its file.
+    Colours say ``unit``; ``span`` are the numbers at their ends, None where each map has its own.
     """
 
     maps: tuple[SmallMap, ...]
@@ -231,12 +202,8 @@ class Maps:
 class Gallery:
     """Images, and what is looked at in each: bright where its map is high, dark where it is low.
 
-    Attributes:
-        images: For each group of maps the image [height width 3] that they lie over.
-        maps: The maps; a map lies over all of its image.
-        title: What they show.
-        unit: What brightness says.
-        name: Name of its file.
+    ``images`` has for each group of maps the image [height width 3] that they lie over; brightness says
+    ``unit``.
     """
 
     images: Mapping[str, Rgb]
@@ -252,13 +219,9 @@ Block = Heading | Text | Bullets | Table | Picture | Numbers
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page.
+    """Blocks from top to bottom below a title; ``name`` is that of the page's files, without an ending.
 
-    Attributes:
-        name: Name of its files, without an ending.
-        title: Its heading.
-        blocks: What stands on it, from top to bottom.
-        backbones: Labels of all backbones of its suite; their order gives each the same colour everywhere.
+    ``backbones`` are the labels of all backbones of its suite, whose order gives each one colour everywhere.
     """
 
     name: str

@@ -23,7 +23,7 @@ from tasks.metrics.similarity import (
     gram_matrix,
     rounded_centred,
 )
-from tasks.sources import ProbeSources, batch_slices
+from tasks.sources import ProbedImages, batch_slices
 from tasks.stored import StoredBackbone
 from tasks.transformed import Vectors
 from zoo.spec import BackboneSpec, Layer
@@ -59,7 +59,7 @@ class Grams:
         config: Of CKA.
     """
 
-    where: ProbeSources
+    where: ProbedImages
     config: CkaConfig
 
     @cached_property
@@ -117,7 +117,7 @@ CONFIGS = {
 class CkaTask(ComparisonTask):
     """Gram matrices of the probe subset, batch by batch; pooled forms come from its stored vectors."""
 
-    data: ProbeSources
+    data: ProbedImages
     config: CkaConfig
     configs = CONFIGS
     scorer = "cka"

@@ -81,9 +81,9 @@ class LabelledTask(VectorTask):
 
     @property
     def vector_sources(self) -> tuple[Source, ...]:
-        where = self.data.where
-        rest = () if where.rest is None else (where.rest,)
-        return (where.probe, *rest, where.val)
+        data = self.data
+        rest = () if data.rest is None else (data.rest,)
+        return (data.probe, *rest, data.val)
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
@@ -92,17 +92,17 @@ class LabelledTask(VectorTask):
 
     def bank(self, vectors: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
         """Training vectors [images dim] in the dataset's order, whatever the order of their sources."""
-        where = self.data.where
-        probe = vectors[where.probe.name]
+        data = self.data
+        probe = vectors[data.probe.name]
         bank = np.empty((len(self.images.train.samples), probe.shape[1]), np.float32)
-        bank[where.probe_order] = probe
-        if where.rest is not None:
-            bank[where.rest_order] = vectors[where.rest.name]
+        bank[data.probe_order] = probe
+        if data.rest is not None:
+            bank[data.rest_order] = vectors[data.rest.name]
         return bank
 
     def labelled(self, vectors: Mapping[str, NDArray[np.float32]]) -> LabelledVectors:
         """Vectors and classes of all images that could be read."""
-        bank, queries = self.bank(vectors), vectors[self.data.where.val.name]
+        bank, queries = self.bank(vectors), vectors[self.data.val.name]
         stored, asked = ~np.isnan(bank[:, 0]), ~np.isnan(queries[:, 0])
         return LabelledVectors(
             bank[stored],

@@ -8,13 +8,12 @@ through a backbone twice.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.base import Group, Source
-from tasks.datasets.base import Coverage, Sample
+from tasks.datasets.base import Count, Coverage, Sample
 from tasks.datasets.classes import Classification, Unlabelled
 from tasks.datasets.coco import Regions
 from zoo.view.views import Mirrored, ResizeCrop, View
@@ -98,68 +97,23 @@ def batch_slices(positions: Sequence[int], size: int, least: int) -> list[slice]
     return [batch for batch in batches if batch.stop - batch.start >= least]
 
 
-class ProbeSources(Protocol):
-    """Where the vectors of some images are that are looked at for more than their classes."""
-
-    @property
-    def probe(self) -> Source:
-        """The images, cut into batches; a group holds one or several whole ones."""
-        ...
-
-    @property
-    def probe_order(self) -> NDArray[np.int64]:
-        """Index into all images of the dataset of each of them, in the order of the source."""
-        ...
-
-    @property
-    def batches(self) -> Batches:
-        """How they are cut."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class UnlabelledSources:
-    """Where the vectors of images without classes are: as `ProbeSources`."""
-
-    probe: Source
-    probe_order: NDArray[np.int64]
-    batches: Batches
-
-
-@dataclass(frozen=True, slots=True)
-class ClassificationSources:
-    """Where the vectors of a classification dataset's images are.
-
-    Attributes:
-        probe: The probe subset, cut into batches; a group holds one or several whole ones.
-        rest: The other training images; None if there are none.
-        val: The validation images.
-        probe_order: Index into ``train`` of each probe image, in the order of its source.
-        rest_order: The same for the rest.
-        batches: How the probe subset is cut.
-    """
-
-    probe: Source
-    rest: Source | None
-    val: Source
-    probe_order: NDArray[np.int64]
-    rest_order: NDArray[np.int64]
-    batches: Batches
-
-
 @dataclass(frozen=True)
 class ProbedImages:
     """Images, with or without classes, and those of them that CKA and analyses look at.
 
     Attributes:
         images: The dataset.
-        where: Its sources.
         coverage: How complete the probe subset is, and what was there of the whole dataset.
+        probe: The images that are looked at, cut into batches; a group holds one or several whole ones.
+        probe_order: Index into all images of each of them, in the order of the source.
+        batches: How they are cut.
     """
 
     images: Classification | Unlabelled
-    where: ProbeSources
     coverage: Coverage
+    probe: Source
+    probe_order: NDArray[np.int64]
+    batches: Batches
 
     @property
     def name(self) -> str:
@@ -171,33 +125,23 @@ class ProbedImages:
         """What the probe subset is called in records."""
         return "images"
 
-    @property
-    def probe(self) -> Source:
-        """The images that are looked at, cut into batches."""
-        return self.where.probe
-
-    @property
-    def probe_order(self) -> NDArray[np.int64]:
-        """Index into all images of each of them, in the order of the source."""
-        return self.where.probe_order
-
-    @property
-    def batches(self) -> Batches:
-        """How they are cut."""
-        return self.where.batches
-
 
 @dataclass(frozen=True)
 class ProbedClasses(ProbedImages):
-    """A classification dataset and its probe subset.
+    """A classification dataset and its probe subset, which is a part of the training images.
 
     Attributes:
         labels: Class of each probe image, in the order of its source.
+        rest: The other training images; None if there are none.
+        rest_order: Index into all training images of each of them.
+        val: The validation images.
     """
 
     images: Classification
-    where: ClassificationSources
     labels: NDArray[np.int64]
+    rest: Source | None
+    rest_order: NDArray[np.int64]
+    val: Source
 
     @property
     def split(self) -> str:
@@ -228,31 +172,41 @@ def chunks(samples: Sequence[Sample], size: int) -> tuple[Group, ...]:
     return tuple(Group(f"{start:08d}", tuple(samples[start : start + size])) for start in starts)
 
 
-def classification_sources(
-    data: Classification, probe: NDArray[np.int64], view: View, batches: Batches
-) -> ClassificationSources:
-    """Sources of a dataset whose probe subset has those indices into ``data.train``."""
+def probed_classes(
+    data: Classification, probe: NDArray[np.int64], coverage: Coverage, view: View, batches: Batches
+) -> ProbedClasses:
+    """A dataset whose probe subset has those indices into ``data.train``, and is as complete as that says."""
     order = np.sort(probe)[batches.order(len(probe))]
     rest = np.setdiff1d(np.arange(len(data.train.samples), dtype=np.int64), probe)
-    return ClassificationSources(
+    return ProbedClasses(
+        images=data,
+        coverage=_of_both(data.coverage, coverage),
         probe=_batched(f"{data.name}/train-probe", _take(data.train.samples, order), view, batches),
-        rest=_stored(f"{data.name}/train-rest", _take(data.train.samples, rest), view) if len(rest) else None,
-        val=_stored(f"{data.name}/val", data.val.samples, view),
         probe_order=order,
-        rest_order=rest,
         batches=batches,
+        labels=data.train.labels[order],
+        rest=_stored(f"{data.name}/train-rest", _take(data.train.samples, rest), view) if len(rest) else None,
+        rest_order=rest,
+        val=_stored(f"{data.name}/val", data.val.samples, view),
     )
 
 
-def unlabelled_sources(data: Unlabelled, most: int, view: View, batches: Batches) -> UnlabelledSources:
-    """Sources of images without classes; of more than ``most`` those are looked at whose keys hash lowest."""
+def probed_images(data: Unlabelled, most: int, view: View, batches: Batches) -> ProbedImages:
+    """Images without classes; of more than ``most`` those are looked at whose keys hash lowest."""
     chosen = np.arange(len(data.samples), dtype=np.int64)
     if len(chosen) > most:
         hashes = [blake2b(sample.key.encode(), digest_size=8).digest() for sample in data.samples]
         chosen = np.sort(np.array(sorted(chosen, key=lambda index: hashes[index])[:most], np.int64))
     order = chosen[batches.order(len(chosen))]
     probe = _batched(f"{data.name}/images", _take(data.samples, order), view, batches)
-    return UnlabelledSources(probe, order, batches)
+    coverage = _of_both(data.coverage, Coverage((Count("images", len(order)),)))
+    return ProbedImages(data, coverage, probe, order, batches)
+
+
+def _of_both(whole: Coverage, probed: Coverage) -> Coverage:
+    """How complete a probe subset is, and what is to be known of the whole dataset."""
+    notes, remarks = (*whole.notes, *probed.notes), (*whole.remarks, *probed.remarks)
+    return replace(probed, notes=notes, remarks=remarks)
 
 
 def mirrored(source: Source) -> Source:

@@ -2,12 +2,14 @@
 
 import errno
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from benchmark.commands.check import check_command
+from benchmark.commands.command import Command
 from benchmark.commands.compare import compare_command
 from benchmark.commands.decompose import decompose_command
 from benchmark.commands.export import export_command
@@ -42,7 +44,8 @@ GROUPS = {
 """First words of commands of two, with their help."""
 
 
-def _app() -> typer.Typer:
+def app_of(commands: Sequence[Command]) -> typer.Typer:
+    """The command line of some commands."""
     app = typer.Typer(
         no_args_is_help=True,
         add_completion=False,
@@ -57,7 +60,7 @@ def _app() -> typer.Typer:
         groups[name] = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help=text)
         groups[name].callback()(lambda: None)  # without it, the only command of a group would have no name
         app.add_typer(groups[name], name=name)
-    for each in COMMANDS:
+    for each in commands:
         group, _, name = each.name.rpartition(" ")
         groups[group].command(name)(each.for_typer())
     return app
@@ -78,7 +81,7 @@ def every_command(
     del version
 
 
-app = _app()
+app = app_of(COMMANDS)
 
 
 def spread(arguments: list[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from benchmark.plan.location import DataLocation
 from benchmark.plan.tasks import PlannedTasks, Unbound
 from tasks.clustering import REGIONS
-from tasks.datasets.base import Count, Coverage, Data, DatasetEntry
+from tasks.datasets.base import Data, DatasetEntry
 from tasks.datasets.catalogue import read_own
 from tasks.datasets.classes import Classification, Unlabelled
 from tasks.datasets.folder import OwnImages
@@ -23,8 +23,8 @@ from tasks.sources import (
     ClusteredRegions,
     ProbedClasses,
     ProbedImages,
-    classification_sources,
-    unlabelled_sources,
+    probed_classes,
+    probed_images,
 )
 from tasks.task import bind
 from zoo.errors import InputError, MissingDataError
@@ -55,27 +55,17 @@ def _probed(
     Its sources keep the name that it was read by: what is stored of their images is told apart by
     fingerprints.
     """
-    data = data.limited(at.limit)
+    data, config = data.limited(at.limit), at.protocol.choice(IMAGES)
     probe = probe_subset(data, *probed)
-    images = at.protocol.choice(IMAGES)
-    where = classification_sources(data, probe.indices, images.view, images.batches)
-    labels = data.train.labels[where.probe_order]
-    return ProbedClasses(replace(data, name=name), where, _of_both(data.coverage, probe.coverage), labels)
+    images = probed_classes(data, probe.indices, probe.coverage, config.view, config.batches)
+    return replace(images, images=replace(data, name=name))
 
 
 def _unlabelled(at: DataLocation, data: Unlabelled, name: str) -> ProbedImages:
     """Images without classes, of which as many are looked at as the protocol says."""
-    data = data.limited(at.limit)
-    images = at.protocol.choice(IMAGES)
-    where = unlabelled_sources(data, images.own_unlabelled, images.view, images.batches)
-    probed = Coverage((Count("images", len(where.probe_order)),))
-    return ProbedImages(replace(data, name=name), where, _of_both(data.coverage, probed))
-
-
-def _of_both(whole: Coverage, probed: Coverage) -> Coverage:
-    """How complete a probe subset is, and what is to be known of the whole dataset."""
-    notes, remarks = (*whole.notes, *probed.notes), (*whole.remarks, *probed.remarks)
-    return replace(probed, notes=notes, remarks=remarks)
+    data, config = data.limited(at.limit), at.protocol.choice(IMAGES)
+    images = probed_images(data, config.own_unlabelled, config.view, config.batches)
+    return replace(images, images=replace(data, name=name))
 
 
 def own_datasets(locations: Sequence[str], labels: Path | None = None) -> dict[str, OwnImages]:

@@ -49,7 +49,7 @@ def svg_file(picture: Picture, backbones: Sequence[str] = ()) -> str:
 
 
 def svg_element(picture: Picture, backbones: Sequence[str], prefix: str) -> str:
-    """The same as an element of a page.
+    """The picture as an element of a page, in the page's colours.
 
     Args:
         picture: What is shown.

@@ -26,21 +26,21 @@ def write_figures(page: Page, folder: Path) -> None:
         with whole_file(folder / figure_path(page.name, picture.name)) as temporary:
             temporary.write_text(svg_file(picture, page.backbones), encoding="utf-8", newline="\n")
     former = folder / f"{page.name}.md"
-    shown = _shown(former.read_text(encoding="utf-8"), page.name) if former.is_file() else set()
-    for path in shown - {figure_path(page.name, picture.name) for picture in pictures}:
+    paths = _shown(former.read_text(encoding="utf-8"), page.name) if former.is_file() else set()
+    for path in paths - {figure_path(page.name, picture.name) for picture in pictures}:
         (folder / path).unlink(missing_ok=True)
 
 
 def figure_differences(markdown: str, folder: Path, page: str) -> list[str]:
     """What differs between the pictures that a page's Markdown shows and those beside it, in sentences."""
-    shown = _shown(markdown, page)
-    there = {figure_path(page, path.stem) for path in (folder / page).glob("*.svg")} if shown else set()
+    paths = _shown(markdown, page)
+    there = {figure_path(page, path.stem) for path in (folder / page).glob("*.svg")} if paths else set()
     again = "write the leaderboard again"
-    lost = [f"{path}, which {page}.md shows, is not in {folder}; {again}" for path in sorted(shown - there)]
-    return lost + [f"{path} is not shown on {page}.md; {again}" for path in sorted(there - shown)]
+    lost = [f"{path}, which {page}.md shows, is not in {folder}; {again}" for path in sorted(paths - there)]
+    return lost + [f"{path} is not shown on {page}.md; {again}" for path in sorted(there - paths)]
 
 
 def _shown(markdown: str, page: str) -> set[str]:
     """The pictures beside it that a page's Markdown shows."""
-    found = {unquote(address) for address in _SHOWN.findall(markdown)}
-    return {path for path in found if path == figure_path(page, Path(path).stem)}
+    addresses = {unquote(address) for address in _SHOWN.findall(markdown)}
+    return {path for path in addresses if path == figure_path(page, Path(path).stem)}

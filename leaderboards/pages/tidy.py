@@ -57,10 +57,10 @@ def read_tidy(path: Path) -> pd.DataFrame:
 def _best(board: Board, rows: pd.DataFrame) -> list[bool]:
     """Whether each row is one that the leaderboard shows."""
     columns = ["backbone", *COLUMN, "pooling", "layer"]
-    shown = set(board.best[columns].itertuples(index=False, name=None))
+    best = set(board.best[columns].itertuples(index=False, name=None))
     scores = (rows["task"] != COMPARISON_TASK) & (rows["tap"] == "block")
     keys = rows[columns].itertuples(index=False, name=None)
-    return [bool(score) and key in shown for score, key in zip(scores, keys, strict=True)]
+    return [bool(score) and key in best for score, key in zip(scores, keys, strict=True)]
 
 
 def _rank(row: Mapping[Hashable, Any], ranks: dict[str, int]) -> tuple[object, ...]:

@@ -100,10 +100,10 @@ def _read(path: Path, places: Collection[Place] | None) -> pa.Table:
 def _may_hold(metadata: pq.FileMetaData, group: int, places: Collection[Place]) -> bool:
     """Whether a row group may hold one of some places, by the ends of its columns."""
     ends = [metadata.row_group(group).column(column).statistics for column in range(len(PLACE))]
-    if any(one is None or not one.has_min_max for one in ends):
+    if any(end is None or not end.has_min_max for end in ends):
         return True
     return any(
-        all(one.min <= value <= one.max for one, value in zip(ends, place, strict=True)) for place in places
+        all(end.min <= value <= end.max for end, value in zip(ends, place, strict=True)) for place in places
     )
 
 

@@ -54,7 +54,7 @@ def answer_html(answers: Sequence[Answer], frames: ReportFrames, costs: Backbone
 
 
 def _sure(answer: Answer, others: int, labels: Mapping[str, str]) -> list[Text]:
-    """Which backbones and layers may be the best, too, as far as they were compared."""
+    """The backbones and layers that may be the best, too, as far as they were compared."""
     facts = []
     if not others:
         facts.append(Text(("the only backbone with a score here",)))

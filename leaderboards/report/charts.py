@@ -35,6 +35,18 @@ _SCORE_TIPS = [
 ]
 
 
+_VALUE = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
+_LOW = _VALUE | {"field": "ci_low"}
+_ROW = {"y": {"field": "backbone", "type": "nominal", "sort": "{order}", "title": None}}
+
+
+def _by_backbone(values: str, **legend: object) -> Spec:
+    """A channel in which each backbone has its own value, with the legend above the chart."""
+    style = {"orient": "top", "columns": "{columns}", "symbolOpacity": 1, "labelLimit": 220}
+    field = {"field": "backbone", "type": "nominal", "title": None}
+    return field | {"scale": fixed(values), "legend": style | legend}
+
+
 def ranking() -> Spec:
     """The best layer of each backbone of one task with its interval, grouped by what the data can tell.
 
@@ -42,7 +54,6 @@ def ranking() -> Spec:
     is ``published`` are numbers of others. Open: metric, order (backbones), floor (a list of numbers), axis,
     groups (those that there are), tones (their colours) and height.
     """
-    shared = {"y": {"field": "backbone", "type": "nominal", "sort": "{order}", "title": None}}
     colour = {
         "field": "group",
         "type": "nominal",
@@ -58,19 +69,17 @@ def ranking() -> Spec:
         {"field": "group", "title": "as far as the data tell"},
     ]
     measured, others = {"filter": "datum.group != 'published'"}, {"filter": "datum.group == 'published'"}
-    value = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
-    low = value | {"field": "ci_low"}
     layers = [
         floor("x"),
         {"transform": [measured],
          "mark": {"type": "rule", "strokeWidth": 2.5, "opacity": 0.55, "aria": False},
-         "encoding": shared | {"x": low, "x2": {"field": "ci_high"}, "color": colour}},
+         "encoding": _ROW | {"x": _LOW, "x2": {"field": "ci_high"}, "color": colour}},
         {"transform": [measured], "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-         "encoding": shared | {"x": value, "color": colour, "tooltip": tips}},
+         "encoding": _ROW | {"x": _VALUE, "color": colour, "tooltip": tips}},
         {"transform": [measured], "mark": text(align="left", dx=8),
-         "encoding": shared | {"x": {"value": "width"}, "text": {"field": "label"}}},
+         "encoding": _ROW | {"x": {"value": "width"}, "text": {"field": "label"}}},
         {"transform": [others], "mark": diamond(),
-         "encoding": shared | {"x": value, "tooltip": other_tips()}},
+         "encoding": _ROW | {"x": _VALUE, "tooltip": other_tips()}},
     ]  # fmt: skip
     return chart(layers, height="{height}", transform=[_SURE, _LAYER])
 
@@ -84,37 +93,27 @@ def curves() -> Spec:
     """
     across = {"field": "x", "type": "quantitative", "title": "{depth}", "axis": {"tickMinStep": "{step}"}}
     across |= {"scale": {"zero": False, "nice": False, "padding": 12}}
-    value = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
-    colour = {"field": "backbone", "type": "nominal", "title": None, "scale": fixed("{colours}")}
-    shape = {"field": "backbone", "type": "nominal", "title": None, "scale": fixed("{shapes}")}
-    legend = {
-        "orient": "top",
-        "columns": "{columns}",
-        "symbolOpacity": 1,
-        "symbolSize": 70,
-        "labelLimit": 220,
-    }
-    colour, shape = colour | {"legend": legend}, shape | {"legend": legend}
-    dash = colour | {"scale": fixed("{dashes}")}
+    colour, shape, dash = (
+        _by_backbone(values, symbolSize=70) for values in ("{colours}", "{shapes}", "{dashes}")
+    )
     measured, others = {"filter": "datum.place != 'published'"}, {"filter": "datum.place == 'published'"}
     tips = [*_SCORE_TIPS, {"field": "chosen", "title": "chosen on random halves", "format": ".0%"}]
-    low = value | {"field": "ci_low"}
     layers = [
         floor("y"),
         {"transform": [measured], "mark": {"type": "area", "opacity": 0.14, "aria": False},
-         "encoding": {"x": across, "y": low, "y2": {"field": "ci_high"}, "color": colour}},
+         "encoding": {"x": across, "y": _LOW, "y2": {"field": "ci_high"}, "color": colour}},
         {"transform": [measured], "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
-         "encoding": {"x": across, "y": value, "color": colour, "strokeDash": dash}},
+         "encoding": {"x": across, "y": _VALUE, "color": colour, "strokeDash": dash}},
         {"transform": [measured], "mark": {"type": "point", "filled": True, "opacity": 1},
-         "encoding": {"x": across, "y": value, "color": colour, "shape": shape,
+         "encoding": {"x": across, "y": _VALUE, "color": colour, "shape": shape,
                       "size": {"condition": {"test": "datum.place == 'best'", "value": 130}, "value": 28},
                       "tooltip": tips}},
         {"transform": [measured, {"filter": "datum.place == 'best'"}],
          "mark": {"type": "point", "size": 330, "strokeWidth": 1.4, "filled": False, "opacity": 0.9,
                   "aria": False},
-         "encoding": {"x": across, "y": value, "color": colour}},
+         "encoding": {"x": across, "y": _VALUE, "color": colour}},
         {"transform": [others], "mark": diamond(),
-         "encoding": {"x": across, "y": value, "tooltip": other_tips()}},
+         "encoding": {"x": across, "y": _VALUE, "tooltip": other_tips()}},
     ]  # fmt: skip
     return chart(layers, height=340, transform=[_SURE, _LAYER])
 
@@ -130,7 +129,6 @@ def depth_map() -> Spec:
         {"calculate": "(datum.layer - 1) / datum.depth", "as": "from"},
         {"calculate": "datum.layer / datum.depth", "as": "to"},
     ]
-    row = {"y": {"field": "backbone", "type": "nominal", "sort": "{order}", "title": None}}
     across = {
         "x": {
             "field": "from",
@@ -141,11 +139,11 @@ def depth_map() -> Spec:
         },
         "x2": {"field": "to"},
     }
-    cells = {"mark": {"type": "rect", "aria": False}, "encoding": row | across | {
+    cells = {"mark": {"type": "rect", "aria": False}, "encoding": _ROW | across | {
         "color": ramp("value", "{axis}"), "tooltip": _SCORE_TIPS}}  # fmt: skip
     chosen = {"transform": [{"filter": "datum.place == 'best'"}],
               "mark": {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2, "aria": False},
-              "encoding": row | across}  # fmt: skip
+              "encoding": _ROW | across}  # fmt: skip
     return chart([cells, chosen], height="{height}", transform=transform)
 
 
@@ -185,20 +183,10 @@ def tradeoff() -> Spec:
     """
     across: Spec = {"field": "cost", "type": "quantitative", "title": "{cost}"}
     across |= {"scale": "{scale}", "axis": {"format": ".3~r", "tickCount": 6}}
-    value = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
-    colour = {"field": "backbone", "type": "nominal", "title": None, "scale": fixed("{colours}")}
-    colour |= {
-        "legend": {
-            "orient": "top",
-            "columns": "{columns}",
-            "symbolType": "circle",
-            "symbolOpacity": 1,
-            "labelLimit": 220,
-        }
-    }
+    colour = _by_backbone("{colours}", symbolType="circle")
     tips = [*_SCORE_TIPS, {"field": "cost", "title": "{cost}", "format": ".3~r"}]
     picked = {"filter": "datum.shown"}
-    places = {"x": across, "y": value}
+    places = {"x": across, "y": _VALUE}
     layers: list[Spec] = [
         {"transform": [{"filter": "!datum.shown"}],
          "mark": {"type": "point", "filled": True, "size": 22, "color": "#8c959f", "opacity": 0.45},

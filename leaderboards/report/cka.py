@@ -34,11 +34,9 @@ class BlockCka:
 
 @dataclass(frozen=True, slots=True)
 class BlockCkas:
-    """The matrices of a page.
+    """The matrices of a page, and how many there was no room for.
 
-    Attributes:
-        matrices: By table, then those of a backbone with itself, then the others, in the order of the tables.
-        left_out: How many there was no room for.
+    By table those of a backbone with itself come first, then the others, in the order of the tables.
     """
 
     matrices: tuple[BlockCka, ...]
@@ -52,36 +50,35 @@ def cka_matrices(board: Board, most: int = CELLS) -> BlockCkas:
         board: Comparisons of layers.
         most: Numbers that all matrices have together at most. Those of backbones with themselves come first.
     """
-    backbones = [one for one in board.backbones if not one.floor]
+    backbones = [backbone for backbone in board.backbones if not backbone.floor]
     pairs = board.pairs[(board.pairs["tap"] == "block") & (board.pairs["other_tap"] == "block")]
     pairs = pairs[(pairs["layer"] >= 1) & (pairs["other_layer"] >= 1) & pairs["value"].notna()]
-    found = [one for table in cka_tables(board.pairs) for one in _matrices(table, pairs, backbones)]
-    kept, count = [], 0
-    for one in sorted(found, key=lambda matrix: matrix.first != matrix.second):
-        count += one.values.size
+    every = [matrix for table in cka_tables(board.pairs) for matrix in _matrices(table, pairs, backbones)]
+    fitting, count = set[int](), 0
+    for index in sorted(range(len(every)), key=lambda index: every[index].first != every[index].second):
+        count += every[index].values.size
         if count <= most:
-            kept.append(one)
-    order = {id(one): place for place, one in enumerate(found)}
-    kept.sort(key=lambda matrix: order[id(matrix)])
-    return BlockCkas(tuple(kept), len(found) - len(kept))
+            fitting.add(index)
+    matrices = tuple(matrix for index, matrix in enumerate(every) if index in fitting)
+    return BlockCkas(matrices, len(every) - len(matrices))
 
 
 def _matrices(table: CkaTable, pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> Iterator[BlockCka]:
     """The matrices of one table in the order of its backbones; those with themselves first."""
-    ranks = {one.name: rank for rank, one in enumerate(backbones)}
-    cells: dict[tuple[int, int], NDArray[np.float64]] = {}
+    ranks = {backbone.name: rank for rank, backbone in enumerate(backbones)}
+    grids: dict[tuple[int, int], NDArray[np.float64]] = {}
     for (name, other), rows in table.rows(pairs).groupby(["backbone", "other"], sort=False):
         if name not in ranks or other not in ranks:
             continue
-        one, two = ranks[str(name)], ranks[str(other)]
-        places, values = rows[["layer", "other_layer"]].to_numpy(int) - 1, rows["value"].to_numpy(float)
-        straight, turned = (places, places[:, ::-1])
-        key, where = ((one, two), straight) if one <= two else ((two, one), turned)
+        key = (ranks[str(name)], ranks[str(other)])
+        cells, values = rows[["layer", "other_layer"]].to_numpy(int) - 1, rows["value"].to_numpy(float)
+        if key[0] > key[1]:
+            key, cells = key[::-1], cells[:, ::-1]
         shape = (backbones[key[0]].depth, backbones[key[1]].depth)
-        grid = cells.setdefault(key, np.full(shape, np.nan))
-        inside = (where[:, 0] < shape[0]) & (where[:, 1] < shape[1])
-        grid[where[inside, 0], where[inside, 1]] = values[inside]
-        if one == two:
-            grid[where[inside, 1], where[inside, 0]] = values[inside]
-    for one, two in sorted(cells, key=lambda key: (key[0] != key[1], key)):
-        yield BlockCka(table.title, backbones[one].label, backbones[two].label, cells[one, two])
+        grid = grids.setdefault(key, np.full(shape, np.nan))
+        inside = (cells[:, 0] < shape[0]) & (cells[:, 1] < shape[1])
+        grid[cells[inside, 0], cells[inside, 1]] = values[inside]
+        if key[0] == key[1]:
+            grid[cells[inside, 1], cells[inside, 0]] = values[inside]
+    for first, second in sorted(grids, key=lambda key: (key[0] != key[1], key)):
+        yield BlockCka(table.title, backbones[first].label, backbones[second].label, grids[first, second])

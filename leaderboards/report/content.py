@@ -18,14 +18,8 @@ from tasks.blocks import Numbers
 class Content:
     """Everything that is said of one suite, before it is written.
 
-    Attributes:
-        board: What its records say.
-        frames: Its scores as frames.
-        answers: The best of each column.
-        costs: What each depth costs.
-        cka: How alike layers are.
-        numbers: The tables of all numbers, as the leaderboard's pages have them: of scores, of analyses,
-            of costs.
+    ``numbers`` are the tables of all numbers as the leaderboard's pages have them: of scores, of analyses, of
+    costs.
     """
 
     board: Board

@@ -22,7 +22,7 @@ from zoo.atomic import whole_file
 FORMATS = ("svg", "pdf")
 
 WIDTH = 420
-"""Of a figure's plot, in points."""
+"""Width of a figure's plot, in points."""
 
 SERIES = 8
 """Backbones that one figure of lines shows at most: the best of the task."""
@@ -213,7 +213,7 @@ def _tasks(board: ReportFrames, layers: pd.DataFrame) -> Spec:
 
 
 def _own(matrices: Sequence[BlockCka]) -> dict[str, list[BlockCka]]:
-    """By table, the matrices of backbones with themselves."""
+    """The matrices of backbones with themselves, by table."""
     by_table: dict[str, list[BlockCka]] = {}
     for matrix in matrices:
         if matrix.first == matrix.second:

@@ -17,7 +17,7 @@ GROUPS = {FIRST: "#0072b2", MAYBE: "#56b4e9", WORSE: "#8c959f", UNTESTED: "#e69f
 """Colour of each group of backbones in a column."""
 
 ACCENT = "#d55e00"
-"""Of fronts, floors and numbers of others."""
+"""Colour of fronts, floors and numbers of others."""
 
 STEPS = {"ranking": (24, 14), "depth_map": (18, 12), "task_map": (26, 20)}
 """Height of a row in pixels, of charts that have rows: of a few, and of more than `FEW`."""

@@ -23,7 +23,7 @@ FACTS = {
 """Columns of facts and their heads."""
 
 LATER = ("supervision", "licence")
-"""Those that stand behind the scores."""
+"""Facts that stand behind the scores."""
 
 
 @dataclass(frozen=True, slots=True)

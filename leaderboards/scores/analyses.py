@@ -85,6 +85,6 @@ def measured(rows: pd.DataFrame) -> pd.DataFrame:
 
 def views_of(rows: pd.DataFrame) -> tuple[AnalysisView, ...]:
     """The views of which some rows have a number, in order."""
-    found = set(zip(measured(rows)["pooling"], measured(rows)["tap"], strict=True))
-    ordered = sorted(found, key=lambda key: (pooling_rank(key[0]), Layer(1, key[1]).place))
+    keys = set(zip(measured(rows)["pooling"], measured(rows)["tap"], strict=True))
+    ordered = sorted(keys, key=lambda key: (pooling_rank(key[0]), Layer(1, key[1]).place))
     return tuple(AnalysisView(*key) for key in ordered)

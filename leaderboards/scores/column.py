@@ -27,7 +27,7 @@ BEST = [
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class HonestChoice:
     """The layer of one backbone in one column, chosen on halves of the data.
 
     Attributes:
@@ -96,14 +96,14 @@ class Column:
         return f"{self.dataset} [{self.data}]" if self.apart else self.dataset
 
     def select(self, records: pd.DataFrame) -> pd.DataFrame:
-        """Those of some records that are of its task, dataset, data and protocol, all metrics."""
+        """The records among some that are of its task, dataset, data and protocol, all metrics."""
         for name, value in zip(COLUMN[:4], self.source, strict=True):
             same = records[name].to_numpy(object) == value
             records = records if same.all() else records[same]  # each time there is less to look through
         return records
 
     def on(self, scores: pd.DataFrame) -> "Column":
-        """The same column of other scores, such as those of transformed features."""
+        """This column of other scores, such as those of transformed features."""
         return replace(self, rows=self.select(scores))
 
     @cached_property
@@ -119,14 +119,14 @@ class Column:
     @cached_property
     def poolings(self) -> dict[str, str]:
         """For each backbone the pooling that the leaderboard takes."""
-        shown = self.scored[self.scored["primary"].astype(bool)]
-        return dict(zip(shown["backbone"], shown["pooling"], strict=True))
+        rows = self.scored[self.scored["primary"].astype(bool)]
+        return dict(zip(rows["backbone"], rows["pooling"], strict=True))
 
     @cached_property
     def other_poolings(self) -> tuple[str, ...]:
         """Other poolings in which its metric exists, in order."""
-        shown = self.scored[~self.scored["primary"].astype(bool)]
-        return tuple(sorted({str(pooling) for pooling in shown["pooling"]}, key=pooling_rank))
+        rows = self.scored[~self.scored["primary"].astype(bool)]
+        return tuple(sorted({str(pooling) for pooling in rows["pooling"]}, key=pooling_rank))
 
     @cached_property
     def pooled(self) -> pd.DataFrame:
@@ -171,8 +171,8 @@ class Column:
         return floors[floors["primary"].astype(bool)]
 
     @cached_property
-    def honest(self) -> Mapping[str, Choice]:
-        """By backbone, the choice of the layer on halves of the data; none where the data were not split."""
+    def honest(self) -> Mapping[str, HonestChoice]:
+        """The choice of the layer on halves of the data by backbone; none where the data were not split."""
         best = dict(zip(self.best["backbone"], self.best["value"].astype(float), strict=True))
         blocks: dict[str, list[tuple[float, int, float]]] = {}
         chosen = self.candidates
@@ -186,18 +186,18 @@ class Column:
             score = math.fsum(-share * held_out for share, _, held_out in chosen_blocks)
             whole = math.isclose(math.fsum(share for _, share in shares), 1.0, abs_tol=1e-6)
             if whole and not math.isnan(score):  # layers not split together say nothing about the choice
-                choices[name] = Choice(score, best[name] - score, shares)
+                choices[name] = HonestChoice(score, best[name] - score, shares)
         return choices
 
     @cached_property
     def better_poolings(self) -> Mapping[str, BetterPooling]:
         """For each backbone whose best score is of another pooling than the leaderboard's, that score."""
-        shown = dict(zip(self.best["backbone"], self.best["value"], strict=True))
+        primary = dict(zip(self.best["backbone"], self.best["value"], strict=True))
         better: dict[str, BetterPooling] = {}
         for pooling in self.other_poolings:
             for row in best_rows(self.scored[self.scored["pooling"] == pooling]).to_dict("records"):
                 name, value = str(row["backbone"]), float(row["value"])
-                known = better[name].value if name in better else shown.get(name, -math.inf)
+                known = better[name].value if name in better else primary.get(name, -math.inf)
                 if value > known:
                     better[name] = BetterPooling(pooling, value, int(row["layer"]), int(row["depth"]))
         return better
@@ -209,11 +209,11 @@ def columns_of(scores: pd.DataFrame) -> tuple[Column, ...]:
     Args:
         scores: Scores of single layers as they are, each once.
     """
-    shown = scores[scores["primary"].astype(bool) & (scores["metric"] != "")]
+    ranked = scores[scores["primary"].astype(bool) & (scores["metric"] != "")]
     rows = dict(iter(scores.groupby(COLUMN[:4], sort=False)))
-    partial = shown.groupby(COLUMN[:4], sort=False)["partial"].any()
-    backbones = shown.groupby(COLUMN[:4], sort=False)["backbone"].nunique()
-    keys = sorted(set(zip(*(shown[name].tolist() for name in COLUMN), strict=True)), key=_rank)
+    partial = ranked.groupby(COLUMN[:4], sort=False)["partial"].any()
+    backbones = ranked.groupby(COLUMN[:4], sort=False)["backbone"].nunique()
+    keys = sorted(set(zip(*(ranked[name].tolist() for name in COLUMN), strict=True)), key=_rank)
     groups: dict[tuple[str, ...], list[Column]] = {}
     for key in keys:
         column = _column(key, keys, rows[key[:4]], partial=bool(partial[key[:4]]))

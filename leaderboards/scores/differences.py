@@ -72,7 +72,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ScoredLayer:
     """One score, and where its items are.
 
     Attributes:
@@ -89,7 +89,7 @@ class Measured:
 
 
 def differences_of(
-    column: Column, scores: Sequence[Measured], reference: Measured, items: Path | None
+    column: Column, scores: Sequence[ScoredLayer], reference: ScoredLayer, items: Path | None
 ) -> list[Difference]:
     """Each score less a reference of the same column, with intervals where the items of all are there.
 

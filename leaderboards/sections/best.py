@@ -123,7 +123,7 @@ def _any_compared(board: Board) -> bool:
 
 def _pooling_note(board: Board) -> Text:
     """Which features of a layer the cells are computed from."""
-    labels = {one.name: one.label for one in board.backbones_in(board.scores) if not one.floor}
+    labels = {backbone.name: backbone.label for backbone in board.scored_backbones if not backbone.floor}
     tasks: dict[str, list[str]] = {}
     averaged: set[str] = set()
     for column in board.columns:
@@ -173,7 +173,7 @@ def _partial_blocks(board: Board) -> list[Block]:
 
 def _tie_note(board: Board) -> Text:
     """Which backbones were not compared; no words where all were or nothing says how sure a score is."""
-    labels = {one.name: one.label for one in board.backbones_in(board.scores) if not one.floor}
+    labels = {backbone.name: backbone.label for backbone in board.scored_backbones if not backbone.floor}
     if len(labels) < 2 or not board.has_intervals:
         return Text(())
     if not board.ties:
@@ -226,7 +226,7 @@ def _floor_notes(board: Board) -> Iterator[Text]:
     """What the random floor and untrained backbones are, where there are some."""
     if is_floor(board.scores).any():
         yield wrapped(FLOOR_NOTE.format(unlike=UNLIKE_INTERVALS if board.has_intervals else ""))
-    if any(not one.trained and not one.floor for one in board.backbones_in(board.scores)):
+    if any(not backbone.trained and not backbone.floor for backbone in board.scored_backbones):
         yield said(UNTRAINED_NOTE)
 
 

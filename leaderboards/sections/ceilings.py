@@ -77,7 +77,9 @@ def ceiling_blocks(board: Board) -> list[Block]:
         for backbone in board.backbones
         if any(backbone.name in by_name for by_name in ceilings.values())
     ]
-    areas = any(not math.isnan(one.by_area) for by_name in ceilings.values() for one in by_name.values())
+    areas = any(
+        not math.isnan(ceiling.by_area) for by_name in ceilings.values() for ceiling in by_name.values()
+    )
     notes = [NOTE, *([AREAS] if areas else [])]
     notes += [REGIONS] if any(column.task in CLUSTERINGS for column in ceilings) else []
     table = Table(pd.DataFrame(body), left=1, caption="Scores beside what the grids allow")

@@ -69,19 +69,19 @@ def whole_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:
     whole, last = (rows[rows["layer"] == layer] for layer in (-1, backbone.depth))
-    found = dict(zip(whole["metric"], whole["value"].astype(float), strict=True))
+    costs = dict(zip(whole["metric"], whole["value"].astype(float), strict=True))
     dims = last.loc[(last["metric"] == "dim") & (last["tap"] == "block"), "value"]
     dim = float(dims.iloc[0]) if len(dims) else math.nan
-    peak = found.get("peak-memory", math.nan) / MEGABYTE
+    peak = costs.get("peak-memory", math.nan) / MEGABYTE
     return {
         "backbone": backbone.label,
-        "images/s": fixed(found.get("images-per-second", math.nan), 0),
-        "at batch": fixed(found.get("best-batch", math.nan), 0),
-        "largest batch": fixed(found.get("largest-batch", math.nan), 0),
-        "latency, ms": ms_text(found.get("latency", math.nan)),
+        "images/s": fixed(costs.get("images-per-second", math.nan), 0),
+        "at batch": fixed(costs.get("best-batch", math.nan), 0),
+        "largest batch": fixed(costs.get("largest-batch", math.nan), 0),
+        "latency, ms": ms_text(costs.get("latency", math.nan)),
         "peak memory, MB": fixed(peak, 0 if peak >= 100 else 1),
-        "weights": count_text(found.get("parameters", math.nan)),
-        "GFLOPs": _three(found.get("gflops", math.nan)),
+        "weights": count_text(costs.get("parameters", math.nan)),
+        "GFLOPs": _three(costs.get("gflops", math.nan)),
         "dim": fixed(dim, 0),
         "bytes a vector": fixed(4 * dim, 0),
         "GB a million vectors": fixed(4 * dim / 1000, 2),
@@ -97,10 +97,10 @@ def up_to_table(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[rows["tap"] == "block"]
     layers = sorted({int(layer) for layer in rows["layer"]})
     body = []
-    for one in backbones_of(rows):
-        times = dict(by_layer(rows[rows["backbone"] == one.name]))
+    for backbone in backbones_of(rows):
+        times = dict(by_layer(rows[rows["backbone"] == backbone.name]))
         cells = {str(layer): ms_text(times.get(layer, math.nan)) for layer in layers}
-        body.append({"backbone": one.label} | cells)
+        body.append({"backbone": backbone.label} | cells)
     return pd.DataFrame(body)
 
 

@@ -99,16 +99,16 @@ def changes(records: pd.DataFrame, folder: Path, steps: Steps) -> tuple[Change, 
         folder: Folder of the items beside them.
         steps: The choices and rules.
     """
-    found: list[Change] = []
+    changed: list[Change] = []
     for name, rows in records.groupby("backbone", sort=False):
         backbone = _Backbone(str(name), rows, folder, steps)
         if all(backbone.is_scored(stop) for stop in range(len(steps.stops))):
-            found += [
+            changed += [
                 _change(backbone, steps, chosen, step)
                 for chosen in get_args(Chosen)
                 for step in range(len(steps.choices))
             ]
-    return tuple(found)
+    return tuple(changed)
 
 
 def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> Change:

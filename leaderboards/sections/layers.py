@@ -4,7 +4,7 @@ import pandas as pd
 
 from leaderboards.board import Board
 from leaderboards.display import fixed, pooling_name, score_text
-from leaderboards.scores.column import Choice, Column
+from leaderboards.scores.column import Column, HonestChoice
 from leaderboards.sections.provenance import partial_line, units_text
 from leaderboards.sections.tables import (
     TURNS,
@@ -121,7 +121,7 @@ def choice_table(column: Column) -> pd.DataFrame:
     )
 
 
-def _shares(choice: Choice) -> str:
+def _shares(choice: HonestChoice) -> str:
     """Chosen blocks in words: ``9 (62 %), 8 (30 %)``."""
     return ", ".join(
         f"{block} ({fixed(100 * share, 0)} %)" for block, share in choice.shares if share >= SHOWN_SHARE

@@ -121,8 +121,10 @@ def with_means(table: pd.DataFrame, board: Board) -> pd.DataFrame:
         if mean.scores:
             scores = {**mean.floors, **mean.scores}
             texts = (
-                score_text(scores[one.name].value, scores[one.name].spread) if one.name in scores else ""
-                for one in board.backbones_in(board.scores)
+                score_text(scores[backbone.name].value, scores[backbone.name].spread)
+                if backbone.name in scores
+                else ""
+                for backbone in board.scored_backbones
             )
             position = int(table.columns.get_loc(mean.after.heading)) + 1  # type: ignore[arg-type]
             table.insert(position, mean.heading, [Cell(text) for text in texts])

@@ -29,7 +29,7 @@ def published_blocks(board: Board) -> list[Block]:
         return [heading, said(NONE)]
     table = Table(published_table(frame), left=3, caption="Published and measured numbers")
     names = set(zip(frame["backbone"], frame["task"], strict=True))
-    sentences = disputes([one for one in board.published if (one.backbone, one.task) in names])
+    sentences = disputes([number for number in board.published if (number.backbone, number.task) in names])
     blocks: list[Block] = [heading, said(AGREES), table]
     return [*blocks, said(DISPUTED), Bullets(sentences)] if sentences else blocks
 

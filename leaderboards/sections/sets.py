@@ -10,7 +10,7 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.display import natural, score_text
 from leaderboards.scores.column import Column
-from leaderboards.scores.differences import Difference, Measured, Side, best_side, differences_of
+from leaderboards.scores.differences import Difference, ScoredLayer, Side, best_side, differences_of
 from leaderboards.scores.frames import is_floor
 from leaderboards.sections.transforms import NO_ITEMS, difference_text, empty_sentences, side_text
 from tasks.blocks import Block, Bullets, Heading, Table, said
@@ -97,11 +97,11 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
     if single.empty or rows.empty:
         return
     best = best_side(single, name)
-    alone = Measured(name, best.place, best.score, transform)
+    alone = ScoredLayer(name, best.place, best.score, transform)
     gain_of = partial(SetGain, column=column, backbone=name, transform=transform, best=best)
     for names, scored in _shown(_scored(rows)):
         place = scored.layer.index, str(scored.layer), scored.pooling
-        together = Measured(name, place, scored.score, transform)
+        together = ScoredLayer(name, place, scored.score, transform)
         (gain,) = differences_of(column, [together], alone, board.items)
         yield gain_of(names=names, blocks=scored.blocks, score=scored.score, gain=gain)
     chosen, before = _chosen(rows), column.honest.get(name)

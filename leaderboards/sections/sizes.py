@@ -8,7 +8,7 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.display import score_text
 from leaderboards.scores.column import Column
-from leaderboards.scores.differences import Difference, Measured, Side, best_side, differences_of
+from leaderboards.scores.differences import Difference, ScoredLayer, Side, best_side, differences_of
 from leaderboards.sections.ceilings import Ceiling, ceilings_of
 from leaderboards.sections.transforms import difference_text
 from tasks.blocks import Block, Heading, Table, said
@@ -70,7 +70,7 @@ class BySize:
 def by_size(board: Board) -> tuple[BySize, ...]:
     """Every backbone of several input sizes, by column and backbone in the order of the tables."""
     names: dict[str, list[str]] = {}
-    for backbone in board.backbones_in(board.scores):
+    for backbone in board.scored_backbones:
         names.setdefault(entry_name(backbone.name), []).append(backbone.name)
     several = {entry: sized for entry, sized in names.items() if len(sized) > 1}
     rows = []
@@ -116,8 +116,8 @@ def _gain(board: Board, column: Column, first: AtSize, last: AtSize) -> Differen
     """The score at the last size less that at the first, paired over the items that both have."""
     if first.best is None or last.best is None:
         return None
-    smallest = Measured(first.name, first.best.place, first.score)
-    largest = Measured(last.name, last.best.place, last.score)
+    smallest = ScoredLayer(first.name, first.best.place, first.score)
+    largest = ScoredLayer(last.name, last.best.place, last.score)
     return differences_of(column, [largest], smallest, board.items)[0]
 
 

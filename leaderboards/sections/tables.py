@@ -74,7 +74,7 @@ def board_table(
         cells: For a column, the cell of each backbone that has one, by name.
         floor: Whether the random floor has a row.
     """
-    backbones = [one for one in board.backbones_in(board.scores) if floor or not one.floor]
+    backbones = [backbone for backbone in board.scored_backbones if floor or not backbone.floor]
     table: dict[str, list[str] | list[Cell]] = {
         "family": ["" if backbone.floor else backbone.family for backbone in backbones],
         "backbone": [backbone.label for backbone in backbones],

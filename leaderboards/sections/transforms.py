@@ -9,7 +9,7 @@ import pandas as pd
 from leaderboards.board import Board
 from leaderboards.display import fixed, natural, score_text, signed_text
 from leaderboards.scores.column import Column
-from leaderboards.scores.differences import Difference, Measured, Side, best_side, differences_of, sides_of
+from leaderboards.scores.differences import Difference, ScoredLayer, Side, best_side, differences_of, sides_of
 from tasks.blocks import Block, Bullets, Heading, Table, said
 
 NOTE = """\
@@ -80,8 +80,8 @@ def _gains(board: Board, plain: Column, changed: Column, transform: str) -> Iter
             continue
         best, best_changed = best_side(plain.candidates, name), best_side(changed.candidates, name)
         same = [side for side in after if side.layer == best.layer]
-        scores = [Measured(name, side.place, side.score, transform) for side in (best_changed, *same)]
-        gain, *others = differences_of(plain, scores, Measured(name, best.place, best.score), board.items)
+        scores = [ScoredLayer(name, side.place, side.score, transform) for side in (best_changed, *same)]
+        gain, *others = differences_of(plain, scores, ScoredLayer(name, best.place, best.score), board.items)
         honest = plain.honest.get(name), changed.honest.get(name)
         yield Gain(
             column=plain,

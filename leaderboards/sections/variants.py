@@ -168,12 +168,12 @@ def _trainings(rows: pd.DataFrame, recipe: TrainingVariants) -> Mapping[str, Sim
     there = {*rows["backbone"], *rows["other"]}
     if recipe.reference not in there:
         return {}
-    found = {
+    trainings = {
         f"{name} ({change})": same_blocks(rows, recipe.reference, name)
         for name, change in recipe.members
         if name in there
     }
-    return {label: blocks for label, blocks in found.items() if blocks}
+    return {label: blocks for label, blocks in trainings.items() if blocks}
 
 
 def _recipe_blocks(rows: pd.DataFrame, recipe: TrainingVariants, table: CkaTable) -> list[Block]:

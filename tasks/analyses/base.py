@@ -31,7 +31,7 @@ from tasks.base import (
 )
 from tasks.checks import nothing_read
 from tasks.metrics.arrays import Floats
-from tasks.sources import ProbeSources
+from tasks.sources import ProbedImages
 from tasks.task import AnalysisTask
 from zoo.spec import Layer
 from zoo.view.views import View
@@ -216,7 +216,7 @@ class ImageAnalysis(AnalysisTask, Generic[Portion]):
 class ProbeAnalysis(ImageAnalysis[Portion]):
     """An analysis of the probe subset of a classification dataset, or of images without classes."""
 
-    data: ProbeSources
+    data: ProbedImages
 
     @property
     def source(self) -> Source:

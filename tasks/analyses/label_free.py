@@ -21,7 +21,7 @@ from tasks.cka import UNDEFINED, CkaConfig, Grams
 from tasks.metrics.effective_rank import FEWEST, effective_rank, rankme, singular_values, spectrum_decay
 from tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator
 from tasks.metrics.views import other_neighbours, overlap, retrieved
-from tasks.sources import ProbeSources, mirrored
+from tasks.sources import ProbedImages, mirrored
 from tasks.task import DescribingTask
 
 Vectors = NDArray[np.float32]
@@ -49,7 +49,7 @@ class LabelFree(DescribingTask):
     Images of which one of the two could not be read are left out.
     """
 
-    data: ProbeSources
+    data: ProbedImages
     config: LabelFreeConfig
     configs = CONFIGS
 

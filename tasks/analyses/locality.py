@@ -23,7 +23,7 @@ from tasks.feeds import HeadsOrBlocksFeed
 from tasks.metrics.attention import attention_distance, cell_distances
 from tasks.metrics.locality import FEWEST, HeadSubsets, subsets_of
 from tasks.metrics.similarity import gather
-from tasks.sources import ANY_SIZE, ProbeSources
+from tasks.sources import ANY_SIZE, ProbedImages
 from tasks.stored import StoredBackbone
 from zoo.features import AttentionMaps, LayerFeatures
 from zoo.spec import WHOLE_BACKBONE, BackboneSpec, Layer
@@ -59,7 +59,7 @@ class Locality(ComparisonTask):
     protocol: scaled ones do not add.
     """
 
-    data: ProbeSources
+    data: ProbedImages
     config: LocalityConfig
     configs = CONFIGS
 

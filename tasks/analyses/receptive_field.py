@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tasks.base import Findings, Group, LayerOutcome, Outcome, Score, Source, digest
 from tasks.metrics.arrays import Floats
 from tasks.metrics.receptive import half_area, half_radius, share_inside
-from tasks.sources import ProbeSources
+from tasks.sources import ProbedImages
 from tasks.stored import Fields
 from tasks.task import GradientTask
 from zoo.spec import Layer, Tap
@@ -51,7 +51,7 @@ class ReceptiveFieldTask(GradientTask):
     ``erf-centre-share``: share inside the centre cell of the coarsest grid.
     """
 
-    data: ProbeSources
+    data: ProbedImages
     config: ReceptiveFieldConfig
     configs = CONFIGS
 

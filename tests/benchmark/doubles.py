@@ -3,12 +3,16 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
 
 from tasks.base import Group, Source
+from tasks.datasets.base import Coverage
+from tasks.datasets.classes import Unlabelled
 from tasks.datasets.files import UnreadableImageError
+from tasks.sources import Batches, ProbedImages
 from zoo.features import Channels, LayerFeatures, ReceptiveField, Visitor, Weights
 from zoo.spec import BackboneSpec, Layer, Stage
 from zoo.view.views import ResizeCrop, View
@@ -99,3 +103,9 @@ def source(
     return Source(
         "double/source", groups, view, groups_per_shard=per_shard, joint=joint, skip_unreadable=skip
     )
+
+
+def probed(images: Source, batch: int) -> ProbedImages:
+    """A source whose images are looked at in batches of so many."""
+    nothing = Unlabelled("images", (), Coverage(()))
+    return ProbedImages(nothing, Coverage(()), images, np.zeros(0, np.int64), Batches(batch, None))

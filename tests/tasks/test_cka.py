@@ -12,10 +12,11 @@ from benchmark.extraction.reader import MeasuredLayers, VectorReader
 from benchmark.extraction.shards import Shards
 from tasks.base import FINITE
 from tasks.cka import CkaTask, cka_matrix
+from tasks.datasets.base import Coverage
 from tasks.metrics.similarity import cka
 from tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from tasks.registry import config_of
-from tasks.sources import IMAGES, classification_sources
+from tasks.sources import IMAGES, probed_classes
 from tasks.stored import StoredBackbone, StoredVectors
 from tests.benchmark.doubles import SPEC
 from tests.tasks.test_sources import classification, labels
@@ -117,7 +118,7 @@ def problem(images: int, batch: int, protocol: EvaluationProtocol = STANDARD) ->
     data = classification(labels(images, 5), labels(5))
     batches = replace(protocol.choice(IMAGES).batches, size=batch)
     return CkaTask(
-        classification_sources(data, np.arange(images), protocol.choice(IMAGES).view, batches),
+        probed_classes(data, np.arange(images), Coverage(()), protocol.choice(IMAGES).view, batches),
         config_of(protocol, "cka"),
     )
 

@@ -392,7 +392,7 @@ def test_images_are_clustered_in_the_order_of_the_dataset() -> None:
     task, features = image_problem(0)
     outcome = task.score(of_source(task, features))
     train = np.empty(80, np.int64)
-    train[task.data.where.probe_order] = task.data.labels
+    train[task.data.probe_order] = task.data.labels
     check(outcome, features.astype(np.float64), train[::2], 4, QUICK, "images")
     assert outcome.items is not None
     assert outcome.items.keys == tuple(f"train/{index:05d}" for index in range(0, 80, 2))
@@ -401,13 +401,11 @@ def test_images_are_clustered_in_the_order_of_the_dataset() -> None:
 
 def test_the_order_of_the_batches_does_not_matter() -> None:
     task, features = image_problem(1)
-    samples = task.data.where.probe.samples
+    samples = task.data.probe.samples
     groups = tuple(Group(str(start), samples[start : start + 7]) for start in range(0, 40, 7))
-    where = task.data.where
+    where = task.data
     order = np.concatenate([where.probe_order[start : start + 7] for start in range(35, -1, -7)])
-    where = replace(
-        task.data.where, probe=replace(task.data.where.probe, groups=groups[::-1]), probe_order=order
-    )
+    where = replace(task.data, probe=replace(task.data.probe, groups=groups[::-1]), probe_order=order)
     other = ImageClusterTask(probed(task.data.images, where), QUICK)
     first, second = (each.score(of_source(each, features)) for each in (task, other))
     assert first.scores == second.scores
@@ -423,7 +421,7 @@ def test_images_that_could_not_be_read_are_left_out() -> None:
     features[[0, 3, 39]] = np.nan
     outcome = task.score(of_source(task, features))
     train = np.empty(80, np.int64)
-    train[task.data.where.probe_order] = task.data.labels
+    train[task.data.probe_order] = task.data.labels
     read = ~np.isnan(features[:, 0])
     check(outcome, features[read].astype(np.float64), train[::2][read], 4, QUICK, "images")
     assert outcome.items is not None

@@ -16,10 +16,9 @@ from tasks.sources import (
     CHUNK,
     IMAGES,
     Batches,
-    ClassificationSources,
     ProbedClasses,
     batch_slices,
-    classification_sources,
+    probed_classes,
 )
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_imagenet
@@ -48,14 +47,15 @@ def labels(count: int, classes: int = 10) -> NDArray[np.int64]:
 
 def sources(
     data: Classification, probe: NDArray[np.int64], size: int = STANDARD.choice(IMAGES).batches.size
-) -> ClassificationSources:
+) -> ProbedClasses:
     """Sources by the standard protocol, in batches of another size if asked."""
-    return classification_sources(data, probe, VIEW, replace(STANDARD.choice(IMAGES).batches, size=size))
+    batches = replace(STANDARD.choice(IMAGES).batches, size=size)
+    return probed_classes(data, probe, Coverage(()), VIEW, batches)
 
 
-def probed(data: Classification, where: ClassificationSources) -> ProbedClasses:
+def probed(data: Classification, where: ProbedClasses) -> ProbedClasses:
     """The dataset and its probe subset."""
-    return ProbedClasses(data, where, Coverage(()), data.train.labels[where.probe_order])
+    return replace(where, images=data, labels=data.train.labels[where.probe_order])
 
 
 def test_every_training_image_is_in_exactly_one_source() -> None:
@@ -87,7 +87,7 @@ def test_batches_are_of_256_drawn_once_with_seed_0() -> None:
 def test_batches_without_a_seed_keep_the_order_of_the_dataset() -> None:
     data = classification(labels(700), labels(10))
     probe = np.random.default_rng(2).choice(700, 600, replace=False)
-    where = classification_sources(data, probe, VIEW, Batches(8, seed=None))
+    where = probed_classes(data, probe, Coverage(()), VIEW, Batches(8, seed=None))
     assert (where.probe_order == np.sort(probe)).all()
     assert where.batches == Batches(8, None)
     # small batches go through a backbone 256 images at a time

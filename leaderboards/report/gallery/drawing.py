@@ -146,7 +146,7 @@ class Example:
 
     Attributes:
         name: What it is of.
-        told: What the layers make of it, in a line.
+        summary: What the layers make of it, in a line.
         picture: A picture beside that.
         badge: Why it is shown.
         note: A line above the table, or below the clusters.
@@ -159,7 +159,7 @@ class Example:
     """
 
     name: str
-    told: str
+    summary: str
     picture: Markup | str = ""
     badge: str = ""
     note: str = ""
@@ -210,10 +210,13 @@ def drawn(
         pictures: The section's pictures.
     """
     best = every[0]
-    chosen = [(best, story) for story in _told(drawing, best)]
+    chosen = [(best, story) for story in _stories(drawing, best)]
     if not any(story.kind == "lost" for _, story in chosen):
         lost = (
-            (other, story) for other in every[1:] for story in _told(drawing, other) if story.kind == "lost"
+            (other, story)
+            for other in every[1:]
+            for story in _stories(drawing, other)
+            if story.kind == "lost"
         )
         chosen += [first] if (first := next(lost, None)) else []
     drawn_examples = []
@@ -225,7 +228,7 @@ def drawn(
     return drawing.intro(best), drawn_examples
 
 
-def _told(drawing: Drawing, examples: ExampleSet) -> list[Story]:
+def _stories(drawing: Drawing, examples: ExampleSet) -> list[Story]:
     """The stories of a backbone, one of each subject."""
     first: dict[str, Story] = {}
     for story in stories(drawing.quality(examples)):

@@ -69,26 +69,26 @@ def _knn_example(
             label = f"{word}: {state}, cosine {cosines[row, rank]:.2f}, {near[row, rank]}"
             cells.append(judged(word, good, pictures.shown(examples, near[row, rank], label)))
         rows.append((f"{ORDINALS[rank]} neighbour", *cells))
-    said = []
+    answers = []
     for other in others:
         for index in _same_query(other, name):
             word = other.called(other.drawn("predicted")[other.best, index])
             good = bool(other.drawn("right")[other.best, index])
-            said.append(judged(f"{other.backbone}, layer {other.layer}: {word}", good))
+            answers.append(judged(f"{other.backbone}, layer {other.layer}: {word}", good))
     return Example(
         name=true,
-        told=_told(examples, right),
+        summary=_at_layers(examples, right),
         picture=pictures.shown(examples, name, f"query: {true}, {name}"),
         note=name,
         table=f"{true}: nearest neighbours by layer",
         heads=layer_heads(examples),
         rows=tuple(rows),
         subject="query",
-        others=tuple(said),
+        others=tuple(answers),
     )
 
 
-def _told(examples: ExampleSet, right: NDArray[np.bool_]) -> str:
+def _at_layers(examples: ExampleSet, right: NDArray[np.bool_]) -> str:
     """At which layers an example is right."""
     good = [layer for layer, is_right in zip(examples.layers, right, strict=True) if is_right]
     bad = [layer for layer, is_right in zip(examples.layers, right, strict=True) if not is_right]
@@ -141,7 +141,7 @@ def _ranking_example(
     precision_text = examples.at_layers([f"AP {text}" for text in precisions])
     return Example(
         name=name.removeprefix("query/"),
-        told=f"{precision_text}; {int(examples.arrays['positives'][number])} images show the same",
+        summary=f"{precision_text}; {int(examples.arrays['positives'][number])} images show the same",
         picture=pictures.shown(examples, name, f"query {name}"),
         table=f"{name}: first images of the ranking by layer",
         heads=layer_heads(examples),
@@ -163,7 +163,7 @@ RETRIEVAL = Drawing(_ranking_intro, _precision, _query, _ranking_example)
 
 
 def clusters(every: Sequence[ExampleSet], pictures: SharedPictures) -> tuple[str, list[Example]]:
-    """The same images as the first, the best and the last layer of the best backbone group them."""
+    """How the first, the best and the last layer of the best backbone group the same images."""
     examples = every[0]
     rows = sorted({0, examples.best, len(examples.layers) - 1})
     classes = sorted({_class(examples, number) for number in range(len(examples.arrays["image"]))})
@@ -188,7 +188,7 @@ def _layer(examples: ExampleSet, pictures: SharedPictures, row: int) -> Example:
     smaller = "1 smaller cluster is" if rest == 1 else f"{rest} smaller clusters are"
     return Example(
         name=f"layer {examples.layers[row]}{' (best)' if row == examples.best else ''}",
-        told=f"{count} of {len(numbers)} are with their own class, in {len(groups)} clusters",
+        summary=f"{count} of {len(numbers)} are with their own class, in {len(groups)} clusters",
         badge="what clusters hold",
         note=f"{smaller} not shown." if rest else "",
         clusters=tuple(_cluster(examples, pictures, group) for group in large),

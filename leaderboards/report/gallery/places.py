@@ -70,7 +70,7 @@ def _masks_example(
     by_layer = examples.at_layers([f"J&F {score:.0f}" for score in scores])
     return Example(
         name=video,
-        told=f"frame {position}: {by_layer}",
+        summary=f"frame {position}: {by_layer}",
         table=f"{video}: masks by layer",
         heads=layer_heads(examples, "given, frame 1"),
         rows=((f"frame {position}", *cells),),
@@ -165,29 +165,26 @@ def _points_example(
     cells = [pictures.shown(examples, source, label, asked, LARGE)]
     true = scaled("target", arrays["target_point"][of_pair])
     for row, layer in enumerate(examples.layers):
-        points, right = (
-            scaled("target", examples.drawn("point")[row][of_pair]),
-            examples.drawn("right")[row][of_pair],
-        )
+        points = scaled("target", examples.drawn("point")[row][of_pair])
+        right = examples.drawn("right")[row][of_pair]
         dots = [point for point, good in zip(points, right, strict=True) if good]
         misses = [pair for pair, good in zip(zip(points, true, strict=True), right, strict=True) if not good]
         label = f"another {category}: layer {layer} finds {counts[row]} of {total} points, {target}"
         over = filled("points", dots=dots, misses=misses)
         picture = pictures.shown(examples, target, label, over, LARGE)
         cells.append(judged(f"{counts[row]} of {total}", picture=picture))
-    said = []
-    for other in others:
-        for index in np.flatnonzero(other.arrays["pair"] == _pair(examples, number)):
-            count = _counts(other, int(index))[0][other.best]
-            said.append(f"{other.backbone}, layer {other.layer}: {count} of {total}")
     return Example(
         name=category,
-        told=examples.at_layers([f"{count} of {total} points" for count in counts]),
+        summary=examples.at_layers([f"{count} of {total} points" for count in counts]),
         table=f"{category}: points by layer",
         heads=layer_heads(examples, "points of"),
         rows=(("points", *cells),),
         subject="pair",
-        others=tuple(said),
+        others=tuple(
+            f"{other.backbone}, layer {other.layer}: {_counts(other, index)[0][other.best]} of {total}"
+            for other in others
+            for index in np.flatnonzero(other.arrays["pair"] == _pair(examples, number)).tolist()
+        ),
     )
 
 

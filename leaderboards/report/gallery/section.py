@@ -21,7 +21,7 @@ DRAWINGS: Mapping[str, Callable[[Sequence[ExampleSet], SharedPictures], tuple[st
     "spair": partial(drawn, POINTS),
     "cluster-image": clusters,
 }
-"""By name of the task, what draws the examples of some backbones, the best first, below a paragraph."""
+"""What draws the examples of some backbones, the best first, below a paragraph; by name of the task."""
 
 BACKBONES = 8
 """Backbones of a column whose examples are read, the best first."""

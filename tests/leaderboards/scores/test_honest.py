@@ -1,7 +1,7 @@
 import pytest
 
 from leaderboards.board import Board
-from leaderboards.scores.column import Choice
+from leaderboards.scores.column import HonestChoice
 from leaderboards.sections.best import honest_table
 from leaderboards.sections.layers import choice_table
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
@@ -37,7 +37,7 @@ def test_only_blocks_of_the_primary_metric_and_pooling_are_chosen():
         split([80.0, 90.0], {1: 1.0}, metric="top-5", primary=False),
         split([80.0, 90.0], {1: 1.0}, pooling="mean", primary=False),
     )
-    assert Board.of(records).columns[0].honest == {"mini-dino": Choice(29.5, 0.5, ((2, 1.0),))}
+    assert Board.of(records).columns[0].honest == {"mini-dino": HonestChoice(29.5, 0.5, ((2, 1.0),))}
 
 
 def test_data_that_were_not_split_have_no_honest_score():

@@ -12,9 +12,9 @@ from benchmark.extraction.loading import Batch, Member
 from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
 from tasks.base import Findings, Outcome, Score, Source
-from tasks.sources import Batches, ClassificationSources
+from tasks.sources import ProbedImages
 from tasks.task import AnalysisTask
-from tests.benchmark.doubles import SPEC, source
+from tests.benchmark.doubles import SPEC, probed, source
 from zoo.features import AttentionMaps
 from zoo.spec import Layer
 from zoo.view.views import ResizeCrop
@@ -24,11 +24,10 @@ Pieces = Sequence[Sequence[slice]]
 """For each block, the pieces in which it shows the images."""
 
 
-def probe(images: int, side: int) -> ClassificationSources:
+def probe(images: int, side: int) -> ProbedImages:
     """Some images in one group, each of its own colour."""
     one: Source = source([list(range(images))], view=ResizeCrop(side, side))
-    none = np.zeros(0, np.int64)
-    return ClassificationSources(one, None, one, none, none, Batches(4, None))
+    return probed(one, 4)
 
 
 def found_in(

@@ -13,8 +13,8 @@ from benchmark.extraction.loading import Batch, Member
 from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
 from tasks.base import Source
-from tasks.sources import Batches, ClassificationSources
-from tests.benchmark.doubles import SPEC, source
+from tasks.sources import ProbedImages
+from tests.benchmark.doubles import SPEC, probed, source
 from zoo.features import AttentionMaps, LayerFeatures, Shown
 from zoo.spec import BackboneSpec, Layer, Tap
 from zoo.view.views import ResizeCrop
@@ -27,11 +27,10 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def sources(groups: Sequence[int], batch: int = 4) -> ClassificationSources:
+def sources(groups: Sequence[int], batch: int = 4) -> ProbedImages:
     """A probe subset of groups of so many images, in batches of so many."""
     probe: Source = source([[1] * count for count in groups], view=VIEW, joint=True)
-    none = np.zeros(0, np.int64)
-    return ClassificationSources(probe, None, probe, none, none, Batches(batch, None))
+    return probed(probe, batch)
 
 
 def features(layer: Layer, tokens: Tensor, cls: bool = True) -> LayerFeatures:

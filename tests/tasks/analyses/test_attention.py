@@ -13,8 +13,7 @@ from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
 from tasks.analyses.attention import AttentionDistance, AttentionShares
 from tasks.base import Outcome, Source
-from tasks.sources import Batches, ClassificationSources
-from tests.benchmark.doubles import source
+from tests.benchmark.doubles import probed, source
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
 from tests.tasks.analyses.test_attention_maps import reference
 from tests.tasks.metrics.planted import CASES, agree, own, uniform, with_prefix
@@ -36,8 +35,7 @@ def heads() -> Tensor:
 
 def problem(colours: list[list[int]]) -> AttentionDistance:
     probe: Source = source(colours, view=VIEW, per_shard=1)
-    none = np.zeros(0, np.int64)
-    return AttentionDistance(ClassificationSources(probe, None, probe, none, none, Batches(4, None)))
+    return AttentionDistance(probed(probe, 4))
 
 
 def measured(task: AttentionDistance, folder, maps: Tensor, seen: int) -> MeasuredLayers:  # type: ignore[no-untyped-def]

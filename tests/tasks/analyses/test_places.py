@@ -13,8 +13,7 @@ from benchmark.extraction.reader import MeasuredLayers
 from benchmark.extraction.shards import Shards
 from tasks.analyses.places import LocalisationConfig, LocalisationTask
 from tasks.metrics.localisation import image_patches
-from tasks.sources import Batches, ClassificationSources
-from tests.benchmark.doubles import SPEC, source
+from tests.benchmark.doubles import SPEC, probed, source
 from zoo.errors import InputError
 from zoo.features import LayerFeatures
 from zoo.spec import Layer
@@ -28,8 +27,7 @@ PIXELS = torch.randint(0, 256, (IMAGES, 3, 8, 8), generator=torch.Generator().ma
 
 def problem(images: int = IMAGES, *, batch: int = 256, cells: int = 256) -> LocalisationTask:
     probe = source([[1] * images], view=VIEW)
-    none = np.zeros(0, np.int64)
-    where = ClassificationSources(probe, None, probe, none, none, Batches(batch, None))
+    where = probed(probe, batch)
     return LocalisationTask(where, LocalisationConfig(batch, cells))
 
 

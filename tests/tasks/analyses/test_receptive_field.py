@@ -7,9 +7,8 @@ import pytest
 
 from tasks.analyses.receptive_field import ReceptiveFieldConfig, ReceptiveFieldTask
 from tasks.base import Outcome
-from tasks.sources import Batches, ClassificationSources
 from tasks.stored import Fields
-from tests.benchmark.doubles import source
+from tests.benchmark.doubles import probed, source
 from zoo.spec import Layer
 
 SIDE, GRID = 64, (8, 8)
@@ -18,8 +17,7 @@ LAYER = Layer(2)
 
 def problem(*, images: int = 32, channels: int | None = 32, seed: int = 0) -> ReceptiveFieldTask:
     probe = source([[1] * 30, [2] * 40], joint=True)
-    none = np.zeros(0, np.int64)
-    where = ClassificationSources(probe, None, probe, none, none, Batches(32, None))
+    where = probed(probe, 32)
     return ReceptiveFieldTask(where, ReceptiveFieldConfig(images, channels, seed))
 
 

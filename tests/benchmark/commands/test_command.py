@@ -1,0 +1,60 @@
+"""A command of a few lines: its form and its function are all that the command line needs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import benchmark
+from benchmark import parsers
+from benchmark.commands.app import COMMANDS, app_of
+from benchmark.commands.command import command
+from benchmark.option import OnePath, Option, Switch, Wholes, Words, called_with
+from zoo.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyRequest:
+    """Whom to greet, how often, and where."""
+
+    names: Words = Option(..., "Whom to greet.", parsers.names, several=True)
+    times: Wholes = Option((), "How often.", parsers.wholes, several=True, usual="once")
+    folder: OnePath = Option(".", "Where.", parsers.path, positional=False)
+    loud: Switch = Option(False, "Whether it is shouted.", parsers.switch)
+
+
+@command("greet", ToyRequest, without=("folder",))
+def toy_command(request: ToyRequest) -> int:
+    """Greet people in <brackets>."""
+    typer.echo(f"{greet(**vars(request))} {request.times}")
+    return 3 if request.loud else 0
+
+
+@called_with(ToyRequest)
+def greet(request: ToyRequest) -> str:
+    """Greet people."""
+    return f"hello {', '.join(request.names)} in {request.folder}{'!' if request.loud else ''}"
+
+
+def test_a_command_is_a_form_and_a_function() -> None:
+    app = app_of((*COMMANDS, toy_command))
+    done = CliRunner().invoke(app, ["greet", "you", "me", "--times", "1", "--times", "2", "--loud"])
+    assert (done.exit_code, done.output) == (3, "hello you, me in .! (1, 2)\n")
+    text = CliRunner().invoke(app, ["greet", "--help"]).output
+    assert "How often; several may follow." in " ".join(text.split())
+    assert "--folder" not in text
+    with pytest.raises(InputError, match="times takes a whole number; found 'x'"):
+        greet(names="you", times="x")  # type: ignore[arg-type]
+
+
+def test_python_has_the_function_of_the_same_form() -> None:
+    assert greet(names="you", folder=Path("here")) == "hello you in here"
+    assert "times: How often. Default: once." in (greet.__doc__ or "")
+
+
+def test_every_function_is_described_where_help_begins() -> None:
+    described = (benchmark.__doc__ or "").split("\n\n")
+    names = [name for name in benchmark.__all__ if name != "__version__"]
+    assert all(any(part.startswith(f"{name}(") for part in described) for name in names)
