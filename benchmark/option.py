@@ -53,7 +53,7 @@ class Option(Generic[Given, Kept]):
     also: tuple[str, ...] = ()
     several: bool = False
     positional: bool | None = None
-    choices: tuple[str, ...] = ()
+    choices: Collection[str] = ()
     least: int | None = None
     usual: str = ""
     instead: Callable[[], Kept] | None = None

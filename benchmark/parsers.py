@@ -54,7 +54,8 @@ def anything(value: Any, option: AnyOption) -> Any:  # noqa: ANN401  # objects t
 def choice(value: Any, option: AnyOption) -> Any:  # noqa: ANN401  # a literal of the option's own
     """One of the choices of the option."""
     if value not in option.choices:
-        raise option.takes(f"{', '.join(option.choices[:-1])} or {option.choices[-1]}", value)
+        *others, last = option.choices
+        raise option.takes(f"{', '.join(others)} or {last}", value)
     return value
 
 

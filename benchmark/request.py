@@ -24,9 +24,16 @@ from zoo.spec import Tap
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 StoreDtype = Literal["float32", "float16"]
-EngineChoice = Literal["auto", "local", "processes", "ray"]
 InterpolationChoice = Literal["auto", "huggingface", "dino", "timm"]
 """``auto``, or a rule of `zoo.load.adapters`."""
+
+ENGINES = {
+    "auto": "benchmark.engines.choose:suited_engine",
+    "local": "benchmark.engines.choose:local_engine",
+    "processes": "benchmark.engines.choose:process_engine",
+    "ray": "benchmark.engines.choose:ray_engine",
+}
+"""By name, where the function is that makes an engine (`benchmark.engines.choose.EngineMaker`)."""
 
 IMAGES = (
     "Your own images, each folder a dataset of its own: class folders in any depth, with or without train "
@@ -103,11 +110,11 @@ class Request:
         several=True,
         usual="that of --device alone",
     )
-    engine: Option[EngineChoice, EngineChoice] = Option(
+    engine: OneWord = Option(
         "auto",
         "Who computes: this process, processes of this machine, or a Ray cluster; auto: what suits.",
         parsers.choice,
-        choices=get_args(EngineChoice),
+        choices=ENGINES,
     )
     address: OptionalWord = Option(
         None,

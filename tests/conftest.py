@@ -21,6 +21,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 TOGETHER = (
     "benchmark/commands/test_docstrings.py",
     "benchmark/commands/test_result.py",
+    "benchmark/test_extending.py",
     "benchmark/test_own_images.py",
     "benchmark/test_resume.py",
     "benchmark/test_sets.py",

@@ -1,18 +1,18 @@
 """What was measured as files for papers, spreadsheets and model cards: `export` and `benchmark.export`."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import typer
 
 from benchmark import parsers
 from benchmark.commands.command import command, records_of
 from benchmark.commands.result import Files, files_of
-from benchmark.option import OnePath, Option, OptionalPath, Words, called_with
+from benchmark.option import OnePath, OneWord, Option, OptionalPath, Words, called_with
 from zoo.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -20,24 +20,90 @@ if TYPE_CHECKING:
 
     from leaderboards.hub import HubBenchmark
 
-ExportForm = Literal["latex", "csv", "hub"]
-
 CAPTION = "The best layer of each backbone (layer/depth), in percent; the best in bold."
 INTERVALS = r"$\pm$ is half the 95\,\% interval."
 TIED = r"With the best, what $^{\approx}$ marks holds the true best with 95\,\%."
 ARROW = r"$\uparrow$: another pooling of the layers scores higher."
 PARTIAL = r"\dag: on a part of the dataset."
 
+FileTexts = Iterator[tuple[str, str]]
+"""Files below the folder of an export, each with its text."""
+
+
+def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
+    """For each suite that ranks, its table."""
+    from leaderboards.board import Board
+    from leaderboards.display import page_name
+    from leaderboards.pages.latex import latex_table
+    from leaderboards.records.record import suites_of
+    from leaderboards.sections.tables import main_table
+
+    for suite in suites_of(records):
+        board = Board.of(records, suite, items=request.output / "items")
+        table = main_table(board)
+        if len(table.columns) <= 2:
+            continue
+        text = " ".join(str(cell) for line in table.itertuples(index=False) for cell in line)
+        notes = [CAPTION, *([INTERVALS, TIED] if board.has_intervals else [])]
+        notes += [ARROW] if "↑" in text else []
+        notes += [PARTIAL] if any("†" in column for column in table.columns) else []
+        yield f"{page_name(suite)}.tex", latex_table(table, 2, notes, page_name(suite))
+
+
+def _csv(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
+    """The numbers of every page of every suite."""
+    from leaderboards.board import Board
+    from leaderboards.pages.build import pages_of
+    from leaderboards.pages.csv import csv_page
+    from leaderboards.records.record import suites_of
+
+    boards = [Board.of(records, suite, items=request.output / "items") for suite in suites_of(records)]
+    pages = [page for board in boards for page in pages_of(board)]
+    yield from sorted((f"{page.name}.csv", csv_page(page)) for page in pages)
+
+
+def _hub(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
+    """For each trained backbone its files, in a folder of its own."""
+    from leaderboards.board import Board
+    from leaderboards.hub import eval_results, model_indices
+    from leaderboards.records.files import safe_name
+
+    board = Board.of(records)
+    for name, text in model_indices(board).items():
+        yield f"{safe_name(name)}/model-index.yaml", text
+    benchmarks = {dataset: _benchmark(address) for dataset, address in request.benchmarks.items()}
+    for name, files in eval_results(board, benchmarks).items():
+        for file, text in files.items():
+            yield f"{safe_name(name)}/.eval_results/{safe_name(file)}", text
+
+
+def _benchmark(address: str) -> "HubBenchmark":
+    """A benchmark of the Hub; raises InputError where the address is none."""
+    from leaderboards.hub import HubBenchmark
+
+    match = re.fullmatch(r"([\w.-]+/[\w.-]+):([\w.-]+)", address)
+    if match is None:
+        raise InputError(f"--benchmarks takes DATASET=OWNER/NAME:TASK; found {address!r}")
+    return HubBenchmark(match[1], match[2])
+
+
+FORMS: dict[str, Callable[["pd.DataFrame", "ExportRequest"], FileTexts]] = {
+    "latex": _latex,
+    "csv": _csv,
+    "hub": _hub,
+}
+"""What makes the files of each form, from records and what was asked for."""
+
 
 @dataclass(frozen=True)
 class ExportRequest:
     """What to hand on, and in which form."""
 
-    form: Option[ExportForm, ExportForm] = Option(
+    form: OneWord = Option(
         ...,
         "The table of a paper, the numbers of the leaderboard, or the results of a model card of the Hub.",
         parsers.choice,
-        choices=get_args(ExportForm),
+        choices=FORMS,
     )
     _: KW_ONLY
     output: OnePath = Option("results", "Folder of records and per-item files.", parsers.path, short="-o")
@@ -90,16 +156,13 @@ def export(request: ExportRequest) -> Files:
 
 def _exported(request: ExportRequest) -> list[Path]:
     """Write what was asked for; gives the files."""
-    from leaderboards.pages.build import write_pages
     from zoo.atomic import whole_file
 
     if request.benchmarks and request.form != "hub":
         raise InputError(f"--benchmarks is for hub; leave it out of {request.form}")
     records = chosen(records_of(request.output), request.backbones)
-    folder, items = request.to or request.output / "export", request.output / "items"
-    if request.form == "csv":
-        return write_pages(records, folder, items, ["csv"])
-    files = dict(_latex(records, items) if request.form == "latex" else _hub(records, request))
+    folder = request.to or request.output / "export"
+    files = dict(FORMS[request.form](records, request))
     if not files:
         raise InputError("there is nothing to export: no backbone has a score of a task that ranks")
     for name, text in files.items():
@@ -125,48 +188,3 @@ def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":
     wanted = {name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)}
     pairs = (records["other"] == "") | records["other"].isin(wanted)
     return records[(records["backbone"].isin(wanted) & pairs) | is_floor(records)].reset_index(drop=True)
-
-
-def _latex(records: "pd.DataFrame", items: Path) -> Iterator[tuple[str, str]]:
-    """For each suite that ranks, its table."""
-    from leaderboards.board import Board
-    from leaderboards.display import page_name
-    from leaderboards.pages.latex import latex_table
-    from leaderboards.records.record import suites_of
-    from leaderboards.sections.tables import main_table
-
-    for suite in suites_of(records):
-        board = Board.of(records, suite, items=items)
-        table = main_table(board)
-        if len(table.columns) <= 2:
-            continue
-        text = " ".join(str(cell) for line in table.itertuples(index=False) for cell in line)
-        notes = [CAPTION, *([INTERVALS, TIED] if board.has_intervals else [])]
-        notes += [ARROW] if "↑" in text else []
-        notes += [PARTIAL] if any("†" in column for column in table.columns) else []
-        yield f"{page_name(suite)}.tex", latex_table(table, 2, notes, page_name(suite))
-
-
-def _hub(records: "pd.DataFrame", request: ExportRequest) -> Iterator[tuple[str, str]]:
-    """For each trained backbone its files, in a folder of its own."""
-    from leaderboards.board import Board
-    from leaderboards.hub import eval_results, model_indices
-    from leaderboards.records.files import safe_name
-
-    board = Board.of(records)
-    for name, text in model_indices(board).items():
-        yield f"{safe_name(name)}/model-index.yaml", text
-    benchmarks = {dataset: _benchmark(address) for dataset, address in request.benchmarks.items()}
-    for name, files in eval_results(board, benchmarks).items():
-        for file, text in files.items():
-            yield f"{safe_name(name)}/.eval_results/{safe_name(file)}", text
-
-
-def _benchmark(address: str) -> "HubBenchmark":
-    """A benchmark of the Hub; raises InputError where the address is none."""
-    from leaderboards.hub import HubBenchmark
-
-    match = re.fullmatch(r"([\w.-]+/[\w.-]+):([\w.-]+)", address)
-    if match is None:
-        raise InputError(f"--benchmarks takes DATASET=OWNER/NAME:TASK; found {address!r}")
-    return HubBenchmark(match[1], match[2])

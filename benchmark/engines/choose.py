@@ -3,16 +3,21 @@
 import os
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 import torch
 
 from benchmark.engines.base import Engine, LocalEngine
 from benchmark.engines.processes import ProcessEngine
-from benchmark.request import Request
+from benchmark.request import ENGINES, Request
 from zoo.errors import InputError
+from zoo.references import find_object
 from zoo.spec import BackboneSpec
+
+EngineMaker = Callable[[Sequence[BackboneSpec], Request, Sequence[torch.device]], Engine]
+"""Makes an engine for the backbones that have something to do, a request and the devices found of it."""
 
 SMALL = 64
 """Input size in pixels up to which a backbone is too small to keep several threads busy."""
@@ -83,23 +88,43 @@ def find_engine(
     Raises:
         InputError: Ray is not installed, or a network of this process is wanted in others.
     """
-    elsewhere = request.engine in ("processes", "ray") or len(devices) > 1
+    elsewhere = request.engine not in ("auto", "local") or len(devices) > 1
     if elsewhere and (staying := _staying(backbones)):
         raise InputError(
             f"{staying[0].name} is a network of this process and runs in no other one; leave out --engine "
             f"{request.engine} and --devices, or name it as a Python object (module:function)"
         )
-    if request.engine == "ray":
-        return ray_engine(request)
-    if len(devices) > 1 or (request.engine == "processes" and devices[0].type == "cuda"):
-        # of threads each has --workers, or its share of the processors if that is less
-        share = min(request.workers, (os.cpu_count() or 1) // len(devices))
-        return ProcessEngine(len(devices), max(1, share), [str(device) for device in devices])
-    if request.engine == "processes":
-        return ProcessEngine(request.workers, threads=1)
-    if request.engine == "local":
-        return LocalEngine()
+    make = cast("EngineMaker", find_object(ENGINES[request.engine]))
+    return make(backbones, request, devices)
+
+
+def suited_engine(
+    backbones: Sequence[BackboneSpec], request: Request, devices: Sequence[torch.device]
+) -> Engine:
+    """A process for each of several devices; on one, what suits the backbones."""
+    if len(devices) > 1:
+        return process_engine(backbones, request, devices)
     return choose_engine(backbones, request.workers, devices[0])
+
+
+def local_engine(
+    backbones: Sequence[BackboneSpec], request: Request, devices: Sequence[torch.device]
+) -> Engine:
+    """One backbone after the other, in this process."""
+    del backbones, request, devices
+    return LocalEngine()
+
+
+def process_engine(
+    backbones: Sequence[BackboneSpec], request: Request, devices: Sequence[torch.device]
+) -> Engine:
+    """A process for each GPU, or for each of several devices; on one CPU as many as there are workers."""
+    del backbones
+    if len(devices) == 1 and devices[0].type != "cuda":
+        return ProcessEngine(request.workers, threads=1)
+    # of threads each has --workers, or its share of the processors if that is less
+    share = min(request.workers, (os.cpu_count() or 1) // len(devices))
+    return ProcessEngine(len(devices), max(1, share), [str(device) for device in devices])
 
 
 def find_devices(request: Request) -> tuple[torch.device, ...]:
@@ -114,7 +139,7 @@ def find_devices(request: Request) -> tuple[torch.device, ...]:
     if engine == "ray":
         if names:
             raise InputError("--engine ray takes every GPU of its cluster; leave out --devices")
-        ray_engine(request)  # fails early where it is not installed
+        ray_engine((), request, ())  # fails early where it is not installed
         return (find_device("cpu" if request.device == "cpu" else "auto"),)
     if not names:
         return (find_device(request.device),)
@@ -134,8 +159,11 @@ def find_devices(request: Request) -> tuple[torch.device, ...]:
     return devices
 
 
-def ray_engine(request: Request) -> Engine:
-    """The engine of Ray; raises InputError where Ray is not installed."""
+def ray_engine(
+    backbones: Sequence[BackboneSpec], request: Request, devices: Sequence[torch.device]
+) -> Engine:
+    """The engine of Ray, which has its own devices; raises InputError where Ray is not installed."""
+    del backbones, devices
     try:
         from benchmark.engines.ray import RayEngine
     except ModuleNotFoundError as error:

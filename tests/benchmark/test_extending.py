@@ -1,0 +1,233 @@
+"""Whatever the house has several of is added by what it is and by one row: a toy of each kind.
+
+A dataset of one's own is in `test_new_dataset`.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import typer
+from torch import Tensor
+
+from benchmark import parsers, request
+from benchmark.commands import app, export
+from benchmark.commands.command import command
+from benchmark.engines.base import Engine, Function, Job, JobQueue, LocalEngine, Result
+from benchmark.engines.progress import Reporter
+from benchmark.option import OneWord, Option
+from benchmark.request import Request
+from leaderboards.board import Board
+from leaderboards.sections import order
+from leaderboards.sections.order import Section
+from tasks import registry
+from tasks.analyses.base import KeptImages, LayerSummary, ProbeAnalysis, Tally
+from tasks.base import Device, LayerOutcome, Outcome, Score, Source, digest
+from tasks.blocks import Block, Heading, said
+from tasks.feeds import ATTENTION
+from tasks.registry import TaskEntry
+from tasks.task import VectorTask
+from tasks.transformed import Vectors
+from tests.benchmark import runs
+from tests.benchmark.runs import leave_cost_out, run
+from zoo.features import AttentionMaps
+from zoo.spec import BackboneSpec, Layer
+
+if TYPE_CHECKING:
+    from benchmark.commands.export import ExportRequest, FileTexts
+
+Capture = pytest.CaptureFixture[str]
+
+
+def add_row(patch: pytest.MonkeyPatch, module: ModuleType, name: str, row: object) -> None:
+    """Add a row to a table of the product, as all who have imported it see it."""
+    first = getattr(module, name)[0]
+    for other in list(sys.modules.values()):
+        rows = getattr(other, "__dict__", {}).get(name)
+        if isinstance(rows, tuple) and rows and rows[0] == first:
+            patch.setattr(other, name, (*rows, row))
+
+
+class PositiveTask(VectorTask):
+    """Numbers of the vectors of validation images that are above 0, in percent."""
+
+    split = "val"
+
+    @property
+    def vector_sources(self) -> tuple[Source, ...]:
+        return (self.data.val,)
+
+    @property
+    def fingerprint(self) -> str:
+        return digest("toy-task", 1)
+
+    def score(self, vectors: Vectors, device: Device = None) -> Outcome:
+        above = vectors[self.data.val.name] > 0
+        return Outcome((Score("above zero", 100.0 * float(above.mean()), len(above), "images"),))
+
+
+TASK = TaskEntry(
+    name="toy-task",
+    role="classification",
+    title="a toy",
+    data="ImageNet-1k",
+    metrics=("above zero",),
+    asks="Are numbers above 0?",
+    measures="above zero: numbers of vectors that are",
+    default=False,
+    code=f"{__name__}:PositiveTask",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class FirstTokenAnalysis(ProbeAnalysis[AttentionMaps]):
+    """What all tokens give to the first one."""
+
+    feed = ATTENTION
+
+    def reduce(self, layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> Mapping[str, Tensor]:
+        return {"share": maps.probabilities[..., 0].float().mean(dim=-1)}
+
+    def summarise(self, layer: Layer, images: KeptImages) -> LayerSummary:
+        tally = Tally(images.keys)
+        tally.heads("toy-share", images.each("share"))
+        return LayerSummary([LayerOutcome(layer, "patch", tally.outcome())])
+
+
+ANALYSIS = TaskEntry(
+    name="toy-analysis",
+    role="classification",
+    title="a toy",
+    data="ImageNet-50",
+    metrics=("toy-share",),
+    asks="Is the first token looked at?",
+    measures="toy-share: share of attention",
+    analysis=True,
+    default=False,
+    labels=False,
+    code=f"{__name__}:FirstTokenAnalysis",
+)
+
+
+def toy_blocks(board: Board) -> list[Block]:
+    names = " and ".join(backbone.name for backbone in board.backbones)
+    return [Heading(2, "A toy section"), said("There is {names}.", names=names)]
+
+
+class ToyEngine(LocalEngine):
+    """The engine of this process, which remembers what it was asked."""
+
+    asked: ClassVar[list[str]] = []
+
+    def carry_out(
+        self, function: Function[Job, Result], jobs: JobQueue[Job, Result], report: Reporter
+    ) -> None:
+        self.asked.append(type(function).__name__)
+        super().carry_out(function, jobs, report)
+
+
+def toy_engine(
+    backbones: Sequence[BackboneSpec], request: Request, devices: Sequence[torch.device]
+) -> Engine:
+    return ToyEngine()
+
+
+def toy_files(records: pd.DataFrame, request: "ExportRequest") -> "FileTexts":
+    yield "toy.txt", f"{len(records)} records\n"
+
+
+@dataclass(frozen=True)
+class ToyForm:
+    """What the toy command is told."""
+
+    word: OneWord = Option(..., "What to say.", parsers.text)
+    loud: OneWord = Option("no", "Whether loudly.", parsers.choice, choices=("no", "yes"))
+
+
+@command("toy", ToyForm)
+def toy_command(form: ToyForm) -> int:
+    """Say a word."""
+    typer.echo(form.word.upper() if form.loud == "yes" else form.word)
+    return 3
+
+
+@dataclass(frozen=True)
+class ToyRun:
+    """A run with one row more in each table."""
+
+    records: pd.DataFrame
+    output: Path
+
+    def page(self, name: str) -> str:
+        return (self.output / "tables" / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def toy_run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToyRun]:
+    with pytest.MonkeyPatch.context() as patch:
+        leave_cost_out(patch)
+        add_row(patch, registry, "TASKS", TASK)
+        add_row(patch, registry, "TASKS", ANALYSIS)
+        add_row(patch, order, "SECTIONS", Section(toy_blocks))
+        patch.setitem(request.ENGINES, "toy", f"{__name__}:toy_engine")
+        place = tmp_path_factory.mktemp("toys")
+        records = run(place, ["mini-fs"], "toy-task", "toy-analysis", data=data, engine="toy")
+        yield ToyRun(records, place / "out")
+
+
+def test_a_task_is_a_class_and_a_row(toy_run: ToyRun) -> None:
+    assert toy_run.records.attrs["failures"] == []
+    scores = toy_run.records.query("task == 'toy-task'")
+    assert {*scores["pooling"]} == {"cls", "mean"}
+    assert scores["value"].between(1, 99).all()
+    assert "toy-task above zero" in toy_run.page("standard.md")
+
+
+def test_an_analysis_is_a_class_and_a_row(toy_run: ToyRun) -> None:
+    shares = toy_run.records.query("task == 'toy-analysis' and value == value")
+    assert {*shares["metric"]} == {"toy-share"}
+    assert np.sort(shares["head"].unique()).tolist() == [-1, 0, 1, 2]
+    assert "toy-share" not in toy_run.page("standard.md")
+    inside = toy_run.page("standard.inside.md")
+    assert "Is the first token looked at?" in inside
+    assert "toy-share: share of attention" in inside
+
+
+def test_a_section_is_a_function_of_the_board_and_a_row(toy_run: ToyRun) -> None:
+    assert "## A toy section\n\nThere is mini-fs." in toy_run.page("standard.md")
+
+
+def test_an_engine_is_a_class_and_a_row(toy_run: ToyRun) -> None:
+    assert ToyEngine.asked == ["PassesAndScores"]
+
+
+def test_an_export_is_a_function_and_a_row(
+    toy_run: ToyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setitem(export.FORMS, "toy", toy_files)
+    said = runs.command(capsys, "export", "toy", "-o", toy_run.output, "--to", tmp_path)
+    assert said.code == 0, said.err
+    assert (tmp_path / "toy.txt").read_text() == f"{len(toy_run.records)} records\n"
+    wrong = runs.command(capsys, "export", "nothing", "-o", toy_run.output)
+    assert "latex, csv, hub or toy" in wrong.error
+
+
+def test_a_command_is_a_form_with_its_function_and_a_row(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    add_row(monkeypatch, app, "COMMANDS", toy_command)
+    monkeypatch.setattr(app, "app", app._app())
+    said = runs.command(capsys, "toy", "hello", "--loud", "yes")
+    assert (said.code, said.out) == (3, "HELLO\n")
+    assert (
+        "--loud takes no or yes; found 'perhaps'"
+        in runs.command(capsys, "toy", "hello", "--loud", "perhaps").error
+    )
+    assert "Say a word." in runs.command(capsys, "--help").out
