@@ -9,14 +9,15 @@ from benchmark.request import Request
 from mini.render import counts as mini
 from mini.render.templates import TEMPLATES
 from tasks.datasets.base import DatasetEntry
+from tasks.datasets.catalogue import DATASETS
 from tasks.datasets.coco import CocoEntry
 from tasks.datasets.davis import DavisEntry
 from tasks.datasets.folder import NO_LABELS
 from tasks.datasets.hub_spec import PREFIX
 from tasks.datasets.imagenet import ImageNetEntry
 from tasks.datasets.partimagenet import PartImageNetEntry
-from tasks.datasets.revisitop import ROXFORD5K, RPARIS6K, RevisitedEntry
-from tasks.datasets.scenes import ADE20K, VOC_2012, Scenes, VocEntry
+from tasks.datasets.revisitop import RevisitedEntry
+from tasks.datasets.scenes import VOC_2012_AUG, SceneEntry, Scenes, VocEntry
 from tasks.datasets.spair import SpairEntry
 from zoo.errors import InputError, unknown
 
@@ -142,17 +143,24 @@ MINI_REFEREE = replace(
     title="embedded: the mini suite's data and backbones, for pages of sets, transforms and protocols",
 )
 
-REAL = Catalogue(
-    classification=ImageNetEntry(),
-    retrieval=(ROXFORD5K, RPARIS6K),
-    videos=DavisEntry(),
-    keypoints=SpairEntry(),
-    scenes=(VOC_2012, ADE20K),
-    objects=CocoEntry(),
-    object_clusters=80,
-    parts=PartImageNetEntry(),
-    part_clusters=40,
-)
+
+def real_catalogue() -> Catalogue:
+    """The official datasets; of scenes and of retrieval all that `DATASETS` has."""
+    scenes = (entry for entry in DATASETS if isinstance(entry, SceneEntry))
+    return Catalogue(
+        classification=ImageNetEntry(),
+        retrieval=tuple(entry for entry in DATASETS if isinstance(entry, RevisitedEntry)),
+        videos=DavisEntry(),
+        keypoints=SpairEntry(),
+        scenes=tuple(entry for entry in scenes if entry != VOC_2012_AUG),  # protocols take it for VOC_2012
+        objects=CocoEntry(),
+        object_clusters=80,
+        parts=PartImageNetEntry(),
+        part_clusters=40,
+    )
+
+
+REAL = real_catalogue()
 
 STANDARD_SUITE = Suite(
     name="standard",

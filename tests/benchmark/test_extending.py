@@ -3,11 +3,9 @@
 A dataset of one's own is in `test_new_dataset`.
 """
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -36,7 +34,7 @@ from tasks.registry import TaskEntry
 from tasks.task import VectorTask
 from tasks.transformed import Vectors
 from tests.benchmark import runs
-from tests.benchmark.runs import leave_cost_out, run
+from tests.benchmark.runs import add_row, leave_cost_out, run
 from zoo.features import AttentionMaps
 from zoo.spec import BackboneSpec, Layer
 
@@ -44,15 +42,6 @@ if TYPE_CHECKING:
     from benchmark.commands.export import ExportRequest, FileTexts
 
 Capture = pytest.CaptureFixture[str]
-
-
-def add_row(patch: pytest.MonkeyPatch, module: ModuleType, name: str, row: object) -> None:
-    """Add a row to a table of the product, as all who have imported it see it."""
-    first = getattr(module, name)[0]
-    for other in list(sys.modules.values()):
-        rows = getattr(other, "__dict__", {}).get(name)
-        if isinstance(rows, tuple) and rows and rows[0] == first:
-            patch.setattr(other, name, (*rows, row))
 
 
 class PositiveTask(VectorTask):
@@ -223,7 +212,7 @@ def test_a_command_is_a_form_with_its_function_and_a_row(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     add_row(monkeypatch, app, "COMMANDS", toy_command)
-    monkeypatch.setattr(app, "app", app._app())
+    monkeypatch.setattr(app, "app", app.app_of(app.COMMANDS))
     said = runs.command(capsys, "toy", "hello", "--loud", "yes")
     assert (said.code, said.out) == (3, "HELLO\n")
     assert (

@@ -12,7 +12,7 @@ from tasks.datasets import catalogue
 from tasks.datasets.files import file_paths
 from tasks.datasets.masks import write_mask
 from tasks.datasets.scenes import Files, SceneEntry
-from tests.benchmark.runs import command, run
+from tests.benchmark.runs import add_row, command, run
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ STRIPES = StripesEntry()
 
 @pytest.fixture
 def stripes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder with the dataset, which stands in the catalogue."""
-    monkeypatch.setattr(catalogue, "DATASETS", (*catalogue.DATASETS, STRIPES))
+    """A data folder with the dataset, which has its row."""
+    add_row(monkeypatch, catalogue, "DATASETS", STRIPES)
     for number in range(6):
         mask = np.zeros((48, 48), np.uint8)
         mask[:, 6 * number : 6 * number + 18] = 1
@@ -76,7 +76,7 @@ def test_a_new_dataset_is_checked_and_packed(
 
 @pytest.mark.usefixtures("no_pages")
 def test_a_new_dataset_is_run_on(stripes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    suite = replace(suites.STANDARD_SUITE, catalogue=replace(suites.REAL, scenes=(STRIPES,)))
+    suite = replace(suites.STANDARD_SUITE, catalogue=suites.real_catalogue())
     monkeypatch.setattr(suites, "STANDARD_SUITE", suite)
     whole = run(tmp_path / "whole", ["mini-fs"], "segment", data=stripes)
     limited = run(tmp_path / "limited", ["mini-fs"], "segment", data=stripes, limit=1)
